@@ -93,6 +93,32 @@ def in_rollout(model, q, h, u):
     return kt.rollout(model, q, steps=round(T / h), dt=h, contact=contact(model), **given).qd[-1]
 
 
+def unrolled(model, q, h, u):
+    with kt.tier("specialised"):
+        return in_rollout(model, q, h, u)
+
+
+def in_environment(model, q, h, u):
+    @kt.kernel
+    def observe(m, q, qd):
+        return q
+
+    @kt.kernel
+    def reward(m):
+        return 0.0
+
+    @kt.kernel
+    def reset(m):
+        return {"q": q + 0.0}
+
+    env = kt.learning.Environment(
+        model, 1, observe=observe, reward=reward, reset=reset, contact=contact(model), dt=h,
+        decimation=round(T / h), episode=None,
+    )  # fmt: skip
+    env.step(np.zeros((1, env.action_size)) if u is None else u[None])
+    return env.state["qd"][0]
+
+
 def contact(model):
     return TimeStepping(Scene(model, pairs="base", friction=0.0), flight=False)
 
@@ -102,6 +128,8 @@ DOORS = {
     "simulate": in_simulation,
     "simulate with forces": beside_a_force,
     "rollout": in_rollout,
+    "unrolled": unrolled,
+    "Environment": in_environment,
 }
 
 

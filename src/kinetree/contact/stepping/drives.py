@@ -106,11 +106,14 @@ class Resisting(NamedTuple):
         """What is exerted less where velocities change, (nv,)."""
         return self.lag @ change + self.more(change)
 
+    @property
+    def crosses(self) -> bool:
+        """Whether there is any such pair."""
+        return self.across.dtype == object or bool(np.any(self.across))
+
     def more(self, change):
         """What is exerted less by ``across`` where velocities change, (nv,) or zero."""
-        if all(map(is_zero, self.across.flat)):
-            return 0
-        return self.across @ change
+        return self.across @ change if self.crosses else 0
 
 
 def limited_drives(model) -> dict[int, tuple]:

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
+from kinetree.contact.engine.energy import BOUND, FLIGHT, ROUNDING
 from kinetree.contact.history import Residuals
 from kinetree.contact.scheme.constraints import StepConstraints
 from kinetree.contact.scheme.inertia import (
@@ -196,12 +197,13 @@ class ContactStep:
         begun = _Begun(at, rows._replace(gap=gap), given, H, before, ahead)
         rows = begun.rows
         system = once_for_all(partial(self._system, forces, begun), forces)
+        solve = partial(self._solve, begun, system)
         if found is None:
-            solve = partial(self._solve, begun, system, warm)
-            bound, results = forces.settle(solve, self._nothing(model.nv, len(rows.G)))
+            nothing = self._nothing(model.nv, len(rows.G))
+            bound, results = forces.settle(partial(solve, warm), nothing)
         else:
             bound = found[len(found) - self.bounds :]
-            results = self._solve(begun, system, h * found, bound, implied=True)
+            results = solve(h * found, bound, implied=True)
         after, mean, w, targets, passes, error = results
         lam = passes[: len(rows.G)]
         inertia, Y, A, explicit, resists = system(bound)
@@ -216,7 +218,7 @@ class ContactStep:
         if self.is_relaxed:
             *_, deep, opened = _look(self.constraints, model, end)
         else:
-            farthest = h * self.settings.correction_speed
+            farthest, unshifted = h * self.settings.correction_speed, (end, turned)
             end, turned, deep, opened = projected(
                 self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy,
                 once=found is not None,
@@ -225,21 +227,40 @@ class ContactStep:
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
         at_end = energy
         if self.settings.conserving and self.prescription is None:
-            turned, balance, at_end = balanced(energy, self.energies(end, turned), turned, balance)
+            at_end = self.energies(end, turned)
+            balance = self._with_shift(balance, at_end, end, unshifted, lam)
+            turned, balance, at_end = balanced(energy, at_end, turned, balance)
         residuals = Residuals(
             error,
             _cone_error(rows.mu, lam),
             _power_error(rows, lam, w + targets),
             deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
         )  # fmt: skip
-        exerted = passes / h
-        if self.bounds:
-            unknown = np.zeros(self.bounds) if not len(bound) else bound
-            exerted = np.concatenate([exerted, unknown])
+        exerted = self._passed_on(passes / h, bound)
         contact = Ended(end, turned, balance.work, exerted, np.array([*residuals]), at_end)
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
+
+    def _passed_on(self, forces, bound):
+        """What the next step gets: forces of all rows, and bounds of drives where they count."""
+        if not self.bounds:
+            return forces
+        return np.concatenate([forces, bound if len(bound) else np.zeros(self.bounds)])
+
+    def _with_shift(self, balance, energy, end, unshifted, lam):
+        """The balance with what the shift of positions to ``end`` has added; do rows act?"""
+        q, qd = unshifted
+        shift = largest(np.abs(end - q))
+
+        def look(state):
+            return (self.energies(q, qd).sum(),)
+
+        (before,) = repeat(look, (energy.sum(),), select(shift > 0, 1, 0))
+        rows = self.constraints
+        always = rows.closes or rows.joints.friction or rows.model.couplings
+        touched = True if always else largest(np.abs(lam)) > 0
+        return balance._replace(lifted=energy.sum() - before, touched=touched)
 
     def _nothing(self, nv, rows):
         """Zeros in the shape of what ``_solve`` returns."""
@@ -265,7 +286,8 @@ class ContactStep:
             implied: whether impulses are those at the start, with their derivatives.
         """
         v, count = begun.at.v, len(begun.rows.G)
-        once = partial(self._pass, begun, system(bound), implied=implied)
+        divided = system(bound)
+        once = partial(self._pass, begun, divided, implied=implied)
         if self.is_relaxed or implied:  # every pass is part of the function that has derivatives
             state: Any = (v,)
             passes = []
@@ -281,7 +303,9 @@ class ContactStep:
 
             nothing = (v, *[np.zeros(count)] * 2, 0.0, 1.0)
             loose = max(ROUGH / (AIM * self.settings.tolerance), 2.0)
-            state = repeat(if_needed, (v, start[:count], loose, *nothing), PASSES)
+            # The engine foresees the change of velocities; one pass more comes as close to it.
+            most = PASSES + 1 if divided[-1].crosses else PASSES
+            state = repeat(if_needed, (v, start[:count], loose, *nothing), most)
             passes = state[1]
         mean, _, _, after, w, targets, error, _ = state
         return after, mean, w, targets, passes, error
@@ -336,20 +360,16 @@ class ContactStep:
 
         A contact that goes on, with a force in the last step, arrives with the velocity that its
         rate gave it, and the gap that this opened in the ``half`` step before is closed by the
-        other half, as in ``engine.known_contacts.bending``. New ones have no rate. Where one
-        arrives much faster something hits, velocities change, and the rates of loops with them.
+        other half, as in ``engine.known_contacts.bending``. New ones have no rate; loops always
+        have theirs, as in ``engine.joint_rows.add_loops``.
 
         Relaxed contacts all exert something. There the speed decides, smoothly, and of those that
         are faster only what leads away counts: corners that a rolling body turns towards the ground
         are on their way up again before they arrive.
         """
-        ahead, hits, gap = list(time * rows.rate), 0.0, list(rows.gap)
-        others = ahead[3 * len(rows.mu) :]
+        ahead, gap = list(time * rows.rate), list(rows.gap)
         for n in range(0, 3 * len(rows.mu), 3):
-            size, speed = np.abs(ahead[n]), np.abs(before[n])
             goes_on = force[n] > 0
-            arrives = (speed > SMOOTH * size) & (rows.gap[n // 3] + 2 * time * before[n] < 0)
-            hits = select(arrives, 1.0, hits)
             opened = half * half * rows.rate[n] / 2
             if self.is_relaxed:
                 v = self.settings.relaxation
@@ -364,8 +384,7 @@ class ContactStep:
             gap[n // 3] = gap[n // 3] - select(goes_on, opened, 0.0)
             for k in range(n, n + 3):
                 ahead[k] = select(goes_on, ahead[k], 0.0)
-        others = [select(hits > 0, 0.0, x) for x in others]
-        return np.array([*ahead[: 3 * len(rows.mu)], *others]), np.array(gap)
+        return np.array(ahead), np.array(gap)
 
     def _targets(self, rows, h, w, before, smooth):
         """What is added to the velocity of every row before it must not be negative, (m,)."""
@@ -468,9 +487,8 @@ def prescribed_over(prescription, model, t, h, q, qd, v, half) -> PrescribedStep
 # The identity at the top of this file holds for constant inertia. What its variation, and the
 # curvature of surfaces, add is an error of either sign. Where it would be a
 # gain, velocities are made smaller by a common factor, which leaves contacts closed, friction
-# against sliding, and loops closed as they are.
-
-_ROUNDING = 1e-14  # of the energies, below which a gain is none
+# against sliding, and loops closed as they are. The rule and its bounds are those of
+# ``engine.energy``, for all trees of a scene together.
 
 
 class Balance(NamedTuple):
@@ -483,6 +501,8 @@ class Balance(NamedTuple):
             impacts.
         taken: what was taken from the velocities.
         gained: what is left of a gain.
+        lifted: what the shift of positions has added.
+        touched: whether rows act; what flies keeps a small gain.
     """
 
     joints: Any
@@ -490,6 +510,8 @@ class Balance(NamedTuple):
     lost: Any
     taken: Any = 0.0
     gained: Any = 0.0
+    lifted: Any = 0.0
+    touched: Any = True
 
     @property
     def work(self):
@@ -503,21 +525,33 @@ def balanced(start, end, after, balance):
     ``start`` and ``end`` are the kinetic and potential energies there, (2,).
     """
     (first, before), (kinetic, potential) = start, end
-    held = balance.contact - balance.lost
-    given = balance.joints + select(held < 0, held, 0.0)
-    excess = kinetic - first + (potential - before) - given
-    size = kinetic + first + _size(potential) + _size(before)
-    gains = excess > _ROUNDING * size
-    kept = select(excess < kinetic, kinetic - excess, 0.0)
-    factor = sqrt(select(gains, kept / select(kinetic > 0, kinetic, 1.0), 1.0))
-    taken = select(gains, kinetic - kept, 0.0)
-    left = excess - taken
-    balance = balance._replace(taken=taken, gained=select(left > 0, left, 0.0))
+    total = kinetic + potential
+    gain = total - (first + before) - balance.joints
+    held = _least(balance.contact - balance.lost, 0.0)  # by rows, which give none
+    size = _size(total) + _size(first + before) + kinetic
+    take = _most(gain - _most(balance.lifted, 0.0), 0.0)
+    take = take + _least(gain - held - take, BOUND * kinetic)
+    taken = select(gain - held > ROUNDING * size, take, 0.0)
+    if balance.touched is not True:
+        flown = select(gain > FLIGHT * kinetic + ROUNDING * _size(total), gain, 0.0)
+        taken = select(balance.touched, taken, flown)
+    taken = _least(taken, kinetic)
+    factor = sqrt(select(taken > 0, (kinetic - taken) / select(kinetic > 0, kinetic, 1.0), 1.0))
+    left = select(taken > 0, gain - taken, 0.0)
+    balance = balance._replace(taken=taken, gained=_most(left, 0.0))
     return factor * after, balance, np.array([kinetic - taken, potential])
 
 
 def _size(x):
     return select(x < 0, -x, x)
+
+
+def _least(x, y):
+    return select(x < y, x, y)
+
+
+def _most(x, y):
+    return select(x > y, x, y)
 
 
 # --- Projection of positions ---------------------------------------------------------------------
