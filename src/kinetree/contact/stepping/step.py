@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
-from kinetree.contact.engine.energy import BOUND, FLIGHT, ROUNDING
 from kinetree.contact.history import Residuals
 from kinetree.contact.scheme.constraints import StepConstraints
 from kinetree.contact.scheme.inertia import (
@@ -218,7 +217,7 @@ class ContactStep:
         if self.is_relaxed:
             *_, deep, opened = _look(self.constraints, model, end)
         else:
-            farthest, unshifted = h * self.settings.correction_speed, (end, turned)
+            farthest = h * self.settings.correction_speed
             end, turned, deep, opened = projected(
                 self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy,
                 once=found is not None,
@@ -227,9 +226,7 @@ class ContactStep:
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
         at_end = energy
         if self.settings.conserving and self.prescription is None:
-            at_end = self.energies(end, turned)
-            balance = self._with_shift(balance, at_end, end, unshifted, lam)
-            turned, balance, at_end = balanced(energy, at_end, turned, balance)
+            turned, balance, at_end = balanced(energy, self.energies(end, turned), turned, balance)
         residuals = Residuals(
             error,
             _cone_error(rows.mu, lam),
@@ -247,20 +244,6 @@ class ContactStep:
         if not self.bounds:
             return forces
         return np.concatenate([forces, bound if len(bound) else np.zeros(self.bounds)])
-
-    def _with_shift(self, balance, energy, end, unshifted, lam):
-        """The balance with what the shift of positions to ``end`` has added; do rows act?"""
-        q, qd = unshifted
-        shift = largest(np.abs(end - q))
-
-        def look(state):
-            return (self.energies(q, qd).sum(),)
-
-        (before,) = repeat(look, (energy.sum(),), select(shift > 0, 1, 0))
-        rows = self.constraints
-        always = rows.closes or rows.joints.friction or rows.model.couplings
-        touched = True if always else largest(np.abs(lam)) > 0
-        return balance._replace(lifted=energy.sum() - before, touched=touched)
 
     def _nothing(self, nv, rows):
         """Zeros in the shape of what ``_solve`` returns."""
@@ -360,16 +343,20 @@ class ContactStep:
 
         A contact that goes on, with a force in the last step, arrives with the velocity that its
         rate gave it, and the gap that this opened in the ``half`` step before is closed by the
-        other half, as in ``engine.known_contacts.bending``. New ones have no rate; loops always
-        have theirs, as in ``engine.joint_rows.add_loops``.
+        other half, as in ``engine.known_contacts.bending``. New ones have no rate. Where one
+        would get inside, something hits, velocities change, and the rates of loops with them.
 
         Relaxed contacts all exert something. There the speed decides, smoothly, and of those that
         are faster only what leads away counts: corners that a rolling body turns towards the ground
         are on their way up again before they arrive.
         """
-        ahead, gap = list(time * rows.rate), list(rows.gap)
+        ahead, hits, gap = list(time * rows.rate), 0.0, list(rows.gap)
+        others = ahead[3 * len(rows.mu) :]
         for n in range(0, 3 * len(rows.mu), 3):
+            size, speed = np.abs(ahead[n]), np.abs(before[n])
             goes_on = force[n] > 0
+            inside = rows.gap[n // 3] + 2 * time * before[n] < -self.accuracy.closed
+            hits = select(goes_on, hits, select(inside & (speed > SMOOTH * size), 1.0, hits))
             opened = half * half * rows.rate[n] / 2
             if self.is_relaxed:
                 v = self.settings.relaxation
@@ -384,7 +371,8 @@ class ContactStep:
             gap[n // 3] = gap[n // 3] - select(goes_on, opened, 0.0)
             for k in range(n, n + 3):
                 ahead[k] = select(goes_on, ahead[k], 0.0)
-        return np.array(ahead), np.array(gap)
+        others = [select(hits > 0, 0.0, x) for x in others]
+        return np.array([*ahead[: 3 * len(rows.mu)], *others]), np.array(gap)
 
     def _targets(self, rows, h, w, before, smooth):
         """What is added to the velocity of every row before it must not be negative, (m,)."""
@@ -487,8 +475,9 @@ def prescribed_over(prescription, model, t, h, q, qd, v, half) -> PrescribedStep
 # The identity at the top of this file holds for constant inertia. What its variation, and the
 # curvature of surfaces, add is an error of either sign. Where it would be a
 # gain, velocities are made smaller by a common factor, which leaves contacts closed, friction
-# against sliding, and loops closed as they are. The rule and its bounds are those of
-# ``engine.energy``, for all trees of a scene together.
+# against sliding, and loops closed as they are.
+
+_ROUNDING = 1e-14  # of the energies, below which a gain is none
 
 
 class Balance(NamedTuple):
@@ -501,8 +490,6 @@ class Balance(NamedTuple):
             impacts.
         taken: what was taken from the velocities.
         gained: what is left of a gain.
-        lifted: what the shift of positions has added.
-        touched: whether rows act; what flies keeps a small gain.
     """
 
     joints: Any
@@ -510,8 +497,6 @@ class Balance(NamedTuple):
     lost: Any
     taken: Any = 0.0
     gained: Any = 0.0
-    lifted: Any = 0.0
-    touched: Any = True
 
     @property
     def work(self):
@@ -525,33 +510,21 @@ def balanced(start, end, after, balance):
     ``start`` and ``end`` are the kinetic and potential energies there, (2,).
     """
     (first, before), (kinetic, potential) = start, end
-    total = kinetic + potential
-    gain = total - (first + before) - balance.joints
-    held = _least(balance.contact - balance.lost, 0.0)  # by rows, which give none
-    size = _size(total) + _size(first + before) + kinetic
-    take = _most(gain - _most(balance.lifted, 0.0), 0.0)
-    take = take + _least(gain - held - take, BOUND * kinetic)
-    taken = select(gain - held > ROUNDING * size, take, 0.0)
-    if balance.touched is not True:
-        flown = select(gain > FLIGHT * kinetic + ROUNDING * _size(total), gain, 0.0)
-        taken = select(balance.touched, taken, flown)
-    taken = _least(taken, kinetic)
-    factor = sqrt(select(taken > 0, (kinetic - taken) / select(kinetic > 0, kinetic, 1.0), 1.0))
-    left = select(taken > 0, gain - taken, 0.0)
-    balance = balance._replace(taken=taken, gained=_most(left, 0.0))
+    held = balance.contact - balance.lost
+    given = balance.joints + select(held < 0, held, 0.0)
+    excess = kinetic - first + (potential - before) - given
+    size = kinetic + first + _size(potential) + _size(before)
+    gains = excess > _ROUNDING * size
+    kept = select(excess < kinetic, kinetic - excess, 0.0)
+    factor = sqrt(select(gains, kept / select(kinetic > 0, kinetic, 1.0), 1.0))
+    taken = select(gains, kinetic - kept, 0.0)
+    left = excess - taken
+    balance = balance._replace(taken=taken, gained=select(left > 0, left, 0.0))
     return factor * after, balance, np.array([kinetic - taken, potential])
 
 
 def _size(x):
     return select(x < 0, -x, x)
-
-
-def _least(x, y):
-    return select(x < y, x, y)
-
-
-def _most(x, y):
-    return select(x > y, x, y)
 
 
 # --- Projection of positions ---------------------------------------------------------------------
