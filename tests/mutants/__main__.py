@@ -35,7 +35,8 @@ from mutants.children import PACKAGES, ROOT, record_file, run_all, try_mutant, w
 
 TESTS = (
     "spatial", "joints", "algorithms", "textbook", "quantities", "loops", "contact", "worlds",
-    "functional", "model", "simulation", "control", "ik", "identification", "symbolic", "diagnosis", "messages",
+    "functional", "model", "simulation", "control", "ik", "identification", "symbolic",
+    "diagnosis", "messages",
 )  # fmt: skip
 OUT = ROOT / "out" / "mutants"
 MOST_TESTS = 120

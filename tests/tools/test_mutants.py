@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mutants.__main__ import _drawn
 from mutants.changes import edits, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,11 +107,20 @@ def test_mutants_from_end_to_end(tmp_path):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
     command = [sys.executable, "-m", "mutants", "--jobs=2", f"--out={tmp_path}", "--sample=2"]
     command += ["--tests=spatial/test_vector3.py", "--only=spatial/vector3.py"]
-    command += ["--each=2", "--seconds=20", "--seed=draw"]
+    command += ["--each=2", "--seconds=20"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert f"seed {(tmp_path / 'seed.txt').read_text()}: 2 mutants" in result.stdout
+    assert "seed 0: 2 mutants" in result.stdout
     results = [*map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())]
     assert [entry["status"] for entry in results] == ["killed"] * 2
     assert all(entry["failed"].startswith("tests/spatial/test_vector3.py") for entry in results)
     assert "| spatial | 2 | 2 | 0 | 0 | 0 | 0 | 100.0%" in result.stdout
+
+
+def test_a_drawn_seed_is_kept(tmp_path):
+    """A run that goes on draws the mutants of the one that it continues."""
+    first = _drawn(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    assert _drawn(tmp_path) == first == (tmp_path / "seed.txt").read_text()
+    assert _drawn(other) != first
