@@ -7,13 +7,11 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
-from kinetree.model.model import Model
-
 STATUS = Path("/proc/self/status")
 """Where Linux says how much memory a process has; nothing is known elsewhere."""
 
 FORGETFUL = type(lru_cache(lambda: None))
-"""What caches the results of functions, here and in libraries; those of limited size may forget."""
+"""What keeps the results of functions; those of limited size may forget."""
 
 MUCH = 150e6
 """Growth [bytes] after which it is worth a second to search everything."""
@@ -40,13 +38,27 @@ def let_go() -> None:
             warnings.simplefilter("ignore")  # of what PyTorch still imports
             sys.modules["torch._dynamo"].reset()
     gc.unfreeze()
-    for each in gc.get_objects():
-        if isinstance(each, Model):
-            for name in ("kernels", "memo"):  # made again when needed
-                vars(each).pop(name, None)
-        elif isinstance(each, FORGETFUL) and each.cache_parameters()["maxsize"] is not None:
-            each.cache_clear()
+    _forget_kernels()
     gc.collect()
     gc.freeze()
     if STATUS.exists() and hasattr(library := ctypes.CDLL(None), "malloc_trim"):  # glibc
         library.malloc_trim(0)
+
+
+def _forget_kernels():
+    """Remove what models keep and what caches of limited size in the library may forget."""
+    from kinetree.model.model import Model  # not before its environment is set
+
+    for each in gc.get_objects():
+        kind = type(each)  # isinstance would ask the object, and some warn when they are asked
+        if issubclass(kind, Model):
+            for name in ("kernels", "memo"):  # made again when needed
+                vars(each).pop(name, None)
+        elif kind is FORGETFUL and _is_ours(each):
+            each.cache_clear()
+
+
+def _is_ours(cached):
+    """Whether a cache is one of limited size in the library."""
+    limited = cached.cache_parameters()["maxsize"] is not None
+    return limited and cached.__module__.startswith("kinetree.")
