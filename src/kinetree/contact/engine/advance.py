@@ -5,7 +5,7 @@ and work, and where that is wanted energies, residuals and forces; contacts by t
 shapes and features, in one list with an index, so that names are made only for those who ask.
 """
 
-from kinetree.codegen.procedures import isfinite, procedure
+from kinetree.codegen.procedures import isfinite, procedure, record
 from kinetree.codegen.tied import Code, run
 from kinetree.contact.engine.arrivals import overlap_at_end
 from kinetree.contact.engine.carrying import (
@@ -313,12 +313,19 @@ def advance(a: Parts, b: Motions, t: WorkerState) -> int:
     return 0
 
 
+@record
+class Call:
+    """What the calls of one worker have in common."""
+
+    parts: Parts
+    motions: Motions
+    worker: WorkerState
+
+
 @procedure
-def advance_at_once(
-    a: Parts, b: Motions, t: WorkerState, h: float, steps: int, first: int, end: int
-) -> int:
+def advance_at_once(c: Call, steps: int, first: int, end: int) -> int:
     """Steps of a call by one worker alone; 0, 1 if something turns too far, or a code."""
-    b.inputs.h = h
+    a, b, t = c.parts, c.motions, c.worker
     b.steps = steps
     t.world = first
     t.end = end

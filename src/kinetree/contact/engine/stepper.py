@@ -197,10 +197,11 @@ class EngineStepper(Stepper):
     def record(self, t, h, held, last):
         """The state after steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
         b = self.machine.motions
-        if b.done and h != b.inputs.h:
-            b.inputs.start, b.inputs.base = t, b.done
+        done = b.done
+        if done and h != b.inputs.h:
+            b.inputs.start, b.inputs.base = t, done
         self._hold(held)
-        self._advance(t, h, last - b.done)
+        self._advance(t, h, last - done)
         return self._state()
 
     def recorded(self) -> dict[str, Any]:
@@ -244,11 +245,9 @@ class EngineStepper(Stepper):
     def _state(self):
         """Positions and velocities, (..., nq) and (..., nv): copies."""
         q, qd = self.machine.q, self.machine.qd
-        return (
-            (q.reshape(*self.batch, -1), qd.reshape(*self.batch, -1))
-            if self.batch
-            else (q[0], qd[0])
-        )
+        if not self.batch:
+            return q[0], qd[0]
+        return q.reshape(*self.batch, -1), qd.reshape(*self.batch, -1)
 
     # --- steps that are taken one by one: beside hooks, under forces in Python ---------------
 
