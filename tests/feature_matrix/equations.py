@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from feature_matrix.walk import CHECKS, NAMESPACES, Checked, public_functions
+from feature_matrix.walk import CHECKS, NAMESPACES, Checked, function_of, public_functions
 
 import kinetree as kt
 
@@ -119,7 +119,7 @@ class At:
         of_tree, name = name.startswith("tree."), name.removeprefix("tree.")
         model = self.model.spanning_tree if of_tree else model or self.model
         chosen_by_value = model.is_constrained and name in ("inverse_dynamics", "gravity_force")
-        f = Checked(name, public_functions()[name], self.case, compiled=chosen_by_value)
+        f = Checked(name, function_of(name), self.case, compiled=chosen_by_value)
         return f(model, *args, **options)
 
     @cached_property
@@ -177,7 +177,7 @@ class At:
     def derivative(self, name, x, *before):
         """``∂f/∂x`` by complex steps, the last axis that of ``x``."""
         h = 1e-30
-        function = public_functions()[name]
+        function = function_of(name)
         columns = [
             np.imag(function(self.model, *before, x + 1j * h * e)) / h for e in np.eye(len(x))
         ]

@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from feature_matrix.features import Case
@@ -36,6 +37,12 @@ def public_functions():
                 seen.add(id(f))
                 found[full] = f
     return found
+
+
+@cache
+def function_of(name):
+    """A public function by its name."""
+    return public_functions()[name]
 
 
 def check(*names):
