@@ -15,9 +15,10 @@ from kinetree.contact.complementarity import cones
 from kinetree.contact.history import Residuals, accumulated, gathered
 from kinetree.contact.scheme.constraints import coupled_rows
 from kinetree.contact.settings import CLOSED
+from kinetree.contact.stepping.choice import joint_rows
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel
 from kinetree.contact.stepping.step import Balance, balanced, projected
-from kinetree.contact.stepping.stepper import ContactStepper, joint_rows
+from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.errors import SimulationWarning
 from kinetree.model import geometry
 

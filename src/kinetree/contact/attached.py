@@ -20,7 +20,7 @@ from kinetree.contact.finding.pairs import all_pairs
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact
-from kinetree.contact.stepping.stepper import step_of_rollout, time_stepper
+from kinetree.contact.stepping.choice import step_of_rollout, time_stepper
 from kinetree.errors import ModelError, SimulationWarning, warn
 from kinetree.model.geometry import HeightField, Plane
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
+from kinetree.contact.stepping.choice import joint_rows, tier_of_rollout
 from kinetree.functional.parameters import parameter
 from kinetree.learning.physics import Physics, physics_of
 from kinetree.learning.step import FRICTION

@@ -10,8 +10,8 @@ import numpy as np
 
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.choice import step_of_rollout
 from kinetree.contact.stepping.step import ContactStep
-from kinetree.contact.stepping.stepper import step_of_rollout
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
 from kinetree.integration.prescription import looped

@@ -25,7 +25,7 @@ from kinetree.quantities.external_forces import external_forces
 from kinetree.simulation import contact_sensors
 from kinetree.simulation.results.observables import accelerations
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.simulation.rollouts.run import Rollout
+from kinetree.simulation.rollouts.result import Rollout
 from kinetree.spelling import explains
 
 

@@ -1,7 +1,6 @@
 """Many copies of a world at once, each with its own numbers, state and memory of the solver."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +9,14 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.engine.machine import Machine
 from kinetree.contact.history import Residuals
-from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning, warn
-from kinetree.model import Model
+from kinetree.errors import ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.model.arrays import check_finite
-from kinetree.model.geometry import SOLIDS, Geometry, Solid, Surface
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
-from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.forces import Forces
 from kinetree.worlds.results import Report, ledger
+from kinetree.worlds.samples import columns_of, inertias_of, sample_model, shape_arrays
 from kinetree.worlds.starts import Faults
 from kinetree.worlds.stepping import by_part
 
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
     from kinetree.simulation.results.state import State
     from kinetree.worlds.whole import Simulated
     from kinetree.worlds.world import World
-
-_ALL = Surface(contype=-1, conaffinity=-1)
 
 
 class Worlds:
@@ -57,11 +52,11 @@ class Worlds:
 
     @cached_property
     def _shapes(self):
-        return _shape_arrays(self)
+        return shape_arrays(self)
 
     @cached_property
     def _inertias(self):
-        return _inertias(self)
+        return inertias_of(self)
 
     def _give(self, batch):
         """Give the worlds of a batch their numbers."""
@@ -91,7 +86,7 @@ class Worlds:
 
     def __getitem__(self, k: int) -> "World":
         k = range(len(self))[k]
-        world = self.world.with_model(_changed(self.world, self.columns, k))
+        world = self.world.with_model(sample_model(self.world, self.columns, k))
         for what in ("friction", "restitution"):
             if "" in self.columns.get(what, ()):
                 world.coefficients[what] = None
@@ -280,7 +275,7 @@ class Worlds:
     @cached_property
     def _models(self):
         """Models of the worlds, for what is computed from them in Python."""
-        return [_changed(self.world, self.columns, k) for k in range(len(self))]
+        return [sample_model(self.world, self.columns, k) for k in range(len(self))]
 
     def reset(self, which: ArrayLike | None = None) -> None:
         """Reset all worlds, or some by numbers or a mask, to the start of the batch."""
@@ -373,137 +368,11 @@ class Worlds:
         return tuple(found)
 
 
-def _shape_arrays(worlds):
-    """Friction, restitution and sizes in the tables of shapes that differ, (n, shapes, ...)."""
-    tables = worlds._batch.engine.tables
-    names = {
-        "friction": ("friction",), "restitution": ("restitution",),
-        "size": ("size", "radius", "box", "thin", "place"),
-    }  # fmt: skip
-    found = {}
-    for what, fields in names.items():
-        for field in fields if what in worlds.columns else ():
-            first = getattr(tables.shapes, field)
-            array = found[field] = np.tile(first, (len(worlds), *[1] * first.ndim))
-            for part, values in worlds.columns[what].items():
-                _, own = _of_part(worlds.world, part)
-                at = np.flatnonzero(np.isin(tables.numbers, own)) if part else np.arange(len(first))
-                values = values.reshape(-1, *[1] * (first.ndim))
-                if what == "friction":
-                    array[:, at, 0] = values[..., 0]
-                elif what == "restitution":
-                    array[:, at] = values
-                elif field == "place":
-                    array[:, at, 3::4] *= values
-                else:
-                    array[:, at] *= values
-    return found
-
-
-def _inertias(worlds):
-    """Inertias of all bodies, (n, bodies, 10): mass, first moment, moments of inertia."""
-    model, numbers = worlds.model, worlds._batch.engine.numbers
-    if not numbers or model.gravity_compensation:
-        what = "gravity compensation" if numbers else "a joint class without parameters()"
-        raise ModelError(
-            f"masses and sizes of a batch of {model.name!r} would have to be compiled for each "
-            f"world, for it has {what}; make a world of each: world.with_model(...)"
-        )
-    found = np.tile(numbers["inertia"], (len(worlds), 1, 1))
-    for what in ("mass", "size"):
-        for name, values in worlds.columns.get(what, {}).items():
-            at = [
-                i - 1
-                for i in (worlds.world[name].numbers if name else range(1, model.body_count + 1))
-            ]
-            if what == "mass":
-                found[:, at] *= (values / found[0, at, 0].sum())[:, None, None]
-            else:
-                found[:, at, 1:4] *= values[:, None, None]
-                found[:, at, 4:] *= values[:, None, None] ** 2
-    return found
-
-
-def _of_part(world, part):
-    """Numbers of the bodies and of the shapes of a part in the model; "" stands for all parts."""
-    model = world.model
-    bodies = {*world[part].numbers} if part else {*range(model.body_count + 1)}
-    found = enumerate(model.geometry)
-    return bodies, [i for i, g in found if g.body in bodies or (part and g.name == part)]
-
-
-# --- numbers of each sample ----------------------------------------------------------------------
-
-
 def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:
     """``n`` copies of a world with the given numbers; see ``World.batch``."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapeError(f"a batch needs an integer number of worlds, got {n!r}")
-    columns = {what: _columns(world, what, x, n) for what, x in given.items() if x is not None}
+    columns = {what: columns_of(world, what, x, n) for what, x in given.items() if x is not None}
     world = world.copy()  # the original goes its own way
-    _changed(world, columns, 0)  # names what cannot be changed
+    sample_model(world, columns, 0)  # names what cannot be changed
     return Worlds(world, n, columns)
-
-
-def _columns(world, what, given, n):
-    """Values by part, (n,) each; "" stands for all parts."""
-    if what == "mass" and not isinstance(given, Mapping):
-        raise ModelError("mass of a batch must be given by part, such as {'box': masses}")
-    named = given if isinstance(given, Mapping) else {"": given}
-    found = {}
-    for name, values in named.items():
-        part = name and world[name].name
-        values = np.asarray(values, dtype=float)
-        if values.shape not in ((), (n,)) or not np.all(values >= 0):
-            raise ShapeError(
-                f"{what} of {name or 'a batch'!r} must be {n} numbers that are not negative, one "
-                f"for each world, or one for all; got {given!r}"
-            )
-        found[part] = np.broadcast_to(values, (n,))
-    return found
-
-
-def _changed(world, columns, k) -> Model:
-    """The model of sample ``k``."""
-    model = world.model
-    geometry, inertia = list(model.geometry), dict(enumerate(model.inertia))
-    actuators = list(model.actuators)
-    for what, given in columns.items():
-        for name, values in given.items():
-            x = float(values[k])
-            bodies, own = _of_part(world, name)
-            if what in ("friction", "restitution"):
-                for i in own:
-                    surface = replace(geometry[i].surface or _ALL, **{what: x})
-                    geometry[i] = replace(geometry[i], surface=surface)
-            elif what == "mass":
-                total = sum(float(inertia[i].mass) for i in bodies)
-                inertia |= {i: inertia[i] * (x / total) for i in bodies}
-            elif what == "gains":
-                numbers = world[name].actuators if name else range(len(actuators))
-                for i in numbers:
-                    a = actuators[i]
-                    gain, bias = ([c * x for c in y] for y in (a.gain, a.bias))
-                    actuators[i] = replace(a, gain=tuple(gain), bias=tuple(bias))
-            else:
-                for i in own:
-                    geometry[i] = _grown(geometry[i], x)
-                inertia |= {i: _grown_inertia(inertia[i], x) for i in bodies if i}
-    named = {model.body_names[i]: I for i, I in inertia.items() if i and I is not model.inertia[i]}
-    return model.replace(geometry=geometry, inertia=named, actuators=actuators)
-
-
-def _grown_inertia(I, factor):
-    """Inertia of a body whose lengths grow by a factor; its mass stays."""
-    return Inertia(I.mass, I.first_moment * factor, I.rotational * factor**2)
-
-
-def _grown(g: Geometry, factor: float) -> Geometry:
-    if not isinstance(g.shape, Solid):
-        known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
-        raise ModelError(
-            f"size of a batch is for solids with sizes ({known}); shape {g.name!r} is a "
-            f"{type(g.shape).__name__}"
-        )
-    placement = Plucker(g.placement.E, g.placement.r * factor)
-    return replace(g, shape=g.shape.grown(factor), placement=placement)

@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.contact.engine.engine import SLICE, Engine, Memory
 from kinetree.contact.engine.making import engine_of, is_plain, native_forces, smooth_laws
 from kinetree.contact.history import Residuals
-from kinetree.contact.stepping.stepper import joint_rows
+from kinetree.contact.stepping.choice import joint_rows
 from kinetree.errors import KinetreeError, ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.field import Field

@@ -17,7 +17,7 @@ from kinetree.contact.engine.making import (
 )
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.renewal import IdleMachines
-from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
+from kinetree.contact.stepping.choice import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
 from kinetree.functional.parameters import with_parameters, with_some
 from kinetree.simulation.rollouts.inputs import FRICTION

@@ -33,7 +33,8 @@ from kinetree.simulation.rollouts.inputs import (
     with_activation,
 )
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
-from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays
+from kinetree.simulation.rollouts.result import Rollout
+from kinetree.simulation.rollouts.run import Run, new_arrays
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import checked_setup, suited
 from kinetree.spelling import explains

@@ -1,214 +1,28 @@
 """A rollout: its result, and its steps in chunks of the batch, with what goes wrong."""
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.energy import elastic_energy
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
-from kinetree.contact.history import ContactHistory
 from kinetree.errors import (
-    ModelWarning,
     ShapeError,
     SimulationError,
     SimulationWarning,
     SingularError,
     warn,
 )
-from kinetree.functional.parameters import with_parameters
 from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.step import DEFECT
 from kinetree.joints import Prescribed
 from kinetree.loops.stepping.projected import DOUBTFUL
 from kinetree.model.arrays import whole_number
 from kinetree.model.define import kernel_of
-from kinetree.notebook import block, line, table
-from kinetree.quantities import dynamics
-from kinetree.quantities.actuators import activation_after
-from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.on_arrays import steps_of
-
-
-class Rollout:
-    """Motions of a batch of mechanisms.
-
-    Attributes:
-        model: the mechanism; of parameters that were given it has its own.
-        batch: shape of the batch.
-        t: times [s], (T,).
-        q: joint positions, (T, ..., nq).
-        qd: joint velocities, (T, ..., nv).
-        work: of all joint forces since the start [J], (T, ...).
-        integrator: name of the method that took the steps.
-        tier: of the code that took them, see docs/tiers.md.
-        contact_force: with rigid contact, mean forces of its contacts in the step that ended at
-            each time, along normals and tangents [N], (T, ..., contacts, 3); None otherwise, and
-            for scenes whose contacts have no closed forms.
-        residuals: with rigid contact, of all steps of each motion, (..., 10), in the order of
-            ``contact.worst`` of a simulation; else None.
-        failed: with rigid contact, (...,), motions that stopped being finite: they stay where they
-            were; else None.
-
-    Controls, activations, contacts, forces and energies are found from these when they are read, as
-    a ``Trajectory`` has them.
-    """
-
-    def __init__(self, run, marks, q, qd, work):
-        self._run, self._marks, self._flat = run, marks, (q, qd, work)
-        self.model, self.batch = run.model, run.arrays.batch
-        self.t, self.integrator = run.time(marks), run.transition.method.name
-        self.tier = run.tier
-        self.q, self.qd, self.work = map(self._shaped, (q, qd, work))
-        self.contact_force, self.residuals, self.failed = run.notes(self._shaped)
-        if self.failed is not None:
-            self.integrator = "time_stepping"
-
-    def __len__(self):
-        return len(self.t)
-
-    def __repr__(self):
-        return (
-            f"<Rollout of {self.model.name!r}: {len(self)} states of a batch of shape "
-            f"{self.batch}, t = {self.t[0]:g} to {self.t[-1]:g} s>"
-        )
-
-    def _repr_html_(self):
-        arrays = {"t": "times [s]", "q": "joint positions", "qd": "joint velocities",
-                  "work": "of all joint forces since the start [J]"}  # fmt: skip
-        rows = [(n, str(getattr(self, n).shape), what) for n, what in arrays.items()]
-        about = line(f"integrator {self.integrator}, {self.tier} code")
-        failed = 0 if self.failed is None else int(np.sum(self.failed))
-        bad = line(f"{failed} motions stopped being finite") if failed else ""
-        return block(repr(self)[1:-1], table(("array", "shape", "what"), rows), about, bad)
-
-    def flat(self):
-        """``q``, ``qd`` and ``work`` with one batch axis, in memory that ``out=`` uses again."""
-        return self._flat
-
-    @cached_property
-    def tau(self) -> np.ndarray:
-        """``tau`` and the controller's forces in the step that begins at each time, (T, ..., nv).
-
-        Of prescribed joints: the forces of their drives at that time.
-        At the end: in a step like the last.
-        """
-        return self._of_states(self._run.transition.forces())
-
-    @cached_property
-    def controls(self) -> np.ndarray | None:
-        """Controls of the actuators in the step that begins at each time, (T, ..., n), or None."""
-        if self._run.transition.field.actuators is None:
-            return None
-        return self._of_states(self._run.transition.of_controls())
-
-    @cached_property
-    def activation(self) -> np.ndarray | None:
-        """Activations of the actuators that have one, (T, ..., m), or None."""
-        given = {g.kind: g for g in self._run.arrays.given}
-        if "activation" not in given:
-            return None
-        model, act, controls = self.model, given["activation"], given["controls"]
-        found = []
-        for mark, t in zip(self._marks, self.t, strict=True):
-            k = min(int(mark), max(self._run.steps - 1, 0))
-            start, u = act.at(k), controls.at(k)
-            since = np.asarray(t - start[..., -1], start.dtype)
-            found.append(activation_after(model, u, start[..., :-1], since))
-        return self._shaped(np.array(found))
-
-    @cached_property
-    def contact(self) -> ContactHistory | None:
-        """Forces of rigid contacts at the stored times, where their names are known beforehand.
-
-        Residuals are those of all steps, and stand at the last time.
-        """
-        if self.contact_force is None:
-            return None
-        lead = self.contact_force.shape[:-2]
-        residuals = np.zeros((*lead, self.residuals.shape[-1]))
-        residuals[-1] = self.residuals
-        return ContactHistory(
-            self._run.scene.candidates.names, self.contact_force, np.zeros((*lead, 0)), residuals
-        )
-
-    @cached_property
-    def energy(self) -> np.ndarray:
-        """Kinetic energy, and potential energy of gravity and springs [J], (T, ...)."""
-        return self._of_states(self._run.transition.of_state("energy", _energy))
-
-    def motion(self, index=()) -> Trajectory:
-        """One motion of the batch as a ``Trajectory``, of a model with its own parameters."""
-        n = np.arange(self._run.arrays.size).reshape(self.batch)[index]
-        if np.ndim(n):
-            raise IndexError(f"index {index!r} must name one sample of a batch {self.batch}")
-        given = self._run.arrays.given
-        values = {g.name: g.array[n] for g in given if g.kind == "parameters"}
-        model = with_parameters(self.model, values) if values else self.model
-        q, qd, work = (a[:, n].copy() for a in self._flat)
-        at = (slice(None), *np.unravel_index(n, self.batch)) if self.batch else slice(None)
-        tau, energy = self.tau[at], self.energy[at]
-        return Trajectory(
-            model, self.t, q, qd, tau, energy, work, np.zeros(len(self)), **self._more(at)
-        )
-
-    def _more(self, at):
-        """What a trajectory has of actuators and contact, where there are any."""
-        found: dict[str, Any] = {
-            name: x[at]
-            for name, x in (("controls", self.controls), ("activation", self.activation))
-            if x is not None
-        }
-        if self.contact is not None:
-            found["contact"] = self.contact.at(at)
-            found["acted"] = SimpleNamespace(notes=self._run, field=self._run.transition.field)
-        return found
-
-    def trajectory(self) -> Trajectory:
-        """All motions as one ``Trajectory`` with batch axes, for tables, files and plots.
-
-        It has one model. Where samples have their own parameters, that is the nominal one, with a
-        ``ModelWarning``; ``motion(index)`` has those of its sample.
-        """
-        own = [g.name for g in self._run.arrays.given if g.kind == "parameters"]
-        if own:
-            warn(
-                f"the samples of this rollout differ in {', '.join(own)}, and a trajectory of all "
-                f"of them has one model, {self.model.name!r} as it was given; "
-                f"rollout.motion(index) has the parameters of its sample",
-                ModelWarning,
-            )
-        names = ("t", "q", "qd", "tau", "energy", "work")
-        arrays: dict[str, Any] = {
-            name: np.array(getattr(self, name), dtype=float) for name in names
-        }
-        more = self._more(slice(None))
-        return Trajectory(self.model, **arrays, loop_error=np.zeros(self.work.shape), **more)
-
-    def save(self, path: str | Path) -> Path:
-        """Write all motions to a file, as ``Trajectory.save``; ``Trajectory.load`` reads it."""
-        return self.trajectory().save(path)
-
-    def _of_states(self, kernel):
-        """A compiled function of states and what is given, for all times."""
-        run, (q, qd, _) = self._run, self._flat
-        if kernel.is_empty:
-            return self._shaped(np.zeros((*q.shape[:2], *kernel.outputs[0].shape), q.dtype))
-        last = max(run.steps - 1, 0)
-        results = []
-        for k, (mark, t, q_k, qd_k) in enumerate(zip(self._marks, self.t, q, qd, strict=True)):
-            held = [g.at(min(int(mark), last)) for g in run.arrays.given]
-            memory = [] if run.memory is None else [run.memory[k]]
-            results.append(kernel.full(np.array(t, q.dtype), q_k, qd_k, *memory, *held))
-        return self._shaped(np.array(results))
-
-    def _shaped(self, array):
-        return array.reshape((len(array), *self.batch, *array.shape[2:]))
+from kinetree.simulation.rollouts.result import Rollout
 
 
 def contact_notes(transition, memory, is_finite, numbers=np.asarray):
@@ -220,11 +34,6 @@ def contact_notes(transition, memory, is_finite, numbers=np.asarray):
     force = step.contact_forces(memory, numbers)
     failed = (last[..., -1] != 0) | ~is_finite(last[..., -1])
     return force, last[..., step.rows : -1], failed
-
-
-def _energy(model, arrays, t, q, qd):
-    total = dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
-    return (np.asarray(total + elastic_energy(model, q)),)
 
 
 class Run:

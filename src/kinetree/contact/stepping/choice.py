@@ -1,0 +1,260 @@
+"""Which step of contact is taken: unrolled for one small scene, or that of the engine."""
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen import tiers
+from kinetree.contact.engine.stepper import EngineStepper
+from kinetree.contact.finding.candidates import positions
+from kinetree.contact.scheme.constraints import JointRows, StepConstraints, is_short
+from kinetree.contact.settings import CLOSED, DOUBLE, SINGLE
+from kinetree.contact.stepping.drives import limited_drives
+from kinetree.contact.stepping.slots import SlotStep
+from kinetree.contact.stepping.step import ContactStep
+from kinetree.contact.stepping.stepper import ContactStepper
+from kinetree.errors import ModelError, SimulationWarning, warn
+from kinetree.integration.events import UserEvents
+from kinetree.integration.field import is_traceable
+from kinetree.integration.watcher import Watcher
+from kinetree.model.limits import position_bounds, position_index
+from kinetree.model.tree import supports
+
+_FEW = 8  # samples
+_NAMED = 3  # pairs that a message names
+
+
+def time_stepper(settings, effects, method, field, q, events, *, compiled):
+    """Stepper and hooks for ``TimeStepping``."""
+    model, scene = effects.model, settings.scene
+    prescription = field.prescription
+    free = np.ones(model.nv) if prescription is None else prescription.others(model)
+    joints = joint_rows(model, effects, free)
+    if prescription is not None:
+        require_movable(scene, prescription)
+    constraints = StepConstraints(model, scene, joints)
+    batch, tree = q.shape[:-1], model.spanning_tree
+    fixed = compiled and not (scene.is_large or scene.open_pairs)
+    fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
+    fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
+    # Servos of every kind are implicit in the engine, and bounded in the step.
+    fixed = fixed and (field.actuators is None or prescription is not None)
+    short = fixed and is_short(constraints, settings.compiled_rows)
+    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
+    closer = prescription is not None or model.nv == 0  # nothing moves
+    # The unrolled step flies by the integrator with gears, too; the engine by its own step.
+    closer = closer or (settings.flight and bool(model.couplings))
+    only = "general" if not short else "specialised" if closer else None
+    if only is None and not batch and tiers.setting() == "auto":
+        only = "general"  # the steps of worlds; unrolled code pays off where samples run together
+    if scene.choice.made(prod(batch), only=only) == "specialised":
+        step = ContactStep(constraints, settings, tree, prescription)
+        stepper: Any = ContactStepper(model, method, field, step, batch)
+        found = _start_gaps(constraints, q)
+    else:
+        given = model, method, field, settings, joints, batch
+        stepper = EngineStepper(*given, compiled=compiled)
+        found = [(index, _deep_contacts(stepper.engine, q[index])) for index in np.ndindex(batch)]
+    if not compiled:
+        _warn_of_python(model, field)
+    stepper.inside = _starts_inside(found, q)
+    if stepper.inside:
+        warn(
+            f"the simulation of {model.name!r} starts with {stepper.inside}, which rigid bodies "
+            f"cannot be: they are pushed apart at no more than {settings.correction_speed:g} rad "
+            f"or lengths of the mechanism per second (TimeStepping.correction_speed), and the "
+            f"energy of that is not that of any force. Start where they touch or are apart, or "
+            f"leave out pairs that are meant to overlap: Scene(..., ignore=...)",
+            SimulationWarning,
+        )
+    groups = [UserEvents(events, model)] if events else []
+    return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
+
+
+def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) -> ContactStep:
+    """The step of a rollout: of numbers of one precision, without decisions in Python.
+
+    It is unrolled; on a device, scenes that are too large for that have slots for the contacts that
+    are close.
+    """
+    model, scene = effects.model, settings.scene
+    free = np.ones(model.nv) if prescription is None else prescription.others(model)
+    constraints = StepConstraints(model, scene, joint_rows(model, effects, free))
+    if prescription is not None:
+        require_movable(scene, prescription)
+    if scene.open_pairs or not on_device or is_short(constraints, settings.compiled_rows):
+        _require_unrolled(model, scene, constraints, settings.compiled_rows)
+        kind = ContactStep
+    else:
+        kind = SlotStep
+    accuracy = SINGLE if dtype == "float32" else DOUBLE
+    if settings.relaxation:
+        settings = replace(settings, conserving=False)
+    if accuracy.sweeps:  # energies in float32 are too coarse to be balanced
+        tolerance = max(settings.tolerance, accuracy.tolerance)
+        settings = replace(settings, tolerance=tolerance, conserving=False)
+    bounds = len(limited_drives(model)) if kind is ContactStep else 0
+    step = kind(constraints, settings, model.spanning_tree, prescription, accuracy, bounds)
+    if isinstance(step, SlotStep):
+        step.require()
+    return step
+
+
+def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
+    """The tier of the steps of a rollout: ``"specialised"`` for the unrolled step, ``"general"``.
+
+    Args:
+        settings: ``TimeStepping``.
+        effects: of the joints.
+        samples: how many steps of how many worlds.
+        only: the tier if there is no other.
+    """
+    model, scene = effects.model, settings.scene
+    joints = joint_rows(model, effects, np.ones(model.nv))
+    constraints = StepConstraints(model, scene, joints)
+    try:
+        _require_unrolled(model, scene, constraints, settings.compiled_rows)
+    except ModelError:
+        if only == "specialised":
+            raise
+        only = "general"
+    else:
+        if only is None and _bounces(scene, joints):  # as in ``time_stepper``
+            only = "general"
+    return scene.choice.made(samples, only=only)
+
+
+def _bounces(scene, joints):
+    """Whether anything bounces: at the surface in the engine, in the middle of unrolled steps."""
+    return joints.restitution > 0 or np.any(np.asarray(scene.restitution) > 0)
+
+
+def _require_unrolled(model, scene, constraints, most):
+    """Raise ModelError, with the reason, where a step cannot be unrolled for a scene."""
+    special = (
+        ("moving surfaces", scene.moving_surfaces),
+        ("friction that resists rolling", scene.resisting_pairs),
+        ("rigid limits or exact friction of tendons", constraints.joints.has_tendons),
+    )
+    reason = next((f"it has {name}" for name, has in special if has), "")
+    if scene.open_pairs:
+        names = [repr(scene.pair_names[k]) for k in scene.open_pairs[:3]]
+        more = ", ..." if len(scene.open_pairs) > 3 else ""
+        reason = (
+            f"the distances of {', '.join(names)}{more} ({len(scene.open_pairs)} of "
+            f"{len(scene.pairs)} pairs) have no closed form"
+        )
+    elif scene.is_large or not is_short(constraints, most):
+        reason = f"it has more than {most} rows, or as much code (TimeStepping.compiled_rows)"
+    if reason:
+        raise ModelError(
+            f"the scene of {model.name!r} cannot be unrolled into a rollout: {reason}. Leave out "
+            f"pairs that need not touch: Scene(model, pairs='feet') or pairs='base', in a world "
+            f"world.exclude(a, b), or use simple shapes such as spheres on planes. Without "
+            f"derivatives and relaxation, kinetree.simulate and world.batch(n) take any scene"
+        )
+
+
+def _warn_of_python(model, field):
+    """Say which functions are called in every step, since they cannot be part of it."""
+    parts = [f"force {_called(f)!r}" for f in field.forces if not is_traceable(f)]
+    if field.prescription is not None and not field.prescription.traceable:
+        parts.append(
+            f"motion of prescribed joints {', '.join(map(repr, field.prescription.names))}"
+        )
+    warn(
+        f"steps of contact of {model.name!r} leave compiled code: {'; '.join(parts)} is Python "
+        f"code that every step calls, which takes longer than the step. Put it under "
+        f"@kinetree.kernel, and it is compiled into the step",
+        SimulationWarning,
+    )
+
+
+def _called(force) -> str:
+    function = getattr(force, "function", force)
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _deep_contacts(engine, q):
+    """Names and gaps of contacts at a configuration; none where nothing overlaps."""
+    gaps = engine.found.gap[engine.find(q)]
+    if not np.any(gaps < -CLOSED):
+        return (), ()
+    found = engine.contacts(q)
+    return found.names, found.gap
+
+
+def _starts_inside(found, q) -> str:
+    """The pairs of shapes that are inside each other, deepest first, in words; "" for none."""
+    deepest = {}
+    for index, (names, gaps) in found:
+        for k in np.flatnonzero(np.asarray(gaps) < -CLOSED):
+            pair = names[k].rpartition(":")[0]
+            deepest[pair] = min(deepest.get(pair, (0.0, index)), (float(gaps[k]), index))
+    if not deepest:
+        return ""
+    worst = sorted(deepest, key=lambda pair: deepest[pair])
+    listed = [f"{pair!r} {-deepest[pair][0]:.3g} m" for pair in worst[:_NAMED]]
+    more = f" and {len(worst) - _NAMED} other pairs" if len(worst) > _NAMED else ""
+    sample = f" (sample {deepest[worst[0]][1]})" if q.ndim > 1 else ""
+    return f"{', '.join(listed)}{more} inside each other{sample}"
+
+
+def _start_gaps(constraints, q):
+    """Index of every sample, with names and gaps of its contacts."""
+    scene, indices = constraints.scene, list(np.ndindex(q.shape[:-1]))
+    known = scene.candidates
+    if not known.size:
+        return []
+    if len(indices) > _FEW:
+        gaps = scene.candidate_positions(constraints.model, q)[0]
+        return [(index, (known.names, gaps[index])) for index in indices]
+    # A few samples take less time as they are than a kernel for them takes to be made.
+    each = [positions(constraints.model, q[index], scene.pairs)[0] for index in indices]
+    return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
+
+
+def joint_rows(model, effects, free) -> JointRows:
+    """Rigid limits and exact friction of the variables that are free, as rows."""
+    stops, restitution, friction, stiction = (), 0.0, (), JointRows().stiction
+    if effects.limits is not None:
+        lower, upper = position_bounds(model)
+        at, restitution = position_index(model), effects.limits.restitution
+        stops = tuple(
+            (int(at[i]), i, sign, float(bound[i]))
+            for i in range(model.nv)
+            for sign, bound in ((1.0, lower), (-1.0, upper))
+            if np.isfinite(bound[i]) and free[i]
+        )
+    if effects.friction is not None:
+        law = effects.friction
+        if law.stribeck_velocity > 0:  # otherwise it is lost at once
+            stiction = law.static - 1.0, law.stribeck_velocity
+        levels = enumerate(effects.friction.levels * free)
+        friction = tuple((i, float(c)) for i, c in levels if c > 0)
+    tendons = effects.tendons
+    if tendons is None:
+        return JointRows(stops, restitution, friction, stiction)
+    restitution = tendons.restitution if tendons.stops else restitution
+    return JointRows(stops, restitution, friction, stiction, tendons.stops, tendons.friction)
+
+
+def require_movable(scene, prescription):
+    """Raise for pairs of bodies that only prescribed joints could keep apart."""
+    model = scene.model
+    fixed = set(prescription.joints)
+    fixed |= {c.joint for c in model.couplings if fixed.issuperset(c.leaders)}
+    kappa = [set(joints) - fixed for joints in supports(model.parent)]
+    stuck = [
+        repr(name)
+        for name, pair in zip(scene.pair_names, scene.pairs, strict=True)
+        if not kappa[pair.first.body] ^ kappa[pair.second.body]
+    ]
+    if stuck:
+        raise ModelError(
+            f"{', '.join(stuck)}: only prescribed joints "
+            f"({', '.join(map(repr, prescription.names))}) could keep these shapes apart, and no "
+            f"force changes their motion; leave the pairs out of the scene, with ignore="
+        )
