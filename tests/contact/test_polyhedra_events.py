@@ -16,11 +16,12 @@ from support.contact_scenes import (
 
 import kinetree as kt
 from kinetree.contact.contacts import bias, jacobian
-from kinetree.contact.event_driven.features import Features, polyhedron
+from kinetree.contact.event_driven.features import Features
+from kinetree.contact.event_driven.polyhedra import polyhedron
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import EventDriven
 from kinetree.errors import ModelError, PainleveError
-from kinetree.model.geometry import Box, Cylinder, Geometry
+from kinetree.model.geometry import Box, Cone, Geometry
 from kinetree.spatial import Plucker
 
 TOP = 0.1  # of a table 1 m wide
@@ -269,6 +270,6 @@ def test_beam_pushed_like_chalk_over_a_box_is_painleves_paradox():
 
 
 def test_shapes_that_are_no_polyhedra_are_named():
-    m = on_box(BLOCK.replace(geometry=(Geometry(1, Cylinder(0.1, 0.2), name="can"),)))
-    with pytest.raises(ModelError, match=r"polyhedra .*'table/can' is Box and Cylinder.*TimeStep"):
+    m = on_box(BLOCK.replace(geometry=(Geometry(1, Cone(0.1, 0.2), name="cone"),)))
+    with pytest.raises(ModelError, match=r"polyhedra .*'table/cone' is Box and Cone.*TimeStep"):
         kt.simulate(m, m.neutral(), duration=0.1, contact=EventDriven(Scene(m)))
