@@ -116,7 +116,7 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
         if b == node:
             b = up
             last_b = last_up
-    rows.contact[g] = c
+    rows.contact[g] = p.label[g] = c
     rows.gap[g] = f.gap[c]
     rows.active[c] = g + 1
     p.groups = g + 1

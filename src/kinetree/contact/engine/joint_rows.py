@@ -18,6 +18,7 @@ def add_row(p: Problem, rows: Rows, number: int, low: float, high: float) -> int
         return FULL
     p.kind[g] = BOUNDS
     p.dim[g] = 1
+    p.label[g] = -1 - number
     p.mu[g] = 0.0
     p.low[g] = low
     p.high[g] = high

@@ -189,13 +189,66 @@ def follow_mean(a: Parts) -> bool:
 
 
 @procedure
-def solve_rows(a: Parts, slack: float) -> int:
+def rows_of_missed(a: Parts, slack: float) -> int:
+    """Rows of contacts and stops that turn out to act: 1 if there are any, 0, or a code."""
+    s, m, p, rows, f, z = a.step, a.mechanism, a.problem, a.rows, a.found, a.sleep
+    if s.tried >= TRIES or not (f.count > rows.contacts or rows.stops > 0):
+        return 0
+    body_velocities(m, s.after, m.twist)
+    late = missed(m, f, rows, s.h, s.closed, m.twist, z) > 0
+    if not late and (z.asleep > 0 or not misses_stop(p, rows, s.q_m, s.after, s.h)):
+        return 0
+    asleep = z.asleep
+    for c in range(f.count):
+        if rows.active[c] == -1 and is_mixed(z, f, c):
+            wake_side(z, f, c)
+    if z.asleep < asleep:
+        return WOKEN
+    s.tried += 1
+    remember(p, rows, f, s.h, False, z)
+    code = rows_of_step(s, m, p, rows, f, slack, True, z)
+    return code if code < 0 else 1
+
+
+@procedure
+def rows_of_arrivals(a: Parts, slack: float, beta: float, more: bool) -> int:
+    """Rows of features that overlap where the step ends: how many are new, or a code.
+
+    None if not ``more`` are wanted: the overlap is known then.
+    """
+    s, f, z = a.step, a.found, a.sleep
+    s.part[0] = beta
+    run(a.kernels.to_end)
+    s.overlap = overlap_after(a, beta)
+    if s.overlap < 0.0:
+        return FOUND_FULL
+    if s.overlap <= s.arrives or not more:
+        return 0
+    first = f.count
+    arrived = add_arrivals(a, beta)
+    if arrived < 0:
+        return FOUND_FULL
+    if arrived == 0:
+        return 0
+    asleep = z.asleep
+    for c in range(first, f.count):
+        if is_mixed(z, f, c):
+            wake_side(z, f, c)
+    if z.asleep < asleep:
+        return WOKEN
+    remember(a.problem, a.rows, f, s.h, False, z)
+    code = rows_of_step(s, a.mechanism, a.problem, a.rows, f, slack, True, z)
+    return code if code < 0 else arrived
+
+
+@procedure
+def solve_rows(a: Parts, slack: float, beta: float) -> int:
     """Solve a step, with rows that turn out to act and velocity products that change; 0, or a code.
 
-    ``slack`` is the gap up to which contacts have rows.
+    ``slack`` is the gap up to which contacts have rows, ``beta`` the time from the middle to the
+    end.
     """
-    s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
-    z = a.sleep
+    s, m, p, work, rows = a.step, a.mechanism, a.problem, a.work, a.rows
     left = True
     while True:
         may_drop = rows.follows == 1 and rows.loops == 0
@@ -218,22 +271,15 @@ def solve_rows(a: Parts, slack: float) -> int:
         passes = PASSES if rows.timed == 0 else PASSES_OF_BOUNCES
         if products and s.passes < passes and follow_mean(a):
             again = True
-        if s.tried < TRIES and (f.count > rows.contacts or rows.stops > 0):
-            body_velocities(m, s.after, m.twist)
-            late = missed(m, f, rows, s.h, s.closed, m.twist, z) > 0
-            if late or (z.asleep == 0 and misses_stop(p, rows, s.q_m, s.after, s.h)):
-                asleep = z.asleep
-                for c in range(f.count):
-                    if rows.active[c] == -1 and is_mixed(z, f, c):
-                        wake_side(z, f, c)
-                if z.asleep < asleep:
-                    return WOKEN
-                s.tried += 1
-                remember(p, rows, f, s.h, False, z)
-                code = rows_of_step(s, m, p, rows, f, slack, True, z)
-                if code < 0:
-                    return code
-                again = True
+        late = rows_of_missed(a, slack)
+        if late < 0:
+            return late
+        again = again or late > 0
+        if left and s.passes == 1 and not products:
+            # Most of what arrives does so by rough velocities, before they are solved exactly.
+            code = rows_of_arrivals(a, slack, beta, True)
+            if code < 0:
+                return code
         bends = rows.follows == 1 and rows.loops == 0
         if not again and bends and p.velocity_error > CONTRADICTS:
             code = drop_bending(a, slack)
@@ -250,33 +296,13 @@ def solve_until_geometry_agrees(a: Parts, slack: float, beta: float) -> int:
 
     ``beta`` is the time from the middle to the end.
     """
-    s, m, p, rows, f, z = a.step, a.mechanism, a.problem, a.rows, a.found, a.sleep
+    s = a.step
     while True:
-        code = solve_rows(a, slack)
-        if code < 0 or rows.timed == 1:
+        code = solve_rows(a, slack, beta)
+        if code < 0 or a.rows.timed == 1:
             return code
-        s.part[0] = beta
-        run(a.kernels.to_end)
-        s.overlap = overlap_after(a, beta)
-        if s.overlap < 0.0:
-            return FOUND_FULL
-        if s.overlap <= s.arrives or s.arrived == ARRIVALS:
-            return 0
-        first = f.count
-        arrived = add_arrivals(a, beta)
-        if arrived < 0:
-            return FOUND_FULL
-        if arrived == 0:
-            return 0
-        asleep = z.asleep
-        for c in range(first, f.count):
-            if is_mixed(z, f, c):
-                wake_side(z, f, c)
-        if z.asleep < asleep:
-            return WOKEN
+        arrived = rows_of_arrivals(a, slack, beta, s.arrived < ARRIVALS)
+        if arrived <= 0:
+            return arrived
         s.arrived += 1
         s.passes = 1
-        remember(p, rows, f, s.h, False, z)
-        code = rows_of_step(s, m, p, rows, f, slack, True, z)
-        if code < 0:
-            return code

@@ -19,6 +19,13 @@ velocity where nothing presses.
 
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import held_slip, most_used, slip
+from kinetree.contact.newton.keeping import (
+    clear_errors,
+    find_kept,
+    keep_answers,
+    note_errors,
+    take_kept,
+)
 from kinetree.contact.newton.pattern import analyse, has_couplings, place_pairs, split
 from kinetree.contact.newton.polish import law_error
 from kinetree.contact.newton.problem import CONE, Problem, Work
@@ -143,6 +150,8 @@ def solve(problem: Problem, work: Work) -> int:
     """Solve a problem, see ``Problem``: its status; -1: nothing done, ``enlarge`` the workspace."""
     problem.status = -1
     islands = problem.islands
+    if problem.again == 0 or problem.begins == 1:
+        work.kept = 0
     if problem.changed > 0 or problem.condenses == 0:
         islands = divided(problem, work)
         if islands < 0:
@@ -156,19 +165,22 @@ def solve(problem: Problem, work: Work) -> int:
     problem.rounds = 0
     problem.newton = 0
     problem.factored = 0
-    problem.error = 0.0
-    problem.momentum_error = 0.0
-    problem.velocity_error = 0.0
-    problem.cone_error = 0.0
-    problem.complementarity = 0.0
+    find_kept(problem, work, islands)
     for n in range(problem.nodes):
         if work.tree_island[problem.node_tree[n]] < 0:
             for i in range(problem.node_first[n], problem.node_first[n] + problem.node_count[n]):
                 problem.velocity[i] = problem.free[i]
     failed = 0
     for i in range(islands):
+        if work.same[i] >= 0:
+            take_kept(problem, work, i)
+            continue
+        clear_errors(problem)
+        left = problem.left
         reached, size = solve_island(problem, work, i)
         finish(problem, work, i, size)
+        note_errors(problem, work, i, reached and problem.left == left)
         failed += 0 if reached else 1
+    keep_answers(problem, work, islands)
     problem.status = failed
     return failed

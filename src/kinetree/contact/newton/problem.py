@@ -54,6 +54,7 @@ class Problem:
             every node that moves it (the nodes of both bodies and their ancestors), each node once.
         entry_node: node of an entry;  entry_at: address in ``J`` of its block (dim, count of node).
         target: of rows, see above.
+        label: of a group, the same in all problems of a step that have it.
         tolerance: of the error relative to the largest impulse of an island, see ``error``.
         most_rounds, most_newton: bounds of the effort for an island.
 
@@ -103,6 +104,7 @@ class Problem:
     groups: int
     kind: "int[:]"
     dim: "int[:]"
+    label: "int[:]"
     row_first: "int[:]"
     mu: "float[:]"
     low: "float[:]"
@@ -215,6 +217,19 @@ class Work:
     metric: "float[:]"  # 1 / sqrt(M_ii)
     inverse: "float[:]"  # 1 / M_ii
     velocities: "float[:, 4]"  # after sweeps, as impulses
+    # answers of islands: see keeping
+    kept: int  # islands of the last call
+    same: "int[:]"  # trees: kept island that an island is, or -1
+    errors: "float[:, 6]"  # trees: of islands, the last 1 if it was solved
+    kept_errors: "float[:, 6]"  # trees
+    kept_island: "int[:]"  # trees: as tree_island
+    kept_first: "int[:]"  # trees + 1: as island_groups_first
+    kept_row: "int[:]"  # trees: where the rows of an island begin
+    kept_label: "int[:]"  # groups
+    kept_target: "float[:]"  # rows
+    kept_impulse: "float[:]"  # rows
+    kept_free: "float[:]"  # nv
+    kept_velocity: "float[:]"  # nv
     # factor: upper rows, and lower ones transposed when it is not symmetric
     H: "float[:]"
     L: "float[:]"
@@ -288,7 +303,7 @@ def problem_of(
     )  # fmt: skip
 
 
-_OF_GROUPS_INT = ("kind", "dim", "row_first", "entry_first")
+_OF_GROUPS_INT = ("kind", "dim", "label", "row_first", "entry_first")
 _OF_GROUPS = ("mu", "low", "high")
 _OF_ROWS = ("target", "impulse")
 _OF_ENTRIES = ("entry_node", "entry_at")
@@ -313,14 +328,18 @@ def _grow(holder, sizes):
 
 _WORK = {
     "trees": ("tree_up", "tree_island", "island_groups_first", "island_nodes_first",
-              "island_dofs_first"),
+              "island_dofs_first", "same", "errors", "kept_errors", "kept_island", "kept_first",
+              "kept_row"),
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "delassus", "shift", "state", "was", "inner"),
-    "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses"),
+    "groups": ("island_group", "pair_first", "delassus", "shift", "state", "was", "inner",
+               "kept_label"),
+    "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses",
+             "kept_target", "kept_impulse"),
     "matrices": ("A",), "discs": ("discs",),
-    "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "velocities"),
+    "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "velocities",
+           "kept_free", "kept_velocity"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "coupled": ("coupled",), "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),

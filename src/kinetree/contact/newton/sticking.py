@@ -152,6 +152,12 @@ def start_again(problem: Problem, work: Work, island: int, part: float) -> None:
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.v[i] = problem.velocity[i]
+    take_impulses(problem, work, island, part)
+
+
+@procedure
+def take_impulses(problem: Problem, work: Work, island: int, part: float) -> None:
+    """Let impulses be a part of those of the last step."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
@@ -217,10 +223,17 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     keep_first(problem, work, island, False)
     hold_shifts(problem, work, island, size)
     small = is_small(work, island)
-    # In small islands what an uneven load has begun would go on, and so would a large one.
-    start_again(problem, work, island, 0.0 if small or swollen else 1.0)
-    state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
-    changes = not reached or swollen or (small and (begins or work.swept == 1))
+    lost = swollen or not reached
+    changes = lost or (small and (begins or work.swept == 1))
+    state = STICKING
+    if not lost:  # velocities are unique, and those at hand are near
+        if changes:
+            take_impulses(problem, work, island, 0.0)
+        state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
+    if state == STICKING:
+        # In small islands what an uneven load has begun would go on, and so would a large one.
+        start_again(problem, work, island, 0.0 if small or swollen else 1.0)
+        state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
     if state != STICKING and changes:
         for _ in range(CHANGES):
             change_shifts(problem, work, island)
