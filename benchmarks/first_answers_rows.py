@@ -20,8 +20,12 @@ MODULES = ("loops", "control", "identification", "floating", "gears", "equivalen
            "contact", "edit")  # fmt: skip
 """Modules whose functions of a model and its state are called by the names of their parameters."""
 COUNT = 2  # samples of a batch
-NOT_FIRST_ANSWERS = {"equations_of_motion", "exciting_trajectory", "export_c"}
-"""Their work takes the time, not what is compiled: formulas, an optimization, a C compiler."""
+NOT_FIRST_ANSWERS = {
+    "equations_of_motion", "exciting_trajectory", "export_c", "identify", "loop_joint_forces",
+    "singularities", "assemblies",
+}  # fmt: skip
+"""Their work takes the time, not what is compiled: formulas, an optimization, a C compiler; or
+they need more than a state."""
 
 
 def samples():
@@ -119,8 +123,6 @@ def module_rows(model, q, qd):
         "model": model, "q": q, "qd": qd, "qdd": z, "tau": z, "q0": q, "dt": 0.001,
         "body": model.body_names[-1], "robot": model, "name": model.body_names[-1],
     }  # fmt: skip
-    if model.loops:
-        known["forces"] = z
     for place in MODULES:
         module = getattr(kt, place)
         if place == "loops" and not model.loops:

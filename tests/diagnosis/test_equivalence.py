@@ -95,6 +95,16 @@ def test_lumping_moves_the_whole_family(joint, count, rng):
     assert np.linalg.matrix_rank(np.array(moved), tol=1e-9) == count
 
 
+@pytest.mark.parametrize(("joint", "count"), FAMILIES.values(), ids=FAMILIES)
+def test_what_moves_of_a_body_at_the_origin(joint, count):
+    """A body whose centre is at the joint has no first moment to divide by."""
+    inertia = Inertia.from_mass_center(2.0, np.zeros(3), np.diag([1.0, 1.5, 2.0]))
+    part = joint.movable_inertia(inertia)
+    if part is not None:
+        assert np.all(np.isfinite(part.to_matrix()))
+        assert equivalence.is_invariant(joint, part)
+
+
 @pytest.mark.covers("RBDA 9.7", by=equivalence.lumped)
 @pytest.mark.parametrize("floating_base", [False, True])
 @pytest.mark.parametrize("joint", [joint for joint, _ in FAMILIES.values()], ids=FAMILIES)
