@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import solve_discrete_are
 
 import kinetree as kt
-from kinetree.control import QuadraticCost, optimize, riccati
+from kinetree.control import QuadraticCost, optimize, riccati, shooting
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 
 UP = np.array([0.0, np.pi])
@@ -632,3 +632,55 @@ def test_errors_name_what_is_wrong(cart):
 
     with pytest.raises(ShapeError, match="cost 'table' must return a number, or a vector"):
         optimize(cart, [0, 0], steps=5, dt=0.1, running=table)
+
+
+@kt.kernel
+def effort(m, qd, tau):
+    """A cost of every step."""
+    return 1e-2 * tau @ tau + 1e-2 * qd @ qd
+
+
+@kt.kernel
+def arrival(m, q, qd):
+    """A cost of the end that is no half square of a deviation."""
+    return (q @ q) ** 2 + qd @ qd
+
+
+def test_curvature_of_closed_loops_on_arrays_is_the_compiled_one(monkeypatch):
+    model = kt.samples.slider_crank()
+    q = kt.loops.assemble(model)
+    options = {"steps": 6, "dt": 2e-2, "running": effort, "terminal": arrival}
+    found, made = {}, []
+    of_knots = shooting.StepCurvature.of_knots
+
+    def noted(self, *arrays):
+        made.append(of_knots(self, *arrays))
+        return made[-1]
+
+    monkeypatch.setattr(shooting.StepCurvature, "of_knots", noted)
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            found[tier] = optimize(model, q, **options, second_order=True)
+            assert all((x is None) == (tier == "specialised") for x in made)
+            made.clear()
+    general, specialised = found["general"], found["specialised"]
+    assert general.cost == pytest.approx(specialised.cost, rel=1e-10)
+    assert np.allclose(general.tau, specialised.tau, rtol=1e-5, atol=1e-6)
+
+
+def test_compiled_curvature_takes_over_when_work_repays_it(monkeypatch):
+    text, seen = shooting.Shooting._curvature, []
+
+    def noted(self, *texts, stepped):
+        seen.append(stepped)
+        if stepped:
+            raise InterruptedError  # before it is compiled
+        return text(self, *texts, stepped=stepped)
+
+    monkeypatch.setattr(shooting.Shooting, "_curvature", noted)
+    monkeypatch.setattr(shooting.StepCurvature, "REPAID", 5)
+    model = kt.samples.slider_crank()
+    options = {"steps": 6, "dt": 2e-2, "running": effort, "terminal": arrival}
+    with pytest.raises(InterruptedError):
+        optimize(model, kt.loops.assemble(model), **options)
+    assert seen == [False, False, True]  # costs of steps and of the end, then steps themselves

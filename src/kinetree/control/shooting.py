@@ -5,6 +5,7 @@ the variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import ModelError, ShapeError
 from kinetree.expr.calls import calls
 from kinetree.expr.diff import jacobian
+from kinetree.integration.adjoints import has_adjoint, pulled_back
+from kinetree.integration.on_arrays import field_on_arrays
 from kinetree.model import Model
 from kinetree.model.define import kept
 from kinetree.simulation.rollouts.gradient import inverse_rates
 from kinetree.simulation.rollouts.inputs import apply
+from kinetree.simulation.rollouts.on_arrays import suits
 from kinetree.simulation.rollouts.transition import Transition
 
 LARGE = 12  # velocity variables from which on derivatives of steps are computed by rows
@@ -83,6 +87,7 @@ class Shooting:
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
         self._kernels: dict[str, Any] = {}
+        self._bent = StepCurvature(self)
         self.by_rows = self.force_rows > 0 or model.nv > LARGE
 
     # --- compiled ----------------------------------------------------------------------------
@@ -339,12 +344,18 @@ class Shooting:
             kernel = self._kernel("bending", None, self._bending, self.model.nq)
             arrays = [values.q, values.qd, np.ascontiguousarray(by_q)]
             bending = self._call(kernel, arrays, batch)[0]
-        weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
+        bent = self._bent.of_knots(which, q, qd, u, costates)
+        if bent is None:
+            weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
+            text = self._curvature(texts.running, texts.path, stepped=True)
+            kernel = self._kernel("curvature", (), text, weights.shape[-1])
+        else:
+            weights = path if path.shape[-1] else np.zeros((*batch, 1))
+            text = self._curvature(texts.running, texts.path, stepped=False)
+            kernel = self._kernel("curvature of costs", (), text, weights.shape[-1])
         H = np.zeros((len(which), T + 1, size, size))
-        text = self._curvature(texts.running, texts.path, stepped=True)
-        kernel = self._kernel("curvature", (), text, weights.shape[-1])
         arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
-        H[:, :-1] = self._call(kernel, arrays, batch)[0]
+        H[:, :-1] = self._call(kernel, arrays, batch)[0] + (0 if bent is None else bent)
         if bending is not None:
             turned = F[..., :nv, :]
             H[:, :-1] -= np.swapaxes(turned, -1, -2) @ (bending @ turned)
@@ -363,6 +374,49 @@ class Shooting:
         for each in curve:  # of costs that are no half squares
             H += _convex(each)
         return c
+
+
+class StepCurvature:
+    """Second derivatives of steps on arrays, as differences of gradients, of closed loops.
+
+    Compiled second derivatives of a step with loops take ten seconds to compile. They take over
+    once ``REPAID`` steps were looked at, of all problems of a model together.
+    """
+
+    REPAID = 1000
+    _CHANGE = 1e-5  # of variables; what it leaves out is of its square
+
+    def __init__(self, shooting):
+        self.f, run = shooting, shooting.run
+        model, t = run.model, run.transition
+        known = model.is_constrained and shooting.flat and shooting.held == "tau"
+        self.gradients: Any = None
+        if known and has_adjoint(model, t.method, t.field) and suits(run, back=True):
+            self.gradients = partial(pulled_back, t.method, field_on_arrays(model, t.field), model)
+            self.seen = kept(model, ("steps whose curvature was found", t), lambda: [0])
+
+    def of_knots(self, which, q, qd, u, costates) -> Any:
+        """Of all steps times ``costates`` by ``(u, dq, dqd)``; None where compiled code does it."""
+        if self.gradients is None or self.seen[0] > self.REPAID:
+            return None
+        f, nv, m = self.f, self.f.model.nv, self.f.m
+        t, h = f.times[:-1], f.run.dt
+        self.seen[0] += len(which) * f.steps
+        (tau,) = f._given(which, u)
+        at, p_q, p_v = (q[:, :-1], qd[:, :-1]), costates[..., :nv], costates[..., nv:]
+        columns = list(f.columns)
+
+        def gradient(z):
+            moved = tau.copy()
+            moved[..., columns] += z[:m]
+            state = t, h, at[0] + z[m : m + nv], at[1] + z[m + nv :], moved
+            by_q, by_v, by_tau = self.gradients(state, p_q, p_v)
+            return np.concatenate([by_tau[..., columns], by_q, by_v], axis=-1)
+
+        e = self._CHANGE * np.eye(m + 2 * nv)
+        rows = [(gradient(z) - gradient(-z)) / (2 * self._CHANGE) for z in e]
+        H = np.stack(rows, axis=-2)
+        return 0.5 * (H + np.swapaxes(H, -1, -2))
 
 
 def _convex(H):

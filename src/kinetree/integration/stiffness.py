@@ -126,7 +126,8 @@ def _inertias(model, configurations, free):
     With loops prescribed joints count as free, which is a bound: constraints make motions slower.
     """
     if not model.is_constrained:
-        H, one = dynamics.mass_matrix(model, configurations), np.eye(model.nv)
+        # One by one: with couplings, code for batches takes seconds to compile.
+        H, one = [dynamics.mass_matrix(model, q) for q in configurations], np.eye(model.nv)
         return np.asarray(H, dtype=float), one if free is None else one[:, free == 1]
     q, at = configurations[0], model.at(0.0)
     K, units = loop_constraints(at, q, np.zeros(model.nv)).K, scaling(at)

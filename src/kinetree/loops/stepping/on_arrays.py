@@ -141,8 +141,8 @@ class ConstrainedOnArrays(FieldOnArrays):
         K, (k, rate, none) = np.zeros((*shape, every, n)), np.zeros((3, *shape, every))
         K[..., at, :], k[..., at] = by_K * units[:, None], by_k * units
         rate[..., at] = by_rate * units
-        state = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, qd))
-        return _by_sample(self._gradients, *state, K, k, none, rate)
+        q, qd = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, qd))
+        return _by_sample(self._gradients, q, qd, K, k, none, rate)
 
     # --- compiled, of the loops alone --------------------------------------------------------
 
@@ -186,15 +186,12 @@ def _health(L, K):
 
 def _by_sample(kernel, *arrays):
     """A kernel by its code for single samples, which takes less time to compile than others."""
-    cores = [len(i.shape) for i in kernel.inputs]
-    lead = arrays[0].shape[: arrays[0].ndim - cores[0]]
-    flat = [
-        np.ascontiguousarray(a).reshape(-1, *i.shape)
-        for a, i in zip(arrays, kernel.inputs, strict=True)
-    ]
-    found = [kernel.call(*sample) for sample in zip(*flat, strict=True)]
-    parts = [np.array(part) for part in zip(*found, strict=True)]
-    return tuple(x.reshape(*lead, *x.shape[1:]) for x in parts)
+    lead = arrays[0].shape[: arrays[0].ndim - len(kernel.inputs[0].shape)]
+    variant = kernel.variant("float64", wide=False, samples=int(np.prod(lead)))
+    before = variant.status.value
+    with np.errstate(all="ignore"):
+        found = variant.ufunc(*arrays)
+    return found if variant.status.value == before else kernel.full(*arrays)  # says what is wrong
 
 
 def energies(model, q, qd) -> tuple[Any, Any]:

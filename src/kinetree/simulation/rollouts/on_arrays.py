@@ -20,7 +20,7 @@ from kinetree.simulation.rollouts.inputs import names_of
 
 def steps_of(run) -> Any:
     """What takes the steps of a run: on arrays, or compiled."""
-    return StepsOnArrays(run) if _suits(run) else run.transition.steps()
+    return StepsOnArrays(run) if suits(run) else run.transition.steps()
 
 
 def pullback_of(run, running) -> Any:
@@ -29,13 +29,16 @@ def pullback_of(run, running) -> Any:
     known = running is None or "tau" not in names_of(running)
     known = known or any(g.kind == "tau" for g in run.arrays.given)
     known = known and has_adjoint(run.model, transition.method, transition.field)
-    if known and _suits(run, back=True):
+    if known and suits(run, back=True):
         return PullbackOnArrays(run, running)
     return transition.pullback(running)
 
 
-def _suits(run, *, back=False):
-    """Whether steps take nothing but joint forces, and are worth taking on arrays."""
+def suits(run, *, back: bool = False) -> bool:
+    """Whether steps take nothing but joint forces, and are worth taking on arrays.
+
+    ``back``: or going back through them.
+    """
     transition, arrays = run.transition, run.arrays
     plain = transition.controller is None and transition.contact is None
     plain = plain and not (transition.parameters or transition.stateful)
