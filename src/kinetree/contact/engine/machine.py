@@ -11,7 +11,9 @@ it inputs and storage. A thread has its own engine, which takes one motion after
 
 from collections.abc import Callable
 from itertools import count as counting
+from math import inf
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,7 @@ class Machine(MotionStates):
 
     recorder: Recorder
     _is_paced = False
+    _each = inf  # how long a step of one motion took in the last long call [s]
 
     def __init__(self, make: Callable[[], Engine], n: int, flight: Callable[[], Any] | None = None):
         self._make, self.flight, self._lock = make, flight, Lock()
@@ -210,16 +213,24 @@ class Machine(MotionStates):
     def advance(self, h: float, steps: int, only: slice | None = None) -> None:
         """Take steps of ``h`` seconds in all motions, or in some; states and storage follow."""
         first, end = (0, self._n) if only is None else (only.start, only.stop)
-        engine, worker = self._team[0]
         inputs = self.motions.inputs
         if h != inputs.h:
             inputs.h = h
         if not self._moves:
             self.time[:] += steps * h
-            return
+        elif steps < _SLICED or self._is_paced:
+            self._advance(steps, first, end, False)
+        else:
+            begin, count = perf_counter(), (end - first) * steps
+            self._advance(steps, first, end, count * self._each > _BRIEF)
+            self._each = (perf_counter() - begin) / max(count, 1)
+
+    def _advance(self, steps, first, end, sliced):
+        """Take steps in some motions; ``sliced``: so that Ctrl-C is heard meanwhile."""
+        engine, worker = self._team[0]
         many = 1 if end - first < 2 * LEAST else max(1, min(threads(), (end - first) // LEAST))
         self._push(engine)
-        if many == 1 and (steps < _SLICED or self._is_paced):
+        if many == 1 and not sliced:
             code = self._at_once(steps, first, end)
             if code > 0:
                 engine.warn_of_turning()
@@ -229,16 +240,18 @@ class Machine(MotionStates):
                 self._help(engine, worker, code)
         else:
             self.motions.steps, worker.world, worker.end = steps, 0, 0
-        self._take_all(many, first, end)
+        self._take_all(many, first, end, sliced)
 
-    def _take_all(self, many, first, end):
-        """All steps of a call, on several threads; what was begun goes on."""
+    def _take_all(self, many, first, end, sliced):
+        """All steps of a call, on several threads; what was begun goes on.
+
+        Where they are ``sliced``, Ctrl-C leaves all motions as they were before.
+        """
         b, steps = self.motions, self.motions.steps
         team = [self._member(k) for k in range(many)]
         for engine, worker in team[1:]:
             self._push(engine)
             worker.world = worker.end = 0
-        sliced = steps >= _SLICED and not self._is_paced
         with Interrupt(sliced) as interrupt:
             before = self._rows() if sliced else None
             try:
@@ -315,6 +328,7 @@ class DivergedError(ArithmeticError):
 
 _NONE = np.zeros(0)
 _SLICED = 8  # steps of a call that can be interrupted; shorter ones end first
+_BRIEF = 0.02  # how long calls of more steps may take that are taken at once, all the same [s]
 
 
 def _source(array, n):
