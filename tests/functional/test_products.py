@@ -239,3 +239,30 @@ def test_a_mechanism_without_freedom(rng):
     none = np.zeros(0)
     assert vjp(kt.potential_energy, "q")(m, none, cotangent=1.0).shape == (0,)
     assert jvp(kt.inverse_dynamics, "q")(m, none, none, none, tangents=none).shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "function", [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force, kt.kinetic_energy]
+)
+def test_products_by_code_for_every_robot_are_those_of_the_derivative(function, seed):
+    model, rng = kt.samples.random_tree(6, 70 + seed, floating_base=seed == 1), _rng(seed)
+    q, n = model.random_configuration(rng), len(function.definition.required) - 1
+    rest, (dq, dv) = rng.standard_normal((n, model.nv)), rng.standard_normal((2, model.nv))
+    with kt.tier("specialised"):
+        by_q, by_v = kt.differentiate(function, wrt=("q", "qd"))(model, q, *rest)
+    weight = rng.standard_normal(np.shape(by_q)[:-1])
+    push, pull = kt.jvp(function, wrt=("q", "qd")), kt.vjp(function, wrt=("q", "qd"))
+    with kt.tier("general"):
+        rate = push(model, q, *rest, tangents=(dq, dv))
+        gradient = pull(model, q, *rest, cotangent=weight)
+        call = push.bind(model, q, *rest, tangents=(dq, dv))
+        assert push.prepared(call).kernel.next_tier == "general"
+    assert np.allclose(rate, by_q @ dq + by_v @ dv, rtol=1e-9, atol=1e-9)
+    for found, by in zip(gradient, (by_q, by_v), strict=True):
+        expected = np.tensordot(weight, by, axes=np.ndim(weight))
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def _rng(seed):
+    return np.random.default_rng(seed)

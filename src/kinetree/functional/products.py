@@ -19,8 +19,12 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import is_foreign
-from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.inline import trace_of
+from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.errors import ShapeError
+from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import jacobian
 from kinetree.functional.ahead import CompiledFunction
 from kinetree.functional.differentiate import differentiate
@@ -34,6 +38,8 @@ from kinetree.functional.transformed import (
     with_group,
 )
 from kinetree.model import Model
+from kinetree.model.arrays import require_unit_parts
+from kinetree.model.define import is_public
 
 
 def jvp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
@@ -92,9 +98,11 @@ class Product(Transformed):
 
     Attributes:
         keyword: name of the vector.
+        by: name of the derivative of a kernel that is the product.
     """
 
     keyword: str
+    by: str
 
     def __call__(self, model=None, *arrays, **options) -> Any:
         """The product for the arguments that the function takes, and the vector."""
@@ -130,6 +138,45 @@ class Product(Transformed):
         """The function, and the call and arrays that it gets from a call of this one."""
         return self.function, call.inner, arrays[: len(call.inner.arrays)]
 
+    def general_code(self, call, inputs, outputs, reference, validate):
+        """A kernel that calls code for every robot, or None; arguments as of ``Kernel``."""
+        inner, definition = call.inner, getattr(self.function, "definition", None)
+        names, model = tuple(inner.arrays), inner.model
+        if definition is None or not is_public(self.function) or model is None:
+            return None
+        extra = names[len(definition.required) :]
+        plain = names == (*definition.required, *extra) and set(extra) <= set(definition.optional)
+        if not plain or model.is_constrained or model.couplings or not self._are_given(inner):
+            return None
+        function = definition.kernel(model, extra, **inner.options).general_kernel
+        if not isinstance(function, LoopKernel):  # whose derivatives are loops, too
+            return None
+        derived = getattr(function, self.by)(tuple(names.index(n) for n in self.entries()))
+        if derived is None:
+            return None
+
+        def text(*symbols):
+            own, vector = symbols[: len(names)], symbols[len(names) :]
+            arrays = dict(zip(names, own, strict=True))
+            if "q" in arrays:
+                require_unit_parts(model, arrays["q"])
+            return self.by_call(model, arrays, derived, vector)
+
+        traced = Traced(lambda: trace(text, inputs, self.__name__), "general")
+        plain = Kernel(
+            self.__name__, inputs, outputs, traced, reference=reference, validate=validate
+        )
+        return plain.with_general_calls()
+
+    def _are_given(self, call):
+        """Whether all that is varied are arrays of the call, each once."""
+        entries = self.entries()
+        return len(set(entries)) == len(entries) and all(n in call.arrays for n in entries)
+
+    @abstractmethod
+    def by_call(self, model, arrays, derived, vector) -> tuple:
+        """Results for traced arrays by name and parts of the vector, by a call of ``derived``."""
+
     @abstractmethod
     def vector_form(self) -> str:
         """What the vector must be, in words."""
@@ -149,7 +196,16 @@ class Product(Transformed):
 class JacobianVectorProduct(Product):
     """The rate of ``function`` along tangents of ``wrt``."""
 
-    kind, keyword = "rate", "tangents"
+    kind, keyword, by = "rate", "tangents", "rates"
+
+    def by_call(self, model, arrays, derived, vector):
+        """Rates of the coordinates of ``q`` go in."""
+        rates = [
+            model.configuration_rate(arrays["q"], v) if name == "q" else v
+            for name, v in zip(self.entries(), vector, strict=True)
+        ]
+        given = [*arrays.values(), *rates]
+        return call_in(trace_of(given), derived, given)
 
     def vector_form(self):
         """What the tangents must be, in words."""
@@ -189,7 +245,16 @@ class JacobianVectorProduct(Product):
 class VectorJacobianProduct(Product):
     """The gradient, with respect to ``wrt``, of a weighted sum of the results of ``function``."""
 
-    kind, keyword = "gradient", "cotangent"
+    kind, keyword, by = "gradient", "cotangent", "gradients"
+
+    def by_call(self, model, arrays, derived, vector):
+        """Gradients by the coordinates of ``q`` come out."""
+        given = [*arrays.values(), *vector]
+        found = call_in(trace_of(given), derived, given)
+        return tuple(
+            _along_tangents(model, arrays["q"], x) if name == "q" else x
+            for name, x in zip(self.entries(), found, strict=True)
+        )
 
     def vector_form(self):
         """What the cotangent must be, in words."""
@@ -231,6 +296,15 @@ class VectorJacobianProduct(Product):
         sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
         parts = np.split(gradient, np.cumsum(sizes)[:-1])
         return self.packed([p.reshape(s) for p, s in zip(parts, shapes, strict=True)])
+
+
+def _along_tangents(model, q, gradient):
+    """The gradient along tangents, (nv,), of one by the coordinates of ``q``."""
+    parts = [model.zero_velocity[:0]]
+    for i in range(1, model.body_count + 1):
+        at = model.q_slice[i]
+        parts.append(model.joint[i].rate_matrix(q[at]).T @ gradient[at])
+    return np.concatenate(parts)
 
 
 def _plain_parts(vector):
