@@ -72,6 +72,10 @@ def _recording():
     return lambda path: recording.write(path, [x[0] * x[1] + 2.0, x[0] - x[1]])
 
 
+def _with_model(path):
+    return kt.Trajectory.load(path, model=kt.samples.pendulum())
+
+
 def _with_semantics(path):
     return kt.load(path.parent / "double.urdf", srdf=path)
 
@@ -119,6 +123,7 @@ def readers() -> dict[str, Reader]:
         kind = "npz" if suffix == ".npz" else "bytes"
         seed = _written(_motion().save, suffix)
         found[f"motion, {suffix}"] = Reader(suffix, [seed], kt.Trajectory.load, kind)
+    found["motion, .csv"] = Reader(".csv", [_written(_motion().save, ".csv")], _with_model)
     found["sweep"] = Reader(".json", [_manifest()], _with_manifest, "json")
     found["recording"] = Reader(".txt", [_written(_recording(), ".txt")], Recording.read)
     return found

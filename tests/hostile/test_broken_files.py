@@ -29,7 +29,8 @@ from kinetree.textbook.record import Recording
 
 NAMES = (
     "urdf", "sdf", "mjcf", "toml", "dh", "json", "srdf", "doctor", "scene, sdf", "scene, mjcf",
-    "world", "motion, .npz", "motion, .parquet", "motion, .nc", "sweep", "recording",
+    "world", "motion, .npz", "motion, .parquet", "motion, .nc",
+    "motion, .csv", "sweep", "recording",
 )  # fmt: skip
 THOROUGH = settings.default.max_examples > 1000  # pyright: ignore[reportOptionalMemberAccess]
 COUNT = 4000 if THOROUGH else 100
