@@ -42,7 +42,7 @@ from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.friction import friction_can_be_exact, friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
-from kinetree.simulation.forces.loop_joints import is_bounded, tendon_rows_of
+from kinetree.simulation.forces.loop_joints import has_rows_of_engine, tendon_rows_of
 from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.forces.passive import passive_of
 from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unlooped
@@ -174,7 +174,7 @@ def composed(
     attached = attach(contact, model)
     rigid = isinstance(contact, TimeStepping)
     if rigid and (function in DERIVATIVES or getattr(contact, "relaxation", 0)):
-        rigid = not any(t.is_limited or t.has("friction") for t in model.tendons)
+        rigid = not has_rows_of_engine(model)
     friction, limits = laws_of(model, friction, limits, rigid=rigid)
     return Setup(
         function, model,
@@ -293,7 +293,7 @@ class Effects:
     drive: Any
     """Torque–speed curves, or None."""
     tendons: Any = None
-    """Rigid limits and exact friction of tendons, as rows of steps with contact, or None."""
+    """Rigid limits and exact friction of tendons and loop joints, as rows of steps, or None."""
 
 
 def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any]:
@@ -301,8 +301,8 @@ def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any
 
     Steps of rigid contact have rigid limits and exact friction, which cost them a row each;
     integrators have stiff limits and smooth friction, which they can integrate. So do mechanisms
-    with these in joints that close loops, or in joints that follow others by a ratio that varies,
-    with tendons in derivatives, and on a GPU, whose slots are for contacts. See docs/defaults.md.
+    with friction in joints that follow others by a ratio that varies, with limits or friction of
+    tendons and loop joints in derivatives, and on a GPU. See docs/defaults.md.
 
     Args:
         model: the mechanism.
@@ -313,7 +313,7 @@ def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any
     if isinstance(friction, str) and friction == "auto":
         friction = "exact" if rigid and friction_can_be_exact(model) else "smooth"
     if isinstance(limits, str) and limits == "auto":
-        limits = "rigid" if rigid and not any(map(is_bounded, model.loops)) else "stiff"
+        limits = "rigid" if rigid else "stiff"
     return friction, limits
 
 

@@ -22,6 +22,7 @@ from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.drives import (
     actuators_of,
+    arms_that_occur,
     moving_arms,
     no_actuators,
 )
@@ -42,6 +43,7 @@ from kinetree.contact.engine.terms import (
     arm_kernel,
     carrying_kernel,
     constraint_kernel,
+    loop_joint_kernel,
     loop_spring_kernel,
     term_kernel,
 )
@@ -53,7 +55,7 @@ from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.errors import SimulationError, SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
-from kinetree.model.limits import has_dynamics
+from kinetree.model.limits import has_dynamics, position_index
 from kinetree.model.model import Model
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
@@ -371,6 +373,7 @@ class Engine:
             "carried": (s.q_m, s.carried), "forces": (*now, s.held),
             "arms": (s.q_m, self.drives.length, self.drives.dense),
             "loop_springs": (s.q_m, self.springs.length, self.springs.dense),
+            "loop_joints": (s.q_m, rows.joint_place, rows.joint_arm),
             "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
@@ -384,6 +387,7 @@ class Engine:
         kernels["springs"] = term_kernel(self.tree, "springs") if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
         kernels["arms"], kernels["loop_springs"] = self._arms, self._springs
+        kernels["loop_joints"] = loop_joint_kernel(self.model) if rows.loop_joints else None
         kernels["carried"] = carrying_kernel(self.model) if s.carries else None
         rows.closed.pose, rows.closed.S = m.pose, m.S
         rows.closed.pose_e, rows.closed.S_e = w.pose, w.S
@@ -778,12 +782,15 @@ def _rows(joints, model, of_q, of_v) -> Rows:
         stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry),
         dry_v=_column((d[0] for d in dry), np.int64), dry_level=_column(d[1] for d in dry),
         dry_kept=np.zeros(len(dry)), loop_first=np.zeros(1, dtype=np.int64), slots=1,
-        **_tendons(model),
+        **_tendons(model, joints.has_loop_joints(model)),
     )  # fmt: skip
 
 
-def _tendons(model):
-    """Variables and coefficients of the tendons of a model, in the variables of all joints."""
+def _tendons(model, with_loops):
+    """Variables and coefficients of the tendons of a model, in the variables of all joints.
+
+    ``with_loops``: whether variables of loop joints follow, with arms that a kernel gives.
+    """
     full, first, terms = model.uncoupled, [0], []
     for t in model.tendons:
         own = [
@@ -792,9 +799,18 @@ def _tendons(model):
         ]
         terms += sorted(own)
         first.append(len(terms))
+    arms = np.zeros((0, full.nv))
+    if with_loops:
+        seen, at = arms_that_occur(full, loop_joint_kernel(model)), position_index(full)
+        arms = np.where(seen > 1e-9 * seen.max(axis=1, keepdims=True), seen, 0.0)
+        for row in arms:
+            terms += [(i, at[i], 0.0) for i in np.flatnonzero(row)]
+            first.append(len(terms))
     return {
+        "tendons": len(model.tendons), "loop_joints": len(arms),
+        "joint_place": np.zeros(len(arms)), "joint_arm": np.zeros(arms.size),
         "tendon_first": _column(first, np.int64), "tendon_v": _column((x[0] for x in terms), int),
         "tendon_q": _column((x[1] for x in terms), int),
         "tendon_arm": _column(x[2] for x in terms),
-        "tendon_offset": _column(t.offset for t in model.tendons),
+        "tendon_offset": _column([*(t.offset for t in model.tendons), *np.zeros(len(arms))]),
     }  # fmt: skip

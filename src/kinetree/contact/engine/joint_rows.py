@@ -104,8 +104,22 @@ def gap_of_stop(rows: Rows, s: int, q: "float[:]") -> float:
     else:
         x = rows.tendon_offset[-1 - k]
         for n in range(rows.tendon_first[-1 - k], rows.tendon_first[-k]):
-            x += rows.tendon_arm[n] * q[rows.tendon_q[n]]
+            if rows.tendon_q[n] >= 0:
+                x += rows.tendon_arm[n] * q[rows.tendon_q[n]]
     return rows.stop_sign[s] * (x - rows.stop_at[s])
+
+
+@procedure
+def place_loop_joints(rows: Rows, nv: int, q: "float[:]"):
+    """Arms and positions of the tendons that stand for loop joints, near ``q``."""
+    for t in range(rows.loop_joints):
+        k = rows.tendons + t
+        x = rows.joint_place[t]
+        for n in range(rows.tendon_first[k], rows.tendon_first[k + 1]):
+            rows.tendon_arm[n] = rows.joint_arm[t * nv + rows.tendon_v[n]]
+            if rows.tendon_q[n] >= 0:
+                x -= rows.tendon_arm[n] * q[rows.tendon_q[n]]
+        rows.tendon_offset[k] = x
 
 
 @procedure

@@ -34,7 +34,8 @@ class Kernels:
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``;  arms: of actuators, where they change, at ``q_m``;
-            loop_springs: lengths and arms of loop joints, carried: gravity compensation, there.
+            loop_springs, loop_joints: lengths and arms of springs in loop joints, positions and
+            arms of these, carried: gravity compensation, there.
         forces: ``held`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         poses_after: poses alone, at ``q_e``.
@@ -50,6 +51,7 @@ class Kernels:
     springs: Code
     arms: Code
     loop_springs: Code
+    loop_joints: Code
     carried: Code
     forces: Code
     resistance: Code

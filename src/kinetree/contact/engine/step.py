@@ -43,7 +43,11 @@ from kinetree.contact.engine.energy import (
     energy_of_trees,
 )
 from kinetree.contact.engine.joint_laws import add_joint_forces, most_friction
-from kinetree.contact.engine.joint_rows import beyond_stops, loop_velocities
+from kinetree.contact.engine.joint_rows import (
+    beyond_stops,
+    loop_velocities,
+    place_loop_joints,
+)
 from kinetree.contact.engine.known_contacts import keep_asleep, show_asleep
 from kinetree.contact.engine.mechanism import (
     Mechanism,
@@ -208,6 +212,9 @@ def positions(a: Parts):
     if s.carries == 1:
         run(a.kernels.carried)
         s.spring[: m.nv] += s.carried[: m.nv]
+    if a.rows.loop_joints > 0:
+        run(a.kernels.loop_joints)
+        place_loop_joints(a.rows, m.nv, s.q_m)
     note_turns(s, a.shapes)
     if s.alpha == 0.0:
         a.rows.follows = 0

@@ -216,6 +216,24 @@ def loop_spring_kernel(model):
     return _traced(model, "springs of loops", text, [Argument("q", (full.nq,))])
 
 
+def loop_joint_kernel(model):
+    """Positions, (n,), and arms, (n, nv), of all velocity variables of loop joints.
+
+    Positions are zero where velocities are not their rates.
+    """
+    full = model.uncoupled
+
+    def text(q):
+        found = [loop_joint_motion(full, q, full.zero_velocity, [loop]) for loop in full.loops]
+        places = [
+            at.q if loop.joint.rates_are_velocities else np.zeros(loop.joint.nv)
+            for loop, at in zip(full.loops, found, strict=True)
+        ]
+        return np.concatenate(places), np.concatenate([at.B.T for at in found])
+
+    return _traced(model, "loop joints", text, [Argument("q", (full.nq,))])
+
+
 def carrying_kernel(model):
     """Forces that carry weight, in the variables of all joints, from positions, or None."""
     if not model.gravity_compensation:

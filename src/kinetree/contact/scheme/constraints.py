@@ -30,8 +30,9 @@ class JointRows(NamedTuple):
         restitution: of the stops.
         friction: ``(velocity variable, level)`` of joints with dry friction [N or N·m].
         stiction: additional part of the friction at rest, and the velocity over which it fades.
-        tendon_stops: ends of travel of tendons: ``(number, sign, bound)``.
-        tendon_friction: ``(number, level)`` of tendons with dry friction [N].
+        tendon_stops: ends of travel of tendons: ``(number, sign, bound)``; numbers after those of
+            the tendons are velocity variables of joints that close loops.
+        tendon_friction: ``(number, level)`` of tendons with dry friction [N], and of these.
     """
 
     stops: tuple = ()
@@ -48,8 +49,13 @@ class JointRows(NamedTuple):
 
     @property
     def has_tendons(self) -> bool:
-        """Whether there are rows of tendons, which the engine alone has."""
+        """Whether there are rows of tendons or loop joints, which the engine alone has."""
         return bool(self.tendon_stops or self.tendon_friction)
+
+    def has_loop_joints(self, model: Any) -> bool:
+        """Whether there are rows of joints that close loops."""
+        numbers = [number for number, *_ in (*self.tendon_stops, *self.tendon_friction)]
+        return max(numbers, default=-1) >= len(model.tendons)
 
 
 NO_JOINT_ROWS = JointRows()

@@ -136,7 +136,10 @@ def _require_unrolled(model, scene, constraints, most):
     special = (
         ("moving surfaces", scene.moving_surfaces),
         ("friction that resists rolling", scene.resisting_pairs),
-        ("rigid limits or exact friction of tendons", constraints.joints.has_tendons),
+        (
+            "rigid limits or exact friction of tendons or loop joints",
+            constraints.joints.has_tendons,
+        ),
     )
     reason = next((f"it has {name}" for name, has in special if has), "")
     if scene.open_pairs:

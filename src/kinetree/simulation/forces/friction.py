@@ -22,7 +22,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import Model
-from kinetree.model.limits import has_dynamics, ratio_to_leader
+from kinetree.model.limits import ratio_to_leader
 from kinetree.simulation.forces.applied import (
     at_least,
     is_none,
@@ -152,8 +152,6 @@ def _levels(model) -> list:
 
 def friction_can_be_exact(model) -> bool:
     """Whether exact friction exists for all joints of a model that have some."""
-    if any(has_dynamics(loop, "friction") for loop in model.loops):
-        return False
     rough = np.array([not is_none(c) for c in _levels(model)])
     at = model.uncoupled.v_slice
     return all(

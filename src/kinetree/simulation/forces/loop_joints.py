@@ -63,7 +63,7 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
         return None
     law, stiff = _laws(
         friction, limits, rough, bounded, "joint {!r} closes a loop and",
-        ", or make it a joint of the tree",
+        ", contact=TimeStepping(...), or make it a joint of the tree",
     )  # fmt: skip
     mobility, at = _mobility(model), loop_slices(model)
     levels = []
@@ -163,31 +163,49 @@ def _coefficients(model):
 
 
 class TendonRows(NamedTuple):
-    """Rigid limits and exact friction of tendons, as rows of steps with contact."""
+    """Rigid limits and exact friction of tendons and loop joints, as rows of steps with contact.
+
+    Velocity variables of loop joints have the numbers after those of the tendons.
+    """
 
     stops: tuple
-    """Number of the tendon, sign of the bound (1 for a lower one), and bound."""
+    """Number, sign of the bound (1 for a lower one), and bound."""
     friction: tuple
-    """Number of the tendon, and level [N]."""
+    """Number, and level [N or N·m]."""
     restitution: float
     """Of the stops."""
 
 
 def tendon_rows_of(model, friction, limits) -> TendonRows | None:
-    """Limits of the tendons that are rigid and friction that is exact; None without any."""
-    stops = tuple(
-        (k, sign, float(bound))
-        for k, t in enumerate(model.tendons)
-        for sign, bound in ((1.0, t.lower), (-1.0, t.upper))
-        if np.isfinite(bound) and _is_rigid(limits)
-    )
-    rough = tuple(
-        (k, float(t.friction))
-        for k, t in enumerate(model.tendons)
-        if t.has("friction") and _is_exact(friction)
-    )
+    """Limits of tendons and loop joints that are rigid, friction that is exact; None without."""
+    stops, rough, first = [], [], len(model.tendons)
+    if _is_rigid(limits):
+        for k, t in enumerate(model.tendons):
+            stops += _finite(k, t.lower, t.upper)
+        for loop in filter(is_bounded, model.loops):
+            at = first + loop_slices(model)[loop.name].start
+            for k, bounds in enumerate(zip(loop.limits.lower, loop.limits.upper, strict=True), at):
+                stops += _finite(k, *bounds)
+    if _is_exact(friction):
+        rough += [(k, float(t.friction)) for k, t in enumerate(model.tendons) if t.has("friction")]
+        for loop in model.loops:
+            if has_dynamics(loop, "friction"):
+                at = first + loop_slices(model)[loop.name].start
+                rough += [(k, float(c)) for k, c in enumerate(loop.dynamics.friction, at) if c]
     bounce = limits.restitution if isinstance(limits, RigidLimits) else 0.0
-    return TendonRows(stops, rough, bounce) if stops or rough else None
+    return TendonRows(tuple(stops), tuple(rough), bounce) if stops or rough else None
+
+
+def has_rows_of_engine(model) -> bool:
+    """Whether tendons or loop joints have limits or friction, whose rows the engine alone has."""
+    tendons = any(t.is_limited or t.has("friction") for t in model.tendons)
+    return tendons or any(is_bounded(x) or has_dynamics(x, "friction") for x in model.loops)
+
+
+def _finite(number, lower, upper):
+    """Stops of a variable, at bounds that are finite."""
+    both = (number, 1.0, float(lower)), (number, -1.0, float(upper))
+    return [stop for stop in both if np.isfinite(stop[2])]
 
 
 def _is_exact(friction):

@@ -87,14 +87,11 @@ def passive_of(model, friction, limits, rows=None) -> PassiveForces:
         rows: ``TendonRows``, which are not forces, or None.
     """
     law, stops = friction_of(model, friction), limits_of(model, limits)
+    left = None if rows and rows.friction else friction, None if rows and rows.stops else limits
     return PassiveForces(
         friction=None if law is None or law.exact else law,
         limits=stops if isinstance(stops, StiffLimits) else None,
-        loops=loop_joint_forces_of(model, friction, limits),
-        tendons=tendon_forces_of(
-            model,
-            None if rows and rows.friction else friction,
-            None if rows and rows.stops else limits,
-        ),
+        loops=loop_joint_forces_of(model, *left),
+        tendons=tendon_forces_of(model, *left),
         given=(friction, limits, rows),
     )
