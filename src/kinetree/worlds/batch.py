@@ -15,10 +15,10 @@ from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.forces import Forces
+from kinetree.worlds.inputs import by_part
 from kinetree.worlds.results import Report, ledger
 from kinetree.worlds.samples import columns_of, inertias_of, sample_model, shape_arrays
 from kinetree.worlds.starts import Faults
-from kinetree.worlds.stepping import by_part
 
 if TYPE_CHECKING:
     from kinetree.simulation.results.state import State

@@ -1,6 +1,5 @@
 """Steps of a world: the forces of its actuators, and the engine with its memory."""
 
-from collections.abc import Mapping
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -11,15 +10,14 @@ from kinetree.contact.engine.engine import SLICE, Engine, Memory
 from kinetree.contact.engine.making import engine_of, is_plain, native_forces, smooth_laws
 from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.choice import joint_rows
-from kinetree.errors import KinetreeError, ModelError, ShapeError, SimulationError
+from kinetree.errors import KinetreeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.field import Field
-from kinetree.model.arrays import as_reals
 from kinetree.quantities.actuators import driving_force
-from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.setup import effects_of, laws_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
 from kinetree.worlds.forces import Forces
+from kinetree.worlds.inputs import Drives, reader_of
 from kinetree.worlds.results import Report, ledger
 from kinetree.worlds.starts import Start
 
@@ -109,7 +107,7 @@ class Steps:
         ``acting``: joint forces, and ``Forces``.
         """
         tau, external = acting
-        push = _reader(tau, self.model)
+        push = reader_of(tau, self.model)
         external.give(self.engine)
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
         together = held and external.held and not callable(tau)
@@ -305,105 +303,3 @@ class Steps:
             if self.drives.states.size:
                 given["activation"] = whole.activation if before is None else before
         return sensors(whole.q, whole.qd, **given)
-
-
-def _reader(tau, model):
-    """A function ``(t, q, qd)`` to joint forces, (nv,)."""
-    if callable(tau):
-        return lambda t, q, qd: _checked(tau(t, q, qd), model)
-    value = np.zeros(model.nv) if tau is None else _checked(tau, model)
-    return lambda t, q, qd: value
-
-
-def by_part(tau, world, n=None):
-    """Joint forces, (nv,) or (n, nv), where they are given by part, ``{"left": (nv,)}``."""
-    if callable(tau):
-        function = call_with_model(tau, world.model)
-        return lambda t, q, qd: by_part(function(t, q, qd), world, n)
-    if not isinstance(tau, Mapping):
-        return tau
-    found = np.zeros((n or 1, world.model.nv))
-    for name, values in tau.items():
-        at = world[name].v_indices
-        if np.shape(values) not in ((len(at),), (n, len(at))):
-            raise ShapeError(
-                f"tau of {name!r} must be {len(at)} numbers, one for each of its velocities, got "
-                f"shape {np.shape(values)}"
-            )
-        found[:, at] = values
-    return found if n else found[0]
-
-
-def _checked(tau, model):
-    tau = as_reals(tau, "tau")
-    if tau.shape != (model.nv,) or not np.all(np.isfinite(tau)):
-        raise ShapeError(
-            f"tau must be {model.nv} finite numbers for world {model.name!r}, got shape {tau.shape}"
-        )
-    return tau
-
-
-class Drives:
-    """Controls of the actuators of a model, as callers give them.
-
-    Args:
-        model: the mechanism.
-    """
-
-    def __init__(self, model):
-        self.model, self.count = model, len(model.actuators)
-        self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
-        self.shape = (self.count,) if self.count else None  # of what the engine takes
-
-    def reader(self, control, parts):
-        """A function ``(t, q, qd)`` to the controls of all actuators, and whether they are held.
-
-        Args:
-            control: as in ``World.step``.
-            parts: function from the name of a part to the numbers of its actuators.
-        """
-        if callable(control):
-            function = call_with_model(control, self.model)
-            return (lambda t, q, qd: self.rows(function(t, q, qd), parts)[0]), False
-        value = self.rows(control, parts)[0]
-        return (lambda t, q, qd: value), True
-
-    def rows(self, control, parts, n=1) -> np.ndarray:
-        """Controls of all actuators of ``n`` worlds, (n, count), or (1, count) of all the same.
-
-        Args:
-            control: not a function, otherwise as in ``World.step``; with a row for each world.
-            parts: function from the name of a part to the numbers of its actuators.
-            n: number of worlds.
-        """
-        if not self.count:
-            raise ModelError(
-                f"world {self.model.name!r} has no actuators to control; give joint forces, "
-                f"step(tau=...)"
-            )
-        if isinstance(control, dict):
-            u = np.zeros((n, self.count))
-            for name, values in control.items():
-                at, values = parts(name), as_reals(values, f"control of {name!r}")
-                if not len(at):
-                    raise ModelError(
-                        f"{name!r} of world {self.model.name!r} has no actuators to control; give "
-                        f"joint forces, step(tau=...)"
-                    )
-                if values.shape not in ((), (len(at),), (n, len(at))):
-                    raise ShapeError(
-                        f"control of {name!r} must be {len(at)} numbers, one for each of its "
-                        f"actuators, got shape {values.shape}"
-                    )
-                u[:, at] = values
-        else:
-            u = as_reals(of_posture(self.model, control)[0], "control")
-        worlds = f" of {n} worlds" if n > 1 else ""
-        if u.shape not in ((self.count,), (n, self.count)) or not np.all(np.isfinite(u)):
-            names = ", ".join(a.name for a in self.model.actuators[:4])
-            raise ShapeError(
-                f"control{worlds} must be {self.count} finite numbers, one for each actuator of "
-                f"world {self.model.name!r} ({names}{', ...' if self.count > 4 else ''}), or by "
-                f"part, {{'left': u}}; got shape {u.shape}"
-            )
-        return u.reshape(-1, self.count)

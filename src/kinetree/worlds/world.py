@@ -30,13 +30,13 @@ from kinetree.worlds import pieces
 from kinetree.worlds.carried import Carried, carried_from
 from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.forces import Forces
+from kinetree.worlds.inputs import by_part
 from kinetree.worlds.options import check_options
 from kinetree.worlds.overlaps import link_of, overlapping_links
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
 from kinetree.worlds.removal import drop_rules, remove_part
 from kinetree.worlds.results import Report
-from kinetree.worlds.stepping import by_part
 from kinetree.worlds.whole import Simulated, Whole, fill, from_file, load, save
 
 if TYPE_CHECKING:

@@ -218,7 +218,7 @@ class Machine(MotionStates):
             inputs.h = h
         if not self._moves:
             self.time[:] += steps * h
-        elif steps < _SLICED or self._is_paced:
+        elif (end - first) * steps <= _SHORT or self._is_paced:
             self._advance(steps, first, end, False)
         else:
             begin, count = perf_counter(), (end - first) * steps
@@ -327,7 +327,8 @@ class DivergedError(ArithmeticError):
 
 
 _NONE = np.zeros(0)
-_SLICED = 8  # steps of a call that can be interrupted; shorter ones end first
+_SHORT = 64  # steps of all motions that are taken at once, without hearing Ctrl-C
+_SLICED = 8  # steps of the first slice of a call that can be interrupted
 _BRIEF = 0.02  # how long calls of more steps may take that are taken at once, all the same [s]
 
 

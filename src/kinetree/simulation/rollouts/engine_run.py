@@ -105,7 +105,9 @@ class EngineRun(Run):
 
     def new_machine(self) -> Machine:
         """A machine for many runs like this one, whose motions keep what the solver remembers."""
-        return Machine(self._new_engine, max(self.arrays.size, 1))
+        found = Machine(self._new_engine, max(self.arrays.size, 1))
+        found.motions.lists = 0
+        return found
 
     def _machine(self):
         """The machine of this run: one that an earlier rollout like it has left, or a new one."""
