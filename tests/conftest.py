@@ -119,13 +119,13 @@ KEPT = [0.0]
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item, nextitem):
-    # Between files, whose fixtures are gone then.
-    if nextitem is None or nextitem.path != item.path:
-        KEPT[0] = min(KEPT[0] or memory.used(), memory.used())
-        if memory.used() > KEPT[0] + memory.MUCH:
-            memory.let_go()
-            KEPT[0] = memory.used()
+def pytest_runtest_teardown():
+    # After every test: pages alone, which are one file, would leave a gigabyte.
+    now = memory.used()
+    KEPT[0] = min(KEPT[0] or now, now)
+    if now > KEPT[0] + memory.MUCH:
+        memory.let_go()
+        KEPT[0] = memory.used()
 
 
 def pytest_sessionfinish(session):

@@ -49,12 +49,12 @@ def _forget_kernels():
     """Remove what models keep and what caches of limited size in the library may forget."""
     from kinetree.model.model import Model  # not before its environment is set
 
-    for each in gc.get_objects():
-        kind = type(each)  # isinstance would ask the object, and some warn when they are asked
-        if issubclass(kind, Model):
+    # Not isinstance: it asks the object, and some warn when they are asked.
+    for each in [x for x in gc.get_objects() if type(x) in (Model, FORGETFUL)]:
+        if type(each) is Model:
             for name in ("kernels", "memo"):  # made again when needed
                 vars(each).pop(name, None)
-        elif kind is FORGETFUL and _is_ours(each):
+        elif _is_ours(each):
             each.cache_clear()
 
 
