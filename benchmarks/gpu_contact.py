@@ -98,7 +98,7 @@ class Bench:
     def code(self, dtype):
         """Registers, spilled bytes, and warps on a multiprocessor."""
         kernel, _ = self.dog.kernel(dtype)
-        compiled = kernel.on_devices[dtype, 0]
+        compiled = kernel.on_device(dtype, 0)  # what rollouts have launched, kept with the kernel
         function, shared = compiled.code.functions[0], compiled.code.shared[0]
         warps = min(_REGISTERS // (32 * function.registers), _SHARED // (shared + 256))
         words = (

@@ -8,6 +8,7 @@ import numpy as np
 import kinetree as kt
 from kinetree.codegen.inline import evaluated
 from kinetree.simulation.rollouts.rollout import run_of
+from kinetree.simulation.setup import laws_of
 
 __all__ = [
     "BOUNDS",
@@ -58,6 +59,8 @@ class Case:
     def kernel(self, dtype):
         """The compiled function of its steps, which rollouts use."""
         given = {"steps": 1, "dt": STEP, "contact": self.contact, "limits": None, **self.options}
+        laws = laws_of(self.model, given.get("friction", "auto"), given["limits"], rigid=False)
+        given["friction"], given["limits"] = laws  # as rollouts on a device choose them
         start = self.q, np.zeros(self.model.nv)
         run = run_of(self.model, *start, dtype=dtype, on_device=True, **given)
         return run.transition.steps(), run.transition
