@@ -1,7 +1,8 @@
 """Names and units of the entries in the arrays of a model, for exports, tables and legends."""
 
-from functools import lru_cache
 from typing import NamedTuple
+
+from kinetree.model.define import kept
 
 
 def labels(model):
@@ -61,16 +62,14 @@ class Variable(NamedTuple):
         return "N·m" if self.is_turn else "N"
 
 
-@lru_cache(maxsize=64)
 def positions(model) -> tuple[Variable, ...]:
     """The entries of ``q``."""
-    return tuple(_each(model, 0))
+    return kept(model, ("layout.positions",), lambda: tuple(_each(model, 0)))
 
 
-@lru_cache(maxsize=64)
 def velocities(model) -> tuple[Variable, ...]:
     """The entries of ``qd`` and of joint forces."""
-    return tuple(_each(model, 1))
+    return kept(model, ("layout.velocities",), lambda: tuple(_each(model, 1)))
 
 
 def actuators(model) -> dict[str, tuple]:
