@@ -85,6 +85,8 @@ def _differentiate(function, model):
     v = np.zeros(model.nv)
     for wrt in (("q", "qd"), "parameters", f"inertia:{model.body_names[-1]}"):
         kt.differentiate(function, wrt=wrt)(model, model.neutral(), v, v)
+    kt.jvp(function, wrt="q")(model, model.neutral(), v, v, tangents=v)
+    kt.vjp(function, wrt="q")(model, model.neutral(), v, v, cotangent=v)
 
 
 def _move(model):
