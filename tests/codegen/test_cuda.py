@@ -8,9 +8,11 @@ from support.backends import cuda_on_cpu
 
 import kinetree as kt
 from kinetree.codegen.check import cases, check_backend
+from kinetree.codegen.procedures import Choice, procedure
+from kinetree.codegen.procedures.routine import routine
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import cuda
-from kinetree.codegen.render.cuda import Layout, render
+from kinetree.codegen.render.cuda import ROUTINES, Layout, render
 from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.codegen.render.cuda_places import Tile, given_up
 from kinetree.codegen.render.cuda_procedures import CudaWithRoutines
@@ -236,6 +238,51 @@ def test_a_state_that_nothing_looks_at_takes_a_value_from_outside_the_loop(tmp_p
     found = cuda_on_cpu(tmp_path)(program, "float64")(*arrays)
     found = found[0] if isinstance(found, tuple) else found
     np.testing.assert_allclose(found[:, 1], 3 * arrays[1][:, 0] + 1, rtol=1e-15)
+
+
+@procedure
+def _halved(x: float) -> float:
+    return x / 2.0
+
+
+@procedure
+def _squared(x: float) -> float:
+    return x * x
+
+
+@procedure
+def _as_it_is(x: float) -> float:
+    return x
+
+
+LAWS = Choice({0: _halved, 3: _squared, -1: _halved}, _as_it_is)
+
+
+@procedure
+def _by_number(which: "float[:]", x: "float[:]", out: "float[:]", n: int):
+    for i in range(n):
+        k = 0
+        while k < which[i]:
+            k += 1
+        while k > which[i]:
+            k -= 1
+        out[i] = LAWS[k](x[i])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_procedures_that_a_number_chooses(dtype, tmp_path):
+    """The switch of a table of procedures, compiled: each case, and the usual one."""
+
+    def text(which, x):
+        return routine(_by_number, {"n": 6}, {"which": which, "x": x}, {"out": (6,)})[0]
+
+    program = trace(text, [Argument("which", (6,)), Argument("x", (6,))])
+    which = np.tile([0.0, 3.0, -1.0, 1.0, 7.0, -2.0], (33, 1)).astype(dtype)
+    x = np.random.default_rng(5).normal(size=(33, 6)).astype(dtype)
+    (found,) = cuda_on_cpu(tmp_path, ROUTINES)(program, dtype)(which, x)
+    expected = x * np.where(which == 3, x, np.where((which == 0) | (which == -1), 0.5, 1.0))
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == "float32" else 1e-15)
+    assert "switch (" in render_pieces(program, dtype, ROUTINES).texts[0].text
 
 
 @pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])

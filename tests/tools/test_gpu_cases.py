@@ -15,7 +15,7 @@ class LaunchedError(BaseException):
 
 @pytest.mark.parametrize("name", ["ball", "humanoid", "quadruped"])
 def test_kernel_of_a_case_is_the_one_that_is_launched(name, monkeypatch):
-    from gpu_checks import contact
+    from gpu_checks import contact  # pyright: ignore[reportMissingImports]
 
     cupy, launched = fake_cupy.module(), []
     monkeypatch.setitem(sys.modules, "cupy", cupy)
