@@ -34,9 +34,8 @@ FLAT = 0.1
 SEARCHED = 12
 """Places along a step that are looked at, at most."""
 
-INNER, NEXT = 0.1, 0.1
-"""Error of momentum with which multipliers change, as a part of what is aimed at; and that, as a
-part of the error which the last multipliers left."""
+INNER = 0.1
+"""Error of momentum with which multipliers change, as a part of what is aimed at."""
 
 ROUGH, CERTAIN, KEPT = 1e-3, 4.0, 0.7
 """Relative error of the first velocities; how many times the error of velocities the speed of a
@@ -261,23 +260,20 @@ def minimise(
     work.stress = PENALTY
     state = OPEN
     last = 0.0
-    rough = 1e300
     while state == OPEN:
         size = max(press(problem, work, island), forces)
-        aim = INNER * max(enough * size, min(ROUGH * size, rough))
-        error = gradient_size(problem, work, island)
-        if error <= aim:
+        aim = INNER * max(enough, ROUGH if work.stress == PENALTY else 0.0)
+        if gradient_size(problem, work, island) <= aim * size:
             left = change_multipliers(problem, work, island)
             speed = fastest(problem, work, island)
             certain = CERTAIN * max(left, enough * size)
             if speed > certain and 0.0 < KEPT * last < speed:
                 state = SLIDING
-            elif max(left, error / INNER) <= enough * size:
+            elif left <= enough * size:
                 state = SLIDING if speed > certain else STICKING
             elif steps >= most:
                 break
             last = speed
-            rough = NEXT * left
             work.stress = min(GROWTH * work.stress, STIFFEST)
             continue
         if steps >= most or step_of(problem, work, island) != 0:
