@@ -259,14 +259,14 @@ LAWS = Choice({0: _halved, 3: _squared, -1: _halved}, _as_it_is)
 
 
 @procedure
-def _by_number(which: "float[:]", x: "float[:]", out: "float[:]", n: int):
+def _by_number(which: "float[:]", x: "float[:]", out: "float[:]", n: int):  # pyright: ignore
     for i in range(n):
         k = 0
-        while k < which[i]:
+        while k < which[i]:  # pyright: ignore
             k += 1
-        while k > which[i]:
+        while k > which[i]:  # pyright: ignore
             k -= 1
-        out[i] = LAWS[k](x[i])
+        out[i] = LAWS[k](x[i])  # pyright: ignore
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

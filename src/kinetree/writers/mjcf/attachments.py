@@ -202,6 +202,11 @@ def _law(a):
     law["biastype"] = "affine" if any(bias) else None
     if a.activation:
         activation = ACTIVATIONS[a.activation]
+        if not activation.dyntype:
+            raise InteropError(
+                f"actuator {a.name!r} has the activation {a.activation!r}, which MJCF does not "
+                f"have; write TOML or JSON, or give it another one (kinetree.edit)"
+            )
         law["dyntype"] = activation.dyntype[0]
         law["dynprm"] = [a.time_constant] if activation.has_time_constant else None
     return "general", law
