@@ -297,7 +297,8 @@ class _Resisted:
     def __init__(self, model, sigma, t, q, qd, tau, field):
         if isinstance(field, FieldOnArrays):
             F_q, F_v, _ = field.of_joints.derivatives(t, q, qd, tau)
-            self.H, self.K, D = dynamics.mass_matrix(model, q), _opposing(F_q), _opposing(F_v)
+            self.H = dynamics.mass_matrix(model.spanning_tree, q)
+            self.K, D = _opposing(F_q), _opposing(F_v)
         else:
             matrices = _matrices if np.asarray(q).dtype == object else _matrices_of_arrays
             self.H, self.K, D = matrices(model, t, q, qd, tau, field=field.of_joints)
