@@ -348,8 +348,8 @@ def main(names):
     for name in names:
         one = CALLS[name]()
         one.make()
-        print("ready", flush=True)
         try:
+            print("ready", flush=True)  # where the signal may come before the call begins
             one.call()
         except KeyboardInterrupt:
             print("heard", flush=True)
