@@ -753,6 +753,7 @@ RULES = {
     "centroidal.total_momentum": Rule(bodies),
     "passive.passive_force": Rule(lambda f, _: _springs(f)[0]),
     "passive.spring_and_damper_force": Rule(lambda f, _: _springs(f, friction=False)[0]),
+    "passive.joint_spring_force": Rule(lambda f, _: _springs(f, friction=False)[0]),
     "projection.bias_acceleration": Rule(lambda f, _: _handle(f)[1]),
     "projection.handle_freedom": Rule(
         lambda f, _: [np.linalg.matrix_rank(_allowed(f), tol=1e-9)], lambda x: x[:1]

@@ -39,7 +39,7 @@ from kinetree.contact.engine.springs import cross, force_across
 from kinetree.contact.engine.targets import targets
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
-from kinetree.contact.settings import PASSES
+from kinetree.contact.settings import PASSES, PASSES_ACROSS, SETTLED_ACROSS
 
 STICKS = 1024.0
 """Times the friction: what sticks whatever happens; a power of two, which rounds nothing."""
@@ -182,7 +182,7 @@ def follow_mean(a: Parts) -> bool:
     most = 0.0
     for i in range(m.nv):
         most = max(most, abs(s.y[i]))
-    if most <= s.settled:
+    if most <= (SETTLED_ACROSS if cross(a) else s.settled):
         return False
     s.free[: m.nv] += s.y[: m.nv]
     return True
@@ -269,6 +269,8 @@ def solve_rows(a: Parts, slack: float, beta: float) -> int:
         again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
         products = m.all_alone == 0 or rows.timed == 1 or cross(a)
         passes = PASSES if rows.timed == 0 else PASSES_OF_BOUNCES
+        if cross(a):
+            passes = PASSES_ACROSS
         if products and s.passes < passes and follow_mean(a):
             again = True
         late = rows_of_missed(a, slack)

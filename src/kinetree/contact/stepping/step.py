@@ -45,7 +45,7 @@ from kinetree.contact.scheme.inertia import (
     turned,
     turning,
 )
-from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
+from kinetree.contact.settings import DOUBLE, PASSES, PASSES_ACROSS, Accuracy, TimeStepping
 from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
 from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
 from kinetree.contact.stepping.solver import implied as implied_forces
@@ -280,14 +280,15 @@ class ContactStep:
                 passes = [state[1], *passes]
             passes = np.concatenate(passes if self.is_relaxed else passes[:1])
         else:
+            most, settled = PASSES, self.accuracy.settled
+            if divided[-1].crosses:
+                most, settled = PASSES_ACROSS, self.accuracy.settled_across
 
             def if_needed(state):
-                return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
+                return repeat(once, state, select(state[-1] > settled, 1, 0))
 
             nothing = (v, *[np.zeros(count)] * 2, 0.0, 1.0)
             loose = max(ROUGH / (AIM * self.settings.tolerance), 2.0)
-            # The engine foresees the change of velocities; one pass more comes as close to it.
-            most = PASSES + 1 if divided[-1].crosses else PASSES
             state = repeat(if_needed, (v, start[:count], loose, *nothing), most)
             passes = state[1]
         mean, _, _, after, w, targets, error, _ = state
