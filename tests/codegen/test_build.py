@@ -9,7 +9,6 @@ import warnings
 from collections import deque
 from contextlib import contextmanager
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -29,6 +28,7 @@ from kinetree.codegen.render.llvm import render
 from kinetree.codegen.render.llvm_shared import shared_symbols
 from kinetree.codegen.runtime.kernel import Kernel, Variant
 from kinetree.codegen.runtime.single import gufunc
+from kinetree.codegen.weak_table import WeakTable
 from kinetree.errors import CacheWarning
 from kinetree.model.define import kernel_of
 from kinetree.spatial import ops
@@ -69,7 +69,7 @@ def folder(monkeypatch, tmp_path):
 
 def forget(monkeypatch, shared=True):
     """As a new process would; all but the functions that kernels share, if these may stay."""
-    monkeypatch.setattr(build_module, "_loaded", WeakValueDictionary())
+    monkeypatch.setattr(build_module, "_loaded", WeakTable())
     monkeypatch.setattr(build_module, "_recent", deque(maxlen=64))
     if shared:
         monkeypatch.setattr(llvm, "_provided", set())

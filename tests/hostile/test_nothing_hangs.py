@@ -32,20 +32,22 @@ class Interrupted:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=given
         )
 
-    def expect(self, word):
-        """Read the next line, which has to be this word."""
+    def expect(self, word, name):
+        """Read the next line, which has to be this word, in a call of this name."""
         line = self.process.stdout.readline().strip()
-        assert line == word, self.process.communicate()[1][-2000:]
+        if line != word:
+            self.process.kill()
+        assert line == word, f"{name}: {self.process.communicate()[1][-2000:]}"
 
-    def take(self, after) -> float:
+    def take(self, name, after) -> float:
         """Seconds in which one call hears Ctrl-C that comes so many seconds after its start."""
-        self.expect("ready")
+        self.expect("ready", name)
         time.sleep(after)
         start = time.perf_counter()
         self.process.send_signal(signal.SIGINT)
-        self.expect("heard")
+        self.expect("heard", name)
         taken = time.perf_counter() - start
-        self.expect("usable")
+        self.expect("usable", name)
         return taken
 
 
@@ -54,7 +56,7 @@ def test_every_long_call_hears_ctrl_c_and_can_go_on():
     watch = threading.Timer(180, run.process.kill)
     watch.start()
     try:
-        taken = {name: run.take(0.4) for name in CALLS}
+        taken = {name: run.take(name, 0.4) for name in CALLS}
         assert run.process.wait(20) == 0  # no thread goes on
     finally:
         watch.cancel()

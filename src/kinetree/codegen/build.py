@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.threads import mapped, workers
 from kinetree.codegen.schedule import BLOCK_SIZE
+from kinetree.codegen.weak_table import WeakTable
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
@@ -198,7 +198,7 @@ def _source_files(folder):
     return found
 
 
-_loaded = WeakValueDictionary()  # machine code in use, by request and by program
+_loaded = WeakTable()  # machine code in use, by request and by program
 _warnings: dict[str, tuple] = {}  # that tracing gave, by request
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes
 _FEW_INPUTS = 32  # numbers: those of an arm, but not of a walking robot
@@ -343,7 +343,7 @@ def _linked(program, symbols, data, level, robot=()):
 
 
 _CALLS = "calls:"  # before the name of code that other code calls
-_entries = WeakValueDictionary()  # of loaded code, by name and level; what calls it keeps it
+_entries = WeakTable()  # of loaded code, by name and level; what calls it keeps it
 
 
 def _entry(name, level):

@@ -3,11 +3,11 @@
 import math
 from contextlib import suppress
 from dataclasses import fields
-from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.codegen.weak_table import WeakTable
 from kinetree.errors import (
     JointError,
     ModelError,
@@ -25,7 +25,7 @@ from kinetree.spatial import Plucker, log
 from kinetree.spelling import did_you_mean
 
 _LONGEST_LAW = 1000
-_SOUND: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_SOUND = WeakTable()
 """Shapes and surfaces, which never change, that were found right in another model, by ``id``."""
 
 

@@ -8,6 +8,7 @@ import atexit
 import os
 import random
 import sys
+from contextlib import suppress
 from threading import Condition, Thread, get_native_id
 from typing import Any
 
@@ -44,6 +45,7 @@ class Job:
 class _State:
     jobs: list[Job] = []
     thread: Any = None
+    number = 0  # of the thread, as the system counts them
     over = False
 
 
@@ -95,8 +97,8 @@ def improve_now(progress=lambda done, total: None) -> None:
 
 def _improve():
     """Work of the background: parts in another order in each process, so that several share."""
-    if sys.platform == "linux":  # where a thread has a priority of its own
-        os.setpriority(os.PRIO_PROCESS, get_native_id(), _POLITE)
+    _State.number = get_native_id()
+    _set_niceness(_POLITE)
     order, known = random.Random(os.getpid()), {}
     while True:
         with _changed:
@@ -117,6 +119,13 @@ def _improve():
         job.found[name] = known[name]
 
 
+def _set_niceness(value):
+    """Let the background be nice, where threads have their own priorities and may change them."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, _State.number, value)
+
+
 def _compiled(name, job):
     def compiled(texts, level):
         return [branching_code_in_background(text) for text in texts]
@@ -128,6 +137,8 @@ def _stop() -> list[Job]:
     """End the background after the part that it is at; the jobs that are left."""
     with _changed:
         _State.over = True
+        if _State.thread is not None:
+            _set_niceness(0)  # who waits for it on a busy machine would wait for all others, too
         _changed.wait_for(lambda: _State.thread is None)
         _State.over, jobs, _State.jobs = False, _State.jobs, []
         return jobs
