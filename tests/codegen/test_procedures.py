@@ -19,10 +19,12 @@ from kinetree.codegen.procedures import (
     Procedure,
     cross,
     dot,
+    improving,
     invoke,
     lane_sum,
     lanes,
     local,
+    native,
     procedure,
     record,
     sqrt,
@@ -516,6 +518,17 @@ def test_machine_code_is_called_by_address():
     _same(_through, lambda r: (address, r.standard_normal(2), np.zeros(3)), seeds=3)
 
 
+@pytest.fixture
+def no_background(monkeypatch):
+    """Nothing is optimised meanwhile, of this test or of those before."""
+    jobs = improving._stop()
+    monkeypatch.setattr(native, "improve_later", lambda job: None)
+    yield
+    for job in jobs:
+        improving.improve_later(job)
+
+
+@pytest.mark.usefixtures("no_background")
 def test_code_is_kept_on_disk(tmp_path, monkeypatch):
     """A new process finds the code by what the procedure and those it calls depend on."""
     monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
