@@ -175,3 +175,11 @@ def _pinned():
     loop = Loop("pin", 0, 1, Revolute("y"), xlt(0, 1, 0), xlt(0, 1, 0))
     one = ModelBuilder().body("a", joint=Revolute("y"), inertia=ROD).build()
     return one.replace(loops=(loop,), actuators=(Actuator("m", 0, loop=1),))
+
+
+def test_a_limit_of_effort_that_does_not_act_is_told():
+    pump = replace(MODEL.actuators[1], effort=(-np.inf, np.inf))
+    with pytest.warns(ModelWarning, match=r"'pump' drives loop joint 'ram', whose limit of effort"):
+        MODEL.replace(actuators=(MODEL.actuators[0], pump))
+    ram = replace(MODEL.loops[1], limits=Limits(-0.5, 1.5))
+    MODEL.replace(loops=(MODEL.loops[0], ram), actuators=(pump,))

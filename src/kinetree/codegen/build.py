@@ -93,7 +93,7 @@ class Kept:
 
 
 def kept_code(store) -> list[Kept]:
-    """What a store holds, by name, tier and level."""
+    """Code that a store holds, by name, tier and level."""
     sizes, wanted, found = {}, set(), {}
     for entry, key in store.with_keys():
         kind, *rest = key.splitlines()

@@ -200,11 +200,25 @@ def _driven(model, actuator, what):
         return f"tendon {actuator.tendon!r}", 1
     if actuator.loop:
         _check_joint(model, actuator.loop, what, "loop joint", len(model.loops))
-        nv = model.loops[actuator.loop - 1].joint.nv
+        loop = model.loops[actuator.loop - 1]
+        nv = loop.joint.nv
+        _check_effort(actuator, loop, what)
     else:
         _check_joint(model, actuator.joint, what)
         nv = model.joint[actuator.joint].nv
     return f"joint {model.driven_joint(actuator)!r} with {nv} degrees of freedom", nv
+
+
+def _check_effort(actuator, loop, what):
+    """Warn of a loop joint's limit of effort, which does not act: the actuator's own does."""
+    limits = () if loop.limits is None else loop.limits.effort
+    limited = any(isinstance(x, float) and 0 < x < np.inf for x in limits)
+    if limited and tuple(actuator.effort) == UNBOUNDED:
+        warn(
+            f"{what} drives loop joint {loop.name!r}, whose limit of effort does not act: give the "
+            f"actuator an effort, (smallest, largest)",
+            ModelWarning,
+        )
 
 
 def check_tendon(model, tendon, strict):

@@ -66,7 +66,7 @@ class Procedure:
 
     @cached_property
     def python(self) -> Any:
-        """The same function run by Python, with all procedures that it calls: its meaning."""
+        """The function run by Python, with all procedures that it calls: its meaning."""
         f = self.function
 
         def plain(value):
@@ -138,7 +138,7 @@ class Procedure:
         return self.changed_in(self.tree)
 
     def changed_in(self, tree) -> set[str]:
-        """The same of a statement; what it names views of counts, too."""
+        """Names of arrays that a statement changes, those that it has views of included."""
         found: set[str] = set()
         views: dict[str, set[str]] = {}
         for node in ast.walk(tree):
@@ -251,7 +251,7 @@ class Procedure:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What its code depends on, apart from the texts of procedures that it calls."""
+        """Digest of all that its code depends on, but for the texts of procedures that it calls."""
         code = self.function.__code__
         constants = []
         for name in (*code.co_names, *code.co_freevars):
@@ -280,7 +280,7 @@ class Procedure:
 
     @property
     def title(self) -> str:
-        """What a progress line calls it."""
+        """Its name in a progress line."""
         package = ".".join(self.function.__module__.split(".")[:2])
         return f"code of {package} ({self.name.strip('_').replace('_', ' ')}), once on this machine"
 
@@ -322,7 +322,7 @@ class Procedure:
 
     @cached_property
     def request(self) -> str:
-        """What identifies the code of it and all that is compiled with it."""
+        """Key of the code of it and all that is compiled with it."""
         text = "\n".join(p.fingerprint for p in self.members)
         return f"{self.name}\n{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -427,7 +427,7 @@ class Choice:
 
     @property
     def python(self) -> "Choice":
-        """The same functions run by Python."""
+        """Its functions run by Python."""
         return Choice({key: p.python for key, p in self.cases.items()}, self.otherwise.python)
 
     @cached_property
@@ -443,7 +443,7 @@ class Choice:
         return found
 
     def mismatch(self) -> str:
-        """What two of the procedures do not agree on; empty if they are alike."""
+        """First difference between two of the procedures, in words; empty if they are alike."""
 
         def signature(p):
             kinds = ", ".join(spelled(kind) for _, kind in p.arguments)

@@ -1,5 +1,6 @@
 """Engines of all doors: what tables have acts in them, other forces are compiled into the step."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,7 @@ def native_forces(model, field, *, own=False) -> dict:
 
 
 def compiled_forces(source, inputs, *, resists) -> dict:
-    """The same for a ``Source``, with inputs of some shape."""
+    """Kernels of ``native_forces`` for a ``Source``, with inputs of some shape."""
     full = source.model.uncoupled
     start = 0.0, full.neutral(), np.zeros(full.nv), inputs
     found = {"forces": _forces.compiled(full, *start, source=source)}
@@ -84,7 +85,7 @@ def compiled_forces(source, inputs, *, resists) -> dict:
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(ABC):
     """Forces in the variables that follow no others, as functions of those of all joints."""
 
     model: Any
@@ -95,9 +96,9 @@ class Source:
         of_q, of_v = self._variables
         return self.at(t, q[of_q], qd[of_v], inputs)
 
+    @abstractmethod
     def at(self, t, q, qd, inputs) -> tuple[Any, tuple]:
-        """The same from the variables that follow no others."""
-        raise NotImplementedError
+        """Field and its arguments, from the variables that follow no others."""
 
     @property
     def _variables(self):

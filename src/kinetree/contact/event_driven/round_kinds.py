@@ -195,14 +195,17 @@ class RimEdges(NamedTuple):
         return body, ground, *rim, *(getattr(other, name)[edge] for name in names), sign, size
 
     def _placed(self, R, r):
-        """Centre and axis of rims; starts and directions of edges; where these pass the planes."""
+        """Centre and axis of rims, directions of edges, and where these pass planes of rims.
+
+        With the cosine between edge and axis, at least ``STANDING``, and the way along the edge.
+        """
         T, O = R[..., self.body, :, :], R[..., self.other, :, :]
         center, axis = turned(T, self.center) + r[..., self.body, :], turned(T, self.axis)
         start, u = turned(O, self.start) + r[..., self.other, :], turned(O, self.along)
-        slope = dot(u, axis)
-        steep = np.where(np.abs(slope) < STANDING, np.copysign(STANDING, slope), slope)
-        t = dot(center - start, axis) / steep
-        return center, axis, u, steep, t, start + t[..., None] * u
+        cosine = dot(u, axis)
+        cosine = np.where(np.abs(cosine) < STANDING, np.copysign(STANDING, cosine), cosine)
+        t = dot(center - start, axis) / cosine
+        return center, axis, u, cosine, t, start + t[..., None] * u
 
     def _normal(self, axis, out, u):
         """Unit vectors at right angles to edges and rims, away from the cylinder; how long."""
@@ -225,11 +228,11 @@ class RimEdges(NamedTuple):
 
     def rates(self, R, r, v, found):
         """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
-        center, axis, u, slope, _, x = self._placed(R, r)
+        center, axis, u, cosine, _, x = self._placed(R, r)
         own, theirs = v[..., self.body, :], v[..., self.other, :]
         axis_rate, u_rate = cross(own[..., :3], axis), cross(theirs[..., :3], u)
         moving, middle = velocity_at(theirs, x), velocity_at(own, center)
-        sliding = -(dot(moving - middle, axis) + dot(x - center, axis_rate)) / slope
+        sliding = -(dot(moving - middle, axis) + dot(x - center, axis_rate)) / cosine
         point = moving + sliding[..., None] * u
         out, distance = unit(x - center)
         out_rate = across(point - middle, out) / distance

@@ -5,6 +5,7 @@ where that takes less time, see ``kinetree.integration.on_arrays``: the same fun
 arrays, so that nothing else has to know.
 """
 
+from abc import ABC, abstractmethod
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,12 +20,12 @@ from kinetree.simulation.rollouts.inputs import names_of
 
 
 def steps_of(run) -> Any:
-    """What takes the steps of a run: on arrays, or compiled."""
+    """Steps of a run: on arrays, or compiled."""
     return StepsOnArrays(run) if suits(run) else run.transition.steps()
 
 
 def pullback_of(run, running) -> Any:
-    """What goes back through the steps of a run: on arrays, or compiled."""
+    """Way back through the steps of a run: on arrays, or compiled."""
     transition = run.transition
     known = running is None or "tau" not in names_of(running)
     known = known or any(g.kind == "tau" for g in run.arrays.given)
@@ -50,8 +51,8 @@ def suits(run, *, back: bool = False) -> bool:
     return chosen(*given, samples, back=back)
 
 
-class _OnArrays:
-    """What runs request of a ``Kernel``, and its variant.
+class _OnArrays(ABC):
+    """Stand-in for the ``Kernel`` of a run, and for its variant.
 
     Attributes:
         status: with ``value``, how many calls failed.
@@ -65,7 +66,7 @@ class _OnArrays:
         self.status = SimpleNamespace(value=0)
 
     def variant(self, dtype, wide, samples=0) -> "_OnArrays":
-        """The same for every precision and number of samples."""
+        """Itself, for every precision and number of samples."""
         return self
 
     def ufunc(self, *arrays, out) -> tuple:
@@ -81,9 +82,9 @@ class _OnArrays:
                 place[...] = x
         return found
 
-    def full(self, *arrays) -> tuple:
+    @abstractmethod
+    def full(self, *arrays: Any) -> tuple:
         """Results for arrays; raises where there are none."""
-        raise NotImplementedError
 
     def _tau(self, qd, given):
         return np.broadcast_to(given[0], qd.shape) if given else np.zeros(qd.shape)
