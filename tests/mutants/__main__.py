@@ -14,10 +14,13 @@ makes the share of those that die a lower bound:
     python -m mutants report
 
 A mutant is tried on at most 120 tests that pass without it and together take at most ``--seconds``
-(40): one of each test function first, the quickest and those whose file is named after the module
-before others. It is dead when one of them fails, when Python crashes, or when they do not end in
-the time limit of 30 s and three times what they take without it. A line that no test executes lets
-all mutants live. Survivors that change nothing are explained in equivalent.txt.
+(40) of CPU: one of each test function first, the quickest and those whose file is named after the
+module before others. It is dead when one of them fails, when Python crashes, or when they take more
+than 30 s and three times the CPU time that they take without it. A line that no test executes lets
+all mutants live. A survivor is *cut off* when there are functions of tests that execute its line
+and of which no case was tried, for these limits; ``--again`` with more ``--seconds`` tries them.
+Survivors that change nothing are explained in equivalent.txt. Lines are known by their numbers:
+what was recorded of another source is of no use.
 """
 
 import argparse
@@ -31,7 +34,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from mutants.changes import edits
-from mutants.children import PACKAGES, ROOT, record_file, run_all, try_mutant, warm_up
+from mutants.children import PACKAGES, ROOT, run_all, try_mutant, warm_up
+from mutants.recording import record_file
 
 TESTS = (
     "spatial", "joints", "algorithms", "textbook", "quantities", "loops", "contact", "worlds",
@@ -40,7 +44,8 @@ TESTS = (
 )  # fmt: skip
 OUT = ROOT / "out" / "mutants"
 MOST_TESTS = 120
-LONGEST_TEST = 60.0  # [s] with its lines recorded
+LONGEST_TEST = 60.0  # [s] of CPU with its lines recorded
+ALIVE = ("survived", "cut off", "not covered")
 SLOWER = {0: 1.0, 1: 3.0, 2: 6.0}  # as if tests farther away took that many times longer
 
 
@@ -90,7 +95,8 @@ class Covering:
         """Tests for a change of a file, the most telling first, within the limits.
 
         Returns:
-            The tests; how long they take [s]; whether any executes the line.
+            The tests; how long they take [s]; whether any executes the line; how many functions of
+            tests that execute it are left out.
         """
         first, last = edit.lines
         lines = self.lines[path]
@@ -119,7 +125,8 @@ class Covering:
                         chosen.append(test)
                         total += self.seconds[test]
             turn += 1
-        return chosen, total, covered
+        left_out = len(by_function.keys() - {test.split("[")[0] for test in chosen})
+        return chosen, total, covered, left_out
 
 
 def _distance(path, test):
@@ -164,13 +171,13 @@ def run(options):
         if options.among and not file.startswith(tuple(f"src/kinetree/{n}" for n in options.among)):
             continue
         name = f"{file}:{edit.lines[0]}:{number}"
-        again = options.again and results.get(name, {}).get("status") in ("survived", "not covered")
+        again = options.again and results.get(name, {}).get("status") in ALIVE
         if name in results and not again:
             continue
-        tests, total, covered = covering.of(file, edit, options.seconds)
+        tests, total, covered, left_out = covering.of(file, edit, options.seconds)
         entries[name] = {
             "id": name, "path": file, "line": edit.lines[0], "kind": edit.kind,
-            "scope": edit.scope, "tests": len(tests), "covered": covered,
+            "scope": edit.scope, "tests": len(tests), "covered": covered, "left_out": left_out,
         }  # fmt: skip
         number = None if options.control else number
         limit = 30 + 3 * total
@@ -189,9 +196,9 @@ def run(options):
             file.write(json.dumps(entry) + "\n")
             file.flush()
             counts[entry["status"]] += 1
-            if options.control and entry["status"] != "survived":
+            if options.control and entry["status"] not in ALIVE:
                 print("fails without a change:", entry)
-            if entry["status"] in ("survived", "not covered"):
+            if entry["status"] in ALIVE:
                 print(f"{counts.total()}: {entry['status']} {_line(entry)}", flush=True)
     print(dict(counts))
 
@@ -205,7 +212,9 @@ def _status(entry, ending, explained):
         return {"timeout": "timeout", "crashed": "killed"}[ending]
     if entry["tests"] and entry.get("passed") != entry["tests"]:
         return f"only {entry.get('passed')} of {entry['tests']} tests ran"
-    return "survived" if entry["tests"] and entry["covered"] else "not covered"
+    if not (entry["tests"] and entry["covered"]):
+        return "not covered"
+    return "cut off" if entry["left_out"] else "survived"
 
 
 def _explained():
@@ -225,7 +234,7 @@ def _explained():
 def report(options):
     """Write what became of the mutants, by package, and the survivors."""
     results = {entry["id"]: entry for entry in _read(options.out / "results.jsonl")}.values()
-    names = ("killed", "timeout", "survived", "not covered", "equivalent")
+    names = ("killed", "timeout", *ALIVE, "equivalent")
     rows = defaultdict(Counter)
     for entry in results:
         rows[entry["path"].split("/")[2]][entry["status"]] += 1
@@ -233,16 +242,19 @@ def report(options):
     lines = [
         "# Mutants",
         "",
-        f"| package | mutants | {' | '.join(names)} | die | die, of those not equivalent |",
+        f"| package | mutants | {' | '.join(names)} | die | not equivalent | and covered |",
     ]
-    lines.append("|---" * (len(names) + 4) + "|")
+    lines.append("|---" * (len(names) + 5) + "|")
     for package, row in rows.items():
         dead, every = row["killed"] + row["timeout"], row.total()
-        shares = f"{dead / every:.1%} | {dead / max(1, every - row['equivalent']):.1%}"
+        possible = every - row["equivalent"]
+        shares = " | ".join(
+            f"{dead / max(1, n):.1%}" for n in (every, possible, possible - row["not covered"])
+        )
         cells = " | ".join(str(row[name]) for name in names)
         lines.append(f"| {package} | {every} | {cells} | {shares} |")
     others = {s for row in rows.values() for s in row} - set(names)
-    for status in ("survived", "not covered", "timeout", "equivalent", *sorted(others)):
+    for status in (*ALIVE, "timeout", "equivalent", *sorted(others)):
         found = [e for e in results if e["status"] == status]
         found.sort(key=lambda e: (e["path"], e["line"]))
         lines += ["", f"## {status}: {len(found)}", "", *(f"- {_line(e)}" for e in found)]

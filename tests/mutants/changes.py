@@ -45,7 +45,7 @@ ORDERED = {  # functions of which the order of two arguments matters, and the fi
     "select": 1, "rotate_symmetric": 0, "copysign": 0,
 }  # fmt: skip
 RANDOM = {"uniform", "normal", "standard_normal", "integers", "choice", "default_rng"}
-SHAPES = {"zeros", "ones", "empty", "eye", "full", "reshape", "broadcast_to", "identity"}
+SHAPES = {"zeros", "ones", "empty", "eye", "full", "reshape", "broadcast_to", "identity", "local"}
 UNSEEN = {"strict", "copy", "stacklevel", "maxsize"}
 INDICES = set("ijklbp")
 TOLERANCE = ("eps", "tiny", "tol", "round_off")

@@ -1,27 +1,29 @@
 """Processes that run tests: forked from one that has imported everything but kinetree.
 
 A child runs pytest in itself on some tests. It either records which lines of the source they
-execute, or replaces one module by a mutated one as it is imported.
+execute (mutants.recording), or replaces one module by a mutated one as it is imported.
 
-Compiled code is found on disk by two keys (kinetree.codegen.build): a *request*, which names a text
-and the digest of the files of the source, and a *program*, which is the digest of the generated
-code itself. The files say nothing about a mutant, and a text that is found by its request is not
-executed. So children find requests in their own memory only, and programs, which are the same
-whoever asks, on disk, too; mutants write nothing.
+Compiled code is found on disk by keys (kinetree.codegen.build): a *request*, or that of *loops* for
+every robot, names a text and the digest of the files of the source; a *program* is the digest of
+the generated code itself, and the key of *procedures* holds their bytecode. The files say nothing
+about a mutant, and a text that is found by its request is not executed. So children find what is
+named by files in their own memory only, and programs and procedures, whose keys say all, on disk,
+too; mutants write nothing. Procedures are compiled from their text, which Python looks up by the
+name of the file: there it finds the text of the mutant.
 """
 
+import ast
 import contextlib
-import gc
 import importlib
 import importlib.abc
 import importlib.machinery
 import json
+import linecache
 import os
 import resource
 import select
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -38,6 +40,8 @@ WARM = (
     "scipy.linalg", "scipy.integrate", "scipy.optimize", "scipy.spatial.transform", "unittest.mock",
 )  # fmt: skip
 MEMORY = 12 * 2**30  # [bytes] a mutant that allocates for ever ends here
+SAID_ALL = ("program ", "procedures\n")  # beginnings of keys that hold all that code depends on
+WAITING = 8.0  # times the limit on CPU time that a child may take, waiting for others included
 
 
 def warm_up():
@@ -55,13 +59,13 @@ def run_all(tasks, jobs, end=None):
     """Fork a child for each task, ``jobs`` at a time; yield tasks with what their children say.
 
     Args:
-        tasks: tuples of a name, a time limit [s] and a function of a list, which the child calls
-            and which puts what it finds into the list.
+        tasks: tuples of a name, a limit on CPU time [s] and a function, which the child calls
+            with a function that says something.
         jobs: children at a time.
         end: ``time.monotonic()`` after which no more children begin.
 
     Yields:
-        Name; list; ``"done"``, ``"crashed"`` or ``"timeout"``; seconds.
+        Name; what was said; ``"done"``, ``"crashed"`` or ``"timeout"``; CPU time [s].
     """
     waiting, running = list(reversed(tasks)), {}
     while waiting or running:
@@ -74,14 +78,14 @@ def run_all(tasks, jobs, end=None):
         ready = select.select(list(running), [], [], 0.2)[0]
         for reader in list(running):
             name, pid, begin, limit, data = running[reader]
-            seconds = time.monotonic() - begin
-            ending = None
+            elapsed = time.monotonic() - begin
+            seconds, ending = _cpu_time(pid, elapsed), None
             if reader in ready:
                 piece = os.read(reader, 1 << 20)
                 running[reader][4] = data = data + piece
                 if not piece:
                     ending = "done"
-            if ending is None and seconds > limit:
+            if ending is None and (seconds > limit or elapsed > WAITING * limit):
                 ending = "timeout"
             if ending:
                 with contextlib.suppress(ProcessLookupError):
@@ -93,6 +97,15 @@ def run_all(tasks, jobs, end=None):
                 if ending == "done" and (not found or found[-1] != "end"):
                     ending = "crashed"
                 yield name, [f for f in found if f != "end"], ending, seconds
+
+
+def _cpu_time(pid, elapsed):
+    """CPU time [s] of a process and those it has waited for: that of a loaded machine, too."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:  # not Linux
+        return elapsed
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _forked(work):
@@ -174,7 +187,7 @@ def try_mutant(path, number, tests, explained, stages=(6, 18)):
 
     Args:
         path: file of the module, relative to the root of the repository.
-        number: which of its changes; None for none, to see that the tests pass as they are.
+        number: which of its changes; None for none, to see that the tests pass.
         tests: those that cover the change, the most telling first. They are collected in
             stages, since most mutants die at once.
         explained: descriptions of changes that are known to change nothing.
@@ -183,14 +196,16 @@ def try_mutant(path, number, tests, explained, stages=(6, 18)):
 
     def work(say):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        source = (ROOT / path).read_text(encoding="utf-8")
+        tree = ast.parse(source)
         if number is not None:
-            tree, change = mutated((ROOT / path).read_text(encoding="utf-8"), number)
+            tree, change = mutated(source, number)
             say({"change": change})
             if change in explained:
                 return
-            sys.meta_path.insert(0, _Replaced(path, tree))
+        sys.meta_path.insert(0, _Replaced(path, ast.unparse(tree)))
         try:
-            _isolate_compiled_code(writes=False)
+            isolate_compiled_code(writes=False)
         except Exception as error:  # kinetree cannot even be imported
             say({"failed": "import kinetree", "why": f"{type(error).__name__}: {error}"[:200]})
             return
@@ -209,13 +224,15 @@ def try_mutant(path, number, tests, explained, stages=(6, 18)):
 
 
 class _Replaced(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
-    """Finds and loads one module from a mutated tree."""
+    """Finds and loads one module from a mutated text, which others find under its name, too."""
 
-    def __init__(self, path, tree):
+    def __init__(self, path, text):
         parts = Path(path).with_suffix("").parts[1:]
         parts = parts[:-1] if parts[-1] == "__init__" else parts
         super().__init__(".".join(parts), str(ROOT / path))
-        self.tree = tree
+        self.text = text
+        lines = text.splitlines(keepends=True)
+        linecache.cache[str(ROOT / path)] = (len(text), None, lines, str(ROOT / path))
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
@@ -228,149 +245,29 @@ class _Replaced(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoad
         return spec
 
     def get_code(self, fullname):
-        return compile(self.tree, self.path, "exec")
+        return compile(self.text, self.path, "exec")
 
 
-def _isolate_compiled_code(writes):
-    """Requests are found in memory only; programs on disk as well, where mutants write nothing."""
+def isolate_compiled_code(writes):
+    """What is named by files is found in memory only; other code on disk, too, if ``writes`` kept.
+
+    Nothing is optimised in the background, which would take the time of the tests.
+    """
     from kinetree.codegen import build as keys
     from kinetree.codegen import cache
+    from kinetree.codegen.procedures import native
 
     memory, get, put = {}, cache.Store.get, cache.Store.put
 
     def get_(self, key):
         found = memory.get(key)
-        return get(self, key) if found is None and not key.startswith("request") else found
+        return get(self, key) if found is None and key.startswith(SAID_ALL) else found
 
     def put_(self, key, payload):
         memory[key] = payload
-        if writes and not key.startswith("request"):
+        if writes and key.startswith(SAID_ALL):
             put(self, key, payload)
 
     cache.Store.get, cache.Store.put = get_, put_
     keys.source_digest = lambda: "this process"
-
-
-# --- Which lines a test executes ------------------------------------------------------------------
-
-
-class LineRecorder:
-    """A pytest plugin that runs each test in a child of its own and says what it executes.
-
-    In a process of its own a test finds nothing that others have traced and compiled, so that the
-    lines are those of the texts behind its kernels, too, and its time is that which a mutant takes.
-    """
-
-    def __init__(self, say, share, limit):
-        self.say, self.share, self.limit = say, share, limit
-
-    def pytest_runtestloop(self, session):
-        """Instead of pytest's own loop."""
-        part, parts, each = self.share
-        items = _few_of_each(session.items, each)[part::parts]
-        tasks = [(item.nodeid, self.limit, self._one(item)) for item in items]
-        for name, found, ending, seconds in run_all(tasks, 1):
-            passed = ending == "done" and found and found[-1]["passed"]
-            lines = found[-1]["lines"] if passed else {}
-            self.say({"test": name, "passed": bool(passed), "seconds": seconds, "lines": lines})
-        return True
-
-    def _one(self, item):
-        def work(say):
-            lines = {}
-            with _recorded(lines):
-                reports = item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            del reports
-            _add_procedures(lines)
-            passed = not item.session.testsfailed
-            say({"passed": passed, "lines": {path: sorted(n) for path, n in lines.items()}})
-
-        return work
-
-
-def _few_of_each(items, each):
-    """At most so many cases of every test function, spread over all it has."""
-    cases: dict = {}
-    for item in items:
-        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
-    if each is None:
-        return items
-    return [found[k * len(found) // min(each, len(found))] for found in cases.values()
-            for k in range(min(each, len(found)))]  # fmt: skip
-
-
-def record_file(path, share, limit):
-    """What the child of a test file does: record its tests.
-
-    Args:
-        path: of the file.
-        share: number of a part, how many parts there are, and how many cases of each test to
-            record, None for all.
-        limit: [s] for a test.
-    """
-
-    def work(say):
-        _isolate_compiled_code(writes=True)
-        pytest_in_child([path], LineRecorder(say, share, limit))
-
-    return work
-
-
-def _add_procedures(lines):
-    """Add the lines of procedures that were loaded as machine code, with all that they can reach.
-
-    Which of them ran is not known: Python executes none of their lines.
-    """
-    from kinetree.codegen.procedures.native import Procedure
-
-    wanted, root = tuple(str(ROOT / package) + os.sep for package in PACKAGES), len(str(ROOT)) + 1
-    for loaded in gc.get_objects():
-        if not isinstance(loaded, Procedure) or "code" not in vars(loaded):
-            continue
-        for each in loaded.reached:
-            code = each.function.__code__
-            if code.co_filename.startswith(wanted):
-                numbers = {n for *_, n in code.co_lines() if n is not None}
-                lines.setdefault(code.co_filename[root:], set()).update(numbers)
-
-
-@contextlib.contextmanager
-def _recorded(lines):
-    """Note the lines of the packages that are executed here, by file."""
-    wanted, root = tuple(str(ROOT / package) + os.sep for package in PACKAGES), len(str(ROOT)) + 1
-
-    def place(code):
-        return code.co_filename[root:] if code.co_filename.startswith(wanted) else None
-
-    if hasattr(sys, "monitoring"):  # Python 3.12
-        monitoring, tool = sys.monitoring, sys.monitoring.COVERAGE_ID
-
-        def line(code, number):
-            if path := place(code):
-                lines.setdefault(path, set()).add(number)
-            return monitoring.DISABLE
-
-        monitoring.use_tool_id(tool, "mutants")
-        monitoring.register_callback(tool, monitoring.events.LINE, line)
-        monitoring.set_events(tool, monitoring.events.LINE)
-        yield
-        monitoring.set_events(tool, 0)
-        return
-
-    def trace(frame, event, argument):
-        path = place(frame.f_code)
-        if path is None:
-            return None
-        seen = lines.setdefault(path, set())
-
-        def local(frame, event, argument):
-            if event == "line":
-                seen.add(frame.f_lineno)
-            return local
-
-        return local
-
-    threading.settrace(trace)
-    sys.settrace(trace)
-    yield
-    sys.settrace(None)
+    native.improve_later = lambda job: None

@@ -69,6 +69,7 @@ def test_what_is_changed(source, expected):
         "A @ b",
         "limit = 50",
         "np.zeros((3, 3))",
+        "x, y = local('float', 2, 3)",
         "[None] * n",
         "zip(a, b, strict=True)",
         "@dataclass(frozen=True)\nclass A:\n    pass",
@@ -114,7 +115,51 @@ def test_mutants_from_end_to_end(tmp_path):
     results = [*map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())]
     assert [entry["status"] for entry in results] == ["killed"] * 2
     assert all(entry["failed"].startswith("tests/spatial/test_vector3.py") for entry in results)
-    assert "| spatial | 2 | 2 | 0 | 0 | 0 | 0 | 100.0%" in result.stdout
+    assert "| spatial | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 100.0%" in result.stdout
+
+
+PROCEDURE = """
+import json, sys
+from mutants.changes import edits
+from mutants.children import ROOT, isolate_compiled_code, run_all, try_mutant, warm_up
+from mutants.recording import record_file
+
+warm_up()
+path, tests = "src/kinetree/contact/collision/rays.py", "tests/contact/test_rays.py"
+name = "test_rays_of_batches_and_what_they_pass_through"
+found = edits((ROOT / path).read_text(encoding="utf-8"))[1]
+number = next(k for k, e in enumerate(found) if e.scope == "cast" and e.kind == "index")
+
+def keeps(say):
+    isolate_compiled_code(writes=True)
+    from kinetree.codegen.cache import Store
+    for key in ("loops\\n1", "request\\n1", "hull 2\\n1", "procedures\\n1", "program 1"):
+        Store(sys.argv[1], 10**6).put(key, b"x")
+    say([key for _, key in Store(sys.argv[1], 10**6).with_keys()])
+
+tasks = [("record", 100, record_file(tests, (4, 6, 1), 60.0)), ("keys", 60, keeps)]
+for k in (None, number):
+    tasks.append((f"mutant {k is not None}", 60, try_mutant(path, k, [f"{tests}::{name}"], ())))
+for task, said, ending, _ in run_all(tasks, 1):
+    print(json.dumps([task, said, ending]))
+print(json.dumps(found[number].lines))
+"""
+
+
+def test_procedures_are_recorded_and_compiled_from_the_text_of_the_mutant(tmp_path):
+    """Their machine code notes its lines; what files name is not found on disk."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
+    command = [sys.executable, "-c", PROCEDURE, str(tmp_path)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    record, keys, original, mutant, (line, _) = map(json.loads, result.stdout.splitlines())
+    (entry,) = record[1]
+    assert entry["passed"]
+    assert line in entry["lines"]["src/kinetree/contact/collision/rays.py"]
+    assert "src/kinetree/contact/collision/fields.py" not in entry["lines"]  # no field is there
+    assert sorted(keys[1][0]) == ["procedures\n1", "program 1"]
+    assert original[1:] == [[{"passed": 1}], "done"]
+    assert mutant[1][-1]["failed"].startswith("tests/contact/test_rays.py")
 
 
 def test_a_drawn_seed_is_kept(tmp_path):
