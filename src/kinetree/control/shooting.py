@@ -1,4 +1,4 @@
-"""What trajectory optimization asks of a mechanism: steps, costs and constraints of all knots.
+"""Steps, costs and constraints of all knots of a trajectory optimization, with derivatives.
 
 All knots of all samples are evaluated at once, by kernels that are kept with the model. A knot has
 the variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
@@ -6,7 +6,7 @@ the variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,55 @@ class Texts:
     """Constraints of the final state, numbers that are zero."""
 
 
+class Knots(NamedTuple):
+    """States and controls of some samples at all knots, (samples, steps + 1, ...) each.
+
+    Controls of the last knot are zero: there is no step after it.
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    u: np.ndarray
+
+    def some(self, which) -> "Knots":
+        """Copy of the knots of some samples."""
+        return Knots(self.q[which], self.qd[which], self.u[which])
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of steps, costs and constraints with respect to ``z = (u, dq, dqd)``.
+
+    Attributes:
+        F: of next states, (samples, steps, n, m + n).
+        g: gradients of the cost, (samples, steps + 1, m + n).
+        H: matrices of second derivatives of the cost, convex, (samples, steps + 1, m + n, m + n).
+        path: of path constraints, (samples, steps, nc, m + n).
+        final: of final constraints, (samples, ne, m + n).
+    """
+
+    F: np.ndarray
+    g: np.ndarray
+    H: np.ndarray
+    path: np.ndarray
+    final: np.ndarray
+
+
+class Multipliers(NamedTuple):
+    """Multipliers of some samples.
+
+    Attributes:
+        costates: of steps, (samples, steps, n).
+        path: of path constraints, (samples, steps, nc).
+        final: of final constraints, (samples, ne).
+    """
+
+    costates: np.ndarray
+    path: np.ndarray
+    final: np.ndarray
+
+
 class Values:
-    """Of all knots of some samples: next states, costs and constraints.
+    """Next states, costs and constraints of all knots of some samples.
 
     Attributes:
         q, qd: states after every step, (samples, steps, ...).
@@ -275,10 +322,10 @@ class Shooting:
         start[..., : self.force_rows] = memory[..., : self.force_rows]
         return np.where(np.isfinite(start), start, 0.0)
 
-    def evaluate(self, which, q, qd, u, memory=None) -> Values:
-        """Values of all knots; ``q`` and ``qd`` are (samples, steps + 1, ...)."""
-        T, h = self.steps, np.array(self.run.dt)
-        batch, given = (len(which), T), self._given(which, u)
+    def evaluate(self, which, knots: Knots, memory=None) -> Values:
+        """Values of all knots but their gaps."""
+        T, h, (q, qd, u) = self.steps, np.array(self.run.dt), knots
+        batch, given = (len(which), T), self._given(which, u[:, :-1])
         before = [self.times[:-1], h, np.array(1.0), q[:, :-1], qd[:, :-1], np.zeros(batch)]
         start = [self._fresh(memory)] if self.force_rows else []
         after = self._call(self.transition.steps(), [*before, *start, *given], batch)
@@ -292,22 +339,20 @@ class Shooting:
             kernel = self._kernel(
                 "final values", (), self._values(self.texts.terminal, self.texts.final)
             )
-            found = self._call(kernel, self._end(which, q, qd, u), (len(which),))
+            found = self._call(kernel, self._end(which, knots), (len(which),))
             cost, final = cost + found[0], found[1] if len(found) > 1 else final
         return Values(after[0], after[1], after[3] if self.force_rows else None, cost, path, final)
 
-    def _end(self, which, q, qd, u):
-        given = self._given(which, u[:, -1], -1)
+    def _end(self, which, knots):
+        """Inputs of kernels of the final state; its controls are those of the last step."""
+        q, qd, u = knots
+        given = self._given(which, u[:, -2], -1)
         return [np.array(self.times[-1]), np.array(self.run.dt), q[:, -1], qd[:, -1], *given]
 
-    def derivatives(self, which, q, qd, u, after, memories=None):
-        """Derivatives of steps, and first and second ones of costs and constraints.
-
-        Returns:
-            ``F`` (samples, steps, n, m + n); gradients (samples, steps + 1, m + n) and matrices
-            (..., m + n, m + n) of the cost; derivatives of path and of final constraints.
-        """
+    def derivatives(self, which, knots: Knots, after, memories=None) -> Derivatives:
+        """Derivatives at knots from which steps lead to positions ``after``."""
         T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
+        q, qd, u = knots.q, knots.qd, knots.u[:, :-1]
         batch, given = (len(which), T), self._given(which, u)
         start = [] if memories is None else [self._fresh(memories[0]), memories[1]]
         text = self._derivatives(texts.running, texts.path, stepped=not self.by_rows)
@@ -322,19 +367,20 @@ class Shooting:
             kernel = self._kernel(
                 "end", (), self._derivatives(texts.terminal, texts.final, stepped=False)
             )
-            rest = list(self._call(kernel, self._end(which, q, qd, u), (len(which),)))
+            rest = list(self._call(kernel, self._end(which, knots), (len(which),)))
             found = self._collected(rest, g[:, -1], H[:, -1], bool(texts.final))
             final = final if found is None else found
         path = np.zeros((*batch, 0, size)) if path is None else path
-        return F, g, H, path, final
+        return Derivatives(F, g, H, path, final)
 
-    def curvature(self, which, q, qd, u, values, F, costates, path, final):
+    def curvature(self, which, knots: Knots, values, F, multipliers: Multipliers) -> np.ndarray:
         """Second derivatives of the Lagrangian, (samples, steps + 1, m + n, m + n).
 
-        ``F`` are derivatives of the steps; ``costates`` (samples, steps, n), ``path`` (samples,
-        steps, nc) and ``final`` (samples, ne) are multipliers.
+        ``F`` are derivatives of the steps.
         """
         T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
+        (q, qd, u), (costates, path, final) = knots, multipliers
+        u = u[:, :-1]
         batch, nv = (len(which), T), self.model.nv
         by_q = costates[..., :nv]
         bending: Any = None
@@ -363,7 +409,7 @@ class Shooting:
             text = self._curvature(texts.terminal, texts.final, stepped=False)
             kernel = self._kernel("final curvature", (), text, max(final.shape[-1], 1))
             final = final if final.shape[-1] else np.zeros((len(which), 1))
-            H[:, -1] = self._call(kernel, [*self._end(which, q, qd, u), final], (len(which),))[0]
+            H[:, -1] = self._call(kernel, [*self._end(which, knots), final], (len(which),))[0]
         return H
 
     @staticmethod

@@ -1,0 +1,116 @@
+"""Start of a trajectory optimization: knots from a guess, slacks and multipliers to fit."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.control.inequalities import Inequalities, Iterate
+from kinetree.control.shooting import Knots
+from kinetree.errors import ShapeError
+
+COLD, WARM = 1e-2, 1e-4  # least slacks, and distance of controls from limits, relative
+
+
+class Start:
+    """First iterate of all samples of a problem, from a guess.
+
+    Args:
+        problem: with bounds and a goal.
+        arrays: of the ``Run``: initial states and the shape of the batch.
+        guess: ``q``, ``qd``, ``tau``, ``controls``, ``u`` and ``multipliers``, of which any may
+            be missing or None; time first.
+    """
+
+    def __init__(self, problem: Any, arrays: Any, guess: dict[str, Any]):
+        self.p, self.arrays, self.guess = problem, arrays, guess
+        self.is_warm = guess.get("multipliers") is not None
+        self.least = WARM if self.is_warm else COLD
+
+    def knots(self) -> Knots:
+        """States and controls, controls within their limits."""
+        q, qd = self._states()
+        return Knots(q, qd, self._controls())
+
+    def _states(self):
+        """States of the guess, else on a straight line to the goal, else those of the start."""
+        p, arrays, guess, T, model = self.p, self.arrays, self.guess, self.p.steps, self.p.model
+        q = np.repeat(arrays.q0[:, None], T + 1, axis=1)
+        qd = np.repeat(arrays.qd0[:, None], T + 1, axis=1)
+        if guess.get("q") is not None:
+            q[:, 1:] = self._spread(guess["q"], "q", T + 1, model.nq)[:, 1:]
+            qd[:, 1:] = 0
+        elif p.goal is not None:
+            ends = np.broadcast_to(p.goal, (*arrays.batch, model.nq)).reshape(len(q), model.nq)
+            way = model.difference(arrays.q0, ends)[:, None]
+            part = np.linspace(0, 1, T + 1)[:, None]
+            q = np.ascontiguousarray(model.integrate(q, part * way))
+            qd[:, 1:-1] = way / (T * p.dt)
+        if guess.get("qd") is not None:
+            qd[:, 1:] = self._spread(guess["qd"], "qd", T + 1, model.nv)[:, 1:]
+        return q, qd
+
+    def _controls(self):
+        """Controls of the guess, else zero, moved off their limits."""
+        p, T, m = self.p, self.p.steps, len(self.p.columns)
+        u = np.zeros((self.arrays.size, T + 1, m))
+        full = {"tau": (p.model.nv, p.columns), "controls": (m, p.columns), "u": (m, slice(None))}
+        for name, (size, columns) in full.items():
+            if (given := self.guess.get(name)) is not None:
+                called = "tau" if name == "u" else name
+                u[:, :-1] = self._spread(given, called, T, size)[..., columns]
+        u[:, :-1] = np.clip(u[:, :-1], *self._inner_limits())
+        return u
+
+    def _inner_limits(self):
+        """Limits of controls, moved inwards by a part of their distance and of their size."""
+        (lower, upper), push = (self.p.lower, self.p.upper), self.least
+        with np.errstate(invalid="ignore"):
+            width = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
+            off = np.minimum(push * width, push * np.maximum(1.0, np.abs(lower)))
+            above = np.where(np.isfinite(lower), lower + off, -np.inf)
+            off = np.minimum(push * width, push * np.maximum(1.0, np.abs(upper)))
+            below = np.where(np.isfinite(upper), upper - off, np.inf)
+        return above, below
+
+    def barrier(self, cost) -> np.ndarray:
+        """Barrier parameters from the costs of the first knots, (samples,)."""
+        size = np.clip(np.abs(cost) / self.p.steps, 0.1, 1e3)
+        return (1e-3 if self.is_warm else 0.1) * size
+
+    def iterate(self, limits: Inequalities, knots: Knots, c, mu, final_count) -> Iterate:
+        """Knots with slacks and multipliers for inequalities of values ``c``."""
+        mu = mu[:, None, None]
+        s = np.where(limits.mask, np.maximum(-c, self.least), 1.0)
+        e = np.where(limits.soft, np.maximum(c + s, mu / limits.rho), 0.0)
+        z = np.where(limits.mask, np.minimum(mu / s, 0.5 * limits.rho), 0.0)
+        y = np.zeros((len(c), final_count))
+        if self.is_warm:
+            z, y = self._warm_multipliers(limits, z, y)
+        w = np.where(limits.soft, limits.rho - z, np.inf)
+        return Iterate(knots, s, e, z, w, y)
+
+    def _warm_multipliers(self, limits, cold_z, cold_y):
+        z, y = self.guess["multipliers"]
+        if (z.shape[0], z.shape[-1]) != cold_z.shape[1:] or y.shape[-1] != cold_y.shape[-1]:
+            raise ShapeError(
+                "the guess is the result of a problem with other steps or constraints: give "
+                "its q, qd and tau as a dict"
+            )
+        z = self._spread(z, "multipliers", self.p.steps + 1, z.shape[-1])
+        z = np.minimum(np.maximum(z, 1e-2 * cold_z), 0.99 * limits.rho)
+        y = self._spread(y[None], "multipliers", 1, y.shape[-1])[:, 0]
+        return np.where(limits.mask, z, 0.0), y
+
+    def _spread(self, array, name, length, size):
+        """Array of a guess, time first, as (samples, time, size)."""
+        array, batch = np.asarray(array, float), self.arrays.batch
+        if array.ndim < 2 or array.shape[0] != length or array.shape[-1] != size:
+            raise ShapeError(
+                f"guess of {name} must have shape ({length}, ..., {size}), time first, "
+                f"got {array.shape}"
+            )
+        full = np.broadcast_to(
+            array.reshape(length, *[1] * (len(batch) - array.ndim + 2), *array.shape[1:]),
+            (length, *batch, size),
+        )
+        return np.array(np.moveaxis(full.reshape(length, self.arrays.size, size), 0, 1))
