@@ -8,7 +8,9 @@ from scipy.linalg import solve_discrete_are
 
 import kinetree as kt
 from kinetree.control import QuadraticCost, optimize, riccati, shooting
+from kinetree.control.steps_on_arrays import StepsOnArrays, _of_samples
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.integration import on_arrays
 
 UP = np.array([0.0, np.pi])
 SWING = {
@@ -651,17 +653,18 @@ def test_curvature_of_closed_loops_on_arrays_is_the_compiled_one(monkeypatch):
     q = kt.loops.assemble(model)
     options = {"steps": 6, "dt": 2e-2, "running": effort, "terminal": arrival}
     found, made = {}, []
-    of_knots = shooting.StepCurvature.of_knots
+    of_knots = StepsOnArrays.curvature
 
     def noted(self, *arrays):
         made.append(of_knots(self, *arrays))
         return made[-1]
 
-    monkeypatch.setattr(shooting.StepCurvature, "of_knots", noted)
+    monkeypatch.setattr(StepsOnArrays, "curvature", noted)
     for tier in ("general", "specialised"):
         with kt.tier(tier):
             found[tier] = optimize(model, q, **options, second_order=True)
-            assert all((x is None) == (tier == "specialised") for x in made)
+            assert bool(made) == (tier == "general")
+            assert all(x is not None for x in made)
             made.clear()
     general, specialised = found["general"], found["specialised"]
     assert general.cost == pytest.approx(specialised.cost, rel=1e-10)
@@ -678,9 +681,47 @@ def test_compiled_curvature_takes_over_when_work_repays_it(monkeypatch):
         return text(self, *texts, stepped=stepped)
 
     monkeypatch.setattr(shooting.Shooting, "_curvature", noted)
-    monkeypatch.setattr(shooting.StepCurvature, "REPAID", 5)
+    monkeypatch.setattr(StepsOnArrays, "REPAID", 5)
     model = kt.samples.slider_crank()
     options = {"steps": 6, "dt": 2e-2, "running": effort, "terminal": arrival}
     with pytest.raises(InterruptedError):
         optimize(model, kt.loops.assemble(model), **options)
     assert seen == [False, False, True]  # costs of steps and of the end, then steps themselves
+
+
+@kt.kernel
+def attitude(m, q, qd, wanted: (5,)):
+    """Distance from wanted coordinates, as a vector."""
+    return np.concatenate([q - wanted, 0.3 * qd])
+
+
+@pytest.mark.parametrize("second_order", [False, True])
+def test_steps_on_arrays_of_bodies_that_turn_are_the_compiled_ones(monkeypatch, second_order, rng):
+    monkeypatch.setattr(on_arrays, "LARGE_BACK", (1, 1))
+    b = kt.ModelBuilder("thrown").body(
+        "trunk", joint=kt.Spherical(), inertia=kt.shapes.box(0.1, 0.2, 0.4, mass=2.0)
+    )
+    b.body("arm", on="trunk", joint=kt.Revolute("y"), at=(0, 0, 0.2),
+           inertia=kt.shapes.box(0.3, 0.1, 0.1, mass=1.0))  # fmt: skip
+    model = b.build()
+    q, wanted = (model.random_configuration(rng) for _ in range(2))
+    options = {"steps": 5, "dt": 3e-2, "running": effort, "terminal": attitude}
+    options |= {"arguments": {"wanted": wanted}, "second_order": second_order, "iterations": 4}
+    found = {}
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            found[tier] = optimize(model, q, np.full(4, 0.3), **options)
+    general, specialised = found["general"], found["specialised"]
+    np.testing.assert_allclose(general.history, specialised.history, rtol=1e-6)
+    np.testing.assert_allclose(general.tau, specialised.tau, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(general.gains, specialised.gains, rtol=1e-4, atol=1e-5)
+
+
+def test_samples_whose_steps_fail_are_given_up_alone():
+    def inverse(t, A):
+        return (np.linalg.inv(A.reshape(-1, 2, 2)).reshape(A.shape) + t,)
+
+    A = np.stack([np.eye(2), np.zeros((2, 2)), 2 * np.eye(2)]).reshape(3, 4)
+    (found,) = _of_samples(inverse, ((4,),), 1.0, A)
+    assert np.isnan(found[1]).all()
+    np.testing.assert_array_equal(found[[0, 2]], [[2, 1, 1, 2], [1.5, 1, 1, 1.5]])

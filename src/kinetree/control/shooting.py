@@ -5,7 +5,6 @@ the variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +12,14 @@ import numpy as np
 from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.threads import run_threaded
+from kinetree.control.steps_on_arrays import StepsOnArrays
 from kinetree.errors import ModelError, ShapeError
 from kinetree.expr.calls import calls
 from kinetree.expr.diff import jacobian
-from kinetree.integration.adjoints import has_adjoint, pulled_back
-from kinetree.integration.on_arrays import field_on_arrays
 from kinetree.model import Model
 from kinetree.model.define import kept
 from kinetree.simulation.rollouts.gradient import inverse_rates
 from kinetree.simulation.rollouts.inputs import apply
-from kinetree.simulation.rollouts.on_arrays import suits
 from kinetree.simulation.rollouts.transition import Transition
 
 LARGE = 12  # velocity variables from which on derivatives of steps are computed by rows
@@ -134,8 +131,9 @@ class Shooting:
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
         self._kernels: dict[str, Any] = {}
-        self._bent = StepCurvature(self)
-        self.by_rows = self.force_rows > 0 or model.nv > LARGE
+        on_arrays = held == "tau" and StepsOnArrays.serve(run)
+        self.on_arrays = StepsOnArrays(run, self.columns) if on_arrays else None
+        self.by_rows = on_arrays or self.force_rows > 0 or model.nv > LARGE
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -149,6 +147,9 @@ class Shooting:
 
     def _rows(self, which, q, qd, u, memories, after):
         """Derivatives of steps by one reverse pass for each row: far less code to compile."""
+        if self.on_arrays is not None:
+            tau = self._forces(which, u)
+            return self.on_arrays.rows(self.times[:-1], q[:, :-1], qd[:, :-1], tau)
         nv, nq, batch = self.model.nv, self.model.nq, (len(which), self.steps, self.n)
         weights = np.zeros((*batch[:2], self.n, nq + nv))
         weights[..., nv:, nq:] = np.eye(nv)
@@ -306,8 +307,16 @@ class Shooting:
                 found.append(own[:, None] if k is None else own)
         return found
 
+    def _forces(self, which, u, k=None):
+        """Joint forces of the steps of some samples."""
+        given = zip(self.run.arrays.given, self._given(which, u, k), strict=True)
+        return next(array for g, array in given if g.kind == "tau")
+
     def step(self, which, k, q, qd, u, memory=None):
         """One step of some samples: the states after it, and what contact found."""
+        if self.on_arrays is not None:
+            tau = self._forces(which, u, k)
+            return *self.on_arrays.after(self.times[k], q, qd, tau), None
         t, h, n = self.times[k], np.array(self.run.dt), len(which)
         given = self._given(which, u, k)
         start = [] if memory is None else [self._fresh(memory)]
@@ -326,9 +335,13 @@ class Shooting:
         """Values of all knots but their gaps."""
         T, h, (q, qd, u) = self.steps, np.array(self.run.dt), knots
         batch, given = (len(which), T), self._given(which, u[:, :-1])
-        before = [self.times[:-1], h, np.array(1.0), q[:, :-1], qd[:, :-1], np.zeros(batch)]
-        start = [self._fresh(memory)] if self.force_rows else []
-        after = self._call(self.transition.steps(), [*before, *start, *given], batch)
+        if self.on_arrays is not None:
+            state = q[:, :-1], qd[:, :-1], self._forces(which, u[:, :-1])
+            after: tuple[Any, ...] = self.on_arrays.after(self.times[:-1], *state)
+        else:
+            before = [self.times[:-1], h, np.array(1.0), q[:, :-1], qd[:, :-1], np.zeros(batch)]
+            start = [self._fresh(memory)] if self.force_rows else []
+            after = self._call(self.transition.steps(), [*before, *start, *given], batch)
         cost, path = np.zeros(len(which)), np.zeros((*batch, 0))
         if self.texts.running or self.texts.path:
             kernel = self._kernel("values", (), self._values(self.texts.running, self.texts.path))
@@ -356,7 +369,7 @@ class Shooting:
         batch, given = (len(which), T), self._given(which, u)
         start = [] if memories is None else [self._fresh(memories[0]), memories[1]]
         text = self._derivatives(texts.running, texts.path, stepped=not self.by_rows)
-        kernel = self._kernel("knots", (), text)
+        kernel = self._kernel("costs" if self.by_rows else "knots", (), text)
         found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
         rows = [self._rows(which, q, qd, u, start, after)] if self.by_rows else []
         F, *rest = (*rows, *found)
@@ -378,39 +391,45 @@ class Shooting:
 
         ``F`` are derivatives of the steps.
         """
-        T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
-        (q, qd, u), (costates, path, final) = knots, multipliers
-        u = u[:, :-1]
-        batch, nv = (len(which), T), self.model.nv
-        by_q = costates[..., :nv]
-        bending: Any = None
-        if not self.flat:  # with respect to the coordinates of q
-            back: Any = inverse_rates(self.model, values.q)
-            by_q = np.einsum("...vq,...v->...q", back, by_q)
-            kernel = self._kernel("bending", None, self._bending, self.model.nq)
-            arrays = [values.q, values.qd, np.ascontiguousarray(by_q)]
-            bending = self._call(kernel, arrays, batch)[0]
-        bent = self._bent.of_knots(which, q, qd, u, costates)
-        if bent is None:
-            weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
-            text = self._curvature(texts.running, texts.path, stepped=True)
-            kernel = self._kernel("curvature", (), text, weights.shape[-1])
-        else:
-            weights = path if path.shape[-1] else np.zeros((*batch, 1))
-            text = self._curvature(texts.running, texts.path, stepped=False)
-            kernel = self._kernel("curvature of costs", (), text, weights.shape[-1])
-        H = np.zeros((len(which), T + 1, size, size))
-        arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
-        H[:, :-1] = self._call(kernel, arrays, batch)[0] + (0 if bent is None else bent)
-        if bending is not None:
-            turned = F[..., :nv, :]
-            H[:, :-1] -= np.swapaxes(turned, -1, -2) @ (bending @ turned)
+        texts, size, final = self.texts, self.n + self.m, multipliers.final
+        H = np.zeros((len(which), self.steps + 1, size, size))
+        H[:, :-1] = self._curvature_of_steps(which, knots, values, F, multipliers)
         if texts.terminal or texts.final:
             text = self._curvature(texts.terminal, texts.final, stepped=False)
             kernel = self._kernel("final curvature", (), text, max(final.shape[-1], 1))
             final = final if final.shape[-1] else np.zeros((len(which), 1))
             H[:, -1] = self._call(kernel, [*self._end(which, knots), final], (len(which),))[0]
         return H
+
+    def _curvature_of_steps(self, which, knots, values, F, multipliers):
+        """The same of all steps with their costs: on arrays and costs alone, or compiled."""
+        (q, qd, u), (costates, path, _) = knots, multipliers
+        u, texts, nv, batch = u[:, :-1], self.texts, self.model.nv, costates.shape[:-1]
+        on_arrays, bent = self.on_arrays, None
+        if on_arrays is not None:
+            state = q[:, :-1], qd[:, :-1], self._forces(which, u)
+            bent = on_arrays.curvature(self.times[:-1], *state, costates)
+        if bent is not None:
+            weights, name = path if path.shape[-1] else np.zeros((*batch, 1)), "curvature of costs"
+        else:
+            by_q, bent = self._bent(values, F, costates[..., :nv])
+            weights, name = np.concatenate([by_q, costates[..., nv:], path], axis=-1), "curvature"
+        text = self._curvature(texts.running, texts.path, stepped=name == "curvature")
+        kernel, h = self._kernel(name, (), text, weights.shape[-1]), np.array(self.run.dt)
+        arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
+        return self._call(kernel, arrays, batch)[0] + bent
+
+    def _bent(self, values, F, by_q) -> tuple[Any, Any]:
+        """Costates of the coordinates of ``q``, and what these add to second derivatives."""
+        if self.flat:
+            return by_q, 0.0
+        back: Any = inverse_rates(self.model, values.q)
+        by_q = np.einsum("...vq,...v->...q", back, by_q)
+        kernel = self._kernel("bending", None, self._bending, self.model.nq)
+        arrays = [values.q, values.qd, np.ascontiguousarray(by_q)]
+        turned = F[..., : self.model.nv, :]
+        bending = self._call(kernel, arrays, by_q.shape[:-1])[0]
+        return by_q, -np.swapaxes(turned, -1, -2) @ (bending @ turned)
 
     @staticmethod
     def _collected(found, g, H, constrained):
@@ -420,49 +439,6 @@ class Shooting:
         for each in curve:  # of costs that are no half squares
             H += _convex(each)
         return c
-
-
-class StepCurvature:
-    """Second derivatives of steps on arrays, as differences of gradients, of closed loops.
-
-    Compiled second derivatives of a step with loops take ten seconds to compile. They take over
-    once ``REPAID`` steps were looked at, of all problems of a model together.
-    """
-
-    REPAID = 1000
-    _CHANGE = 1e-5  # of variables; what it leaves out is of its square
-
-    def __init__(self, shooting):
-        self.f, run = shooting, shooting.run
-        model, t = run.model, run.transition
-        known = model.is_constrained and shooting.flat and shooting.held == "tau"
-        self.gradients: Any = None
-        if known and has_adjoint(model, t.method, t.field) and suits(run, back=True):
-            self.gradients = partial(pulled_back, t.method, field_on_arrays(model, t.field), model)
-            self.seen = kept(model, ("steps whose curvature was found", t), lambda: [0])
-
-    def of_knots(self, which, q, qd, u, costates) -> Any:
-        """Of all steps times ``costates`` by ``(u, dq, dqd)``; None where compiled code does it."""
-        if self.gradients is None or self.seen[0] > self.REPAID:
-            return None
-        f, nv, m = self.f, self.f.model.nv, self.f.m
-        t, h = f.times[:-1], f.run.dt
-        self.seen[0] += len(which) * f.steps
-        (tau,) = f._given(which, u)
-        at, p_q, p_v = (q[:, :-1], qd[:, :-1]), costates[..., :nv], costates[..., nv:]
-        columns = list(f.columns)
-
-        def gradient(z):
-            moved = tau.copy()
-            moved[..., columns] += z[:m]
-            state = t, h, at[0] + z[m : m + nv], at[1] + z[m + nv :], moved
-            by_q, by_v, by_tau = self.gradients(state, p_q, p_v)
-            return np.concatenate([by_tau[..., columns], by_q, by_v], axis=-1)
-
-        e = self._CHANGE * np.eye(m + 2 * nv)
-        rows = [(gradient(z) - gradient(-z)) / (2 * self._CHANGE) for z in e]
-        H = np.stack(rows, axis=-2)
-        return 0.5 * (H + np.swapaxes(H, -1, -2))
 
 
 def _convex(H):

@@ -35,18 +35,20 @@ def pullback_of(run, running) -> Any:
     return transition.pullback(running)
 
 
-def suits(run, *, back: bool = False) -> bool:
+def suits(run, *, back: bool = False, costs: bool = False, times: int = 1) -> bool:
     """Whether steps take nothing but joint forces, and are worth taking on arrays.
 
-    ``back``: or going back through them.
+    ``back``: or going back through them. ``costs``: whether other arrays may be given to costs.
+    ``times``: how often each step is taken.
     """
     transition, arrays = run.transition, run.arrays
     plain = transition.controller is None and transition.contact is None
     plain = plain and not (transition.parameters or transition.stateful)
-    plain = plain and all(g.kind == "tau" for g in arrays.given) and arrays.dtype == "float64"
+    kinds = ("tau", "inputs", "arguments") if costs else ("tau",)
+    plain = plain and all(g.kind in kinds for g in arrays.given) and arrays.dtype == "float64"
     if not plain or not arrays.size:
         return False
-    samples = run.steps * arrays.size
+    samples = times * run.steps * arrays.size
     given = transition.model, transition.method, transition.field
     return chosen(*given, samples, back=back)
 
