@@ -154,12 +154,17 @@ class ChosenTests:
 
     def __init__(self, tests, say):
         self.place, self.say = {test: k for k, test in enumerate(tests)}, say
-        self.passed, self.failed = 0, False
+        self.passed, self.failed, self.count = 0, False, 0
 
     def pytest_collection_modifyitems(self, items):
         """Only these tests, in this order."""
-        items[:] = [item for item in items if item.nodeid in self.place]
-        items.sort(key=lambda item: self.place[item.nodeid])
+        items[:] = self.chosen(items)
+        self.count = len(items)
+
+    def chosen(self, items):
+        """The tests to run, of all that are there."""
+        found = [item for item in items if item.nodeid in self.place]
+        return sorted(found, key=lambda item: self.place[item.nodeid])
 
     def pytest_collectreport(self, report):
         """A test file that cannot be imported has noticed the mutant."""
@@ -168,12 +173,42 @@ class ChosenTests:
     def pytest_runtest_logreport(self, report):
         """Say what failed, count what passed."""
         self._note(report)
-        self.passed += report.when == "call" and report.passed
+        self.passed += report.skipped or (report.when == "call" and report.passed)
 
     def _note(self, report):
         if report.failed and not self.failed:
             self.failed = True
             self.say({"failed": report.nodeid, "why": _last_line(report)})
+
+
+class OtherCases(ChosenTests):
+    """The same with cases of test functions that were not recorded.
+
+    Args:
+        functions: seconds of a case, by the names of the functions.
+        known: tests that were run before.
+        seconds: for all of them.
+        say: see ``run_all``.
+    """
+
+    def __init__(self, functions, known, seconds, say):
+        super().__init__((), say)
+        self.functions, self.known, self.seconds = functions, {*known}, seconds
+
+    def chosen(self, items):
+        """In turn one of each function, as long as there is time."""
+        cases: dict = {}
+        for item in items:
+            function = item.nodeid.split("[")[0]
+            if function in self.functions and item.nodeid not in self.known:
+                cases.setdefault(function, []).append(item)
+        found, left = [], self.seconds
+        for turn in range(max(map(len, cases.values()), default=0)):
+            for function, seconds in self.functions.items():
+                if turn < len(cases.get(function, ())) and seconds <= left:
+                    found.append(cases[function][turn])
+                    left -= seconds
+        return found
 
 
 def _last_line(report):
@@ -182,7 +217,7 @@ def _last_line(report):
     return (errors or lines or [""])[0][:200]
 
 
-def try_mutant(path, number, tests, explained, stages=(6, 18)):
+def try_mutant(path, number, tests, others, explained, stages=(6, 18)):
     """What the child of a mutant does: change a module, run tests, stop at the first failure.
 
     Args:
@@ -190,6 +225,8 @@ def try_mutant(path, number, tests, explained, stages=(6, 18)):
         number: which of its changes; None for none, to see that the tests pass.
         tests: those that cover the change, the most telling first. They are collected in
             stages, since most mutants die at once.
+        others: functions of which other cases are tried then, and the time for them; see
+            ``OtherCases``.
         explained: descriptions of changes that are known to change nothing.
         stages: where the list of tests is divided.
     """
@@ -209,16 +246,17 @@ def try_mutant(path, number, tests, explained, stages=(6, 18)):
         except Exception as error:  # kinetree cannot even be imported
             say({"failed": "import kinetree", "why": f"{type(error).__name__}: {error}"[:200]})
             return
-        passed = 0
-        for begin, end in zip((0, *stages), (*stages, None), strict=True):
-            chosen = ChosenTests(tests[begin:end], say)
-            files = dict.fromkeys(test.split("::")[0] for test in tests[begin:end])
+        passed = count = 0
+        parts = [tests[a:b] for a, b in zip((0, *stages), (*stages, None), strict=True)]
+        plugins = [(part, ChosenTests(part, say)) for part in parts]
+        for names, chosen in [*plugins, (others[0], OtherCases(others[0], tests, others[1], say))]:
+            files = dict.fromkeys(test.split("::")[0] for test in names)
             if files:
                 pytest_in_child(["-x", *files], chosen)
             if chosen.failed:
                 return
-            passed += chosen.passed
-        say({"passed": passed})
+            passed, count = passed + chosen.passed, count + chosen.count
+        say({"passed": passed, "count": count})
 
     return work
 

@@ -20,6 +20,7 @@ from mutants.children import PACKAGES, ROOT, isolate_compiled_code, pytest_in_ch
 
 BASE = 0x2000_0000_0000  # [address] of the notes: nothing else is mapped there
 MOST_LINES = 4096  # of a file
+MOST_CALLS, MOST_EVENTS = 300, 10_000  # of a function and its lines that Python 3.11 looks at
 _FIXED = 0x100000  # MAP_FIXED_NOREPLACE of Linux
 
 
@@ -164,16 +165,22 @@ def _recorded(lines):
         monitoring.set_events(tool, 0)
         return
 
+    calls: dict = {}
+
     def trace(frame, event, argument):
-        path = place(frame.f_code)
-        if path is None:
+        code = frame.f_code
+        path = place(code)
+        calls[code] = calls.get(code, 0) + 1
+        if path is None or calls[code] > MOST_CALLS:
             return None
-        seen = lines.setdefault(path, set())
+        seen, left = lines.setdefault(path, set()), MOST_EVENTS
 
         def local(frame, event, argument):
+            nonlocal left
             if event == "line":
                 seen.add(frame.f_lineno)
-            return local
+                left -= 1
+            return local if left > 0 else None
 
         return local
 

@@ -138,8 +138,9 @@ def keeps(say):
     say([key for _, key in Store(sys.argv[1], 10**6).with_keys()])
 
 tasks = [("record", 100, record_file(tests, (4, 6, 1), 60.0)), ("keys", 60, keeps)]
+no = ({}, 0.0)
 for k in (None, number):
-    tasks.append((f"mutant {k is not None}", 60, try_mutant(path, k, [f"{tests}::{name}"], ())))
+    tasks.append((f"mutant {k is not None}", 60, try_mutant(path, k, [f"{tests}::{name}"], no, ())))
 for task, said, ending, _ in run_all(tasks, 1):
     print(json.dumps([task, said, ending]))
 print(json.dumps(found[number].lines))
@@ -158,7 +159,7 @@ def test_procedures_are_recorded_and_compiled_from_the_text_of_the_mutant(tmp_pa
     assert line in entry["lines"]["src/kinetree/contact/collision/rays.py"]
     assert "src/kinetree/contact/collision/fields.py" not in entry["lines"]  # no field is there
     assert sorted(keys[1][0]) == ["procedures\n1", "program 1"]
-    assert original[1:] == [[{"passed": 1}], "done"]
+    assert original[1:] == [[{"passed": 1, "count": 1}], "done"]
     assert mutant[1][-1]["failed"].startswith("tests/contact/test_rays.py")
 
 
