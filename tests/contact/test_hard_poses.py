@@ -134,27 +134,48 @@ def test_bounds_from_both_sides_agree_however_shapes_touch(one, other, solids, r
         close(np.abs(found.gap[inside] - least), 1e-10)
 
 
+def face_to_face(a, b, rng):
+    """Rotations of two meshes with a face on a face, the normal, and the way to touch."""
+    f, g = (rng.integers(len(s.faces)) for s in (a, b))
+    R = rotation(rng)
+    n, m = R @ a.normals[f], b.normals[g]
+    x, y = (
+        np.cross(v, w) / np.linalg.norm(np.cross(v, w)) for v, w in ((n, unit(rng)), (m, unit(rng)))
+    )
+    S = np.column_stack([-n, x, np.cross(-n, x)]) @ np.column_stack([m, y, np.cross(m, y)]).T
+    p, q = (s.corners[s.faces[k]].mean(axis=0) for s, k in ((a, f), (b, g)))
+    return R, S, n, R @ p - S @ q
+
+
 @pytest.mark.covers("RBDA 11.6", by=pair_distance)
 def test_wedges_face_to_face_have_the_normal_of_their_faces_at_gaps_of_nanometres(solids, rng):
     gap = np.linspace(-5e-9, 5e-9, 101)
     for names in product(("wedge", "blade", "crooked"), repeat=2):
         a, b = (solids[name] for name in names)
-        f, g = (rng.integers(len(s.faces)) for s in (a, b))
-        R = rotation(rng)
-        n, m = R @ a.normals[f], b.normals[g]
-        x, y = (
-            np.cross(v, w) / np.linalg.norm(np.cross(v, w))
-            for v, w in ((n, unit(rng)), (m, unit(rng)))
-        )
-        S = np.column_stack([-n, x, np.cross(-n, x)]) @ np.column_stack([m, y, np.cross(m, y)]).T
-        middles = (s.corners[s.faces[k]].mean(axis=0) for s, k in ((a, f), (b, g)))
-        p, q = next(middles) @ R.T, next(middles) @ S.T
+        R, S, n, way = face_to_face(a, b, rng)
         o = np.zeros((len(gap), 2, 3))
-        o[:, 1] = p - q + gap[:, None] * n
+        o[:, 1] = way + gap[:, None] * n
         found = Found((a, b), np.broadcast_to(np.array([R, S]), (len(gap), 2, 3, 3)), o)
         for values, normals in ((found.gap, found.normal), (found.patch[:, 3], found.patch[:, :3])):
             np.testing.assert_allclose(values, gap, rtol=0, atol=1e-14)
             np.testing.assert_allclose(normals, np.broadcast_to(n, normals.shape), atol=1e-9)
+
+
+def test_faces_that_touch_have_a_normal_though_rounding_stretched_the_poses(tmp_path, rng):
+    """Quaternions that turn slowly for long are longer than one by 1e-14: zero normals came out."""
+    trimesh.creation.box((0.5, 0.5, 0.5)).export(tmp_path / "cube.stl")
+    pair = Solid(Box((0.6, 0.4, 1.0))), Solid(Mesh(str(tmp_path / "cube.stl")))
+    roll = 10.0 ** rng.uniform(-8, -6, size=200)
+    R = np.tile(np.eye(3), (200, 2, 1, 1))
+    R[:, 0, 1, 2], R[:, 0, 2, 1] = roll, -roll
+    R[:, 0, 0, 0] += roll**2 / 2
+    o = np.zeros((200, 2, 3))
+    o[:, 0, 1] = 0.01 * rng.normal(size=200)
+    o[:, 1, 0] = 0.3 * R[:, 0, 0, 0] + 0.25
+    found = Found(pair, R, o)
+    for normals in (found.normal, found.patch[:, :3]):
+        np.testing.assert_allclose(normals, np.broadcast_to([1, 0, 0], (200, 3)), atol=1e-9)
+    np.testing.assert_allclose(found.gap, 0, rtol=0, atol=1e-14)
 
 
 def test_a_wrong_answer_is_noticed_and_another_way_finds_the_right_one(solids, rng):
@@ -174,6 +195,7 @@ def test_a_wrong_answer_is_noticed_and_another_way_finds_the_right_one(solids, r
             near[:3] *= -1
             near[3] = -scale
             assert not is_right(shapes, 0, 1, corners, o, scale, near)
+            assert not is_right(shapes, 0, 1, corners, o, scale, np.zeros(10))  # no normal at all
             repair(shapes, 0, 1, corners, o, scale, near)
             np.testing.assert_array_equal(shapes.pose, before)
             if right[3] > -0.02 * scale:  # of deeper ones, it may end at another way out

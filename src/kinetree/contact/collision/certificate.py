@@ -38,6 +38,8 @@ def is_right(
     wide = width(shapes, i, j, corners, o, n, a, b, hint)
     if not abs(wide - near[3]) <= _AGREE * scale:  # nor if it is not a number
         return False
+    if not n @ n > 0.5:  # a normal of zero fits every touch
+        return False
     if near[3] > 0.0:
         return True
     n[:] = -n

@@ -108,11 +108,11 @@ def way_between(
     first[:] = 0.0
     for k in range(m):
         first[:] += weight[k] * A[k]
-    if m == INSIDE:
+    if m == INSIDE or length <= _ROUNDING * scale:  # nearest points that are one have no direction
         a[:] = first
         b[:] = first + slab * n
         return slab
-    d[:] = v / max(length, 1e-300)
+    d[:] = v / length
     second[:] = first + v
     W[0] = first
     W[1] = second
