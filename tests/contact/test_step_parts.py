@@ -15,9 +15,10 @@ from kinetree.contact.complementarity import cones
 from kinetree.contact.history import Residuals, accumulated, gathered
 from kinetree.contact.scheme.constraints import coupled_rows
 from kinetree.contact.settings import CLOSED
+from kinetree.contact.stepping.balance import Balance, balanced
 from kinetree.contact.stepping.choice import joint_rows
+from kinetree.contact.stepping.projection import Projection
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel
-from kinetree.contact.stepping.step import Balance, balanced, projected
 from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.errors import SimulationWarning
 from kinetree.model import geometry
@@ -235,7 +236,7 @@ def _linear(loops, gaps):
 
     def moved(q, farthest=9.0):
         q, A = np.array(q), ROWS @ ROWS.T
-        end = projected(constraints, model, q, none, rows(q), inertia, ROWS, A, farthest=farthest)
+        end = Projection(constraints, rows(q), inertia, ROWS, A).of(model, q, none, farthest)
         return end[0], *end[2:]
 
     return moved

@@ -6,7 +6,7 @@ import pytest
 import kinetree as kt
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.step import balanced
+from kinetree.contact.stepping.balance import balanced
 from kinetree.model import geometry
 
 

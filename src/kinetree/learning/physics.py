@@ -11,6 +11,7 @@ import numpy as np
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.choice import step_of_rollout
+from kinetree.contact.stepping.drives import Start
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
@@ -96,7 +97,8 @@ class Physics:
             after = self.method.step(self.field, model, t, self.dt, q, qd, held)
             error = self.method.doubt(after) if self.method.closes else 0 * t
             return *settled(model, after.q, after.qd), force, activation, error
-        after = self.contact(None, self.field, model, t, self.dt, q, qd, held, force)
+        start = Start(t, self.dt, q, qd, held)
+        after = self.contact(None, self.field, model, start, force)
         return after.q, after.qd, after.force, activation, after.residuals[0]
 
 

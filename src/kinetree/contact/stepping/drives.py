@@ -21,7 +21,7 @@ from kinetree.algorithms.passive import (
 from kinetree.contact.engine.drives import ATTEMPTS, INSIDE, moving_arms
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.engine.terms import springs_of_loops
-from kinetree.contact.scheme.inertia import is_zero
+from kinetree.contact.scheme.inertia import is_zero, straight_motion
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.gearing import Gearing
@@ -30,6 +30,28 @@ from kinetree.quantities import dynamics
 
 MOST_ATTEMPTS = 2 * ATTEMPTS
 """Times that a step is solved for the bounds that its drives reach."""
+
+
+class Start(NamedTuple):
+    """Start of a step.
+
+    Attributes:
+        t: time [s].
+        h: length of the step [s].
+        q, qd: state, (nq,) and (nv,).
+        inputs: joint forces or controls held during the step.
+    """
+
+    t: Any
+    h: Any
+    q: Any
+    qd: Any
+    inputs: Any
+
+    def halfway(self, model, half) -> "Instant":
+        """The step with its middle, where motion at constant velocity arrives in ``half`` [s]."""
+        middle, v = straight_motion(model, self.q, self.qd, half)
+        return Instant(self.t, self.h, half, self.q, self.qd, self.inputs, middle, v)
 
 
 class Instant(NamedTuple):
@@ -310,13 +332,7 @@ class StepForces:
     def next_bounds(self, bound, after, attempts):
         """Bounds to solve with, where those of a solution lead to velocities ``after`` it."""
         after = after if self.G is None else self.G @ after
-        forces = [
-            push.request - sum(
-                x * (push.lead * self.v[i] + push.lag * (after[i] - self.v[i]))
-                for i, x in push.arms
-            )
-            for push in self.pushes
-        ]  # fmt: skip
+        forces = [push.request - self._given_way(push, after) for push in self.pushes]
         found = []
         for old, new in zip(bound, self._reached(forces), strict=True):
             if isinstance(new, (int, float)):  # nothing acts
@@ -326,6 +342,12 @@ class StepForces:
             stays = (new * new < 0.5) & (attempts > ATTEMPTS - 0.5)
             found.append(select(stays, old, new))
         return np.array(found)
+
+    def _given_way(self, push, after):
+        """What an actuator exerts less than its request where velocities ``after`` are reached."""
+        return sum(
+            x * (push.lead * self.v[i] + push.lag * (after[i] - self.v[i])) for i, x in push.arms
+        )
 
     def _reached(self, forces):
         """Bounds that forces of the actuators reach, and those of joints with them."""
@@ -376,10 +398,9 @@ def once_for_all(function, forces: StepForces):
 def _resistances(K, D, H, h, alpha):
     """``lead`` and ``lag`` of all variables, see ``resistance``; zero where nothing resists."""
     found = [
-        resistance.python(k, d, m, h, alpha)
-        if not (is_zero(k) and is_zero(d)) else (0.0, 0.0)
+        (0.0, 0.0) if is_zero(k) and is_zero(d) else resistance.python(k, d, m, h, alpha)
         for k, d, m in zip(K, D, H, strict=True)
-    ]  # fmt: skip
+    ]
     return np.array(found).reshape(-1, 2).T
 
 

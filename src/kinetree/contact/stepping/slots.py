@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,15 +29,10 @@ from kinetree.contact.finding.closed_forms import round_points
 from kinetree.contact.history import Residuals
 from kinetree.contact.scheme.inertia import Inertia, alone, straight_motion, turned, turning
 from kinetree.contact.settings import PASSES
-from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
-from kinetree.contact.stepping.step import (
-    FIRST,
-    Balance,
-    ContactStep,
-    Ended,
-    balanced,
-    bounded,
-)
+from kinetree.contact.stepping.balance import Balance, balanced
+from kinetree.contact.stepping.drives import Resisting, StepForces, once_for_all
+from kinetree.contact.stepping.projection import SWEEPS, TRIES, bounded
+from kinetree.contact.stepping.step import FIRST, ContactStep, Ended
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -59,12 +54,31 @@ SWEEPS_ALONE = {"sweeps": 48, "tries": 1, "serious": 1e30}
 """The same in single precision where steps are not ``thorough``."""
 AIM = {"float32": 1.0, "float64": 0.1}
 """Times the tolerance: where sweeps end."""
-_TRIES, _SWEEPS = 3, 2  # of the projection of positions, see ``step.projected``
 
 
 def _is_plain(joint):
     """Whether the columns of a joint are fixed to the body beyond it."""
     return joint.constant_subspace and not isinstance(joint, Planar)
+
+
+class Divided(NamedTuple):
+    """Inertia and forces of a step under some bounds of its drives.
+
+    Attributes:
+        inertia: with what resists in the step.
+        root: one over the roots of the diagonal of its factor, (nv,).
+        explicit: joint forces without what resists, (nv,).
+        resists: how forces resist.
+    """
+
+    inertia: Inertia
+    root: Any
+    explicit: Any
+    resists: Resisting
+
+    def response(self, u):
+        """Velocities from what slots add to ``root`` times the halves of impulses, (nv,)."""
+        return self.inertia.whole(np.diagonal(self.inertia.L) * self.root * u)
 
 
 @dataclass(frozen=True)
@@ -129,50 +143,54 @@ class SlotStep(ContactStep):
         sizes, force = {"contacts": count, "slots": self.slots}, memory[: self.rows]
         return routine(slot_forces, sizes, {"force": force}, {"found": (count, 3)})[0]
 
-    def __call__(
-        self, method, field, model, t, h, q, qd, tau, force, energy=None, found=None
-    ) -> Ended:
-        """The state after ``h`` seconds: see ``ContactStep``."""
+    def __call__(self, method, field, model, start, force, energy=None, found=None) -> Ended:
+        """The state after a step: see ``ContactStep``."""
         if found is not None or self.is_relaxed:
             raise ModelError(
                 f"steps of {model.name!r} with slots for contacts have no derivatives: a scene "
                 f"that can be unrolled has them, Scene(model, pairs='feet')"
             )
-        energy = self.energies(q, qd) if energy is None else energy
-        fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
-        half = select(fast, 0.0, h / 2)
-        middle, v = straight_motion(model, q, qd, half)
-        H, there = dynamics.mass_matrix(self.tree, middle), self._placed(model, middle, v)
-        at = Instant(t, h, half, q, qd, tau, middle, v)
+        h, energy = start.h, self.energies(start.q, start.qd) if energy is None else energy
+        fast = self._looks_back and self.constraints.is_fast(model, start.q, start.qd, h / 2)
+        at = start.halfway(model, select(fast, 0.0, h / 2))
+        H, there = dynamics.mass_matrix(self.tree, at.middle), self._placed(model, at.middle, at.v)
         forces = StepForces(self.settings, field, model, at, H)
         divided = once_for_all(partial(self._divided, forces, at, H), forces)
-        solve = partial(self._solve_slots, divided, at, there, force)
-        shapes = self._results(model.nv)
-        nothing = tuple(np.zeros(n) for n in shapes.values())
-        bound, results = forces.settle(solve, nothing)
+        bound, results = forces.settle(
+            partial(self._solve_slots, divided, at, there, force),
+            tuple(np.zeros(n) for n in self._results(model.nv).values()),
+        )
         after, mean, held, reported, *entered = results
-        entered = dict(zip(list(shapes)[4:], entered, strict=True))
-        inertia, root, explicit, resists = divided(bound)
-        found, numbers, tables = entered["found"], self._numbers(at), self._tables
-        (missed,) = self._routine(
-            slot_missed, {**there, "found": found, "after": after, "numbers": numbers},
-            {"missed": (1,)}, 6 * tables["bodies"],
-        )  # fmt: skip
-        error = select(missed[0] > reported[0], missed[0], reported[0])
-        work = h * (explicit - resists.against(after - v)) @ mean
-        end, after = straight_motion(model, middle, after, h - half)
+        entered = dict(zip(list(self._results(model.nv))[4:], entered, strict=True))
+        system = divided(bound)
+        error = self._worst_error(at, there, entered["found"], after, reported)
+        work = h * (system.explicit - system.resists.against(after - at.v)) @ mean
+        q, qd = straight_motion(model, at.middle, after, h - at.half)
         farthest = h * self.settings.correction_speed
-        back = inertia, root, entered
-        end, after, deepest = self._projected(model, end, after, found[2], back, farthest)
-        balance, at_end = Balance(work, reported[3], reported[4]), energy
+        q, qd, deepest = self._projected(model, q, qd, farthest, system, entered)
+        balance = Balance(work, reported[3], reported[4])
         if self.settings.conserving:
-            at_end = self.energies(end, after)
-            after, balance, at_end = balanced(energy, at_end, after, balance)
+            qd, balance, energy = balanced(energy, self.energies(q, qd), qd, balance)
         residuals = Residuals(
-            error, reported[1], reported[2], deepest, 0.0, balance.contact, balance.lost,
-            balance.taken, balance.gained, 1.0,
-        )  # fmt: skip
-        return Ended(end, after, balance.work, held, np.array([*residuals]), at_end)
+            velocity=error,
+            cone=reported[1],
+            complementarity=reported[2],
+            penetration=deepest,
+            opening=0.0,
+            contact_work=balance.contact,
+            loss=balance.lost,
+            taken=balance.taken,
+            gain=balance.gained,
+            touching=1.0,
+        )
+        return Ended(q, qd, balance.work, held, np.array([*residuals]), energy)
+
+    def _worst_error(self, at, there, found, after, reported):
+        """Largest error of velocity: of contacts with a slot, and of those without."""
+        given = {**there, "found": found, "after": after, "numbers": self._numbers(at)}
+        work = 6 * self._tables["bodies"]
+        (missed,) = self._routine(slot_missed, given, {"missed": (1,)}, work)
+        return select(missed[0] > reported[0], missed[0], reported[0])
 
     def _numbers(self, at) -> list:
         """Lengths of the step and of its first half, and tolerances, for the procedures."""
@@ -186,16 +204,24 @@ class SlotStep(ContactStep):
     def _results(self, nv) -> dict[str, int]:
         """Sizes of what ``_solve_slots`` returns, by name."""
         slots, deep = self.slots, self._tables["deep"]
-        return {"after": nv, "mean": nv, "held": 4 * slots, "reported": REPORTED, "found": 3,
-                "taken": slots, "slot": SLOT * slots, "Y": 3 * slots * deep,
-                "own": 6 * slots}  # fmt: skip
+        return {
+            "after": nv,
+            "mean": nv,
+            "held": 4 * slots,
+            "reported": REPORTED,
+            "found": 3,
+            "taken": slots,
+            "slot": SLOT * slots,
+            "Y": 3 * slots * deep,
+            "own": 6 * slots,
+        }
 
-    def _divided(self, forces, at, H, bound):
-        """Inertia and the roots of its factors, explicit forces, ``Resisting``, with bounds."""
+    def _divided(self, forces, at, H, bound) -> "Divided":
+        """Inertia and forces of the step, with drives at bounds."""
         resists = forces.resisting(bound)
         inertia = Inertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
         root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
-        return inertia, root, forces.applied(bound) - resists.lead @ at.v, resists
+        return Divided(inertia, root, forces.applied(bound) - resists.lead @ at.v, resists)
 
     def _solve_slots(self, divided, at, there, force, bound):
         """Velocities after the step, their mean, what slots hold and report, and the slots.
@@ -207,40 +233,62 @@ class SlotStep(ContactStep):
             force: what the last step has passed on.
             bound: bounds of the drives.
         """
-        known, tables, slots = self.constraints.scene.candidates, self._tables, self.slots
-        mu = known.friction if self.constraints.friction is None else self.constraints.friction
-        alone = self._dtype == "float32" and not self.settings.thorough
-        solver = {**SOLVER[self._dtype], **(SWEEPS_ALONE if alone else {})}
-        (h, v, nv), numbers, deep = (at.h, at.v, len(at.v)), self._numbers(at), tables["deep"]
-        inertia, root, explicit, resists = divided(bound)
-        found, taken, _, slot, start, Y, own = self._routine(
-            slot_contacts,
-            {**there, "inverse": self._inverse(inertia.L, root), "friction": mu, "force": force,
-             "numbers": numbers},
-            {"found": (3,), "taken": (slots,), "place": (12 * slots,), "slot": (SLOT * slots,),
-             "start": (4 * slots,), "Y": (3 * slots * deep,), "own": (6 * slots,)},
-            contacts_size(tables),
-        )  # fmt: skip
-        entered = {"found": found, "taken": taken, "slot": slot, "Y": Y, "own": own}
+        system = divided(bound)
+        entered, start = self._enter_slots(system, at, there, force)
+        slots, nv, solver = self.slots, len(at.v), self._solver
+        known = {"numbers": self._numbers(at), **entered}
+        results = {
+            "held": (4 * slots,),
+            "u": (nv,),
+            "reported": (REPORTED,),
+            "K": (2 * self._tables["inverses"] + 3 * slots,),
+        }
+        work = 2 * nv + 2 + 21 * slots
 
         def once(state):
             mean, held, loose = state[:3]
-            bias = self._bias(at.middle, mean) + resists.more(2 * (mean - v))
-            z = root * inertia.half(h * (explicit - bias))
-            held, u, reported, _ = self._routine(
-                slot_impulses,
-                {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
-                {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,),
-                 "K": (2 * tables["inverses"] + 3 * slots,)},
-                2 * nv + 2 + 21 * slots,
-                {**solver, "first": FIRST, "restitution": known.restitution},
-            )  # fmt: skip
-            after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
-            return (v + after) / 2, held, loose - 1, after, reported
+            bias = self._bias(at.middle, mean) + system.resists.more(2 * (mean - at.v))
+            z = system.root * system.inertia.half(at.h * (system.explicit - bias))
+            given = {**known, "loose": [loose], "z": z, "start": held}
+            held, u, reported, _ = self._routine(slot_impulses, given, results, work, solver)
+            after = at.v + system.response(z + u)
+            return (at.v + after) / 2, held, loose - 1, after, reported
 
-        begin = (v, start, PASSES - 1.0, v, np.zeros(REPORTED))
+        begin = (at.v, start, PASSES - 1.0, at.v, np.zeros(REPORTED))
         mean, held, _, after, reported = repeat(once, begin, PASSES)
         return after, mean, held, reported, *entered.values()
+
+    def _enter_slots(self, system, at, there, force):
+        """What ``slot_impulses`` takes of the slots, by name, and impulses to start from."""
+        known, tables, slots = self.constraints.scene.candidates, self._tables, self.slots
+        mu = known.friction if self.constraints.friction is None else self.constraints.friction
+        given = {
+            **there,
+            "inverse": self._inverse(system.inertia.L, system.root),
+            "friction": mu,
+            "force": force,
+            "numbers": self._numbers(at),
+        }
+        results = {
+            "found": (3,),
+            "taken": (slots,),
+            "place": (12 * slots,),
+            "slot": (SLOT * slots,),
+            "start": (4 * slots,),
+            "Y": (3 * slots * tables["deep"],),
+            "own": (6 * slots,),
+        }
+        made = self._routine(slot_contacts, given, results, contacts_size(tables))
+        made = dict(zip(results, made, strict=True))
+        return {n: made[n] for n in ("found", "taken", "slot", "Y", "own")}, made["start"]
+
+    @property
+    def _solver(self) -> dict[str, Any]:
+        """Settings of ``slot_impulses``."""
+        alone = self._dtype == "float32" and not self.settings.thorough
+        solver = {**SOLVER[self._dtype], **(SWEEPS_ALONE if alone else {})}
+        restitution = self.constraints.scene.candidates.restitution
+        return {**solver, "first": FIRST, "restitution": restitution}
 
     @cached_property
     def _tables(self) -> dict[str, Any]:
@@ -254,22 +302,30 @@ class SlotStep(ContactStep):
             tree[i] = tree[above] if above else max(tree) + 1
         first = [0, *itertools.accumulate(map(len, self._chains))]
         return {
-            "bodies": n, "nv": nv, "contacts": known.size, "slots": self.slots, "deep": deep,
-            "inverses": first[-1], "tree": tree, "moves": [len(s) for s in support],
+            "bodies": n,
+            "nv": nv,
+            "contacts": known.size,
+            "slots": self.slots,
+            "deep": deep,
+            "inverses": first[-1],
+            "tree": tree,
+            "moves": [len(s) for s in support],
             "chain": [k for s in support for k in (*s, *[nv] * (deep - len(s)))],
             "begin": [first[k] for s in support for k in (*s, *[0] * (deep - len(s)))],
             "owner": [next(i for i in range(n) if k in support[i]) for k in range(nv)],
             "level": [len(chain) - 1 for chain in self._chains],
-            "body": known.successor, "group": known.pair, **self._shapes,
-        }  # fmt: skip
+            "body": known.successor,
+            "group": known.pair,
+            **self._shapes,
+        }
 
     @cached_property
     def _support(self) -> list[list[int]]:
         """Variables that move each body, from the base outward."""
         model = self.constraints.model
         at = [list(range(model.nv)[s]) if s else [] for s in [None, *model.v_slice[1:]]]
-        return [[k for i in model.support[b] for k in at[i]] if b else []
-                for b in range(model.body_count + 1)]  # fmt: skip
+        moving = [model.support[b] if b else () for b in range(model.body_count + 1)]
+        return [[k for i in chain for k in at[i]] for chain in moving]
 
     @property
     def _chains(self) -> list[list[int]]:
@@ -303,10 +359,14 @@ class SlotStep(ContactStep):
             axes = contact_axes(a.placement.E[2])
             plane.append((*np.ravel(axes), axes[0] @ a.placement.r))
         return {
-            "sort": np.argsort(kind, kind="stable"), "kind": kind, "shape": shape, "ground": ground,
-            "frame": np.reshape(np.array(frame, float), (-1, 12)), "spot": np.array(spot, float),
+            "sort": np.argsort(kind, kind="stable"),
+            "kind": kind,
+            "shape": shape,
+            "ground": ground,
+            "frame": np.reshape(np.array(frame, float), (-1, 12)),
+            "spot": np.array(spot, float),
             "plane": np.reshape(np.array(plane, float), (-1, 10)),
-        }  # fmt: skip
+        }
 
     def _routine(self, procedure, arguments, results, work, given=None):
         """Results of a procedure of ``engine.slots``, which takes of these what it wants."""
@@ -344,9 +404,12 @@ class SlotStep(ContactStep):
             rate.append(change + its @ turn[at] if isinstance(model.joint[i], Free) else change)
         twist, rate = ([x.to_array() for x in y] for y in (twist, rate))
         return {
-            **found, "S": np.concatenate(columns), "twist": np.array(twist),
-            "rate": np.array(rate), "traced": self._traced(model, q, v),
-        }  # fmt: skip
+            **found,
+            "S": np.concatenate(columns),
+            "twist": np.array(twist),
+            "rate": np.array(rate),
+            "traced": self._traced(model, q, v),
+        }
 
     def _inverse(self, L, root):
         """Rows of ``L⁻¹ D^{-1/2}`` along chains, one after the other — RBDA Table 6.5."""
@@ -374,36 +437,30 @@ class SlotStep(ContactStep):
             origin = X_0[root[pair.second.body]].r
             for touch in moving_touches(pair, X_0, speed):
                 normal, turn = value_of(touch.normal), rate_of(touch.normal)
-                found.append(np.concatenate([
-                    value_of([touch.gap]), value_of(touch.point) - origin, rate_of(touch.point),
-                    np.ravel(contact_axes(normal)), np.ravel(contact_axes_rate(normal, turn)),
-                ]))  # fmt: skip
+                row = [value_of([touch.gap]), value_of(touch.point) - origin, rate_of(touch.point)]
+                axes = contact_axes(normal), contact_axes_rate(normal, turn)
+                found.append(np.concatenate([*row, *map(np.ravel, axes)]))
         return np.array(found)
 
-    def _projected(self, model, q, qd, deep, back, farthest):
-        """State without penetration, and what remains of it: ``step.projected``."""
-        inertia, root, entered = back
+    def _projected(self, model, q, qd, farthest, system, entered):
+        """State without penetration, and what remains of it: see ``projection``."""
         closed, units = self.accuracy.closed, self.constraints.units
-        there = largest([deep], self.accuracy.grown) + self.accuracy.same
+        there = largest([entered["found"][2]], self.accuracy.grown) + self.accuracy.same
         most = select(there < closed, there, closed)
         slots, nv, count = self.slots, model.nv, self._tables["contacts"]
 
         def look(q, qd):
-            traced = self._traced(model, q, 0 * qd)
-            near, depth = self._routine(
-                slot_look, {**entered, **self._poses(model, q)[2], "traced": traced},
-                {"near": (slots,), "depth": (1,)}, count,
-            )  # fmt: skip
+            traced = {"traced": self._traced(model, q, 0 * qd)}
+            given = {**entered, **self._poses(model, q)[2], **traced}
+            results = {"near": (slots,), "depth": (1,)}
+            near, depth = self._routine(slot_look, given, results, count)
             return q, qd, near, depth
 
         def move(state):
             (q, qd, near, _), left = state
-            (u,) = self._routine(
-                slot_shift, {**entered, "near": near}, {"shift": (nv,)}, nv + 1 + slots,
-                {"rounds": _SWEEPS},
-            )  # fmt: skip
-            wanted = inertia.whole(np.diagonal(inertia.L) * root * u)
-            shift, left = bounded(wanted, units, left)
+            given, rounds = {**entered, "near": near}, {"rounds": SWEEPS}
+            (u,) = self._routine(slot_shift, given, {"shift": (nv,)}, nv + 1 + slots, rounds)
+            shift, left = bounded(system.response(u), units, left)
             return look(model.integrate(q, shift), turned(model, qd, shift)), left
 
         def some(state):
@@ -411,7 +468,7 @@ class SlotStep(ContactStep):
             open_ = (found[3][0] > most) & (left > 0)
             return repeat(move, (found, left), select(open_, many, 0)), 3 * many
 
-        (state, _), _ = repeat(some, ((look(q, qd), farthest), 1.0), _TRIES)
+        (state, _), _ = repeat(some, ((look(q, qd), farthest), 1.0), TRIES)
         return state[0], state[1], state[3][0]
 
 

@@ -11,13 +11,13 @@ complementarity problem with friction cones after Stewart and Trinkle, and Anite
 
 Where motion is smooth the order is two, and wheels roll without drag. From the middle of one step
 to that of the next bodies move at ``v⁺``: to first order, gaps end at zero there and not below.
-What curvature leaves of penetration is taken out of the positions, see ``projected``. With
+What curvature leaves of penetration is taken out of the positions, see ``projection``. With
 constant ``H`` and forces the change of energy is exactly the work of all forces at the mean
 velocity,
 
     ΔE = h tau · (v + v⁺)/2 + lam · (w + w⁺)/2
 
-see ``balanced`` for what the nonlinearity adds. Bodies that move farther in half a step than they
+see ``balance`` for what the nonlinearity adds. Bodies that move farther in half a step than they
 are thin are looked at where the step begins, ``q_m = q``, so that they do not pass through others.
 
 Bouncing contacts have the velocity ``-e w⁻`` in place of ``-gap/h`` (Newton's law in the form of
@@ -38,15 +38,11 @@ import numpy as np
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals
 from kinetree.contact.scheme.constraints import StepConstraints
-from kinetree.contact.scheme.inertia import (
-    Inertia,
-    alone,
-    straight_motion,
-    turned,
-    turning,
-)
+from kinetree.contact.scheme.inertia import Inertia, alone, straight_motion, turning
 from kinetree.contact.settings import DOUBLE, PASSES, PASSES_ACROSS, Accuracy, TimeStepping
-from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
+from kinetree.contact.stepping.balance import Balance, balanced
+from kinetree.contact.stepping.drives import Instant, Resisting, StepForces, once_for_all
+from kinetree.contact.stepping.projection import Projected, Projection, look
 from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
 from kinetree.contact.stepping.solver import implied as implied_forces
 from kinetree.expr.repeat import repeat
@@ -83,7 +79,7 @@ class Ended(NamedTuple):
     energy: Any
 
 
-class _Begun(NamedTuple):
+class Begun(NamedTuple):
     """A step whose drives have no bounds yet.
 
     Attributes:
@@ -91,15 +87,55 @@ class _Begun(NamedTuple):
         rows: of the constraints there.
         given: motion of prescribed joints.
         H: inertia matrix, (nv, nv).
-        before: velocities of the rows, (m,);  ahead: what their rates add to these.
+        before: velocities of the rows, (m,).
+        ahead: what the rates of the rows add to these, (m,).
+        forces: of the joints.
+        warm: impulses of the rows to start from, of every pass where laws are relaxed.
     """
 
     at: Instant
     rows: Any
-    given: Any
+    given: "PrescribedStep"
     H: Any
     before: Any
     ahead: Any
+    forces: StepForces
+    warm: Any
+
+
+class System(NamedTuple):
+    """The equations of a step under some bounds of its drives.
+
+    Attributes:
+        inertia: with what resists in the step.
+        Y, A: rows divided by it, see ``Inertia.halves`` and ``Inertia.mobility``.
+        explicit: joint forces without what resists, (nv,).
+        resists: how forces resist.
+    """
+
+    inertia: Inertia
+    Y: Any
+    A: Any
+    explicit: Any
+    resists: Resisting
+
+
+class Solved(NamedTuple):
+    """Solution of the equations of a step.
+
+    Attributes:
+        after: velocities after it, (nv,);  mean: of these and those before.
+        w: velocities of the rows, (m,);  targets: what is added to these in their laws.
+        passes: impulses of the rows, of every pass where laws are relaxed.
+        error: largest of velocities.
+    """
+
+    after: Any
+    mean: Any
+    w: Any
+    targets: Any
+    passes: Any
+    error: Any
 
 
 @dataclass(frozen=True)
@@ -137,7 +173,7 @@ class ContactStep:
         return memory[..., : 3 * count].reshape(*memory.shape[:-1], count, 3)
 
     def forces_of(self, memory):
-        """The same from the memory of one world, traced."""
+        """Forces of all potential contacts, (contacts, 3), from a memory that is traced."""
         return self.contact_forces(memory, np.asarray)
 
     @property
@@ -165,79 +201,100 @@ class ContactStep:
         T = dynamics.kinetic_energy(self.tree, q, qd)
         return np.array([T, dynamics.potential_energy(self.tree, q)])
 
-    def __call__(
-        self, method, field, model, t, h, q, qd, tau, force, energy=None, found=None
-    ) -> Ended:
-        """The state after ``h`` seconds.
+    def __call__(self, method, field, model, start, force, energy=None, found=None) -> Ended:
+        """The state after a step.
 
         Args:
             method: integrator for flight, or None.
             field: gives all joint forces, by ``joint_force``.
             model: the mechanism.
-            t: time [s].
-            h: length of the step [s].
-            q: joint positions, (nq,).
-            qd: joint velocities, (nv,).
-            tau: joint forces held during the step.
+            start: ``Start`` of the step.
             force: forces of the rows to start from, those of the last step.
             energy: ``energies`` at the start, where they are known.
             found: forces of the rows that this step has found before, for its derivatives.
         """
-        energy = self.energies(q, qd) if energy is None else energy
-        fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
-        half = select(fast, 0.0, h / 2)
-        middle, v = straight_motion(model, q, qd, half)
-        rows = self.constraints.at(model, middle, v)
-        given = prescribed_over(self.prescription, model, t, h, q, qd, v, half)
-        H, before, warm = dynamics.mass_matrix(self.tree, middle), rows.G @ v, h * force
-        at = Instant(t, h, half, q, qd, tau, middle, v)
-        forces = StepForces(self.settings, field, model, at, H)
-        ahead, gap = self._ahead(rows, half, h - half, warm[: len(rows.G)], before)
-        begun = _Begun(at, rows._replace(gap=gap), given, H, before, ahead)
-        rows = begun.rows
-        system = once_for_all(partial(self._system, forces, begun), forces)
-        solve = partial(self._solve, begun, system)
-        if found is None:
-            nothing = self._nothing(model.nv, len(rows.G))
-            bound, results = forces.settle(partial(solve, warm), nothing)
-        else:
-            bound = found[len(found) - self.bounds :]
-            results = solve(h * found, bound, implied=True)
-        after, mean, w, targets, passes, error = results
-        lam = passes[: len(rows.G)]
-        inertia, Y, A, explicit, resists = system(bound)
-        held = lam @ rows.G
-        pushes = h * (explicit - resists.against(after - v))  # of the joints
-        if self.prescription is not None:
-            taken = inertia.H @ (after - v) + h * self._bias(middle, mean) - held
-            pushes = pushes * given.free + taken * (1 - given.free)
-        end, turned = straight_motion(model, middle, after, h - half)
-        if self.prescription is not None:
-            end, turned, _ = self.prescription.at(model, t + h, end, turned)
-        if self.is_relaxed:
-            *_, deep, opened = _look(self.constraints, model, end)
-        else:
-            farthest = h * self.settings.correction_speed
-            end, turned, deep, opened = projected(
-                self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy,
-                once=found is not None,
-            )  # fmt: skip
-        there = w + ahead
-        balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
-        at_end = energy
+        energy = self.energies(start.q, start.qd) if energy is None else energy
+        begun = self._begin(field, model, start, force)
+        system = once_for_all(partial(self._system, begun), begun.forces)
+        bound, solved = self._settle(begun, system, found)
+        lam, divided = solved.passes[: len(begun.rows.G)], system(bound)
+        work = self._joint_impulses(begun, divided, solved, lam) @ solved.mean
+        end = self._moved(model, begun, divided, solved.after, once=found is not None)
+        there = solved.w + begun.ahead
+        balance = Balance(work, lam @ there, lam @ (there - (begun.before + solved.w) / 2))
         if self.settings.conserving and self.prescription is None:
-            turned, balance, at_end = balanced(energy, self.energies(end, turned), turned, balance)
-        residuals = Residuals(
-            error,
-            _cone_error(rows.mu, lam),
-            _power_error(rows, lam, w + targets),
-            deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
-        )  # fmt: skip
-        exerted = self._passed_on(passes / h, bound)
-        contact = Ended(end, turned, balance.work, exerted, np.array([*residuals]), at_end)
-        return contact if method is None else self._or_flight(
-            contact, lam, method, field, model, t, h, q, qd, tau
-        )  # fmt: skip
+            at_end = self.energies(end.q, end.qd)
+            qd, balance, energy = balanced(energy, at_end, end.qd, balance)
+            end = end._replace(qd=qd)
+        residuals = self._residuals(begun.rows, solved, end, balance)
+        exerted = self._passed_on(solved.passes / start.h, bound)
+        contact = Ended(end.q, end.qd, balance.work, exerted, np.array([*residuals]), energy)
+        return (
+            contact
+            if method is None
+            else self._or_flight(contact, lam, method, field, model, start)
+        )
+
+    def _begin(self, field, model, start, force) -> Begun:
+        """Rows and forces in the middle of the step."""
+        h = start.h
+        fast = self._looks_back and self.constraints.is_fast(model, start.q, start.qd, h / 2)
+        at = start.halfway(model, select(fast, 0.0, h / 2))
+        rows = self.constraints.at(model, at.middle, at.v)
+        given = prescribed_over(self.prescription, model, at)
+        H, before, warm = dynamics.mass_matrix(self.tree, at.middle), rows.G @ at.v, h * force
+        forces = StepForces(self.settings, field, model, at, H)
+        ahead, gap = self._ahead(rows, at.half, h - at.half, warm[: len(rows.G)], before)
+        return Begun(at, rows._replace(gap=gap), given, H, before, ahead, forces, warm)
+
+    def _settle(self, begun, system, found):
+        """Bounds of the drives, and the solution; that of forces ``found`` before, if any."""
+        solve = partial(self._solve, begun, system)
+        if found is not None:
+            bound = found[len(found) - self.bounds :]
+            return bound, solve(begun.at.h * found, bound, implied=True)
+        nothing = self._nothing(len(begun.at.v), len(begun.rows.G))
+        bound, results = begun.forces.settle(partial(solve, begun.warm), nothing)
+        return bound, Solved(*results)
+
+    def _joint_impulses(self, begun, system, solved, lam):
+        """Impulses of the forces of joints, (nv,), with those of prescribed ones."""
+        at, given, change = begun.at, begun.given, solved.after - begun.at.v
+        pushes = at.h * (system.explicit - system.resists.against(change))
+        if self.prescription is None:
+            return pushes
+        held = lam @ begun.rows.G
+        taken = system.inertia.H @ change + at.h * self._bias(at.middle, solved.mean) - held
+        return pushes * given.free + taken * (1 - given.free)
+
+    def _moved(self, model, begun, system, after, *, once) -> Projected:
+        """The state at the end of the step, from velocities ``after`` it."""
+        at, rows = begun.at, begun.rows
+        q, qd = straight_motion(model, at.middle, after, at.h - at.half)
+        if self.prescription is not None:
+            q, qd, _ = self.prescription.at(model, at.t + at.h, q, qd)
+        if self.is_relaxed:
+            *_, deep, opened = look(self.constraints, model, q)
+            return Projected(q, qd, deep, opened)
+        inertia, Y, A, *_ = system
+        back = Projection(self.constraints, rows, inertia, Y, A, self.accuracy)
+        return back.of(model, q, qd, at.h * self.settings.correction_speed, once=once)
+
+    @staticmethod
+    def _residuals(rows, solved, end, balance) -> Residuals:
+        lam = solved.passes[: len(rows.G)]
+        return Residuals(
+            velocity=solved.error,
+            cone=_cone_error(rows.mu, lam),
+            complementarity=_power_error(rows, lam, solved.w + solved.targets),
+            penetration=end.penetration,
+            opening=end.opening,
+            contact_work=balance.contact,
+            loss=balance.lost,
+            taken=balance.taken,
+            gain=balance.gained,
+            touching=1.0,
+        )
 
     def _passed_on(self, forces, bound):
         """What the next step gets: forces of all rows, and bounds of drives where they count."""
@@ -250,16 +307,16 @@ class ContactStep:
         passes = PASSES * rows if self.is_relaxed else rows
         return *(np.zeros(n) for n in (nv, nv, rows, rows, passes)), 0.0
 
-    def _system(self, forces, begun, bound):
-        """Inertia, rows divided by it, explicit forces, ``Resisting``, with drives at bounds."""
-        at, given = begun.at, begun.given
+    def _system(self, begun, bound) -> System:
+        """The equations of the step, with drives at bounds."""
+        at, given, forces = begun.at, begun.given, begun.forces
         resists = forces.resisting(bound)
         inertia = Inertia(self.tree, begun.H, at.h * resists.lag, given.free)
         Y, explicit = inertia.halves(begun.rows.G), forces.applied(bound) - resists.lead @ at.v
-        return inertia, Y, inertia.mobility(Y), explicit, resists
+        return System(inertia, Y, inertia.mobility(Y), explicit, resists)
 
-    def _solve(self, begun, system, start, bound, *, implied=False):
-        """Velocities after the step and their mean, those of rows, impulses of passes, the error.
+    def _solve(self, begun, system, start, bound, *, implied=False) -> Solved:
+        """Solution of the equations under some bounds.
 
         Args:
             begun: what does not depend on bounds.
@@ -281,7 +338,7 @@ class ContactStep:
             passes = np.concatenate(passes if self.is_relaxed else passes[:1])
         else:
             most, settled = PASSES, self.accuracy.settled
-            if divided[-1].crosses:
+            if divided.resists.crosses:
                 most, settled = PASSES_ACROSS, self.accuracy.settled_across
 
             def if_needed(state):
@@ -292,19 +349,20 @@ class ContactStep:
             state = repeat(if_needed, (v, start[:count], loose, *nothing), most)
             passes = state[1]
         mean, _, _, after, w, targets, error, _ = state
-        return after, mean, w, targets, passes, error
+        return Solved(after, mean, w, targets, passes, error)
 
     def _pass(self, begun, system, state, *, implied):
         """One pass: velocities and impulses with velocity products at a mean velocity."""
         mean, lam, loose = state[:3]
-        (at, rows, given, H, before, ahead), (inertia, Y, A, explicit, resists) = begun, system
+        at, rows, given, before = begun.at, begun.rows, begun.given, begun.before
+        inertia, Y, A, explicit, resists = system
         h, v, smooth = at.h, at.v, self.is_relaxed or implied  # without decisions on positions
-        felt = (H + h * resists.lag) @ given.change
+        felt = (begun.H + h * resists.lag) @ given.change
         bias = self._bias(at.middle, mean) + resists.more(2 * (mean - v))
         unheld = (h * (explicit - bias) - felt) * given.free + given.change
         z, moves = inertia.half(unheld), before + rows.G @ given.change
         w = moves + inertia.along(Y, z)
-        targets = self._targets(rows, h, w, before, smooth) + ahead
+        targets = self._targets(rows, h, w, before, smooth) + begun.ahead
         bounds = _times(h, rows.low), _times(h, rows.high)
         problem = Problem(A, w + targets, rows.mu, *bounds, self.settings.relaxation)
         aim = 1.0 if self.is_relaxed else AIM
@@ -390,18 +448,20 @@ class ContactStep:
             targets[k] = small / h
         return np.array(targets)
 
-    def _or_flight(self, contact, lam, method, field, model, t, h, q, qd, tau):
+    def _or_flight(self, contact, lam, method, field, model, start):
         """The integrator's step instead of the contact step, if nothing touches during either."""
 
         def fly(state):
             q, qd, *_ = state
-            after = method.step(field, model, t, h, q, qd, tau)
+            after = method.step(field, model, start.t, start.h, q, qd, start.inputs)
             gaps, _ = self.constraints.gaps(model, after.q)
             clear = -largest(-gaps, -1.0)
             return after.q, after.qd, after.work, self.energies(after.q, after.qd), clear
 
         untouched = largest(np.abs(lam)) <= 0
-        flown: Any = repeat(fly, (q, qd, 0.0, np.zeros(2), -1.0), select(untouched, 1, 0))
+        flown: Any = repeat(
+            fly, (start.q, start.qd, 0.0, np.zeros(2), -1.0), select(untouched, 1, 0)
+        )
         clear = untouched & (flown[4] >= 0)
         nothing = Residuals(0.0, *[0.0] * (len(contact.residuals) - 1))
         flight = (*flown[:3], 0 * contact.force, np.array([*nothing]), flown[3])
@@ -449,161 +509,19 @@ class PrescribedStep(NamedTuple):
     change: Any
 
 
-def prescribed_over(prescription, model, t, h, q, qd, v, half) -> PrescribedStep:
-    """Motion of prescribed joints in a step of ``h`` seconds, along the axes in its middle.
+def prescribed_over(prescription, model, at: Instant) -> PrescribedStep:
+    """Motion of prescribed joints in a step, along the axes in its middle.
 
     Args:
         prescription: ``at(model, t, q, qd)`` gives the state with prescribed joints in place,
             ``others(model)`` is 1 for variables of other joints; or None.
         model: the mechanism.
-        t: time at the start [s].
-        h: length of the step [s].
-        q: joint positions, (nq,).
-        qd: joint velocities, (nv,).
-        v: the same along the axes in the middle.
-        half: time until then [s].
+        at: beginning and middle of the step.
     """
     if prescription is None:
         nothing = np.zeros(model.nv, dtype=int)
         return PrescribedStep(nothing + 1, nothing)
     free = prescription.others(model)
-    there = prescription.at(model, t + h, q, qd)[1]
-    end = straight_motion(model, q, there, half - h)[1]
-    return PrescribedStep(free, (end - v) * (1 - free))
-
-
-# --- Energy balance of a step --------------------------------------------------------------------
-# The identity at the top of this file holds for constant inertia. What its variation, and the
-# curvature of surfaces, add is an error of either sign. Where it would be a
-# gain, velocities are made smaller by a common factor, which leaves contacts closed, friction
-# against sliding, and loops closed as they are.
-
-_ROUNDING = 1e-14  # of the energies, below which a gain is none
-
-
-class Balance(NamedTuple):
-    """Energies of a step [J].
-
-    Attributes:
-        joints: work of the joint forces.
-        contact: ``lam · w`` of all rows at the end, not above zero unless something bounces.
-        lost: impulses times by how much the mean velocity of the rows differs from that: to
-            impacts.
-        taken: what was taken from the velocities.
-        gained: what is left of a gain.
-    """
-
-    joints: Any
-    contact: Any
-    lost: Any
-    taken: Any = 0.0
-    gained: Any = 0.0
-
-    @property
-    def work(self):
-        """Change of kinetic and potential energy that is accounted for."""
-        return self.joints + self.contact - self.lost - self.taken
-
-
-def balanced(start, end, after, balance):
-    """Velocities ``after`` a step that do not hold too much energy, the balance, and the energies.
-
-    ``start`` and ``end`` are the kinetic and potential energies there, (2,).
-    """
-    (first, before), (kinetic, potential) = start, end
-    held = balance.contact - balance.lost
-    given = balance.joints + select(held < 0, held, 0.0)
-    excess = kinetic - first + (potential - before) - given
-    size = kinetic + first + _size(potential) + _size(before)
-    gains = excess > _ROUNDING * size
-    kept = select(excess < kinetic, kinetic - excess, 0.0)
-    factor = sqrt(select(gains, kept / select(kinetic > 0, kinetic, 1.0), 1.0))
-    taken = select(gains, kinetic - kept, 0.0)
-    left = excess - taken
-    balance = balance._replace(taken=taken, gained=select(left > 0, left, 0.0))
-    return factor * after, balance, np.array([kinetic - taken, potential])
-
-
-def _size(x):
-    return select(x < 0, -x, x)
-
-
-# --- Projection of positions ---------------------------------------------------------------------
-# Penetration and loop errors are removed; velocities in the world stay. Bodies that are deep inside
-# each other are not pushed apart at once: the rows are those of where they are, and along them no
-# joint may move farther than ``TimeStepping.correction_speed`` allows. Other engines bound the same
-# speed: ODE's maximum correcting velocity, PhysX's maximum depenetration velocity.
-
-_TRIES = 3  # of 1, 3 and 9 rounds
-_SWEEPS = 2
-
-
-def projected(
-    constraints, model, q, qd, rows, inertia, Y, A, farthest, accuracy=DOUBLE, *, once=False
-):
-    """Positions without penetration, ``qd`` along the axes there, and what remains.
-
-    That is the penetration, and the error of loops.
-
-    No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. Bodies
-    move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, by Gauss–Seidel; gaps are
-    evaluated after each of a few rounds, which run only where they are needed. For derivatives
-    there is but ``once`` one round, a choice in place of a loop.
-    """
-    which = _positional(rows)
-    closed = accuracy.closed
-    there = largest(-rows.gap, accuracy.grown) + accuracy.same
-    most = select(there < closed, there, closed)
-
-    def move(state):
-        (q, gap, error, *_), qd, left = state
-        wanted = _shift(which, rows, gap, error, inertia, Y, A)
-        shift, left = bounded(wanted, constraints.units, left)
-        found = _look(constraints, model, model.integrate(q, shift))
-        return found, turned(model, qd, shift), left
-
-    def some(state):
-        (found, qd, left), many = state
-        return repeat(move, (found, qd, left), select(is_open(found, left), many, 0)), 3 * many
-
-    def is_open(found, left):
-        return ((found[3] > most) | (found[4] > closed)) & (left > 0)
-
-    if not which:
-        return q, qd, 0.0, 0.0
-    start = _look(constraints, model, q), qd, farthest
-    if once:
-        moves, (found, after, _) = is_open(start[0], farthest), move(start)
-        return select(moves, found[0], q), select(moves, after, qd), 0.0, 0.0
-    (state, qd, _), _ = repeat(some, (start, 1.0), _TRIES)
-    return state[0], qd, state[3], state[4]
-
-
-def bounded(shift, units, left):
-    """As much of a shift as is ``left`` of the way that joints may go, and what is left then."""
-    way = largest(np.abs(shift) / units)
-    part = select(way > left, left / select(way > left, way, 1.0), 1.0)
-    return part * shift, left - part * way
-
-
-def _positional(rows):
-    """Rows with their own position: contacts and ends of travel, then loops."""
-    return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
-
-
-def _look(constraints, model, q):
-    gap, error = constraints.gaps(model, q)
-    return q, gap, error, largest(-gap), largest(np.abs(error))
-
-
-def _shift(which, rows, gap, error, inertia, Y, A):
-    """Displacements of the joints, (nv,), that open the gaps and close the loops."""
-    g, shifts, sided = [*gap, *error], [0.0] * len(which), len(rows.one_sided)
-    for _ in range(_SWEEPS):
-        for i, row in enumerate(which):
-            shift = -g[i] / select(A[row, row] > 0, A[row, row], 1.0)
-            if i < sided:
-                shift = select(shifts[i] + shift > 0, shift, -shifts[i])
-            shifts[i] = shifts[i] + shift
-            g = [x + A[other, row] * shift for x, other in zip(g, which, strict=True)]
-    return inertia.response([Y[i] for i in which], shifts)
+    there = prescription.at(model, at.t + at.h, at.q, at.qd)[1]
+    end = straight_motion(model, at.q, there, at.half - at.h)[1]
+    return PrescribedStep(free, (end - at.v) * (1 - free))

@@ -9,6 +9,7 @@ from kinetree.contact import mobility
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
+from kinetree.contact.stepping.drives import Start
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
@@ -25,7 +26,7 @@ def _contact_steps(model, t, h, q, qd, inputs, force, count, *, step, method, fi
 
     def body(state):
         t, q, qd, work, force, residuals, energy = state
-        after = step(method, field, model, t, h, q, qd, inputs, force, energy)
+        after = step(method, field, model, Start(t, h, q, qd, inputs), force, energy)
         residuals = accumulated(residuals, after.residuals)
         return t + h, after.q, after.qd, work + after.work, after.force, residuals, after.energy
 
@@ -185,17 +186,15 @@ class ContactStepper(Stepper):
             k = 3 * int(np.argmin(np.where(same, far, np.inf)))
             force[k : k + 3] += f
         others = force[3 * known.size :]
-        others[:] = machine.joint_forces[
-            0, : len(others)
-        ]  # couplings, the last, have rows in the engine alone
+        # couplings, the last, have rows in the engine alone
+        others[:] = machine.joint_forces[0, : len(others)]
         return force
 
     @cached_property
     def _kernel(self):
-        kernel = _contact_steps.compiled(
-            self.model, 0.0, 1.0, *self._zeros(), np.zeros(self.notes.rows), 1.0,
-            step=self.contact_step, method=self.flight, field=self.field,
-        )  # fmt: skip
+        examples = 0.0, 1.0, *self._zeros(), np.zeros(self.notes.rows), 1.0
+        moved_by = {"step": self.contact_step, "method": self.flight, "field": self.field}
+        kernel = _contact_steps.compiled(self.model, *examples, **moved_by)
         asked = self.contact_step.constraints.scene.choice.samples  # of the engine, too
         kernel.samples = max(getattr(kernel, "samples", 0), asked)
         return kernel

@@ -18,6 +18,7 @@ from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact.history import Residuals, accumulated
+from kinetree.contact.stepping.drives import Start
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.calls import calls, calls_to
 from kinetree.expr.diff import jacobian
@@ -170,7 +171,7 @@ class Transition:
             t, q, qd, work, force, residuals, failed = state
             q, qd = settled(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
-            after = step(None, own, model, t, h, q, qd, tau, force)
+            after = step(None, own, model, Start(t, h, q, qd, tau), force)
             size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
             fine = size < FINITE
             found = accumulated(residuals, after.residuals)
@@ -201,7 +202,7 @@ class Transition:
         else:
             step, n = self.touched(model, arrays), self.contact.rows
             force, found = (memory[:n] for memory in rest[:2])
-            after = step(None, own, model, t, h, q, qd, tau, force, found=found)
+            after = step(None, own, model, Start(t, h, q, qd, tau), force, found=found)
         return after, model, arrays, q, qd, tau
 
     def applied(self, t, q, qd, *rest):
