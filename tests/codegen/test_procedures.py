@@ -120,6 +120,18 @@ def test_numbers():
 
 
 @procedure
+def _own_names(r: float, native: int, index: int, layout: "float[2]") -> "(float, int)":
+    """Arguments with names that what calls it might use itself."""
+    return r + layout[1], native - index
+
+
+def test_arguments_may_have_any_name():
+    layout = np.array([1.0, 2.0])
+    assert _own_names(0.5, 7, 3, layout) == (2.5, 4)
+    assert _own_names(r=0.5, native=7, index=3, layout=layout) == (2.5, 4)
+
+
+@procedure
 def _arrays(p: Points, i: int, out: "float[:, 3]") -> float:
     """All kinds of expressions on small arrays."""
     d = p.x[i] - p.inner.place

@@ -313,7 +313,7 @@ class Procedure:
         if "place" in self.__dict__:
             self.place[0] = code.address(self.entry)
         if "_call" in self.__dict__:
-            self._scope |= {"native": self._native(code), "code": code}
+            self._scope |= {"__native": self._native(code), "__code": code}
 
     @cached_property
     def place(self) -> np.ndarray:
@@ -328,46 +328,49 @@ class Procedure:
 
     @cached_property
     def _call(self):
-        """The function of Python that calls the machine code."""
+        """The function of Python that calls the machine code; ``__`` begins what no argument is."""
         self.reached  # noqa: B018  errors of the text come first
         several = self.returns if isinstance(self.returns, tuple) else ()
         scope: dict[str, Any] = {
-            "native": self._native(self.code),
-            "index": operator.index,
-            "code": self.code,
-            "address": address_of,
-            "word": lambda x: (ctypes.c_size_t * 3)(0, 0, x),
+            "__native": self._native(self.code),
+            "__index": operator.index,
+            "__code": self.code,
+            "__address": address_of,
+            "__word": lambda x: (ctypes.c_size_t * 3)(0, 0, x),
         }
         head, given, checks = [], [], []
         for n, (name, kind) in enumerate(self.arguments):
             head.append(name)
             if name in self.defaults:
-                scope[f"default_{n}"] = self.defaults[name]
-                head[-1] += f"=default_{n}"
+                scope[f"__default_{n}"] = self.defaults[name]
+                head[-1] += f"=__default_{n}"
             if isinstance(kind, ArrayType):
-                scope |= {f"kind_{n}": kind, f"dtype_{n}": kind.dtype, "ndarray": np.ndarray}
-                test = re.sub(r"\bx\b", name, kind.test).replace("dtype:", f"dtype_{n}")
-                checks.append(f"if {test}: kind_{n}.checked({name}, '{self.name}: {name}')")
-                given.append(f"id({name})" if has_usual_arrays() else f"word(address({name}))")
+                scope |= {f"__kind_{n}": kind, f"__dtype_{n}": kind.dtype, "__ndarray": np.ndarray}
+                test = re.sub(r"\bx\b", name, kind.test.replace("ndarray", "__ndarray")).replace(
+                    "dtype:", f"__dtype_{n}"
+                )
+                checks.append(f"if {test}: __kind_{n}.checked({name}, '{self.name}: {name}')")
+                given.append(f"id({name})" if has_usual_arrays() else f"__word(__address({name}))")
             elif is_record(kind):
-                scope[f"kind_{n}"], scope["refuse"] = kind, self._refuse
+                scope[f"__kind_{n}"], scope["__refuse"] = kind, self._refuse
                 given.append(f"{name}.pointer")
                 checks.append(
-                    f"if type({name}) is not kind_{n}: refuse({name!r}, {name}, kind_{n})"
+                    f"if type({name}) is not __kind_{n}: __refuse({name!r}, {name}, __kind_{n})"
                 )
             else:
                 given.append(
-                    {FLOAT: f"float({name})", INT: f"index({name})", BOOL: f"bool({name})"}[kind]
+                    {FLOAT: f"float({name})", INT: f"__index({name})", BOOL: f"bool({name})"}[kind]
                 )
         lines = [f"def call({', '.join(head)}):", *(f"  {c}" for c in checks)]
         if several:
             fields = [(f"r{k}", _PLAIN[kind]) for k, kind in enumerate(several)]
             layout: Any = type("Results", (ctypes.Structure,), {"_fields_": fields})
-            scope |= {"layout": layout, "addressof": ctypes.addressof}
-            lines += ["  r = layout()", f"  native({', '.join([*given, 'addressof(r)'])})",
-                      "  return " + ", ".join(f"r.r{k}" for k in range(len(several)))]  # fmt: skip
+            scope |= {"__layout": layout, "__addressof": ctypes.addressof}
+            lines.append("  __r = __layout()")
+            lines.append(f"  __native({', '.join([*given, '__addressof(__r)'])})")
+            lines.append("  return " + ", ".join(f"__r.r{k}" for k in range(len(several))))
         else:
-            lines.append(f"  return native({', '.join(given)})")
+            lines.append(f"  return __native({', '.join(given)})")
         exec("\n".join(lines), scope)
         self._scope = scope
         return scope["call"]
