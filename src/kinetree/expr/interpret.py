@@ -7,6 +7,7 @@ together: inputs may have leading batch axes, which broadcast.
 """
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ _OF_FLOATS = {
     "==": lambda a, b: a.real == b.real,
     "select": _select,
 }
-"""The same for NumPy's floats and complex numbers, single ones or arrays: functions of arrays
+"""Operations on NumPy's floats and complex numbers, single ones or arrays: functions of arrays
 take many times as long for single ones."""
 
 
@@ -97,65 +98,94 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
         List of one array per root, in the shape of the batch.
     """
     inputs = {name: np.asarray(x) for name, x in inputs.items()}
-    nodes, order = graph.nodes, graph.reachable(roots)
+    order = graph.reachable(roots)
+    batch = _batch(graph, order, inputs, axes)
+    run = _Run(graph, order, inputs, functions)
+    run.require(i for i in roots if graph.nodes[i][0] in CONDITIONS)
+    with np.errstate(all="ignore"):  # the branch of a select that is not chosen may be undefined
+        run.compute(None)
+    run.value.update(run.required)
+    return [np.broadcast_to(run.value[i], batch) for i in roots]
+
+
+def _batch(graph, order, inputs, axes):
+    """Shape of the batch of the inputs, all of which the graph must have."""
+    nodes = graph.nodes
     rank = {nodes[i][1]: len(nodes[i][2]) for i in order if nodes[i][0] == "input"}
     missing = [name for name in rank if name not in inputs]
     if missing:
         raise ShapeError(f"the graph needs a value for its input {missing[0]!r}")
     rank = {**{n: x.ndim for n, x in inputs.items()}, **(axes or {}), **rank}
-    batch = np.broadcast_shapes(*(x.shape[: x.ndim - rank[n]] for n, x in inputs.items()))
-    dtype = np.result_type(*inputs.values()) if inputs else np.dtype(float)
-    dtype = np.dtype(float) if dtype.kind in "iub" else dtype
-    quick = dtype.kind in "fc"
-    meaning = MEANING | (_OF_FLOATS if quick else {}) | (_lifted(functions) if functions else {})
-    scopes, value = by_scope(graph, order), {}
-    held = {i: True for i in roots if nodes[i][0] in CONDITIONS}
+    return np.broadcast_shapes(*(x.shape[: x.ndim - rank[n]] for n, x in inputs.items()))
 
-    def compute(scope):
-        for i in scopes.get(scope, ()):
+
+class _Run:
+    """Values of nodes, one operation after the other.
+
+    Attributes:
+        value: by node.
+        required: conditions that must hold in every run of a loop, by node.
+    """
+
+    def __init__(self, graph, order, inputs, functions):
+        self.graph, self.inputs = graph, inputs
+        dtype = np.result_type(*inputs.values()) if inputs else np.dtype(float)
+        self.dtype = np.dtype(float) if dtype.kind in "iub" else dtype
+        self.quick = self.dtype.kind in "fc"
+        lifted = _lifted(functions) if functions else {}
+        self.meaning = MEANING | (_OF_FLOATS if self.quick else {}) | lifted
+        self.scopes, self.value = by_scope(graph, order), {}
+        self.required: dict[int, Any] = {}
+
+    def require(self, conditions):
+        """Note what must hold."""
+        self.required = dict.fromkeys(conditions, True)
+
+    def compute(self, scope):
+        """Values of the nodes of a loop, or of those outside all loops."""
+        nodes, value, meaning, required = self.graph.nodes, self.value, self.meaning, self.required
+        for i in self.scopes.get(scope, ()):
             node = nodes[i]
             op = node[0]
-            if op in meaning:
-                if len(node) == 3:  # most have two operands
-                    value[i] = meaning[op](value[node[1]], value[node[2]])
-                else:
-                    value[i] = meaning[op](*[value[a] for a in node[1:]])
-            elif op == "const":
-                value[i] = node[1] if dtype.kind == "O" else dtype.type(node[1])
-            elif op == "input":
-                x = inputs[node[1]][(..., *node[2])]
-                value[i] = x[()] if quick else x
-            elif op == "repeat":
-                value[i] = loop(loop_of(graph, i))
-            elif op == "callee":
-                value[i] = node[1]
-            elif op == "call":
-                value[i] = called(value[node[1]], [value[a] for a in node[2:]])
-            elif op == "result":
-                value[i] = value[node[1]][int(nodes[node[2]][1])]
-            else:  # "final"
-                value[i] = value[node[1]][node[2]]
-            if i in held:
-                held[i] = np.logical_and(held[i], value[i])
+            if op not in meaning:
+                value[i] = self._other(i, node)
+            elif len(node) == 3:  # most have two operands
+                value[i] = meaning[op](value[node[1]], value[node[2]])
+            else:
+                value[i] = meaning[op](*[value[a] for a in node[1:]])
+            if i in required:
+                required[i] = np.logical_and(required[i], value[i])
 
-    def loop(it):
+    def _other(self, i, node):
+        """Value of a node that is not an operation on numbers."""
+        op, value = node[0], self.value
+        if op == "const":
+            return node[1] if self.dtype.kind == "O" else self.dtype.type(node[1])
+        if op == "input":
+            x = self.inputs[node[1]][(..., *node[2])]
+            return x[()] if self.quick else x
+        if op == "repeat":
+            return self._loop(loop_of(self.graph, i))
+        if op == "callee":
+            return node[1]
+        if op == "call":
+            return called(value[node[1]], [value[a] for a in node[2:]])
+        if op == "result":
+            return value[node[1]][int(self.graph.nodes[node[2]][1])]
+        return value[node[1]][node[2]]  # "final"
+
+    def _loop(self, it):
         """Values of the carries after the last run."""
+        value, select = self.value, self.meaning["select"]
         state, done = [value[i] for i in it.initial], 0
         while np.any(done < value[it.times]):
             value.update(zip(it.carries, state, strict=True))
-            compute(it.number)
+            self.compute(it.number)
             active = done < value[it.times]
             following = [value[i] for i in it.next]
-            state = [
-                meaning["select"](active, *pair) for pair in zip(following, state, strict=True)
-            ]
+            state = [select(active, *pair) for pair in zip(following, state, strict=True)]
             done += 1
         return dict(zip(it.carries, state, strict=True))
-
-    with np.errstate(all="ignore"):  # the branch of a select that is not chosen may be undefined
-        compute(None)
-    value.update(held)
-    return [np.broadcast_to(value[i], batch) for i in roots]
 
 
 def run(program, *arrays, functions=None):

@@ -191,10 +191,7 @@ def identify(
         tau = tau - _armature_force(model, q, qd, qdd)
     tau = base.projected(q, qd, tau)
     Y, n = base.regressor(q, qd, qdd), tau.shape[-1]
-    if weights is None:
-        _singular_values(base, Y.reshape(tau.size, len(base)))  # or an error
-        weights = _weights_from_spread(Y, tau)
-    w = np.broadcast_to(_checked_weights(weights, tau.shape), tau.shape)
+    w = _weights(base, Y, tau, weights)
     A, b = (Y * w[..., None]).reshape(tau.size, len(base)), (tau * w).ravel()
     condition = _condition(base, A)
 
@@ -219,6 +216,14 @@ def _measurements(model, q, qd, qdd, tau):
     arrays += [as_joint_vector(model, x, name) for name, x in names.items()]
     batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
     return [np.broadcast_to(a, (*batch, a.shape[-1])).astype(float) for a in arrays]
+
+
+def _weights(base, Y, tau, given):
+    """Weights of all measured forces: those that are given, or by the spread about a fit."""
+    if given is None:
+        _singular_values(base, Y.reshape(tau.size, len(base)))  # or an error
+        given = _weights_from_spread(Y, tau)
+    return np.broadcast_to(_checked_weights(given, tau.shape), tau.shape)
 
 
 def _checked_weights(weights, shape):

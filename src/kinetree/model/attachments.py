@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError
-from kinetree.model.actuator import (
-    UNBOUNDED,
-    Actuator,
-    command_vectors,
-    commands_of,
-    fitted,
-    servo_law,
-)
-from kinetree.model.coupling import GravityCompensation, Tendon
-from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
+from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fitted, servo_law
+from kinetree.model.coupling import Tendon
 from kinetree.model.geometry import ContactPair, Geometry, Surface
-from kinetree.model.names import Group, number_of
-from kinetree.model.parts import OF_JOINTS, Coupling, Posture, as_floats, as_placement
+from kinetree.model.names import Group
+from kinetree.model.numbering import (
+    Numbering,
+    check_followers,
+    commands_by_number,
+    posture_of,
+    with_joints,
+)
+from kinetree.model.parts import Coupling, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.transfer import loop_state
 from kinetree.spelling import explains_methods
@@ -283,11 +282,11 @@ class Attachments:
     def _add_attachments(self, model, without=()):
         """What ``model`` has of these, less what belongs to joints left out."""
         body, joint = model.body_names, (0, *model.joint_names)
-        couplings = (_with_joints(c, lambda i, _: joint[i]) for c in model.couplings)
+        couplings = (with_joints(c, lambda i, _: joint[i]) for c in model.couplings)
         self._couplings += [c for c in couplings if not {c.joint, *c.leaders} & set(without)]
         self._geometry += [replace(g, body=body[g.body]) for g in model.geometry]
         self._contact_pairs += model.contact_pairs
-        tendons = [_with_joints(t, lambda i, _: joint[i]) for t in model.tendons]
+        tendons = [with_joints(t, lambda i, _: joint[i]) for t in model.tendons]
         lost = {t.name for t in tendons if set(t.joints) & set(without)}
         self._tendons += [t for t in tendons if t.name not in lost]
         own = [(model.driven_joint(a) or None, a) for a in model.actuators]
@@ -325,63 +324,33 @@ class Attachments:
             joints: names of all joints, for suggestions.
             where: what has these names, in error messages.
         """
-        names = [b.joint_name for b in bodies]
-
-        def joint_number(name, role):
-            if name in loop_names and name not in names:
-                raise ModelError(
-                    f"{role} is {name!r}, which closes a loop and has no variables in the model; "
-                    f"use a joint of the tree (MechanismGraph.to_model(tree_joints=...) chooses it)"
-                )
-            known = dict.fromkeys((*joints, *loop_names))
-            return names.index(list(known)[number_of(name, list(known), role, where)]) + 1
-
-        couplings = [_with_joints(c, joint_number) for c in self._couplings]
-        tendons = [_with_joints(t, joint_number) for t in self._tendons]
-        geometry = []
-        for g in self._geometry:
-            body, Y = body_number(g.body, f"body of geometry {g.name!r}")
-            at = g.placement if Y is None else g.placement @ Y.inverse()
-            geometry.append(replace(g, body=body, placement=at))
-
-        def frame(name, role):
-            """A body's own frame is called ``<body>_link`` where the tree has moved it."""
-            moved = name in body_names and body_number(name, role)[1] is not None
-            return f"{name}_link" if moved else name
-
-        body_names, actuators = {b.name for b in bodies}, []
-        for joint, a in self._actuators:
-            role = f"actuator {a.name!r}"
-            if joint in loop_names and joint not in names:
-                a = replace(a, joint=0, loop=loop_names.index(joint) + 1)
-            elif joint is not None:
-                a = replace(a, joint=joint_number(joint, f"joint of {role}"), loop=0)
-            ends = {"frame": frame(a.frame, f"frame of {role}")}
-            ends["reference"] = frame(a.reference, f"reference of {role}")
-            actuators.append(replace(a, **ends))
-        carried = []
-        for on, mass, center in self._gravity_compensation:
-            body, Y = body_number(on, "body of gravity compensation")
-            found = GravityCompensation(body, mass, center)
-            carried.append(found if Y is None else found.moved(body, Y.inverse()))
-        postures = []
-        for name, q, qd, *commands in self._postures:
-            q, qd = (self._by_joint(name, x, bodies, k) for x, k in ((q, "nq"), (qd, "nv")))
-            of_tree = self._of_tree(name, q, qd, loop_names)
-            posture = _posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number)
-            _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
-            postures.append(replace(posture, **_commands(name, commands, actuators)))
+        known = Numbering(bodies, loop_names, body_number, joints, where)
+        couplings = [with_joints(c, known.joint) for c in self._couplings]
+        actuators = [known.actuator(joint, a) for joint, a in self._actuators]
         return {
             "couplings": tuple(couplings),
-            "geometry": tuple(geometry),
+            "geometry": tuple(known.geometry(g) for g in self._geometry),
             "actuators": tuple(actuators),
-            "postures": tuple(postures),
-            "tendons": tuple(tendons),
-            "gravity_compensation": tuple(carried),
+            "postures": tuple(
+                self._posture(known, given, couplings, actuators) for given in self._postures
+            ),
+            "tendons": tuple(with_joints(t, known.joint) for t in self._tendons),
+            "gravity_compensation": tuple(
+                known.gravity_compensation(*given) for given in self._gravity_compensation
+            ),
             "contact_pairs": tuple(self._contact_pairs),
-            "sensors": tuple(_sensor(s, bodies, body_number, joint_number) for s in self._sensors),
+            "sensors": tuple(known.sensor(s) for s in self._sensors),
             "groups": tuple(self._groups),
         }
+
+    def _posture(self, known, given, couplings, actuators):
+        name, q, qd, *commands = given
+        bodies = known.bodies
+        q, qd = (self._by_joint(name, x, bodies, k) for x, k in ((q, "nq"), (qd, "nv")))
+        of_tree = self._of_tree(name, q, qd, known.loop_names)
+        posture = posture_of(name, of_tree[0] or {}, of_tree[1], bodies, known.joint)
+        check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
+        return replace(posture, **commands_by_number(name, commands, actuators))
 
     def _by_joint(self, name, given, bodies, size):
         """What a posture says, with the values of groups shared out among their joints."""
@@ -425,80 +394,3 @@ class Attachments:
         sensed = {s.of for s in self._sensors if s.kind in KINDS and KINDS[s.kind].of == "joint"}
         driven = {joint for joint, _ in self._actuators if joint}
         return couplings | postures | tendons | sensed, driven
-
-
-def _with_joints(part, found):
-    """A coupling or tendon with what ``found`` has for its joints, from numbers or names."""
-    changes = {}
-    for name in OF_JOINTS:
-        x = getattr(part, name, 0)
-        role = f"{name.removesuffix('s')} of {type(part).__name__.lower()} {part.name!r}"
-        if isinstance(x, tuple):
-            changes[name] = tuple(found(i, role) for i in x)
-        elif x != 0:
-            changes[name] = found(x, role)
-    return replace(part, **changes)
-
-
-def _sensor(s, bodies, body_number, joint_number):
-    """A sensor where it was on its body, whose frame may have moved."""
-    kind = KINDS[s.kind].of if s.kind in KINDS else ""
-    if kind == "joint":
-        joint_number(s.of, f"joint of sensor {s.name!r}")
-    for of, placement in (("of", "placement"), ("reference", "reference_placement")):
-        name = getattr(s, of)
-        if kind == "frame" and any(b.name == name for b in bodies):
-            Y = body_number(name, f"body of sensor {s.name!r}")[1]
-            moved = {} if Y is None else {placement: getattr(s, placement) @ Y.inverse()}
-            s = replace(s, **moved) if moved else s
-    return s
-
-
-def _posture(name, q, qd, bodies, joint_number):
-    moves, qd = qd is not None, qd or {}
-    positions: list = [b.joint.neutral() for b in bodies]
-    velocities: list = [np.zeros(b.joint.nv) for b in bodies]
-    for what, given, parts in (("position", q, positions), ("velocity", qd, velocities)):
-        for joint, value in given.items():
-            role = f"joint of posture {name!r}"
-            i = joint_number(joint, role) - 1
-            value = as_floats(value, f"{what} of joint {joint!r} in posture {name!r}")
-            if len(value) != len(parts[i]):
-                raise ModelError(
-                    f"{what} of joint {joint!r} in posture {name!r} needs {len(parts[i])} "
-                    f"entries, got {len(value)}"
-                )
-            parts[i] = value
-    q, qd = (tuple(float(x) for part in parts for x in part) for parts in (positions, velocities))
-    return Posture(name, q, qd if moves else ())
-
-
-def _commands(name, given, actuators):
-    """Controls and activations of a posture, which were given by name of the actuator."""
-    known = {"controls": actuators, "activation": [a for a in actuators if a.activation]}
-    commands = {}
-    for (what, those), values in zip(known.items(), given, strict=True):
-        role, commands[what] = f"{what} of posture {name!r}", {}
-        for actuator, value in (values or {}).items():
-            number_of(actuator, [a.name for a in those], f"actuator in {role}", "model")
-            found = as_floats(value, f"{role} for actuator {actuator!r}")
-            if len(found) != 1:
-                raise ModelError(f"{role} needs one number for {actuator!r}, got {len(found)}")
-            commands[what][actuator] = found[0]
-    return command_vectors(commands, actuators)
-
-
-def _check_followers(posture, named, couplings, bodies):
-    """Raise ModelError where a posture says of a joint that follows what its coupling denies."""
-    starts = np.cumsum([0, *(b.joint.nq for b in bodies)])
-    q = np.array(posture.q)
-    for c in in_order(couplings):
-        at, name = starts[c.joint - 1], bodies[c.joint - 1].joint_name
-        belongs = c.position([q[starts[i - 1]] for i in c.leaders])
-        if name in named and abs(q[at] - belongs) > FOLLOWING_TOLERANCE * (1 + abs(belongs)):
-            raise ModelError(
-                f"posture {posture.name!r} puts joint {name!r} at {q[at]:.6g}, where coupling "
-                f"{c.name!r} does not have it: it belongs at {belongs:.6g}; tell where what leads "
-                f"it is"
-            )
-        q[at] = belongs

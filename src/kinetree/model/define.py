@@ -249,75 +249,7 @@ class Quantity:
     def _build(self, model, extra, options, key):
         for need in self.needs:
             need(model, self.called)
-        inputs, shape = self.inputs(model, extra, options), self.shape_of(model, options)
-        names = [i.name for i in inputs]
-
-        @functools.cache
-        def algorithms():
-            suitable = [a for a in self.algorithms if self.suits(model, a)]
-            return [self._bound(model, a, names, options) for a in suitable]
-
-        def by(algorithm, arrays):
-            core = [len(i.shape) for i in inputs]
-            named = dict(zip(names, arrays, strict=True))
-            return over_batch(algorithm, named, core=core, shape=shape)
-
-        def reference(arrays):
-            graph = trace_of(arrays)
-            if graph is not None and calls_to() == "general" and not _BY_THE_BOOK.get():
-                called = kernel.called_in(graph, arrays)
-                if called is not None:
-                    return called
-            if graph is None or len(algorithms()) == 1 or _BY_THE_BOOK.get():
-                return by(algorithms()[0], arrays)
-            if model.scalar_type().kind == "O":  # parameters of the model are traced, too
-                return shortest([functools.partial(by, a, arrays) for a in algorithms()], graph)
-            return evaluated(kernel.program, arrays)
-
-        def checked(algorithm):
-            def with_checks(*symbols):
-                for name, symbol in zip(names, symbols, strict=True):
-                    if self.known[name].is_configuration:
-                        require_unit_parts(model, symbol)
-                return algorithm(*symbols)
-
-            return with_checks
-
-        def validate(arrays):
-            self.validate(model, names, arrays, options)
-
-        def general_code():
-            from kinetree.model.general.kernels import general_kernel
-
-            algorithm = None if self.calls is None else self.calls(model)
-            if algorithm is not None:
-                return by_calls(algorithm)
-            if not self.general or not self.general_for(model, options):
-                return None
-            return general_kernel(
-                self, model, inputs, outputs, options, reference=reference, validate=validate
-            )
-
-        def by_calls(algorithm):
-            text = checked(self._bound(model, algorithm, names, options))
-            traced = Traced(lambda: trace(text, inputs, self.name), "general")
-            return kernel_for(
-                model, self.called, inputs, outputs, traced, reference=reference, validate=validate
-            ).with_general_calls()
-
-        outputs = [Argument("out0", shape)]
-        kernel = kernel_for(
-            model,
-            self.called,
-            inputs,
-            outputs,
-            lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms()]),
-            reference=reference,
-            validate=validate,
-            key=key,
-            general_code=general_code if self.general or self.calls else None,
-        )
-        return kernel
+        return _Build(self, model, extra, options).kernel(key)
 
     def validate(self, model, names, arrays, options):
         """Raise for arrays, by the names of arguments, that make no sense for a model."""
@@ -337,6 +269,118 @@ class Quantity:
             return algorithm(model, *arrays[:count], **extra, **options)
 
         return of_arrays
+
+
+class _Build:
+    """What a kernel of a quantity is made of: texts, inputs, checks.
+
+    Args:
+        quantity: its definition.
+        model: the mechanism.
+        extra: names of the optional arrays that are inputs.
+        options: what the algorithm is specialised for.
+    """
+
+    def __init__(self, quantity, model, extra, options):
+        self.quantity, self.model, self.options = quantity, model, options
+        self.inputs = quantity.inputs(model, extra, options)
+        self.shape = quantity.shape_of(model, options)
+        self.names = [i.name for i in self.inputs]
+        self.outputs = [Argument("out0", self.shape)]
+
+    def kernel(self, key) -> Kernel:
+        """The kernel, to be kept as ``key``."""
+        quantity = self.quantity
+        self._kernel = self._kernel_for(
+            self._cheapest_text,
+            key=key,
+            general_code=self._general_code if quantity.general or quantity.calls else None,
+        )
+        return self._kernel
+
+    def _kernel_for(self, text, **options):
+        return kernel_for(
+            self.model,
+            self.quantity.called,
+            self.inputs,
+            self.outputs,
+            text,
+            reference=self._reference,
+            validate=self._validate,
+            **options,
+        )
+
+    @functools.cached_property
+    def _algorithms(self):
+        """Functions of arrays alone, of the algorithms that suit the model."""
+        suitable = [a for a in self.quantity.algorithms if self.quantity.suits(self.model, a)]
+        return [self._bound(a) for a in suitable]
+
+    def _bound(self, algorithm):
+        return self.quantity._bound(self.model, algorithm, self.names, self.options)
+
+    def _by(self, algorithm, arrays):
+        """Results of one algorithm for all samples."""
+        core = [len(i.shape) for i in self.inputs]
+        named = dict(zip(self.names, arrays, strict=True))
+        return over_batch(algorithm, named, core=core, shape=self.shape)
+
+    def _reference(self, arrays):
+        """Results without compiled code, or calls of it and its text where arrays are traced."""
+        graph = trace_of(arrays)
+        if graph is not None and calls_to() == "general" and not _BY_THE_BOOK.get():
+            called = self._kernel.called_in(graph, arrays)
+            if called is not None:
+                return called
+        if graph is None or len(self._algorithms) == 1 or _BY_THE_BOOK.get():
+            return self._by(self._algorithms[0], arrays)
+        if self.model.scalar_type().kind == "O":  # parameters of the model are traced, too
+            texts = [functools.partial(self._by, a, arrays) for a in self._algorithms]
+            return shortest(texts, graph)
+        return evaluated(self._kernel.program, arrays)
+
+    def _checked(self, algorithm):
+        """An algorithm that requires unit quaternions of the configurations it is given."""
+
+        def with_checks(*symbols):
+            for name, symbol in zip(self.names, symbols, strict=True):
+                if self.quantity.known[name].is_configuration:
+                    require_unit_parts(self.model, symbol)
+            return algorithm(*symbols)
+
+        return with_checks
+
+    def _cheapest_text(self):
+        texts = [self._checked(a) for a in self._algorithms]
+        return cheapest([trace(text, self.inputs, self.quantity.name) for text in texts])
+
+    def _validate(self, arrays):
+        self.quantity.validate(self.model, self.names, arrays, self.options)
+
+    def _general_code(self):
+        """Code for any mechanism, or None where there is none."""
+        from kinetree.model.general.kernels import general_kernel
+
+        quantity, model = self.quantity, self.model
+        algorithm = None if quantity.calls is None else quantity.calls(model)
+        if algorithm is not None:
+            return self._by_calls(algorithm)
+        if not quantity.general or not quantity.general_for(model, self.options):
+            return None
+        return general_kernel(
+            quantity,
+            model,
+            self.inputs,
+            self.outputs,
+            self.options,
+            reference=self._reference,
+            validate=self._validate,
+        )
+
+    def _by_calls(self, algorithm):
+        text = self._checked(self._bound(algorithm))
+        traced = Traced(lambda: trace(text, self.inputs, self.quantity.name), "general")
+        return self._kernel_for(traced).with_general_calls()
 
 
 def quantity(

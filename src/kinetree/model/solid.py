@@ -6,6 +6,7 @@ sizes describe; what such a class defines is all that there is to say of it outs
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -56,7 +57,7 @@ class Shape:
         return tuple(x for v in values for x in (v if isinstance(v, tuple) else (v,)))
 
 
-class Solid(Shape):
+class Solid(Shape, ABC):
     """A convex solid about the origin of its frame; one with an axis has it along z.
 
     Attributes:
@@ -66,18 +67,18 @@ class Solid(Shape):
     usual: ClassVar[tuple[float, ...]] = ()
 
     @property
+    @abstractmethod
     def half_extents(self) -> tuple[float, float, float]:
         """Half edges of the box around it."""
-        raise NotImplementedError
 
     @property
     def reach(self) -> float:
         """Radius of a ball around the origin that it is in."""
         return math.hypot(*self.half_extents)
 
+    @abstractmethod
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> "Inertia":
         """Inertia of the solid, of uniform density [kg/m³], at a place on a body."""
-        raise NotImplementedError
 
     def outline(self, corners: int) -> list[tuple[float, float]] | None:
         """Points (r, z) of the outline of a solid of revolution, upwards; None of any other.
@@ -107,12 +108,12 @@ class Solid(Shape):
         return tuple(x / 2 if w else x for x, w in zip(self.sizes, whole, strict=True))
 
     def grown(self, factor: float) -> "Self":
-        """The same with all sizes multiplied."""
+        """Solid with all sizes multiplied."""
         return self.from_sizes([x * factor for x in self.sizes])
 
 
 def rounded_outline(radius: float, length: float, corners: int) -> list[tuple[float, float]]:
-    """The outline of a capsule, or of a ball where the length is zero."""
+    """Outline of a capsule, or of a ball where the length is zero."""
     count = corners // 4
     angles = [(k / count - 1) * math.pi / 2 for k in range(2 * count + 1)]
     low, high = angles[: count + 1], angles[count:] if length else angles[count + 1 :]

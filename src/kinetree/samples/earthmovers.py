@@ -1,6 +1,7 @@
 """Arms that cylinders move: an excavator — RBDA §8.11 —, and the front of a wheel loader."""
 
 from math import atan2, cos, hypot, inf, radians, sin, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,16 +31,15 @@ def excavator() -> Model:
     are of an excavator of two tonnes, rounded.
     """
     l1, l2, theta1, tilt = 0.45, 0.9, radians(85), radians(-45)
-    d = sqrt(l1**2 + l2**2 - 2 * l1 * l2 * cos(theta1))
-    theta2 = atan2(l2 * sin(theta1), l2 * cos(theta1) - l1)
     boom, stick, height = 1.9, 1.1, 0.7
+    barrel_pivot = l1 * cos(tilt), 0, height + l1 * sin(tilt)
     robot = ModelBuilder("excavator")
     add_scenery(
         robot,
         box(1.4, 1.1, 0.3, at=(-0.5, 0, 0.3), color=DARK),
         box(0.25, 0.25, 0.5, at=(0.02, 0, 0.5), color=GOLD),
         box(0.9, 0.9, 0.8, at=(-0.7, 0, 0.85), color=GOLD),
-        box(0.3, 0.14, 0.1, at=(l1 * cos(tilt) - 0.08, 0, height + l1 * sin(tilt)), color=GOLD),
+        box(0.3, 0.14, 0.1, at=(barrel_pivot[0] - 0.08, *barrel_pivot[1:]), color=GOLD),
     )
     add_body(
         robot,
@@ -51,23 +51,9 @@ def excavator() -> Model:
         at=roty(-(tilt + theta1)) @ xlt(0, 0, height),
         limits=Limits(-1.0, 0.8, 1, 30e3),
     )
-    add_body(
-        robot,
-        "barrel",
-        cylinder(0.045, 0.55, mass=15.0, at=(0.275, 0, 0), axis="x", color=DARK),
-        joint=Revolute("-y"),
-        at=roty(-(tilt + theta2)) @ xlt(l1 * cos(tilt), 0, height + l1 * sin(tilt)),
-        limits=Limits(-inf, inf, 1, 1e3),
-    )
-    add_body(
-        robot,
-        "piston",
-        cylinder(0.025, 0.6, mass=9.0, at=(-0.3, 0, 0), axis="x", color=STEEL),
-        on="barrel",
-        joint=Prismatic("x"),
-        at=(d, 0, 0),
-        limits=Limits(-0.35, 0.3, 0.5, 60e3),
-    )
+    d = sqrt(l1**2 + l2**2 - 2 * l1 * l2 * cos(theta1))
+    theta2 = atan2(l2 * sin(theta1), l2 * cos(theta1) - l1)
+    _hydraulic_cylinder(robot, roty(-(tilt + theta2)) @ xlt(*barrel_pivot), d)
     add_body(
         robot,
         "stick",
@@ -88,6 +74,27 @@ def excavator() -> Model:
     )
     robot.frame("bucket", on="stick", at=(stick + 0.25, 0, 0))
     return with_motors(robot.posture("home").build(), ["piston_joint", "stick_joint"])
+
+
+def _hydraulic_cylinder(robot, at, length):
+    """Barrel and piston, whose frame is at the eye of its rod."""
+    add_body(
+        robot,
+        "barrel",
+        cylinder(0.045, 0.55, mass=15.0, at=(0.275, 0, 0), axis="x", color=DARK),
+        joint=Revolute("-y"),
+        at=at,
+        limits=Limits(-inf, inf, 1, 1e3),
+    )
+    add_body(
+        robot,
+        "piston",
+        cylinder(0.025, 0.6, mass=9.0, at=(-0.3, 0, 0), axis="x", color=STEEL),
+        on="barrel",
+        joint=Prismatic("x"),
+        at=(length, 0, 0),
+        limits=Limits(-0.35, 0.3, 0.5, 60e3),
+    )
 
 
 _LIFT_PIN, _TILT_PIN = (0.2, -0.6), (0.1, 0.55)  # of the cylinders on the frame
@@ -114,51 +121,22 @@ def loader() -> Model:
 
     robot = ModelBuilder("loader")
     add_scenery(robot, box(0.9, 0.5, 1.5, at=(-0.45, 0, -0.1), color=DARK))
-    _link(robot, "boom", _BOOM, (0.0, 0.0), 900, 500, (1.3, 0.05), 2.6, color=GOLD)
-    _link(robot, "lift_barrel", lift.angle, _LIFT_PIN, 60, 5, (0.35, 0), 0.7)
+    _link(robot, "boom", boom, _Bar(2.6, 900, 500, (1.3, 0.05)), color=GOLD)
+    _link(robot, "lift_barrel", lift, _BARREL)
     _piston(robot, "lift", lift_stroke)
-    _link(
-        robot,
-        "bellcrank",
-        _BELLCRANK,
-        _BELLCRANK_PIN,
-        150,
-        12,
-        (0, 0.02),
-        0.95,
-        upright=True,
-        on="boom",
-        color=GOLD,
-    )
-    turn = link.angle - bellcrank.angle
-    _link(robot, "link", turn, _LOWER, 40, 2, (length / 2, 0), length, on="bellcrank")
-    _link(robot, "bucket", _BUCKET, _BUCKET_PIN, 700, 250, (0.5, 0.1), 1.0, on="boom", color=STEEL)
-    _link(robot, "tilt_barrel", tilt.angle, _TILT_PIN, 60, 5, (0.35, 0), 0.7)
+    on_boom = _Placed(_BELLCRANK_PIN, _BELLCRANK)
+    upright = _Bar(0.95, 150, 12, (0, 0.02), upright=True)
+    _link(robot, "bellcrank", on_boom, upright, on="boom", color=GOLD)
+    on_bellcrank = _Placed(_LOWER, link.angle - bellcrank.angle)
+    _link(robot, "link", on_bellcrank, _Bar(length, 40, 2, (length / 2, 0)), on="bellcrank")
+    on_boom, shovel = _Placed(_BUCKET_PIN, _BUCKET), _Bar(1.0, 700, 250, (0.5, 0.1))
+    _link(robot, "bucket", on_boom, shovel, on="boom", color=STEEL)
+    _link(robot, "tilt_barrel", tilt, _BARREL)
     _piston(robot, "tilt", tilt_stroke)
 
-    pin = Revolute("-y")
-    robot.loop(
-        "lift_eye",
-        predecessor="lift_piston",
-        successor="boom",
-        joint=pin,
-        successor_at=_in_plane(_BOOM_EYE),
-    )
-    robot.loop(
-        "link_eye",
-        predecessor="link",
-        successor="bucket",
-        joint=pin,
-        at=(length, 0, 0),
-        successor_at=_in_plane(_BUCKET_EYE),
-    )
-    robot.loop(
-        "tilt_eye",
-        predecessor="tilt_piston",
-        successor="bellcrank",
-        joint=pin,
-        successor_at=_in_plane(_UPPER),
-    )
+    _eye(robot, "lift_eye", ("lift_piston", None), ("boom", _BOOM_EYE))
+    _eye(robot, "link_eye", ("link", (length, 0.0)), ("bucket", _BUCKET_EYE))
+    _eye(robot, "tilt_eye", ("tilt_piston", None), ("bellcrank", _UPPER))
     motors = ["lift_piston_joint", "tilt_piston_joint"]
     return with_motors(robot.posture("home").build(), motors)
 
@@ -184,21 +162,48 @@ def _in_plane(place):
     return place[0], 0, place[1]
 
 
-def _link(
-    robot, name, angle, pin, mass, moment, center, length, *, upright=False, on=None, color=DARK
-):
-    """A part on a pin, with its moment of inertia about the mass centre."""
-    size = (0.12, 0.2, length) if upright else (length, 0.2, 0.12)
-    middle = (0, 0, 0) if upright else (length / 2, 0, center[1])
+class _Bar(NamedTuple):
+    """A flat part with its moment of inertia about the mass centre, ``(x, z)`` in its frame."""
+
+    length: float
+    mass: float
+    moment: float
+    center: tuple[float, float]
+    upright: bool = False
+
+    def solid(self, color):
+        """The box that is drawn."""
+        if self.upright:
+            return box(0.12, 0.2, self.length, at=(0, 0, 0), color=color)
+        return box(self.length, 0.2, 0.12, at=(self.length / 2, 0, self.center[1]), color=color)
+
+
+_BARREL = _Bar(0.7, 60, 5, (0.35, 0))
+
+
+def _link(robot, name, placed, bar, *, on=None, color=DARK):
+    """A part on a pin, placed in the plane of what it is on."""
     add_body(
         robot,
         name,
-        box(*size, at=middle, color=color),
-        inertia=_flat(mass, moment, center),
+        bar.solid(color),
+        inertia=_flat(bar.mass, bar.moment, bar.center),
         on=on,
         joint=Revolute("-y"),
-        at=roty(-angle) @ xlt(*_in_plane(pin)),
+        at=roty(-placed.angle) @ xlt(*_in_plane(placed.origin)),
         limits=Limits(-inf, inf, 2, 1e6),
+    )
+
+
+def _eye(robot, name, first, second):
+    """A pin that closes a loop, between bodies and places in their planes, or their origins."""
+    robot.loop(
+        name,
+        predecessor=first[0],
+        successor=second[0],
+        joint=Revolute("-y"),
+        at=None if first[1] is None else _in_plane(first[1]),
+        successor_at=_in_plane(second[1]),
     )
 
 

@@ -157,6 +157,22 @@ def humanoid() -> Model:
     ``eyes``; posture ``home``: standing on the ground, knees a little bent.
     """
     robot = ModelBuilder("humanoid")
+    _trunk(robot)
+    _head(robot)
+    for side, y in (("left", 1), ("right", -1)):
+        _arm(robot, side, y)
+        _hand(robot, side)
+        _leg(robot, side, y)
+    bend = 0.3
+    home = {"root": (0, 0, _HIP + (_THIGH + _SHANK) * cos(bend) + _ANKLE, 1, 0, 0, 0)}
+    for side, y in (("left", 1), ("right", -1)):
+        home |= {f"{side}_hip_pitch": -bend, f"{side}_knee_pitch": 2 * bend}
+        home |= {f"{side}_ankle_pitch": -bend, f"{side}_elbow_pitch": -0.5}
+        home |= {f"{side}_shoulder_roll": 0.15 * y}
+    return with_motors(robot.posture("home", q=home).build())
+
+
+def _trunk(robot):
     add_body(
         robot,
         "pelvis",
@@ -170,7 +186,7 @@ def humanoid() -> Model:
         "waist",
         cylinder(0.08, 0.09, mass=waist, at=(0, 0, 0.02), color=STEEL),
         on="pelvis",
-        turn="yaw",
+        joint="waist_yaw",
         at=(0, 0, 0.1),
         limits=(-1.2, 1.2, 8, 150),
     )
@@ -180,17 +196,19 @@ def humanoid() -> Model:
         box(0.19, 0.32, 0.3, mass=torso, at=(0, 0, 0.18), color=WHITE),
         cylinder(0.07, 0.2, axis="y", color=STEEL),
         on="waist",
-        turn="pitch",
-        joint="waist",
+        joint="waist_pitch",
         at=(0, 0, 0.06),
         limits=(-0.4, 1.0, 8, 200),
     )
+
+
+def _head(robot):
     _link(
         robot,
         "neck",
         cylinder(0.045, 0.05, mass=0.8, at=(0, 0, 0.025), color=STEEL),
         on="torso",
-        turn="yaw",
+        joint="neck_yaw",
         at=(0, 0, 0.33),
         limits=(-1.4, 1.4, 6, 20),
     )
@@ -200,33 +218,22 @@ def humanoid() -> Model:
         ellipsoid(0.095, 0.075, 0.105, mass=0.0694 * _MASS - 0.8, at=(0.01, 0, 0.09), color=WHITE),
         box(0.02, 0.1, 0.035, at=(0.09, 0, 0.11), color=DARK),
         on="neck",
-        turn="pitch",
-        joint="neck",
+        joint="neck_pitch",
         at=(0, 0, 0.05),
         limits=(-0.7, 0.9, 6, 20),
     )
     robot.frame("eyes", on="head", at=(0.1, 0, 0.11))
-    for side, y in (("left", 1), ("right", -1)):
-        _arm(robot, side, y)
-        _leg(robot, side, y)
-    bend = 0.3
-    home = {"root": (0, 0, _HIP + (_THIGH + _SHANK) * cos(bend) + _ANKLE, 1, 0, 0, 0)}
-    for side, y in (("left", 1), ("right", -1)):
-        home |= {f"{side}_hip_pitch": -bend, f"{side}_knee_pitch": 2 * bend}
-        home |= {f"{side}_ankle_pitch": -bend, f"{side}_elbow_pitch": -0.5}
-        home |= {f"{side}_shoulder_roll": 0.15 * y}
-    return with_motors(robot.posture("home", q=home).build())
 
 
 def _arm(robot, side, y):
     shoulder = (0, 0.19 * y, _TRUNK - _HIP - 0.16)  # the waist is 0.16 m above the pelvis
-    upper, fore, hand = 0.0271 * _MASS, 0.0162 * _MASS, 0.0061 * _MASS
+    upper = 0.0271 * _MASS
     _link(
         robot,
         f"{side}_shoulder",
         sphere(0.05, mass=0.25 * upper, at=(0, 0.01 * y, 0), color=DARK),
         on="torso",
-        turn="pitch",
+        joint=f"{side}_shoulder_pitch",
         at=shoulder,
         limits=(-3.0, 1.5, 8, 80),
     )
@@ -235,8 +242,7 @@ def _arm(robot, side, y):
         f"{side}_upper_arm",
         cylinder(0.04, 0.1, mass=0.25 * upper, at=(0, 0, -0.06), color=STEEL),
         on=f"{side}_shoulder",
-        turn="roll",
-        joint=f"{side}_shoulder",
+        joint=f"{side}_shoulder_roll",
         at=(0, 0.045 * y, 0),
         limits=_mirrored(-0.3, 2.6, y, 8, 80),
     )
@@ -245,17 +251,21 @@ def _arm(robot, side, y):
         f"{side}_lower_arm",
         capsule(0.038, 0.12, mass=0.5 * upper, at=(0, 0, -0.08), color=ORANGE),
         on=f"{side}_upper_arm",
-        turn="yaw",
-        joint=f"{side}_shoulder",
+        joint=f"{side}_shoulder_yaw",
         at=(0, 0, -0.12),
         limits=(-1.6, 1.6, 8, 50),
     )
+
+
+def _hand(robot, side):
+    """From the elbow on."""
+    fore, hand = 0.0162 * _MASS, 0.0061 * _MASS
     _link(
         robot,
         f"{side}_elbow",
         capsule(0.036, 0.08, mass=0.6 * fore, at=(0, 0, -0.06), color=WHITE),
         on=f"{side}_lower_arm",
-        turn="pitch",
+        joint=f"{side}_elbow_pitch",
         at=(0, 0, 0.12 - _UPPER_ARM),
         limits=(-2.4, 0, 8, 50),
     )
@@ -264,7 +274,7 @@ def _arm(robot, side, y):
         f"{side}_forearm",
         capsule(0.03, 0.1, mass=0.4 * fore, at=(0, 0, -0.06), color=ORANGE),
         on=f"{side}_elbow",
-        turn="yaw",
+        joint=f"{side}_forearm_yaw",
         at=(0, 0, -0.13),
         limits=(-1.6, 1.6, 8, 20),
     )
@@ -273,7 +283,7 @@ def _arm(robot, side, y):
         f"{side}_wrist",
         sphere(0.028, mass=0.3 * hand, color=DARK),
         on=f"{side}_forearm",
-        turn="roll",
+        joint=f"{side}_wrist_roll",
         at=(0, 0, 0.13 - _FOREARM),
         limits=(-0.7, 0.7, 8, 10),
     )
@@ -282,8 +292,7 @@ def _arm(robot, side, y):
         f"{side}_hand",
         box(0.08, 0.03, 0.14, mass=0.7 * hand, at=(0, 0, -0.09), color=WHITE),
         on=f"{side}_wrist",
-        turn="pitch",
-        joint=f"{side}_wrist",
+        joint=f"{side}_wrist_pitch",
         limits=(-0.7, 0.7, 8, 10),
     )
     robot.frame(f"{side}_hand_center", on=f"{side}_hand", at=(0, 0, -0.0862))
@@ -296,7 +305,7 @@ def _leg(robot, side, y):
         f"{side}_hip",
         cylinder(0.055, 0.06, mass=0.15 * thigh, at=(0, 0, 0), color=STEEL),
         on="pelvis",
-        turn="yaw",
+        joint=f"{side}_hip_yaw",
         at=(0, 0.09 * y, -_HIP),
         limits=_mirrored(-0.6, 0.9, y, 10, 100),
         touches=False,  # the hip is inside pelvis and thigh
@@ -306,8 +315,7 @@ def _leg(robot, side, y):
         f"{side}_hip_yoke",
         cylinder(0.05, 0.12, mass=0.15 * thigh, axis="x", color=DARK),
         on=f"{side}_hip",
-        turn="roll",
-        joint=f"{side}_hip",
+        joint=f"{side}_hip_roll",
         limits=_mirrored(-0.4, 0.8, y, 10, 150),
         touches=False,
     )
@@ -316,8 +324,7 @@ def _leg(robot, side, y):
         f"{side}_thigh",
         capsule(0.065, 0.26, mass=0.7 * thigh, at=(0, 0, -0.21), color=WHITE),
         on=f"{side}_hip_yoke",
-        turn="pitch",
-        joint=f"{side}_hip",
+        joint=f"{side}_hip_pitch",
         limits=(-2.0, 0.7, 12, 250),
     )
     _link(
@@ -326,8 +333,7 @@ def _leg(robot, side, y):
         capsule(0.05, 0.29, mass=shank, at=(0, 0, -0.2), color=ORANGE),
         cylinder(0.055, 0.11, axis="y", color=DARK),
         on=f"{side}_thigh",
-        turn="pitch",
-        joint=f"{side}_knee",
+        joint=f"{side}_knee_pitch",
         at=(0, 0, -_THIGH),
         limits=(0, 2.3, 12, 250),
     )
@@ -336,7 +342,7 @@ def _leg(robot, side, y):
         f"{side}_ankle",
         sphere(0.038, mass=0.25 * foot, color=DARK),
         on=f"{side}_shank",
-        turn="pitch",
+        joint=f"{side}_ankle_pitch",
         at=(0, 0, -_SHANK),
         limits=(-0.9, 0.6, 12, 120),
     )
@@ -345,24 +351,25 @@ def _leg(robot, side, y):
         f"{side}_foot",
         box(_FOOT, 0.09, 0.04, mass=0.75 * foot, at=(0.06, 0, 0.02 - _ANKLE), color=BLUE),
         on=f"{side}_ankle",
-        turn="roll",
-        joint=f"{side}_ankle",
+        joint=f"{side}_ankle_roll",
         limits=(-0.4, 0.4, 12, 60),
     )
     robot.frame(f"{side}_sole", on=f"{side}_foot", at=(0.06, 0, -_ANKLE))
 
 
-def _link(robot, name, *solids, on, turn, limits, at=None, joint=None, touches=True):
-    """A body on one revolute joint, called after the part of the body and the turn it makes."""
-    axis = {"roll": "x", "pitch": "y", "yaw": "z"}[turn]
+_AXES = {"roll": "x", "pitch": "y", "yaw": "z"}
+
+
+def _link(robot, name, *solids, on, joint, limits, at=None, touches=True):
+    """A body on one revolute joint, which is called after the part of the body and its turn."""
     add_body(
         robot,
         name,
         *solids,
         on=on,
-        joint=Revolute(axis),
+        joint=Revolute(_AXES[joint.rpartition("_")[2]]),
         at=at,
-        joint_name=f"{joint or name}_{turn}",
+        joint_name=joint,
         limits=Limits(*limits),
         touches=touches,
     )

@@ -24,6 +24,8 @@ from kinetree.spatial import Plucker, rotz, xlt
 # ABB FlexPicker IRB 360-1/1600, from R. L. Williams II, "The delta parallel robot: kinematics
 # solutions" (2016) [m]: w_B, u_P, L, l, h.
 _HIP, _PLATE, _UPPER, _LOWER, _WIDTH = 0.164, 0.044, 0.524, 1.244, 0.131
+_INWARD = _HIP + _UPPER - _PLATE  # how far a rod goes inward and down at q = 0 [m]
+_DROP = sqrt(_LOWER**2 - _INWARD**2)
 
 
 def delta() -> Model:
@@ -37,11 +39,6 @@ def delta() -> Model:
     Dimensions of the ABB FlexPicker IRB 360-1/1600 as given in R. L. Williams II, "The delta
     parallel robot: kinematics solutions" (2016); masses are estimates for light arms.
     """
-    inward = _HIP + _UPPER - _PLATE
-    drop = sqrt(_LOWER**2 - inward**2)
-    along = np.array([-inward, 0, -drop]) / _LOWER  # of a rod, in the frame of its arm
-    across = np.array([0, 1, 0])
-    tilt = np.array([np.cross(across, along), across, along])
     robot = ModelBuilder("delta")
     add_scenery(robot, cylinder(_HIP + 0.06, 0.06, at=(0, 0, 0.08), color=WHITE))
     add_body(
@@ -50,7 +47,7 @@ def delta() -> Model:
         cylinder(hypot(_PLATE, _WIDTH / 2) + 0.01, 0.02, mass=0.5, color=BLUE),
         cylinder(0.015, 0.06, at=(0, 0, -0.04), color=DARK),
         joint=Free(),
-        at=(0, 0, -drop),
+        at=(0, 0, -_DROP),
         joint_name="plate_pose",
     )
     for i in (1, 2, 3):
@@ -67,24 +64,10 @@ def delta() -> Model:
             limits=Limits(-0.7, 1.5, 20, 250),
         )
         for side, y in (("a", _WIDTH / 2), ("b", -_WIDTH / 2)):
-            name = f"rod{i}{side}"
-            add_body(
-                robot,
-                name,
-                cylinder(0.008, _LOWER, mass=0.2, at=(0, 0, _LOWER / 2), color=DARK),
-                sphere(0.016, color=STEEL),
-                sphere(0.016, at=(0, 0, _LOWER), color=STEEL),
-                on=f"arm{i}",
-                joint=Universal("yx"),
-                at=Plucker(tilt, np.array([_UPPER, y, 0])),
-                limits=Limits([-2, -1], [2, 1], [20, 20], [10, 10]),
-                touches=False,  # at the plate, the rods of two arms meet
-            )
-            free = geometry.Cylinder(0.008, _LOWER - 0.1)
-            robot.geometry(free, on=name, at=(0, 0, _LOWER / 2), visual=False)
+            _delta_rod(robot, f"{i}{side}", f"arm{i}", y)
             robot.loop(
                 f"ball{i}{side}",
-                predecessor=name,
+                predecessor=f"rod{i}{side}",
                 successor="plate",
                 joint=Spherical(),
                 at=(0, 0, _LOWER),
@@ -92,6 +75,27 @@ def delta() -> Model:
             )
     robot.frame("tool", on="plate", at=(0, 0, -0.07))
     return with_motors(robot.posture("home").build())
+
+
+def _delta_rod(robot, name, arm, y):
+    """A rod of a parallelogram, beside the middle of its arm."""
+    along = np.array([-_INWARD, 0, -_DROP]) / _LOWER  # of a rod, in the frame of its arm
+    across = np.array([0, 1, 0])
+    tilt = np.array([np.cross(across, along), across, along])
+    add_body(
+        robot,
+        f"rod{name}",
+        cylinder(0.008, _LOWER, mass=0.2, at=(0, 0, _LOWER / 2), color=DARK),
+        sphere(0.016, color=STEEL),
+        sphere(0.016, at=(0, 0, _LOWER), color=STEEL),
+        on=arm,
+        joint=Universal("yx"),
+        at=Plucker(tilt, np.array([_UPPER, y, 0])),
+        limits=Limits([-2, -1], [2, 1], [20, 20], [10, 10]),
+        touches=False,  # at the plate, the rods of two arms meet
+    )
+    free = geometry.Cylinder(0.008, _LOWER - 0.1)
+    robot.geometry(free, on=f"rod{name}", at=(0, 0, _LOWER / 2), visual=False)
 
 
 def _turned(angle, x, y):

@@ -17,7 +17,7 @@ from kinetree.simulation.results.storage import SUFFIXES
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.contacts import Contacts, forces_seen
 from kinetree.viewer.scenes.description import Scene
-from kinetree.viewer.scenes.stage import Stage
+from kinetree.viewer.scenes.stage import Overlays, Stage
 from kinetree.worlds.pieces import model_named
 from kinetree.worlds.world import World
 
@@ -160,22 +160,18 @@ def scene_of(
     """
     motion = motion_of(what, q, t)
     stage = Stage(motion.model, collision=collision)
-    return staged(stage, motion, forces, reactions, contacts, ghost, trace, rate)
+    return staged(stage, motion, Overlays(forces, reactions, contacts, ghost, trace), rate)
 
 
-def staged(
-    stage,
-    motion,
-    forces=None,
-    reactions=None,
-    contacts=None,
-    ghost=None,
-    trace=None,
-    rate: float = FRAMES_PER_SECOND,
-):
-    """The scene of a motion on a stage; what comes with it is thinned with it."""
+def staged(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SECOND):
+    """The scene of a motion on a stage.
+
+    ``overlays`` are as users give them, see ``view``: at all times of the motion, and thinned with
+    it.
+    """
     which, notices = motion.thinned(rate)
     shown = motion.at(which)
+    forces, reactions, contacts, ghost, trace = overlays
     if forces is not None:
         forces = _thinned_forces(motion, forces, which)
     if reactions is not None:
@@ -185,17 +181,8 @@ def staged(
     else:
         touching = shown.touching if shown.source is None else forces_seen(shown.source)
     second = None if ghost is None else _alongside(ghost, shown)
-    scene = stage.scene(
-        shown.t,
-        shown.q,
-        shown.qd,
-        shown.tau,
-        forces=forces,
-        reactions=reactions,
-        touching=touching,
-        ghost=second,
-        trace=trace,
-    )
+    drawn = Overlays(forces, reactions, touching, second, trace)
+    scene = stage.scene(shown.t, shown.q, shown.qd, shown.tau, drawn)
     return replace(scene, notices=(*scene.notices, *notices))
 
 

@@ -20,6 +20,7 @@ from kinetree.viewer.page import page
 from kinetree.viewer.scenes.contacts import Contacts
 from kinetree.viewer.scenes.description import SHOWN, Scene
 from kinetree.viewer.scenes.places import framing
+from kinetree.viewer.scenes.stage import Overlays
 
 if TYPE_CHECKING:
     from kinetree.viewer.browser.app import Viewer
@@ -77,22 +78,11 @@ def view(
     """
     show = painting.check_layers(show)
     motion = motion_of(what, q, t)
-    from kinetree.viewer.browser.app import Viewer
+    overlays = Overlays(forces, reactions, contacts, ghost, trace)
+    from kinetree.viewer.browser.app import Address, Viewer
 
-    viewer = Viewer(
-        motion,
-        show=show,
-        forces=forces,
-        reactions=reactions,
-        contacts=contacts,
-        ghost=ghost,
-        trace=trace,
-        collision=collision,
-        shadows=shadows,
-        port=port,
-        host=host,
-        origins=origins,
-    )
+    address = Address(port, host, origins)
+    viewer = Viewer(motion, overlays, address, show=show, collision=collision, shadows=shadows)
     for notice in viewer.notices:
         warn(notice, ModelWarning)
     if open:

@@ -2,6 +2,8 @@
 
 import html
 import threading
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +13,15 @@ from kinetree.viewer.browser.drawing import LOCAL, Drawing, quiet, start
 from kinetree.viewer.motions import Motion, staged
 from kinetree.viewer.page import open_page, save_page
 from kinetree.viewer.painting import film, picture
-from kinetree.viewer.scenes.stage import Stage
+from kinetree.viewer.scenes.stage import NOTHING, Overlays, Stage
+
+
+class Address(NamedTuple):
+    """Where a viewer listens, and which other pages may connect: see ``view``."""
+
+    port: int | None = None
+    host: str | None = None
+    origins: str | Sequence[str] = ()
 
 
 class Viewer:
@@ -29,29 +39,23 @@ class Viewer:
     def __init__(
         self,
         motion,
+        overlays: Overlays,
+        address: Address,
         *,
         show,
-        forces=None,
-        reactions=None,
-        contacts=None,
-        ghost=None,
-        trace=None,
         collision=False,
         shadows=True,
-        port=None,
-        host=None,
-        origins=(),
     ):
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
-        self.scene = staged(self.stage, motion, forces, reactions, contacts, ghost, trace)
+        self.scene = staged(self.stage, motion, overlays)
         # What comes with a motion is not there when its joints are dragged elsewhere.
-        besides = (forces, reactions, contacts, ghost)
-        self._besides = (None, None, None, None) if motion.moves else besides
+        self._besides = NOTHING if motion.moves else overlays._replace(trace=None)
         self.notices = self.scene.notices
         self.q = np.array(self.motion.q[0])
         self.knobs = Knobs(self.model, self.stage.size)
-        self.server = start(printable(self.model.name), port, host, origins)
+        self.server = start(printable(self.model.name), *address)
+        host = address.host
         shown = "localhost" if host in (None, LOCAL) else f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self.server.get_port()}"
         self.drawing = Drawing(self.server, self.scene, show, shadows=shadows)
@@ -102,9 +106,8 @@ class Viewer:
     def pose(self, q, besides=None):
         """Put the mechanism into the configuration ``q``, (nq,); sliders follow."""
         self.q = np.array(q, dtype=float)
-        self._now = staged(
-            self.stage, Motion(self.model, np.zeros(1), self.q[None]), *self._besides
-        )
+        still = Motion(self.model, np.zeros(1), self.q[None])
+        self._now = staged(self.stage, still, self._besides)
         count = len(self._now.nodes)
         positions, turns = self.scene.positions[0].copy(), self.scene.quaternions[0].copy()
         positions[:count], turns[:count] = self._now.positions[0], self._now.quaternions[0]

@@ -307,6 +307,42 @@ _GHOST = (0.45, 0.55, 0.7)
 _DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1
 
 
+class Overlays(NamedTuple):
+    """What is drawn beside a mechanism, each None where it is not.
+
+    Attributes:
+        forces: on bodies, as ``f_ext`` of the dynamics, (T, NB, 6), for arrows.
+        reactions: of the joints at their origins, along the axes of the base, (T, joints, 6).
+        touching: ``Contacts`` at these times.
+        ghost: positions of a second motion of the same mechanism, (T, nq).
+        trace: name of a frame or body, whose path is drawn as far as it has come.
+    """
+
+    forces: Any = None
+    reactions: Any = None
+    touching: Any = None
+    ghost: Any = None
+    trace: str | None = None
+
+
+NOTHING = Overlays()
+
+
+class _Cast:
+    """Nodes of a scene with their places, parts and arrows, while they are collected."""
+
+    def __init__(self, parts):
+        self.parts, self.arrows = list(parts), []
+        self.nodes: list[str] = []
+        self.positions, self.rotations = [], []
+
+    def add(self, names, positions, rotations):
+        """Add nodes by name, with positions (T, n, 3) and rotations (T, n, 3, 3)."""
+        self.nodes += names
+        self.positions.append(positions)
+        self.rotations.append(rotations)
+
+
 class Stage:
     """A mechanism with all that can be drawn of it.
 
@@ -383,19 +419,7 @@ class Stage:
         length = np.linalg.norm(gravity)
         return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
-    def scene(
-        self,
-        t,
-        q,
-        qd=None,
-        tau=None,
-        *,
-        forces=None,
-        reactions=None,
-        touching=None,
-        ghost=None,
-        trace=None,
-    ) -> Scene:
+    def scene(self, t, q, qd=None, tau=None, overlays=NOTHING) -> Scene:
         """The scene of a motion.
 
         Args:
@@ -403,70 +427,73 @@ class Stage:
             q: positions, (T, nq).
             qd: velocities, (T, nv), for arrows.
             tau: joint forces, (T, nv), for arrows.
-            forces: on bodies, as ``f_ext`` of the dynamics, (T, NB, 6), for arrows.
-            reactions: of the joints at their origins, along the axes of the base, (T, joints, 6).
-            touching: ``Contacts`` at these times.
-            ghost: positions of a second motion of the same mechanism, (T, nq).
-            trace: name of a frame or body, whose path is drawn as far as it has come.
+            overlays: what is drawn beside the mechanism.
         """
-        model, size = self.model, self.size
-        placed = places(model, q)
-        parts, pointing = list(self.parts), [marks.loop_arrows(model, placed)]
-        nodes = [*model.body_names, "centre of mass"]
-        positions = [placed.positions, self._center(placed)]
-        turns = [placed.rotations, np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))]
-        if ghost is not None:
+        placed, cast = places(self.model, q), _Cast(self.parts)
+        center = np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))
+        cast.add(self.model.body_names, placed.positions, placed.rotations)
+        cast.add(["centre of mass"], self._center(placed), center)
+        self._add_overlays(cast, q, overlays)
+        arrows = [
+            marks.loop_arrows(self.model, placed),
+            *cast.arrows,
+            *self._arrows(placed, q, qd, tau, overlays),
+        ]
+        first, whole = self.box_at(placed), self.box_over(placed)
+        away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
+        return Scene(
+            self.model.name,
+            tuple(cast.nodes),
+            (*cast.parts, *terrain_parts(self.terrain, self.up, whole, self.size)),
+            tuple(a for a in arrows if a is not None),
+            np.asarray(t, dtype=float),
+            np.concatenate(cast.positions, axis=1),
+            quaternions(np.concatenate(cast.rotations, axis=1)),
+            self.up,
+            first if away else whole,
+            away,
+            ground_height(self.terrain, self.up, self.size),
+            self.notices,
+        )
+
+    def _add_overlays(self, cast, q, overlays):
+        """Add nodes and parts of the ghost, the contacts and the path."""
+        model, size, trace = self.model, self.size, overlays.trace
+        if (ghost := overlays.ghost) is not None:
             if np.shape(ghost) != np.shape(q):
                 raise ShapeError(f"a ghost needs q of shape {np.shape(q)}, got {np.shape(ghost)}")
-            start, second = len(nodes), places(model, ghost)
-            parts += [
+            start, second = len(cast.nodes), places(model, ghost)
+            cast.parts += [
                 Part(f"ghost of {p.name}", "ghost", start + p.node, p.surface, _GHOST, 0.35)
                 for p in self.bodies
                 if p.node
             ]
-            nodes += [f"ghost of {name}" for name in model.body_names]
-            positions.append(second.positions)
-            turns.append(second.rotations)
-        if touching is not None:
-            parts += contacts.contact_parts(touching, size, len(nodes))
-            nodes += [f"contact {k + 1}" for k in range(touching.count)]
-            at, rotation = contacts.contact_places(touching)
-            positions.append(at)
-            turns.append(rotation)
-            pointing.append(contacts.contact_arrows(touching, size))
+            names = [f"ghost of {name}" for name in model.body_names]
+            cast.add(names, second.positions, second.rotations)
+        if (touching := overlays.touching) is not None:
+            cast.parts += contacts.contact_parts(touching, size, len(cast.nodes))
+            names = [f"contact {k + 1}" for k in range(touching.count)]
+            cast.add(names, *contacts.contact_places(touching))
+            cast.arrows.append(contacts.contact_arrows(touching, size))
         if trace is not None:
             points = np.asarray(pose(model, q, trace), dtype=float)[:, :3, 3]
-            pieces, at = marks.path_parts(trace, points, size, len(nodes))
-            parts += pieces
-            nodes += [f"path of {trace}, {k + 1}" for k in range(len(pieces))]
-            positions.append(at)
-            turns.append(np.broadcast_to(np.eye(3), (*at.shape[:2], 3, 3)))
+            pieces, at = marks.path_parts(trace, points, size, len(cast.nodes))
+            cast.parts += pieces
+            names = [f"path of {trace}, {k + 1}" for k in range(len(pieces))]
+            cast.add(names, at, np.broadcast_to(np.eye(3), (*at.shape[:2], 3, 3)))
+
+    def _arrows(self, placed, q, qd, tau, overlays):
+        """Arrows of joint forces, forces on bodies, reactions and velocities."""
+        model, size = self.model, self.size
         if tau is not None and np.any(tau):
-            pointing += marks.joint_arrows(model, placed, q, tau, size)
-        if forces is not None:
-            pointing += marks.applied_arrows(model, placed, forces, size)
-        if reactions is not None:
-            pointing += marks.reaction_arrows(model, placed, reactions, size)
+            yield from marks.joint_arrows(model, placed, q, tau, size)
+        if overlays.forces is not None:
+            yield from marks.applied_arrows(model, placed, overlays.forces, size)
+        if overlays.reactions is not None:
+            yield from marks.reaction_arrows(model, placed, overlays.reactions, size)
         if qd is not None and np.any(qd):
             speed = velocities(model, q, qd)
-            pointing += marks.velocity_arrows(model, placed, speed, size)
-        first, whole = self.box_at(placed), self.box_over(placed)
-        away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
-        parts += terrain_parts(self.terrain, self.up, whole, size)
-        return Scene(
-            model.name,
-            tuple(nodes),
-            tuple(parts),
-            tuple(a for a in pointing if a is not None),
-            np.asarray(t, dtype=float),
-            np.concatenate(positions, axis=1),
-            quaternions(np.concatenate(turns, axis=1)),
-            self.up,
-            first if away else whole,
-            away,
-            ground_height(self.terrain, self.up, size),
-            self.notices,
-        )
+            yield from marks.velocity_arrows(model, placed, speed, size)
 
     def _center(self, placed):
         """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, between its bodies."""
