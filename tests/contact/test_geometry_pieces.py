@@ -332,6 +332,25 @@ def test_segments_and_boxes(rng):
         assert slabs[axis] > slabs.max() - 1e-8
 
 
+def test_edges_that_cross_on_a_face_are_told_from_others(rng):
+    """By the angle of their common normal with that of the face."""
+    counts = {True: 0, False: 0}
+    for n in range(300):
+        C = np.eye(3)[rng.permutation(3)] @ rotation_exp(
+            10 ** rng.uniform(-3, 0) * rng.normal(size=3)
+        )
+        k, l, axis = rng.integers(3), rng.integers(3), rng.integers(6)
+        across = np.cross(np.eye(3)[k], C[:, l])
+        face = np.eye(3)[axis] if axis < 3 else C[:, axis - 3]
+        cosine = across @ face / np.linalg.norm(across)
+        if abs(cosine**2 - boxes._NEARLY) < 1e-9 or np.linalg.norm(across) < 1e-3:
+            continue
+        level = bool(boxes.is_level(C, axis, k, l))
+        assert level == (cosine**2 > boxes._NEARLY), n
+        counts[level] += 1
+    assert min(counts.values()) > 30
+
+
 def test_lines_in_tubes(rng):
     for _ in range(40):
         r, x, v = rng.uniform(0.3, 1), rng.normal(size=3), rng.normal(size=3)
