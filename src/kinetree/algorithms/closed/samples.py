@@ -185,14 +185,16 @@ class Rehearsal:
     def values(self, **arrays):
         """Results for arrays with one leading axis of samples."""
         count = len(next(iter(arrays.values())))
-        flat = evaluate(self.graph, self._roots(self.results), arrays)
-        found, position = [], 0
-        for r in self.results:
-            part = [np.broadcast_to(x, count) for x in flat[position : position + r.size]]
-            stacked = np.stack(part, axis=-1) if part else np.empty((count, 0))
-            found.append(stacked.reshape(count, *r.shape))
-            position += r.size
-        return found
+        roots = self._roots(self.results)
+        different = list(dict.fromkeys(roots))  # most elements of a matrix are zero: one node
+        if not different:
+            return [np.empty((count, *r.shape)) for r in self.results]
+        column = {root: k for k, root in enumerate(different)}
+        found = np.stack(evaluate(self.graph, different, arrays), axis=-1)
+        flat = found[:, [column[root] for root in roots]]
+        ends = np.cumsum([r.size for r in self.results])[:-1]
+        parts = zip(np.split(flat, ends, axis=1), self.results, strict=True)
+        return [part.reshape(count, *r.shape) for part, r in parts]
 
     def _roots(self, arrays):
         return [self.graph.number(x) for a in arrays for x in a.ravel()]
