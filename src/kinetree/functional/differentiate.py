@@ -24,6 +24,7 @@ from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.ahead import CompiledFunction
+from kinetree.functional.geared import derivative_on_arrays
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
 from kinetree.functional.transformed import (
     Transformed,
@@ -127,7 +128,7 @@ class Derivative(Transformed):
         """A kernel by recursions that serve every robot, or None; arguments as of ``Kernel``."""
         entries, names = self.entries(), tuple(i.name for i in inputs)
         if call.model is not None and call.model.couplings:
-            return self._by_calls(call, inputs, outputs, reference, validate)
+            return self._of_gears(call, inputs, outputs, reference, validate)
         if (bodies := self._inertial_bodies(call)) is not None:
             return self._by_inertias(call, bodies, inputs, outputs, reference, validate)
         data = (
@@ -190,17 +191,29 @@ class Derivative(Transformed):
             marks=True,
         )
 
-    def _by_calls(self, call, inputs, outputs, reference, validate):
-        """The same for gears of constant ratios, by calls of the code of all joints."""
+    def _of_gears(self, call, inputs, outputs, reference, validate):
+        """The same for gears of constant ratios: on arrays first."""
+        if not is_public(self.function):
+            return None
+        on_arrays = derivative_on_arrays(self, call)
+        if on_arrays is None:
+            return None
+        text = self._by_calls(call, inputs)
+        traced = None if text is None else Traced(text, "general")
+        found = Kernel(
+            self.__name__, inputs, outputs, traced, reference=reference, validate=validate
+        )
+        found.on_arrays, found.calls_general_code = on_arrays, text is not None
+        return found
+
+    def _by_calls(self, call, inputs):
+        """What traces calls of the code of all joints, or None."""
         model, entries = call.model, self.entries()
-        of = _COUPLED.get(self.function.__name__) if is_public(self.function) else None
-        algorithm = None if of is None or model.is_constrained else coupled.for_couplings(of)(model)
+        of = _COUPLED[self.function.__name__]
+        algorithm = coupled.for_couplings(of)(model)
         all_joints = recursions(self.function.__name__, model.uncoupled, tuple(self.names()))
         names = tuple(i.name for i in inputs)
-        bent = coupled.Expansion(model, {"q": model.neutral()}, {}).second
-        if algorithm is None or not all_joints or bent or "f_ext" in names:
-            return None
-        if data_of(model.uncoupled) is None:
+        if algorithm is None or not all_joints or "f_ext" in names:
             return None
 
         def text(*symbols):
@@ -209,11 +222,7 @@ class Derivative(Transformed):
             found = algorithm(model, **arrays)
             return tuple(found[entry] for entry in entries)
 
-        traced = Traced(lambda: trace(text, inputs, self.__name__), "general")
-        plain = Kernel(
-            self.__name__, inputs, outputs, traced, reference=reference, validate=validate
-        )
-        return plain.with_general_calls()
+        return lambda: trace(text, inputs, self.__name__)
 
     def estimated_cost(self, call):
         """Roughly the least number of operations of the derivative of the graph."""

@@ -17,6 +17,7 @@ from kinetree.codegen.loops.language import BODIES
 from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render import numpy as numpy_renderer
 from kinetree.codegen.render.cstyle import identifier
+from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.errors import BackendError, UnknownNameError, names_itself
 from kinetree.expr.node import Graph
 from kinetree.functional.kernel import kernel
@@ -199,7 +200,7 @@ class _Request:
             extra = tuple(n for n in quantity.optional if self.options.get(n) is True)
             options = {n: v for n, v in self.options.items() if n in quantity.options}
             found = quantity.kernel(self.model, extra, **options).general_kernel
-        if found is None:
+        if not isinstance(found, LoopKernel):
             raise BackendError(
                 f"{self.base} has no general code for model {self.model.name!r}: export it with "
                 f"tier='specialised'"

@@ -174,6 +174,10 @@ class Quantity:
     calls: Callable[[Any], Callable | None] | None = None
     """Function of the model that returns an algorithm which calls kernels of other quantities, by
     ``called``, or None: general code where no algorithm can be recorded."""
+    gears: bool | Callable[[Any], Callable | None] = False
+    """Whether results for couplings of constant ratios follow from those of all joints by factors
+    ``Gᵀ``; or a function of the model that returns one of ``Gears`` and the arrays by name, or
+    None. See ``model.general.gears``."""
     called: str = ""
     """What messages call it, if not by its name."""
 
@@ -359,12 +363,17 @@ class _Build:
 
     def _general_code(self):
         """Code for any mechanism, or None where there is none."""
+        from kinetree.model.general.gears import on_arrays
         from kinetree.model.general.kernels import general_kernel
 
         quantity, model = self.quantity, self.model
         algorithm = None if quantity.calls is None else quantity.calls(model)
+        if model.couplings:
+            geared = on_arrays(quantity, model, self.inputs, self.shape, self.options)
+            if geared is not None:
+                return self._first_on_arrays(geared, algorithm)
         if algorithm is not None:
-            return self._by_calls(algorithm)
+            return self._by_calls(algorithm).with_general_calls()
         if not quantity.general or not quantity.general_for(model, self.options):
             return None
         return general_kernel(
@@ -380,7 +389,13 @@ class _Build:
     def _by_calls(self, algorithm):
         text = self._checked(self._bound(algorithm))
         traced = Traced(lambda: trace(text, self.inputs, self.quantity.name), "general")
-        return self._kernel_for(traced).with_general_calls()
+        return self._kernel_for(traced)
+
+    def _first_on_arrays(self, function, algorithm):
+        """A kernel that takes first calls on arrays; later ones too where there is no algorithm."""
+        found = self._kernel_for(None) if algorithm is None else self._by_calls(algorithm)
+        found.on_arrays, found.calls_general_code = function, algorithm is not None
+        return found
 
 
 def quantity(
@@ -525,9 +540,9 @@ def called(kernel, arrays) -> Any:
     Where nothing is traced, or there is no such code, the kernel is called as usual.
     """
     graph = trace_of(arrays)
-    if graph is None or calls_to() != "general" or not kernel.has_general_code:
+    if graph is None or calls_to() != "general" or kernel.general_entry is None:
         return kernel.call(*arrays)
-    return call(graph, kernel.general_kernel, arrays)[0]
+    return call(graph, kernel.general_entry, arrays)[0]
 
 
 def is_by_the_book() -> bool:

@@ -74,7 +74,7 @@ def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """
 
 
-@quantity((6,), texts.centroidal_momentum_rate, general=True, general_for=_is_laden)
+@quantity((6,), texts.centroidal_momentum_rate, general=True, general_for=_is_laden, gears=True)
 def centroidal_momentum_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Rate of ``centroidal_momentum`` [N·m, N], (..., 6).
 
@@ -82,12 +82,14 @@ def centroidal_momentum_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: Arr
     """
 
 
-@quantity((6,), texts.centroidal_momentum_bias, general=True, general_for=_is_laden)
+@quantity((6,), texts.centroidal_momentum_bias, general=True, general_for=_is_laden, gears=True)
 def centroidal_momentum_bias(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``centroidal_momentum_rate`` at ``qdd = 0``, (..., 6)."""
 
 
-@quantity((6, "nv"), texts.centroidal_momentum_matrix, general=True, general_for=_is_laden)
+@quantity(
+    (6, "nv"), texts.centroidal_momentum_matrix, general=True, general_for=_is_laden, gears=True
+)
 def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> Array:
     """``A = ∂h/∂qd`` of the centroidal momentum ``h``, (..., 6, nv).
 
@@ -96,7 +98,13 @@ def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> Array:
     """
 
 
-@quantity((6, "nv"), texts.centroidal_momentum_matrix_rate, general=True, general_for=_is_laden)
+@quantity(
+    (6, "nv"),
+    texts.centroidal_momentum_matrix_rate,
+    general=True,
+    general_for=_is_laden,
+    gears=True,
+)
 def centroidal_momentum_matrix_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Time derivative of ``centroidal_momentum_matrix``, (..., 6, nv)."""
 
@@ -110,7 +118,7 @@ def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
     """
 
 
-@quantity((3,), texts.zero_moment_point, general=True)
+@quantity((3,), texts.zero_moment_point, general=True, gears=True)
 def zero_moment_point(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
 ) -> Array:

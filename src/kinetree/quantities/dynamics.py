@@ -21,6 +21,7 @@ from kinetree.errors import TraceError, UnknownNameError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import quantity, require_tree
+from kinetree.model.general.gears import solved
 from kinetree.quantities import closed_chains
 from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.loops import coordinate_count, none_kept, with_loops
@@ -43,6 +44,25 @@ def _with_both(text, lean):
     return text, lean, fewest.as_built(lean)
 
 
+@coupled.for_couplings
+def _geared_forward_dynamics(gears, q, qd, tau, f_ext=None):
+    """Accelerations of independent variables, of joints that follow others."""
+    q, qd = gears.positions(q), gears.velocities(qd)
+    C = gears.forces(q, qd, 0 * qd, *(() if f_ext is None else (f_ext,)))
+    return solved(gears.inertia(q), (tau - C)[..., None])[..., 0]
+
+
+@coupled.for_couplings
+def _geared_inertia(gears, q):
+    return gears.inertia(gears.positions(q))
+
+
+@coupled.for_couplings
+def _geared_inverse_inertia(gears, q):
+    H = gears.inertia(gears.positions(q))
+    return solved(H, np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape))
+
+
 # --- equations of motion -------------------------------------------------------------------------
 
 
@@ -62,6 +82,7 @@ def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
     suits=fewest.suits,
     general=True,
     calls=coupled.called_inverse_dynamics,
+    gears=True,
     otherwise=_inverse_dynamics,
 )
 def inverse_dynamics(
@@ -117,6 +138,7 @@ def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     suits=fewest.suits,
     general=True,
     calls=coupled.called_forward_dynamics,
+    gears=_geared_forward_dynamics,
     otherwise=_forward_dynamics,
 )
 def forward_dynamics(
@@ -214,6 +236,7 @@ Names = str | Sequence[str] | None
     suits=fewest.suits,
     general=True,
     calls=coupled.called_inertia,
+    gears=_geared_inertia,
     selects=("independent",),
     serve=with_loops(lambda at: at.inertia),
 )
@@ -240,6 +263,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, independent: Names = None) -> Arr
     inverts_inertia=True,
     suits=fewest.suits,
     general=lambda options: minv.inverse_mass_matrix_by_columns,
+    gears=_geared_inverse_inertia,
     serve=with_loops(lambda at: at.response(np.eye(at.model.nv, dtype=int)), none_kept),
 )
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
@@ -258,6 +282,7 @@ def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
     suits=fewest.suits,
     general=True,
     calls=coupled.called_bias_force,
+    gears=True,
     selects=("independent",),
     serve=with_loops(lambda at, f_ext=None: at.bias(f_ext)),
 )
@@ -288,6 +313,7 @@ def _gravity_force(model, q):
     suits=fewest.suits,
     general=True,
     calls=coupled.called_gravity_force,
+    gears=True,
     otherwise=_gravity_force,
 )
 def gravity_force(model: Model, q: ArrayLike) -> Array:
@@ -325,6 +351,7 @@ def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     fewest.coriolis_matrix_by_axial_turns,
     tree=True,
     general=True,
+    gears=True,
     selects=("independent",),
     serve=with_loops(lambda at: at.coriolis()),
 )
@@ -344,6 +371,7 @@ def coriolis_matrix(
     coriolis.christoffel,
     tree=True,
     general=lambda options: coriolis.christoffel_by_planes,
+    gears=True,
     selects=("independent",),
     serve=with_loops(lambda at: at.christoffel()),
 )

@@ -38,6 +38,7 @@ def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     energy.mass_matrix_rate_by_axial_turns,
     tree=True,
     general=True,
+    gears=True,
     selects=("independent",),
     serve=with_loops(lambda at: at.inertia_rate()),
 )

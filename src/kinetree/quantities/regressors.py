@@ -52,6 +52,7 @@ def _general_text(options):
     texts.regressor_by_axial_turns,
     tree=True,
     general=_general_text,
+    gears=True,
     check=_check,
     read={"rotors": lambda model, rotors: bool(rotors)},
     selects=("independent",),
@@ -90,7 +91,7 @@ def regressor(
     """
 
 
-@quantity((6, _parameter_count), texts.momentum_regressor, general=True)
+@quantity((6, _parameter_count), texts.momentum_regressor, general=True, gears=True)
 def momentum_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``Y`` with ``momentum(model, q, qd) == Y @ p``, (..., 6, 10 body_count)."""
 
@@ -108,7 +109,7 @@ def potential_energy_regressor(model: Model, q: ArrayLike) -> Array:
     """``y`` with ``potential_energy(model, q) == y @ p``, (..., 10 body_count)."""
 
 
-@quantity((_parameter_count,), texts.energy_regressor, general=True)
+@quantity((_parameter_count,), texts.energy_regressor, general=True, gears=True)
 def energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``y`` with ``y @ p`` the kinetic and potential energy of the bodies, (..., 10 body_count).
 

@@ -95,7 +95,8 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
             kernel.validate(arrays[:count])
 
     def general_code():
-        return getattr(kernel.general_kernel, key[0])(key[1]) if kernel.has_general_code else None
+        entry = kernel.general_entry
+        return None if entry is None else getattr(entry, key[0])(key[1])
 
     return type(kernel)(
         f"{key[0]} of {kernel.name}", inputs, outputs, changed,

@@ -22,6 +22,7 @@ from kinetree.codegen.build import build, build_entry
 from kinetree.codegen.loops.language import BODIES
 from kinetree.codegen.program import Argument, calls_of, noting, regrouped
 from kinetree.codegen.runtime import derived
+from kinetree.codegen.runtime.on_arrays import ArraysVariant
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
@@ -45,7 +46,8 @@ class Kernel:
         name: for messages.
         inputs: ``Argument``s in call order.
         outputs: ``Argument``s of the results.
-        make_program: traces the program; called at most once, and not at all on a cache hit.
+        make_program: traces the program; called at most once, and not at all on a cache hit. None
+            for a kernel that always answers ``on_arrays``.
         reference: computes the result of arrays without compiled code; takes any numbers.
         validate: raises for arrays that make no sense, naming what is wrong.
         key: what identifies the program before it is traced, or None; or a function for it.
@@ -131,7 +133,7 @@ class Kernel:
 
     def to_call(self) -> "Kernel":
         """What the program that is traced now should call: general code where it calls such."""
-        return self.general_kernel or self if calls_to() == "general" else self
+        return self.general_entry or self if calls_to() == "general" else self
 
     def called_in(self, graph, arrays) -> Any:
         """The result of a call of general code in a program; None where a copy serves instead.
@@ -141,7 +143,7 @@ class Kernel:
         """
         if [len(o.shape) for o in self.outputs] not in ([0], [1]) or not self._takes(arrays):
             return None
-        return None if self.general_kernel is None else call(graph, self.general_kernel, arrays)[0]
+        return None if self.general_entry is None else call(graph, self.general_entry, arrays)[0]
 
     def called_once(self, graph, arrays) -> Any:
         """The results of a call of this kernel's own code in a program that calls general code.
@@ -227,7 +229,7 @@ class Kernel:
         tiers.decide(self, samples)
         tiers.connected(self)
         general = self.tier == "general" or (tiers.setting() == "auto" and self.is_large)
-        return cuda_kernel(self.general_kernel if general else self, dtype, device)
+        return cuda_kernel(self.general_entry or self if general else self, dtype, device)
 
     def planned(self, compiled, count) -> Any:
         """What further calls on a device may launch by themselves; None if they have to ask.
@@ -291,20 +293,31 @@ class Kernel:
         if found is None or level < self.level:
             source = self.general_kernel if self.tier == "general" else self
             found = source.make_variant(dtype, wide, self.level)
-            self._variants[key] = found, max(self.level, found.code.level)
+            own = 0 if found.code is None else found.code.level
+            self._variants[key] = found, max(self.level, own)
         self._connect()
         if tiers.samples_left(self) is None:
             self._lasting[dtype, wide] = found
         return found
 
+    on_arrays: Callable[..., tuple] | None = None  # takes first calls in place of code
+
     def make_variant(self, dtype, wide, level) -> Any:
         """Compile a loop, or find it in the cache."""
+        if self.on_arrays is not None and (self.make_program is None or not level):
+            return ArraysVariant(self)
         return Variant(self, dtype, wide, level)
 
     @cached_property
     def general_kernel(self) -> Any:
         """The kernel of the same results by general code, which serves every robot; or None."""
         return None if self.general_code is None else self.general_code()
+
+    @property
+    def general_entry(self) -> Any:
+        """The same where programs can call it: what answers on arrays alone has no such code."""
+        found = self.general_kernel
+        return found if found is not None and found.calls_general_code else None
 
     @property
     def has_general_code(self) -> bool:

@@ -1,0 +1,106 @@
+"""Derivatives of dynamics with gears and mimic joints on arrays, see ``model.general.gears``.
+
+Those of all joints are general code. Forces have factors ``Gᵀ`` on all axes of velocity variables;
+accelerations follow from forces, ``H ∂qdd = ∂tau - ∂ID``.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kinetree.model.define import FUNCTIONS
+from kinetree.model.general.gears import gears_of, solved
+
+_FORCES = "inverse_dynamics", "bias_force", "gravity_force"
+
+
+def derivative_on_arrays(derivative, call) -> Callable[..., tuple] | None:
+    """The arrays of a call with batch axes to derivatives, one for each entry; or None.
+
+    Args:
+        derivative: a ``Derivative`` of a public function.
+        call: of it, with a model that has couplings.
+    """
+    name, gears = derivative.function.__name__, gears_of(call.model)
+    if gears is None or name not in (*_FORCES, "forward_dynamics"):
+        return None
+    if name == "forward_dynamics":
+        return _of_accelerations(derivative, call, gears)
+    kernel = _of_all_joints(derivative, gears, derivative.entries(), name, call.shapes)
+    if kernel is None:
+        return None
+
+    def of_arrays(*arrays):
+        full = gears.expanded(**dict(zip(call.shapes, arrays, strict=True)))
+        return _contracted(gears, kernel, derivative.entries(), full.values())
+
+    return of_arrays
+
+
+def _of_accelerations(derivative, call, gears):
+    """Of forward dynamics, where it is found on arrays itself."""
+    if FUNCTIONS["forward_dynamics"].definition.gears(gears.model) is None:
+        return None
+    entries = derivative.entries()
+    wanted = tuple(e for e in entries if e != "tau")
+    shapes = {("qdd" if n == "tau" else n): s for n, s in call.shapes.items()}
+    kernel = _of_all_joints(derivative, gears, wanted, "inverse_dynamics", shapes)
+    if kernel is None and wanted:
+        return None
+
+    def of_arrays(*arrays):
+        state = dict(zip(call.shapes, arrays, strict=True))
+        state["qdd"] = FUNCTIONS["forward_dynamics"](call.model, **state)
+        del state["tau"]
+        full = gears.expanded(**state)
+        given = [full[n] for n in shapes]
+        H = gears.inertia(full["q"])
+        found = iter(_contracted(gears, kernel, wanted, given) if wanted else ())
+        one = np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape)
+        return tuple(solved(H, one if e == "tau" else -next(found)) for e in entries)
+
+    return of_arrays
+
+
+def _of_all_joints(derivative, gears, wrt, name, shapes):
+    """The kernel of a derivative for all joints; None where there is no general code."""
+    if not wrt:
+        return None
+    of_all, full = type(derivative)(FUNCTIONS[name], tuple(wrt)), gears.full
+    own = {"q": full.neutral(), "qd": np.zeros(full.nv), "qdd": np.zeros(full.nv)}
+    arrays = {n: own[n] if n in own else np.zeros(shape) for n, shape in shapes.items()}
+    kernel = of_all.prepared(of_all.bind(full, **arrays)).kernel
+    return kernel if kernel.has_general_code else None
+
+
+def _contracted(gears, kernel, wrt, arrays):
+    """Results of a kernel of all joints in the independent variables."""
+    found = kernel.call(*arrays)
+    found = found if isinstance(found, tuple) else (found,)
+    return tuple(
+        gears.contracted(x, -2, -1) if name in ("q", "qd", "qdd") else gears.contracted(x, -2)
+        for x, name in zip(found, wrt, strict=True)
+    )
+
+
+def product_on_arrays(derivative, call, along: bool) -> Callable[..., tuple] | None:
+    """The arrays of a call and vectors to products with a derivative, by the whole of it; or None.
+
+    Args:
+        derivative: a ``Derivative`` of a public function.
+        call: of it, with a model that has couplings.
+        along: whether vectors are tangents; else there is one of weights.
+    """
+    whole, count = derivative_on_arrays(derivative, call), len(call.shapes)
+    if whole is None:
+        return None
+
+    def rates(*arrays):
+        pairs = zip(whole(*arrays[:count]), arrays[count:], strict=True)
+        return (sum((D @ v[..., None])[..., 0] for D, v in pairs),)
+
+    def gradients(*arrays):
+        *arrays, weights = arrays
+        return tuple((weights[..., None, :] @ D)[..., 0, :] for D in whole(*arrays))
+
+    return rates if along else gradients

@@ -1,0 +1,137 @@
+"""Quantities of models with gears and mimic joints, on arrays — RBDA §9.6.
+
+Where the ratios ``G`` are constant, results in the independent variables follow from those of all
+joints, which general code computes: by a factor ``Gᵀ`` on every axis of velocity variables, of
+forces, inertias, Jacobians, Coriolis matrices and their derivatives alike; accelerations by
+solving with ``GᵀHG``. ``algorithms.coupled`` has the same for one sample and any numbers.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.model.define import kept, kernel_of
+from kinetree.model.gearing import Gearing
+
+
+def gears_of(model) -> "Gears | None":
+    """The gears of a model with couplings; None where their ratios change, or it has loops."""
+    return kept(model, ("gears_of",), lambda: (_gears_of(model),))[0]
+
+
+def _gears_of(model):
+    plain = all(c.is_linear for c in model.couplings) and model.scalar_type().kind in "fi"
+    if not (model.couplings and plain and model.nv) or model.is_constrained:
+        return None
+    return Gears(model)
+
+
+class Gears:
+    """Couplings of constant ratios: which joints lead, and how others follow.
+
+    Attributes:
+        model: the model with couplings.
+        full: the same without them.
+        sizes: velocity variables of both.
+    """
+
+    def __init__(self, model):
+        self.model, self.full = model, model.uncoupled
+        self.sizes = model.nv, self.full.nv
+        self._of_q, self._of_v = model.independent_variables
+        at = Gearing(model, np.zeros(model.nq))
+        joints = [c.joint for c in model.couplings]
+        self._q = np.array([self.full.q_slice[i].start for i in joints])
+        self._v = np.array([self.full.v_slice[i].start for i in joints])
+        self._ratios = np.asarray(at.G[self._v], dtype=float)
+        self._offsets = np.asarray(at.q[self._q], dtype=float)
+        self._slopes = np.zeros((len(joints), model.nq))
+        for joint, of_q, of_v in zip(model.joint, model.q_slice, model.v_slice, strict=True):
+            if joint is not None and joint.nv == 1:  # others lead nothing
+                self._slopes[:, of_q.start] = self._ratios[:, of_v.start]
+
+    def positions(self, q) -> Any:
+        """Of all joints, (..., nq) of ``full``."""
+        found = np.empty((*q.shape[:-1], self.full.nq), q.dtype)
+        found[..., self._of_q] = q
+        found[..., self._q] = q @ self._slopes.T.astype(q.dtype) + self._offsets.astype(q.dtype)
+        return found
+
+    def velocities(self, qd) -> Any:
+        """``G qd``, or accelerations: (..., nv) of ``full``."""
+        found = np.empty((*qd.shape[:-1], self.full.nv), qd.dtype)
+        found[..., self._of_v] = qd
+        found[..., self._v] = qd @ self._ratios.T.astype(qd.dtype)
+        return found
+
+    def expanded(self, **arrays) -> dict[str, Any]:
+        """Arrays of a state by name as ``full`` has them; others are left as they are."""
+        by_name = {"q": self.positions, "qd": self.velocities, "qdd": self.velocities}
+        return {n: by_name[n](a) if n in by_name else a for n, a in arrays.items()}
+
+    def contracted(self, x, *axes) -> Any:
+        """``x`` with ``Gᵀ`` applied to axes, which are counted from the last, -1."""
+        x = np.asarray(x)
+        for axis in axes:
+            x = np.moveaxis(x, axis, -1)
+            x = x[..., self._of_v] + x[..., self._v] @ self._ratios.astype(x.dtype)
+            x = np.moveaxis(x, -1, axis)
+        return x
+
+    # --- equations of motion -----------------------------------------------------------------
+
+    def inertia(self, q) -> Any:
+        """``GᵀHG`` at positions of all joints, symmetric to the last digit."""
+        H = self.contracted(self.kernel("mass_matrix").call(q), -1, -2)
+        return 0.5 * (H + np.swapaxes(H, -1, -2))
+
+    def forces(self, q, qd, qdd, *f_ext) -> Any:
+        """``Gᵀ tau`` of inverse dynamics in a state of all joints."""
+        kernel = self.kernel("inverse_dynamics", ("f_ext",) if f_ext else ())
+        return self.contracted(kernel.call(q, qd, qdd, *f_ext), -1)
+
+    def kernel(self, quantity, extra=()) -> Any:
+        """The kernel of a quantity for all joints."""
+        return kernel_of(self.full, quantity, extra)
+
+
+def solved(H, b) -> Any:
+    """``H⁻¹ b`` of positive definite matrices and of columns; raises LinAlgError for others."""
+    np.linalg.cholesky(H)
+    return np.linalg.solve(H, b)
+
+
+def on_arrays(quantity, model, inputs, shape, options) -> Any:
+    """A quantity with ``gears`` as a function of arrays with any batch axes, or None.
+
+    Args:
+        quantity: a ``Quantity``.
+        model: a model with couplings.
+        inputs: arguments of the function.
+        shape: of one result.
+        options: of the quantity.
+    """
+    gears = gears_of(model) if quantity.gears else None
+    if gears is None:
+        return None
+    names = [i.name for i in inputs]
+    if callable(quantity.gears):
+        rule: Any = quantity.gears(model)
+        if rule is None:
+            return None
+        return lambda *arrays: (rule(gears, **dict(zip(names, arrays, strict=True))),)
+    extra = tuple(names[len(quantity.required) :])
+    kernel = quantity.kernel(gears.full, extra, **options)
+    if not kernel.has_general_code:
+        return None
+    whole = kernel.outputs[0].shape
+    pairs = list(zip(shape, whole, strict=True))
+    axes = [k - len(pairs) for k, pair in enumerate(pairs) if pair[0] != pair[1]]
+    if any(pairs[k] != gears.sizes for k in axes):
+        return None
+
+    def of_arrays(*arrays):
+        full = gears.expanded(**dict(zip(names, arrays, strict=True)))
+        return (gears.contracted(kernel.call(*full.values()), *axes),)
+
+    return of_arrays
