@@ -443,14 +443,14 @@ def batches(n=1024):
     )
     for name, one in (("ten boxes", kt.World.from_file(file)), ("quadruped", dog)):
         one.step(20)
-        worlds, engine = one.batch(n), one._whole.steps.engine
+        worlds, machine = one.batch(n), one._whole.steps.machine
         worlds.step(1)
         for steps in (1, 10):
             alone, together = [], []
             for _ in range(7):
                 one.reset()
                 one.step(21)
-                alone.append(_spent(lambda engine=engine: engine.go_on(10), 1) / 10)
+                alone.append(_spent(lambda m=machine: m.at_once(10, 0, 1), 1) / 10)
                 worlds.reset()
                 worlds.step(1)
                 together.append(_spent(lambda w=worlds, k=steps: w.step(k), 1) / steps / n)

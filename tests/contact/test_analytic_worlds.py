@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.only_motion import OnlyMotion
 
 import kinetree as kt
 from kinetree.contact.engine.engine import Engine
@@ -39,10 +40,11 @@ def run(m, q, qd, h, duration, every=1, tau: Any = 0.0, **scene):
     Penetration is measured at the end of steps, where curved motion leaves a little.
     """
     engine = Engine(m, Scene(m, **scene), tolerance=1e-10)
+    motion = OnlyMotion(engine)
     steps = round(duration / h / every)
     qs, qds, worst = [np.asarray(q, float)], [np.asarray(qd, float)], 0.0
     for _ in range(steps):
-        s = engine.step(qs[-1], qds[-1], h, tau, count=every)
+        s = motion.step(qs[-1], qds[-1], h, tau, count=every)
         qs.append(s.q)
         qds.append(s.qd)
         worst = max(worst, s.residuals[3])
@@ -253,8 +255,8 @@ def test_newtons_cradle_passes_the_impact_on():
     m = builder.build()
     q0 = np.arange(n) * (2 * r + apart)
     qd0 = np.array([speed, *np.zeros(n - 1)])
-    engine = Engine(m, Scene(m, restitution=1.0, friction=0.0))
-    s = engine.step(q0, qd0, 1e-3, count=40)
+    motion = OnlyMotion(Engine(m, Scene(m, restitution=1.0, friction=0.0)))
+    s = motion.step(q0, qd0, 1e-3, count=40)
     assert np.allclose(s.qd, [0, 0, 0, 0, speed], rtol=0, atol=1e-9)
     assert s.q.sum() == pytest.approx(q0.sum() + 0.04 * speed, abs=1e-4)
 

@@ -22,6 +22,7 @@ from kinetree.contact.stepping.solver import Problem, solve_in_kernel
 from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.errors import SimulationWarning
 from kinetree.model import geometry
+from kinetree.simulation.setup import Effects
 
 
 def random_step(rng, contacts=3, rank=12, far=0.0):
@@ -96,8 +97,8 @@ def test_energy_that_a_step_would_gain_is_taken_from_its_velocities(rng):
 
 def test_rows_of_joints_with_little_friction():
     law = {"static": 1.0, "stribeck_velocity": 0.01, "levels": np.array([0.3, 0.0, 2.0, 0.5])}
-    effects = SimpleNamespace(limits=None, friction=SimpleNamespace(**law), tendons=None)
-    rows = joint_rows(None, effects, np.array([1, 1, 1, 0]))
+    effects = Effects(None, None, SimpleNamespace(**law), None, None)
+    rows = joint_rows(effects, np.array([1, 1, 1, 0]))
     assert rows.friction == ((0, 0.3), (2, 2.0))
 
 

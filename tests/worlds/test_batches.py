@@ -1,9 +1,11 @@
 """Batches of worlds with numbers of their own, against single worlds made with these numbers."""
 
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree import geometry as shapes
@@ -306,3 +308,42 @@ def test_steps_that_cannot_be_trusted_are_counted_in_every_world(monkeypatch):
     assert worlds.reports[1].unsolved == 5
     with pytest.raises(kt.SimulationError, match=r"2 of 2 worlds .*strict=False"):
         pressed(-1.0, strict=True).batch(2).step(3)
+    strict = pressed(-1.0, strict=True)  # which is where the step has led that is refused
+    with pytest.raises(kt.SimulationError, match=r"step 1 of .*strict=False"):
+        strict.step(3)
+    assert strict.time == strict.timestep
+    assert strict.report().unsolved == 1
+    assert_close(strict.q, pressed_by(1))
+
+
+def pressed_by(steps):
+    """Positions of ``pressed`` after some steps."""
+    world = pressed(-1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kt.SimulationWarning)
+        world.step(steps)
+    return world.q
+
+
+def test_reports_cover_all_steps_of_a_call_with_functions():
+    worlds, alone = pressed(-1.0).batch(2), pressed(-1.0)
+    worlds.step(30, tau=lambda t, q, qd: np.zeros_like(qd))
+    alone.step(30)
+    expected = alone.report()
+    for report in worlds.reports:
+        assert report.steps == 30
+        np.testing.assert_allclose(report.residuals, expected.residuals, atol=1e-12)
+
+
+def test_a_world_that_does_not_stay_finite_can_start_again():
+    world = pressed(-1.0)
+    start, force = world.q, np.zeros(world.model.nv)
+    force[-1] = 1e200
+    world.step(2)
+    with pytest.raises(kt.SimulationError, match="does not stay finite"):
+        world.step(5, tau=force)
+    world.reset()
+    world.step(1)
+    assert world.time == world.timestep
+    assert_close(world.q, pressed_by(1))
+    assert np.abs(world.q - start).max() < 0.1

@@ -52,7 +52,7 @@ def test_what_was_read_stays_when_steps_follow(world):
 
 def test_contacts_have_the_names_and_forces_of_the_engine(world):
     world.step()
-    found, engine = world.contacts(), world._whole.steps.engine.forces()
+    found, engine = world.contacts(), world._whole.steps.machine.forces(0)
     assert found.names == engine.contacts.names
     axes = kt.contact.contacts.contact_axes(engine.contacts.normal)
     assert_close(found.force, np.einsum("nk,nki->ni", engine.force, axes))

@@ -300,7 +300,7 @@ class Stepper:
         self._recorder.begin(q, qd, every, 1 + -(-steps // every), origin)
 
     def record(self, t, h, held, last):
-        """The state after steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
+        """Take steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
         w, name = self._recorder.walk, self.method.name
         while not self._recorder.take(held, h, t, last):  # with more care, or the error says why
             now = float(w.time[0])
@@ -312,7 +312,10 @@ class Stepper:
             self._recorder.add(*after)
         if self.method.solves:
             self._check_defect(t, h, w.worst)
-        return w.q.copy(), w.v.copy()
+
+    def reached(self) -> tuple[Array, Array]:
+        """Positions and velocities after the last step that was recorded."""
+        return self._recorder.walk.q.copy(), self._recorder.walk.v.copy()
 
     def recorded(self) -> dict[str, Any]:
         """What was stored, by name: states and work."""

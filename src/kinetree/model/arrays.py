@@ -55,6 +55,8 @@ def as_configuration(model, q, name="q"):
     if q.dtype == object:
         return q
     for i in range(1, model.body_count + 1):
+        if not model.joint[i].unit_parts:
+            continue
         part = q[..., model.q_slice[i]]
         for sample in np.ndindex(part.shape[:-1]):
             defect = model.joint[i].defect(part[sample])

@@ -14,7 +14,8 @@ from kinetree.integration.step import Step, step_length
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
-_FIRST = 8  # steps in the first call
+_FIRST = 8  # steps in the first call,
+_LARGE = 512  # or as many as have this many velocities in all
 _LOOKS = 16  # calls of a simulation whose progress is watched, at least
 _BREATH = 0.05  # about how long compiled code may run on [s], so that it can be interrupted
 
@@ -268,7 +269,8 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     together = motion.is_constant or control is not None
     progress(clock.start)
     most = -(-clock.count // _LOOKS) if motion.watched else clock.count
-    k, many, since = 0, min(_FIRST, most), monotonic()
+    first = max(_FIRST, _LARGE // max(stepper.model.nv, 1))
+    k, many, since = 0, min(first, most), monotonic()
     shorter = int(clock.count > 0 and clock.last != clock.dt)  # steps that are
     while k < clock.count:
         t = clock.time(k)
@@ -277,11 +279,14 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
             record.hold(held)
         end = min(k + (many if together else 1), max(clock.count - shorter, k + 1))
         h = clock.dt if end < clock.count else clock.last
-        motion.q, motion.qd = stepper.record(t, h, held, end)
+        stepper.record(t, h, held, end)
+        if not together:  # which the controller is given
+            motion.q, motion.qd = stepper.reached()
         k, now = end, monotonic()
         progress(clock.time(k))
         many = min(_pace(many, now - since), most)
         since = now
+    motion.q, motion.qd = stepper.reached()
     if not together:
         record.hold(motion.tau(clock.end))
     record.fill(stepper, clock.times(stored), spread=together)

@@ -294,6 +294,8 @@ class Effects:
     """Torque–speed curves, or None."""
     tendons: Any = None
     """Rigid limits and exact friction of tendons and loop joints, as rows of steps, or None."""
+    known: dict = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    """What was made of them, for the next simulation."""
 
 
 def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any]:

@@ -8,15 +8,14 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.engine.machine import Machine
-from kinetree.contact.history import Residuals
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.model.arrays import check_finite
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.forces import Forces
-from kinetree.worlds.inputs import by_part
-from kinetree.worlds.results import Report, ledger
+from kinetree.worlds.inputs import by_part, hold
+from kinetree.worlds.results import Report, report_of
 from kinetree.worlds.samples import columns_of, inertias_of, sample_model, shape_arrays
 from kinetree.worlds.starts import Faults
 
@@ -165,6 +164,7 @@ class Worlds:
             raise ShapeError(f"n must be an integer number of steps, got {n!r}")
         if n:
             self._check()
+        self._batch.forget_counts()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
         external = Forces(self.model, forces, len(self))
         held = external.held and not (callable(control) or callable(tau))
@@ -253,24 +253,12 @@ class Worlds:
 
     def _take(self, n, u, tau):
         """Several steps with held controls and joint forces."""
-        h, total, engine = self.world.timestep, tau, self._batch.engine
-        act = self.activation if self._drives.states.size else None
-        if engine.s.inputs_count:
-            total = self._inputs(tau)
-        elif tau is not None:
-            total = np.zeros((len(self), engine.tree.nv))
-            total[:, engine.of_v] = tau
-        control = None if u is None else u[None]
-        self._batch.hold(control, total, driven=control is not None, activation=act)
-        self._batch.run(h, n)
-        self._control = u
-
-    def _inputs(self, tau):
-        """What compiled forces of joints take: joint forces, and inertias of each world."""
-        parts = [np.zeros((len(self), self.model.nv)) if tau is None else tau]
+        own = ()
         if {"mass", "size"} & {*self.columns}:
-            parts.append(self._inertias.reshape(len(self), -1))
-        return np.concatenate(parts, axis=1)
+            own = (self._inertias.reshape(len(self), -1),)
+        hold(self._batch, u, tau, self.activation, own)
+        self._batch.advance(self.world.timestep, n)
+        self._control = u
 
     @cached_property
     def _models(self):
@@ -320,9 +308,7 @@ class Worlds:
         b, labels = self._batch, self._steps.labels
         if not b.motions.ends[k, 3]:
             return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)
-        first = k * b.motions.room
-        at = slice(first, first + int(b.motions.listed[k]))
-        return of_stored(b.motions.place[at], b.motions.which[at], labels)
+        return of_stored(*b.listed(k), labels)
 
     def read_sensors(self) -> Readings:
         """Readings of all worlds, (n, ...) each, as of ``World.read_sensors``."""
@@ -353,19 +339,8 @@ class Worlds:
     @property
     def reports(self) -> tuple[Report, ...]:
         """Reports of the last call of ``step``, one for each world."""
-        b, h = self._batch.motions, self.world.timestep
-        found = []
-        for k, (contacts, islands, asleep, steps) in enumerate(b.ends.tolist()):
-            since, (count, first) = b.since[k].tolist(), b.counts[k, 1:3].tolist()
-            at = float(self.times[k]) - (steps - first) * h if count else None
-            residual, margin = b.errors[k].tolist()
-            found.append(
-                Report(
-                    steps, Residuals(*since[:10]), contacts, islands, residual, margin, asleep,
-                    count, at, ledger(since),
-                )
-            )  # fmt: skip
-        return tuple(found)
+        b, h, times = self._batch.motions, self.world.timestep, self.times.tolist()
+        return tuple(report_of(b, k, t, h) for k, t in enumerate(times))
 
 
 def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:

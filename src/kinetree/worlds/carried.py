@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinetree.contact.engine.engine import Memory
 from kinetree.worlds.starts import Reached
 
 if TYPE_CHECKING:
@@ -81,8 +80,8 @@ def carried_from(whole: "Whole") -> Carried:
     elif whole.model.nv and (memory := steps.saved()):
         _take(found, Places(whole.pieces), steps.engine, memory)
         found.is_reached = steps.checked
-        parts = steps.engine.parts
-        found.counted = parts.since.copy(), parts.counts.copy(), parts.warned, steps.reported
+        b, warned = steps.machine.motions, steps.engine.parts.warned
+        found.counted = b.since.copy(), b.counts.copy(), warned, steps.reported
     named = (a.name for a in whole.model.actuators if a.activation)
     found.activation = dict(zip(named, whole.activation.tolist(), strict=True))
     return found
@@ -136,7 +135,7 @@ def _roots(engine) -> dict[int, int]:
     return found
 
 
-def restored(carried: Carried, whole: "Whole", engine: Any) -> Memory:
+def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndarray]:
     """The memory of an engine from what was carried over to it."""
     places, rows, tree = Places(whole.pieces), engine.rows, engine.tree
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
@@ -164,7 +163,7 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> Memory:
     for name, old in carried.loops.items():
         same = old.shape == getattr(rows, name).shape  # other loops start without memory
         arrays[name] = old if same else np.zeros(getattr(rows, name).shape)
-    return Memory(arrays | _asleep(carried, places, engine, shape))
+    return arrays | _asleep(carried, places, engine, shape)
 
 
 def reached(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree import notebook
 from kinetree.contact.contacts import velocity
-from kinetree.contact.engine.listing import NEAR, WIDTH, list_contacts, list_stored
+from kinetree.contact.engine.listing import NEAR, WIDTH, list_stored
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import UnknownNameError, need
 from kinetree.spelling import did_you_mean
@@ -202,18 +202,8 @@ def _count(n, what):
 # --- tables of steps and states ------------------------------------------------------------------
 
 
-def of_step(engine, labels: Labels) -> Contacts:
-    """The contacts of the last step of an engine."""
-    rows = engine.rows
-    n = rows.contacts
-    numbers, which = np.empty((n, WIDTH)), np.empty((n, 5), dtype=np.int64)
-    if n:
-        n = list_contacts(rows, engine.found, NEAR, numbers, which)
-    return Contacts(numbers[:n], which[:n], labels)
-
-
 def of_stored(place: np.ndarray, ids: np.ndarray, labels: Labels) -> Contacts:
-    """The contacts of the last step of one world of a batch, as ``engine.motions`` stores them."""
+    """The contacts of the last step of a world, as ``engine.motions`` stores them."""
     n = len(place)
     numbers, which = np.empty((n, WIDTH)), np.empty((n, 5), dtype=np.int64)
     if n:

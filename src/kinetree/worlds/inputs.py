@@ -45,6 +45,28 @@ def _checked(tau, model):
     return tau
 
 
+def hold(machine, u, tau, activation, more=()):
+    """Let controls and joint forces act in the next steps of all worlds.
+
+    Args:
+        machine: takes the steps.
+        u: controls of the actuators, (n or 1, count), or None where they exert nothing.
+        tau: joint forces, (n, nv), or None.
+        activation: of the actuators that have one, (n, m), which follow.
+        more: further inputs of compiled forces, (n, ...) each.
+    """
+    engine, n, held = machine.engine, len(machine), None
+    if engine.s.inputs_count:
+        own = np.zeros((n, engine.model.nv)) if tau is None else tau
+        held = np.concatenate([own, *more], axis=1)
+    elif tau is not None:
+        held = np.zeros((n, engine.tree.nv))
+        held[:, engine.of_v] = tau
+    states = activation if activation.size else None
+    timed = None if u is None else u[None]
+    machine.hold(timed, held, driven=u is not None, activation=states)
+
+
 class Drives:
     """Controls of the actuators of a model, as callers give them.
 

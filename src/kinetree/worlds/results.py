@@ -22,12 +22,6 @@ class Energy(NamedTuple):
     gain: float
 
 
-def ledger(since) -> Energy:
-    """The ledger of steps from their sums: residuals, work, and gains."""
-    held = since[5] - since[6]
-    return Energy(since[10] - held + since[7], held, since[7], since[11])
-
-
 class Report(NamedTuple):
     """Accuracy of all steps of a world since the last report, and what touched.
 
@@ -84,3 +78,29 @@ class Report(NamedTuple):
 
 def _count(n, what):
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def report_of(motions, k: int, t: float, h: float) -> Report:
+    """Accuracy of the steps of motion ``k`` that are counted, the last of which ended at ``t``.
+
+    Args:
+        motions: of a machine.
+        k: number of the motion.
+        t: time now [s].
+        h: length of a step [s].
+    """
+    since = motions.since[k].tolist()
+    steps, count, first, *_ = motions.counts[k].tolist()
+    contacts, islands, asleep, _ = motions.ends[k].tolist()
+    residual, margin = motions.errors[k].tolist()
+    at = t - (steps - first) * h if count else None
+    accuracy = Residuals(*since[:10])
+    return Report(
+        steps, accuracy, contacts, islands, residual, margin, asleep, count, at, _ledger(since)
+    )
+
+
+def _ledger(since) -> Energy:
+    """The ledger of steps from their sums: residuals, work, and gains."""
+    held = since[5] - since[6]
+    return Energy(since[10] - held + since[7], held, since[7], since[11])

@@ -1,25 +1,37 @@
-"""Steps of a world: the forces of its actuators, and the engine with its memory."""
+"""Steps of a world: what acts in them, and the machine of one motion that takes them."""
 
+from contextlib import contextmanager
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.engine import SLICE, Engine, Memory
+from kinetree.codegen.runtime.interrupts import Interrupt, Pace
+from kinetree.contact.engine.engine import Engine
+from kinetree.contact.engine.machine import DivergedError, Machine
 from kinetree.contact.engine.making import engine_of, is_plain, native_forces, smooth_laws
+from kinetree.contact.engine.parts import NO_CONTROL
 from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.choice import joint_rows
-from kinetree.errors import KinetreeError, SimulationError
-from kinetree.integration.breakdown import NamingTime
+from kinetree.errors import SimulationError
 from kinetree.integration.field import Field
 from kinetree.quantities.actuators import driving_force
 from kinetree.simulation.setup import effects_of, laws_of
-from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
+from kinetree.worlds.contacts import (
+    Contacts,
+    Labels,
+    contacts_at,
+    listed,
+    of_stored,
+    without_forces,
+)
 from kinetree.worlds.forces import Forces
-from kinetree.worlds.inputs import Drives, reader_of
-from kinetree.worlds.results import Report, ledger
+from kinetree.worlds.inputs import Drives, hold, reader_of
+from kinetree.worlds.results import Report, report_of
 from kinetree.worlds.starts import Start
+
+SLICE = 64
+"""Steps that are taken without hearing Ctrl-C, at first: then as many as take a short time."""
 
 
 class Steps:
@@ -46,11 +58,17 @@ class Steps:
         self.forget()
 
     @cached_property
-    def engine(self) -> Engine:
-        """What takes the steps, compiled once for all worlds."""
-        new = self.new_engine()
-        new.parts.strict, new.warns = int(self.strict), True
+    def machine(self) -> Machine:
+        """What takes the steps: a batch of one."""
+        new = Machine(self.new_engine, 1)
+        new.raise_errors()
+        new.engine.parts.strict, new.engine.parts.warned = int(self.strict), 0
         return new
+
+    @property
+    def engine(self) -> Engine:
+        """That of the machine."""
+        return self.machine.engine
 
     def new_engine(self, own: bool = False) -> Engine:
         """Another engine, whose code may read its own tables."""
@@ -59,28 +77,27 @@ class Steps:
         plain = is_plain(field) and not (own and smooth_laws(field) != (None, None))
         if model.nv and not plain:
             native = native_forces(model, field, own=own)
-        rows = joint_rows(model, self.effects, np.ones(model.nv))
+        rows = joint_rows(self.effects, np.ones(model.nv))
         given = model, self.contact, rows, None if native else field
         actuated = self.drives.count > 0
         return engine_of(*given, own=own, actuated=actuated, **self.solving, **native)
 
     def forget(self):
         """Start without memory."""
-        self.memory, self.end, self.checked = Memory(), None, False
-        self.taken, self.plain, self.is_driven = 0, None, None
-        self.take: Any = None
-        self.inputs: tuple = (np.zeros(self.model.nv), None, None)
+        self.restore({})
 
     def saved(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
-        if self.end is not None and self.engine._current is self.memory:
-            return self.engine.saved()
-        return {name: np.array(x) for name, x in self.memory.arrays.items()}
+        if self.memory is None:
+            return self.machine.saved(0)
+        return {name: np.array(x) for name, x in self.memory.items()}
 
-    def restore(self, memory):
-        """Go on with a memory that ``saved`` returned."""
-        self.forget()
-        self.memory = Memory({name: np.array(x) for name, x in memory.items()})
+    def restore(self, memory: dict[str, np.ndarray]):
+        """Go on with a memory that ``saved`` returned, from the next step on."""
+        self.memory: dict[str, np.ndarray] | None = memory
+        self.end, self.checked = None, False
+        self.taken, self.plain, self.is_driven = 0, None, None
+        self.inputs: tuple = (np.zeros(self.model.nv), None, None)
 
     def check(self, whole):
         """Warn of what is wrong with a start, unless it was checked since it was set."""
@@ -108,7 +125,6 @@ class Steps:
         """
         tau, external = acting
         push = reader_of(tau, self.model)
-        external.give(self.engine)
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
         together = held and external.held and not callable(tau)
         done = 0
@@ -118,26 +134,41 @@ class Steps:
             self.check(whole)
         while done < n:
             now = t + done * h
-            force = push(now, whole.q, whole.qd)
-            force = force + external.joint_forces(now, whole.q, whole.qd)
-            self.engine.pushes.wrench[:] = external.wrenches(now)
-            u = None if read is None else read(now, whole.q, whole.qd)
+            state = now, whole.q, whole.qd
+            force = push(*state) + external.joint_forces(*state)
+            u = None if read is None else read(*state)
+            self._load(whole, now)
+            self.machine.push(external.give, external.wrenches(now))
+            hold(self.machine, None if u is None else u[None], force[None], self._activation)
+            self.inputs = force, u, whole.activation
             count = n - done if together else 1
-            before, self.engine.drives.activation[:] = whole.activation, whole.activation
-            found = self._stepped(whole, now, h, force, u, count)
-            self.inputs = force, u, before
-            whole.activation = self.engine.drives.activation.copy()
-            done += found.taken
-            self.taken += found.taken
+            self._take(whole, h, count)
+            done += count
         in_place = tau is None and not external and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
-        self.take = self.engine.take if in_place else None
+
+    def load(self, whole):
+        """Let the machine have the state of a world, and the memory that belongs to it."""
+        if self.memory is not None:
+            self.machine.restore(0, whole.q, whole.qd, self.memory)
+            self.memory = None
+        else:
+            self.machine.put(whole.q[None], whole.qd[None])
+
+    def _load(self, whole, t):
+        self.load(whole)
+        self.machine.time[0], self._activation[0] = t, whole.activation
+
+    @cached_property
+    def _activation(self):
+        """Of the actuators, (1, m), which the machine reads and writes."""
+        return np.zeros((1, self.drives.states.size))
 
     def go_on(self, whole, h, n, u) -> bool:
         """Take ``n`` more steps in place, if nothing acts but actuators.
 
         Args:
-            whole: the world, whose state the engine must have.
+            whole: the world, whose state the machine must have.
             h: length of a step, which must be that of the last ones.
             n: how many.
             u: controls, or None.
@@ -148,61 +179,75 @@ class Steps:
             return False
         if n > SLICE or self.has_states:
             return self._go_far(whole, h, n)
-        code = self.take(n, False)
-        if code != 0 and self.engine.went_on(code, n) != n:
-            return False  # controls are not finite
-        self.taken, whole.is_ahead = n, True
+        code = self._at_once(n, 0, 1)
         if code != 0:
-            self._require_finite(whole, h)
+            if code == NO_CONTROL:
+                return False
+            with self._arriving(whole, h):
+                self.machine.resume(code)
+        self.taken, whole.is_ahead = n, True
         return True
+
+    @cached_property
+    def _at_once(self):
+        return self.machine.at_once
 
     def _go_far(self, whole, h, n) -> bool:
         """Take steps that Ctrl-C may come between, or that change activations."""
-        engine, before = self.engine, whole.activation
-        engine.drives.activation[:] = before
-        try:
-            if engine.go_on(n) != n:
-                return False
-        except KinetreeError:
-            raise
-        except BaseException:  # Ctrl-C between two of many steps
-            if n > SLICE:
-                self._arrive(whole)
-            raise
-        self.taken, whole.is_ahead = n, True
-        if self.has_states:
-            whole.activation = engine.drives.activation.copy()
-            self.inputs = *self.inputs[:2], before
-        self._require_finite(whole, h)
+        if self.is_driven and not np.isfinite(self._u).all():
+            return False
+        self._activation[0] = before = whole.activation
+        self._take(whole, h, n)
+        self.inputs = *self.inputs[:2], before
         return True
 
-    def _require_finite(self, whole, h):
-        if not self.engine.is_finite:
-            self._refuse(whole.qd, h)
+    def _take(self, whole, h, n):
+        """Take steps, between which Ctrl-C is heard."""
+        pace, count = Pace(SLICE), SLICE
+        with Interrupt(n > SLICE) as interrupt:
+            while n > 0:
+                count = min(count, n)
+                with self._arriving(whole, h):
+                    self.machine.advance(h, count)
+                n -= count
+                count = pace.next()
+                interrupt.look()
+
+    @contextmanager
+    def _arriving(self, whole, h):
+        """Let the world be where a call of the machine has led, also where it ends early."""
+        ends = self.machine.motions.ends
+        ends[0, 3] = 0
+        try:
+            yield
+        except DivergedError:
+            self._refuse(self.machine.qd[0], h)
+        finally:
+            self.taken += int(ends[0, 3])
+            whole.is_ahead = True
+            if self.has_states:
+                whole.activation = self._activation[0].copy()
 
     def _give(self, u) -> bool:
-        """Give controls, or None, to the engine, if they have the form that it takes."""
+        """Let controls act in the next steps, or None, if they have the form that these take."""
         if u is not None:
             if type(u) is not np.ndarray or u.shape != self.drives.shape or u.dtype != float:
                 return False
-            self.engine.drives.u[:] = u
+            self._u[:] = u
         if self.is_driven is not (u is not None):
             self._switch(u is not None)
         return True
 
-    def _arrive(self, whole):
-        """Let the world be where the engine is, after a call that was interrupted."""
-        taken = int(self.engine.parts.taken)
-        if taken:
-            self.taken += taken
-            whole.is_ahead = True
-            whole.activation = self.engine.drives.activation.copy()
+    @cached_property
+    def _u(self):
+        """Controls that are held, (count,), which the machine reads."""
+        return np.zeros(self.drives.count)
 
     def _switch(self, driven):
-        """Let actuators act in the engine, or not."""
-        engine, self.is_driven = self.engine, driven
-        engine.drives.acts, engine.s.held[:], engine.s.inputs[:] = int(driven), 0.0, 0.0
-        self.inputs = np.zeros(self.model.nv), engine.drives.u if driven else None, None
+        """Let actuators act in the next steps, or not."""
+        self.is_driven, u = driven, self._u if driven else None
+        hold(self.machine, None if u is None else u[None], None, self._activation)
+        self.inputs = np.zeros(self.model.nv), u, None
 
     def follow(self, whole, t, h, n, control, parts):
         """Take ``n`` steps with controls that a function of time and state gives before each."""
@@ -213,52 +258,23 @@ class Steps:
                 self.advance(whole, t + k * h, h, 1, u, (None, Forces(self.model, None)), parts)
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
-        """The state that the engine has reached."""
-        s, e = self.engine.s, self.engine
+        """The state that the machine has reached."""
+        q, qd = self.machine.view(0)
         if self.model.couplings:
-            self.end = s.q[e.of_q]
-            return self.end, s.v[e.of_v]
-        self.end = s.q.copy()
-        return self.end, s.v.copy()
+            self.end = q[self.engine.of_q]
+            return self.end, qd[self.engine.of_v]
+        self.end = q.copy()
+        return self.end, qd.copy()
 
     def report(self, t: float, h: float) -> Report:
         """Accuracy of all steps since the last report, at time ``t``, in steps of ``h`` seconds."""
         if not self.model.nv:
             return Report(self.taken, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
-        engine = self.engine
-        rows, problem, steps = engine.rows, engine.problem, int(engine.parts.counts[0])
-        if self.reported is not None and not steps:
-            return self.reported
-        since = engine.parts.since.tolist()
-        count, first = (int(x) for x in engine.parts.counts[1:3])
-        active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
-        self.reported = Report(
-            steps, Residuals(*since[:10]), active, int(problem.islands), float(problem.error),
-            float(engine.s.near), int(engine.sleep.asleep), count,
-            t - (steps - first) * h if count else None,
-            ledger(since),
-        )  # fmt: skip
-        engine.reported()
+        b = self.machine.motions
+        if self.reported is None or b.counts[0, 0]:
+            self.reported = report_of(b, 0, t, h)
+            b.since[:], b.counts[:] = 0.0, 0
         return self.reported
-
-    def _stepped(self, whole, t, h, force, control, count):
-        self.engine.parts.taken = 0
-        try:
-            with NamingTime(self.model, t, whole.qd):
-                found = self.engine.step(
-                    whole.q, whole.qd, h, force, count=count, memory=self.memory, control=control
-                )
-        except KinetreeError:
-            raise
-        except BaseException:  # Ctrl-C between two of many steps
-            self._arrive(whole)
-            raise
-        with np.errstate(over="ignore"):
-            fine = isfinite(found.q.dot(found.q)) and isfinite(found.qd.dot(found.qd))
-        if not fine:
-            self._refuse(found.qd, h)
-        whole.q, whole.qd, self.end = found.q, found.qd, found.q
-        return found
 
     def _refuse(self, qd, h):
         fastest = int(np.argmax(np.where(np.isfinite(qd), np.abs(qd), np.inf)))
@@ -271,14 +287,14 @@ class Steps:
     def _touching(self, whole):
         """Contacts, their forces, moments and velocities along normal and tangents, (n, 3)."""
         if self.model.nv and whole.q is self.end:  # which reading q brings up to date
-            return listed(self.engine.forces())
+            return listed(self.machine.forces(0))
         return without_forces(self.model, whole.q, whole.qd, self.engine.contacts(whole.q))
 
     def contacts(self, whole) -> Contacts:
         """The contacts of the last step; after a change, those at the state of ``whole``."""
         q = whole.q  # which brings the state up to date
         if self.model.nv and q is self.end:
-            return of_step(self.engine, self.labels)
+            return of_stored(*self.machine.listed(0), self.labels)
         return contacts_at(self.engine, self.engine.contacts(q), q, whole.qd, self.labels)
 
     @cached_property
@@ -294,8 +310,8 @@ class Steps:
             states = (whole.activation,) if self.drives.states.size else ()
             given["tau"] = tau + driving_force(self.model, whole.q, whole.qd, u, *states)
         if whole.q is self.end:  # accelerations are those of the last step
-            s, at = self.engine.s, self.engine.of_v
-            given = {"t": np.asarray(t), "qdd": (s.v[at] - s.began[at]) / s.h}
+            change = whole.qd - self.machine.before[0]
+            given = {"t": np.asarray(t), "qdd": change / self.machine.motions.inputs.h}
         if any(s.kind in ("touch", "force", "torque") for s in sensors.values()):
             given["contacts"], given["contact_forces"] = self._touching(whole)[:2]
         if self.drives.count:

@@ -74,7 +74,7 @@ class Whole:
         starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
                   for r in self.numbers for x in slices]  # fmt: skip
         self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
-        self.is_ahead = False  # the engine has a later state
+        self.is_ahead = False  # the machine has a later state
         self._q = self.with_unit_quaternions(
             np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
         )
@@ -96,8 +96,7 @@ class Whole:
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities to read from at once: the next step may write over them."""
         if self.is_ahead and not self.model.couplings:
-            s = self.steps.engine.s
-            return s.q, s.v
+            return self.steps.machine.view(0)
         return self._state()
 
     @property
@@ -143,8 +142,9 @@ class Whole:
         solving = {"tolerance": world.tolerance, "sleeping": world.sleeping}
         new = Steps(self.model, self.contact, world.joints, solving, world.strict)
         if self.carried is not None and self.carried.counted is not None:
-            parts = new.engine.parts
-            parts.since[:], parts.counts[:], parts.warned, new.reported = self.carried.counted
+            b = new.machine.motions
+            b.since[:], b.counts[:], warned, new.reported = self.carried.counted
+            new.engine.parts.warned = warned
         if self.carried is not None and self.carried.rows:
             new.memory = restored(self.carried, self, new.engine)
             new.start.reached = reached(self.carried, self, new.engine)
@@ -282,7 +282,7 @@ def _check_memory(whole, memory):
         raise ValueError(f"contacts that are remembered as {key.dtype} of shape {key.shape}")
     if key.size and not (key.min() >= 0 and key[:, :2].max() < shapes):
         raise ValueError(f"it remembers contacts of shapes beyond its {shapes}")
-    engine._load(whole.steps.memory, whole.q, whole.qd)
+    whole.steps.load(whole)
 
 
 def from_file(cls, path, options):

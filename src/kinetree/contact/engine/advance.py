@@ -16,8 +16,16 @@ from kinetree.contact.engine.carrying import (
     inputs_of_step,
     own_numbers,
 )
-from kinetree.contact.engine.motions import Motions, Storage, WorkerState
-from kinetree.contact.engine.parts import FOUND_FULL, IN_FLIGHT, NO_INERTIA, Parts
+from kinetree.contact.engine.listing import LATER, list_contacts
+from kinetree.contact.engine.motions import Inputs, Motions, Storage, WorkerState
+from kinetree.contact.engine.parts import (
+    FOUND_FULL,
+    IN_FLIGHT,
+    NO_CONTROL,
+    NO_INERTIA,
+    NO_TRUST,
+    Parts,
+)
 from kinetree.contact.engine.step import one_more
 from kinetree.contact.newton.problem import Problem
 
@@ -151,38 +159,24 @@ def store(a: Parts, b: Motions, w: int, time: int) -> int:
     return store_record(a, b, w, k) if x.full == 1 else 0
 
 
-@procedure
-def list_contacts(a: Parts, b: Motions, w: int):
-    """Contacts that had rows in the last step of a motion."""
-    rows = a.rows
-    f = a.found
-    b.listed[w] = rows.contacts
-    for g in range(rows.contacts):
-        c = rows.contact[g]
-        x = b.place[w * b.room + g]
-        n = b.which[w * b.room + g]
-        n[0] = f.first[c]
-        n[1] = f.second[c]
-        n[2] = f.feature[c]
-        n[3] = f.bodies[c, 0]
-        n[4] = f.bodies[c, 1]
-        x[:3] = f.point[c]
-        x[3:6] = f.normal[c]
-        x[6] = f.gap[c]
-        x[7] = f.friction[c, 0]
-        x[8] = f.restitution[c]
-        for r in range(6):
-            x[9 + r] = rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
-        x[15:] = rows.slip[g]
-
-
 # --- steps ---------------------------------------------------------------------------------------
+
+
+@procedure
+def controls_are_finite(x: Inputs) -> bool:
+    """Whether the controls that an only motion holds are; a batch has checked its own."""
+    total = 0.0
+    for i in range(x.timed_size if x.driven == 1 else 0):
+        total += abs(x.timed[i])
+    return isfinite(total)
 
 
 @procedure
 def begin_motion(a: Parts, b: Motions, t: WorkerState) -> int:
     """Have the motion of a worker in its engine, with its inputs and numbers; 0, or a code."""
     w = t.world
+    if b.raises == 1 and not controls_are_finite(b.inputs):
+        return NO_CONTROL
     if t.loaded == 0:
         code = carry(a, b, w, False)
         if code < 0:
@@ -191,8 +185,8 @@ def begin_motion(a: Parts, b: Motions, t: WorkerState) -> int:
     own_numbers(a, b.samples, t, w)
     inputs_of_call(a, b.inputs, w)
     a.total[:11] = b.total[w]
-    a.since[:12] = 0.0
-    a.counts[:6] = 0
+    a.since[:12] = b.since[w]
+    a.counts[:6] = b.counts[w]
     a.step.overlap = b.overlap[w]
     a.step.time[0] = b.row[w * b.width + a.mechanism.nq + a.mechanism.nv]
     b.ends[w, 3] = 0
@@ -215,7 +209,7 @@ def stand_still(a: Parts, b: Motions, w: int):
 
 @procedure
 def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
-    """One step of the motion of a worker; 0, or the code of why there is none."""
+    """One step of the motion of a worker; 0, or the code of why there is none, or no trust."""
     s, m, w, i = a.step, a.mechanism, t.world, b.inputs
     at = copied(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
     copied(s.v, m.nv, b.row, at, True)
@@ -233,13 +227,14 @@ def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
         t.flew = 1
     if code >= 0 and not is_finite(a):
         code = NOT_FINITE
+        a.counts[0] -= 1 - t.flew  # what is not taken was judged
     fails = code == NOT_FINITE
     fails = fails or code == NO_INERTIA
     if fails and b.raises == 0:
         b.failed[w] = code
         stand_still(a, b, w)
         return 0
-    if code < 0:
+    if code < 0 and code != NO_TRUST:
         return code
     b.bare[w] = t.flew
     b.ends[w, 3] += 1
@@ -247,7 +242,7 @@ def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
         copied(s.began, m.nv, b.last, w * m.nv, True)
     if b.storage.full == 1:
         t.pivot = min(t.pivot, smallest_pivot(a.problem, s.factors))
-    return 0
+    return code
 
 
 @procedure
@@ -268,9 +263,11 @@ def end_motion(a: Parts, b: Motions, t: WorkerState) -> int:
         b.ends[w, 2] = a.sleep.asleep
         b.errors[w, 0] = a.problem.error
         b.errors[w, 1] = a.step.near
-        if rows.contacts > b.room:
+        if b.worlds == 1:
+            b.listed[w] = LATER
+        elif rows.contacts > b.room:
             return ROOM
-        if b.lists == 1:
+        elif b.lists == 1:
             list_contacts(a, b, w)
     i = b.inputs
     copied(a.drives.activation, i.states, i.activation, w * i.states, True)
@@ -324,7 +321,7 @@ class Call:
 
 @procedure
 def advance_at_once(c: Call, steps: int, first: int, end: int) -> int:
-    """Steps of a call by one worker alone; 0, 1 if something turns too far, or a code."""
+    """Steps of a call by one worker alone; 0, 1 if there is something to tell, or a code."""
     a, b, t = c.parts, c.motions, c.worker
     b.steps = steps
     t.world = first
@@ -335,4 +332,5 @@ def advance_at_once(c: Call, steps: int, first: int, end: int) -> int:
     if code < 0:
         return code
     b.done += steps
-    return 1 if a.step.turn > a.most_turn else 0
+    untold = a.counts[1] > 0 and a.warned == 0
+    return 1 if untold or a.step.turn > a.most_turn else 0

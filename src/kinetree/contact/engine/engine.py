@@ -1,7 +1,6 @@
 """The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
 
 from functools import cached_property
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +9,6 @@ from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
-from kinetree.codegen.procedures.binding import bound
-from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.codegen.tied import run, tied_code
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.placing import place_shapes
@@ -38,7 +35,6 @@ from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import close_in_middle, loops_open
 from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.springs import springs_of
-from kinetree.contact.engine.step import take_steps
 from kinetree.contact.engine.terms import (
     arm_kernel,
     carrying_kernel,
@@ -47,12 +43,12 @@ from kinetree.contact.engine.terms import (
     loop_spring_kernel,
     term_kernel,
 )
-from kinetree.contact.engine.undoing import OF_CONTACTS, before_of, have_room
+from kinetree.contact.engine.undoing import before_of, have_room
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.scheme.constraints import NO_JOINT_ROWS
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
-from kinetree.errors import SimulationError, SimulationWarning, SingularError, warn
+from kinetree.errors import SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_dynamics, position_index
@@ -64,47 +60,9 @@ _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 _ARRIVES = 3e-5  # overlap at the end of a step up to which nothing is solved again, likewise
 _SPEED = 1e-4  # error of velocities of a step that can be trusted [m/s or rad/s]
 _GAIN = 1e-3  # gain of energy in such a step, as a part of the kinetic energy
-SLICE = 64
-"""Steps that are taken without hearing Ctrl-C, at first: then as many as take a short time."""
 _EXPLODED = 1e9  # velocity that no step can be about [m/s or rad/s]
 _TRUSTED = 1e-3  # overlap at the end of a step, likewise
 _INSIDE = 0.01  # penetration from which on bodies are inside each other, in lengths of a mechanism
-
-
-class Memory:
-    """What steps of one motion leave for the next: impulses, by which the next solution starts.
-
-    Attributes:
-        arrays: of ``Rows``, by name; empty before the first step.
-    """
-
-    def __init__(self, arrays: dict[str, Array] | None = None):
-        self.arrays = {} if arrays is None else arrays
-
-    def copy(self) -> "Memory":
-        """Another one that begins with the same."""
-        return Memory({name: np.array(a) for name, a in self.arrays.items()})
-
-
-_OF_SLEEP = ("sleeps", "pile", "calm", "tau")
-_OF_ROWS = ("stop_kept", "dry_kept", "loop_kept", "loop_ended")
-
-
-class Stepped(NamedTuple):
-    """The end of one or several steps.
-
-    Attributes:
-        q, qd: state.
-        work: of all forces [J].
-        residuals: of all steps, in the order of ``history.Residuals``.
-        taken: number of steps; less than requested where flight was left to an integrator.
-    """
-
-    q: Array
-    qd: Array
-    work: float
-    residuals: Array
-    taken: int
 
 
 class ContactForces(NamedTuple):
@@ -200,7 +158,7 @@ class Engine:
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied = forces, resistance
         self._acts(actuated, reads)
-        self._total, self.warns, self.pushes = np.zeros(11), False, no_pushes(tree.body_count + 1)
+        self.pushes = no_pushes(tree.body_count + 1)
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
@@ -208,14 +166,12 @@ class Engine:
             worst=np.full((1, 2), -1, dtype=np.int64), balance=self.balance, flight=self.flight,
             kernels=self.tied(),
             limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
-            counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
+            counts=np.zeros(6, dtype=np.int64), strict=0, warned=1,
             before=before_of(self.rows, self.balance, self.sleep, tree.nv),
-            total=self._total, sleep=self.sleep, drives=self.drives, pushes=self.pushes,
+            total=np.zeros(11), sleep=self.sleep, drives=self.drives, pushes=self.pushes,
             springs=self.springs, joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
-        self._current: Memory | None = None
-        self._moves = tree.nv > 0
         self._names: dict[tuple[int, int], str] = {}
         self._as_made: Any = None
 
@@ -237,7 +193,7 @@ class Engine:
     def renew(self) -> None:
         """Forget all steps: the next ones are those of a new engine, to the bit."""
         self._as_made.again()
-        self.found, self.pairs, self._current = self.parts.found, self.parts.pairs, None
+        self.found, self.pairs = self.parts.found, self.parts.pairs
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -401,102 +357,25 @@ class Engine:
 
     # --- steps ------------------------------------------------------------------------------------
 
-    def step(
-        self, q: ArrayLike, qd: ArrayLike, h: float, tau: ArrayLike = 0.0, *, count: int = 1,
-        memory: Memory | None = None, t: float = 0.0, control: ArrayLike | None = None,
-    ) -> Stepped:  # fmt: skip
-        """The state after ``count`` steps of ``h`` seconds under the same forces and controls.
-
-        Args:
-            q: joint positions, (nq,).
-            qd: joint velocities, (nv,).
-            h: length of a step [s].
-            tau: joint forces held, (nv,).
-            count: number of steps.
-            memory: of the motion; by default that of the last call.
-            t: time at the start [s].
-            control: of the actuators, (n,); None where they exert nothing.
-        """
-        s = self.s
-        self._load(memory, np.asarray(q), np.asarray(qd))
-        s.h, s.time[0] = h, t
-        self.drives.acts = int(control is not None or self.drives.reads)
-        if control is not None:
-            self.drives.u[:] = control
-        self.hold(tau)
-        taken = self.go_on(count)
-        return Stepped(
-            s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
-        )
-
     @property
     def held(self) -> Array:
         """What steps hold: inputs of forces or of actuators, or forces of all joints."""
         return self.s.inputs if self.s.inputs_count else self.s.held
 
-    def hold(self, values: ArrayLike) -> None:
-        """Let the next steps hold inputs, or joint forces, (nv,)."""
-        if self.s.inputs_count:
-            self.s.inputs[:] = values
-        else:
-            self.s.held[self.of_v] = values
-
-    @cached_property
-    def take(self) -> Any:
-        """``take_steps`` of these parts, as a function of its further arguments."""
-        return bound(take_steps, self.parts)
-
-    def go_on(self, count: int) -> int:
-        """Take more steps from where the last one ended, as it was taken; how many were."""
-        if count <= SLICE and self._moves:
-            code = self.take(count, False)
-            return count if code == 0 else self.went_on(code, count)
-        if not self._moves:
-            return count
-        with Interrupt() as interrupt:
-            pace, end = Pace(SLICE), SLICE
-            done = self.went_on(self.take(end, False), end)
-            while done == end < count:
-                interrupt.look()
-                end = min(done + pace.next(), count)
-                done = self.went_on(self.take(end - done, True), end)
-        return done
-
-    def went_on(self, code: int, count: int) -> int:
-        """Help steps that ended with a code, until there are ``count`` in this call; how many."""
-        while code < 0:
-            if code in (of_step.IN_FLIGHT, of_step.NO_CONTROL):
-                return self.parts.taken
-            if code == of_step.NO_TRUST:
-                why = self._untrusted()
-                self.reported()
-                raise SimulationError(f"{why}. Take shorter steps, or strict=False")
-            self._help(code)
-            code = self.take(count - self.parts.taken, True)
-        if code > 0:
-            self.warn_of_turning()
-            self.warn_of_errors()
-        return count
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether the work of the last call is a number: so are the states that it is made of."""
-        return isfinite(self._total[10])
-
     def warn_of_errors(self) -> None:
         """Warn, once, of a step that cannot be trusted."""
-        if self.parts.warned or not self.parts.counts[1] or not self.warns:
+        if self.parts.warned or not self.parts.counts[1]:
             return
         if not np.abs(self.s.v).max() < _EXPLODED:  # which is an error of its own
             return
         self.parts.warned = 1
         warn(
-            f"{self._untrusted()}. Further ones are counted: report().unsolved, or "
+            f"{self.untrusted()}. Further ones are counted: report().unsolved, or "
             f"strict=True raises an error. Take shorter steps, or masses that differ less",
             SimulationWarning,
         )
 
-    def _untrusted(self):
+    def untrusted(self) -> str:
         """The first step that cannot be trusted, in words."""
         p, n = self.parts, self.parts.counts
         parts = []
@@ -512,11 +391,6 @@ class Engine:
             f"step {n[2]} of {self.s.h:g} s of {self.model.name!r} cannot be trusted: "
             f"{', '.join(parts)}"
         )
-
-    def reported(self) -> None:
-        """Begin to count steps anew, after a report."""
-        self.parts.since[:] = 0.0
-        self.parts.counts[:] = 0
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
@@ -595,77 +469,31 @@ class Engine:
         for name, values in (("given", qdd), ("given_v", qd), ("given_x", move)):
             getattr(self.s, name)[self.of_v] = values
 
-    def _load(self, memory, q, qd):
-        """Have the impulses of a motion, and know whether its energy is that of the last step."""
-        s, rows = self.s, self.rows
-        if not (np.array_equal(s.q[self.of_q], q) and np.array_equal(s.v[self.of_v], qd)):
-            self.balance.known = rows.follows = 0
-            s.overlap = np.inf  # not known
-            s.change[:] = s.last[:] = 0.0
-            s.q[:], s.v[:] = self._full(q, qd)
-            self._wake()
-        if memory is None or memory is self._current:
-            return
-        if self._current is not None:
-            self._current.arrays = self.saved()
-        self._current = memory
-        rows.slot[:] = rows.known = 0
-        for name in _OF_ROWS:
-            getattr(rows, name)[:] = memory.arrays.get(name, 0.0)
-        key = memory.arrays.get("key", ())
-        while len(key) >= rows.groups_room:
-            self._help(of_step.FULL)
-        for name in OF_CONTACTS if len(key) else ():
-            getattr(rows, name)[: len(key)] = memory.arrays.get(name, 0.0)  # older files have less
-        rows.known = len(key)
-        same = np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd]))
-        rows.follows = int(same and memory.arrays.get("follows", 1))
-        self.balance.known = int(same and memory.arrays["energy_known"])
-        for name in ("change", "last"):
-            getattr(s, name)[:] = memory.arrays[name] if same else 0.0
-        self._wake()
-        if same:
-            self.balance.energy[:] = memory.arrays["energy"]
-            for name in _OF_SLEEP:
-                getattr(self.sleep, name)[:] = memory.arrays.get(name, 0)
-            self.sleep.asleep = int(self.sleep.sleeps.sum())
-        known_again(rows)
-
-    def _wake(self):
-        """Let nothing sleep."""
-        self.sleep.sleeps[:] = self.sleep.calm[:] = self.sleep.asleep = 0
-
     def _full(self, q, qd=None):
         """The state of all joints."""
         if not self.model.couplings:
             return q, qd
-        at = Gearing(self.model, q, qd)
-        return at.q, at.qd
+        if self._gears is None:  # ratios vary
+            at = Gearing(self.model, q, qd)
+            return at.q, at.qd
+        ratios, follow = self._gears
+        full = np.zeros(self.tree.nq)
+        full[self.of_q] = q
+        for coupling, at, leaders in follow:
+            full[at] = coupling.position([full[k] for k in leaders])
+        return full, None if qd is None else ratios @ qd
 
-    def saved(self) -> dict[str, Array]:
-        """Impulses that the next step starts from, by name."""
-        rows = self.rows
-        found = {name: getattr(rows, name)[: rows.known].copy() for name in OF_CONTACTS}
-        found |= {name: getattr(rows, name).copy() for name in _OF_ROWS}
-        state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
-        more = {
-            "state": state, "change": self.s.change.copy(), "last": self.s.last.copy(),
-            "energy": self.balance.energy.copy(),
-        }  # fmt: skip
-        more |= {name: getattr(self.sleep, name).copy() for name in _OF_SLEEP}
-        more |= {"energy_known": np.array(self.balance.known), "follows": np.array(rows.follows)}
-        return found | more
-
-    def forces(self) -> "ContactForces":
-        """Contacts that had rows in the last step."""
-        rows, n, force = self.rows, self.rows.contacts, self._forces()
-        found = self._contacts(rows.contact[:n])
-        return ContactForces(found, force[:, :3], force[:, 3:], rows.slip[:n].copy())
-
-    def _forces(self):
-        """Forces and moments of the contacts of the last step, (n, 6)."""
-        rows, n = self.rows, self.rows.contacts
-        return np.where(np.arange(6) < rows.dim[:n, None], rows.scale[:n] * rows.force[:n], 0.0)
+    @cached_property
+    def _gears(self):
+        """Constant ratios of velocities, and couplings with the places of their positions."""
+        model, at = self.model, self.tree.q_slice
+        if not all(c.is_linear for c in model.couplings):
+            return None
+        follow = [
+            (c, at[c.joint].start, [at[i].start for i in c.leaders])
+            for c in model.couplings_in_order
+        ]
+        return Gearing(model, model.neutral()).G, follow
 
     def name_of(self, first: int, second: int, feature: int) -> str:
         """Name of a contact of two shapes."""
@@ -681,12 +509,6 @@ class Engine:
             bodies[:, 0], bodies[:, 1], f.point[which], f.normal[which], f.gap[which], names,
             f.friction[which, 0], f.restitution[which],
         )  # fmt: skip
-
-    @property
-    def joint_forces(self) -> Array:
-        """Forces of stops, dry friction and loops in the last step, in this order [N or N·m]."""
-        rows = self.rows
-        return np.concatenate([rows.stop_kept, rows.dry_kept, rows.loop_kept])
 
     def pair_name(self, i: int, j: int) -> str:
         """Name of a pair of shapes."""

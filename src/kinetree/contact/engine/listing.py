@@ -1,14 +1,16 @@
-"""Lists of the contacts of a step for people: forces and velocities along the axes of the world."""
+"""Lists of the contacts of a step: of a motion, and for people, along the axes of the world."""
 
 from kinetree.codegen.procedures import local, procedure
-from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.contact_frames import contact_frame
-from kinetree.contact.engine.row_tables import Rows
+from kinetree.contact.engine.motions import Motions
+from kinetree.contact.engine.parts import Parts
 
 WIDTH = 16
 """Numbers of a contact: point, normal, gap, force, moment, slip."""
 NEAR = 1e-6
 """Gap up to which a contact without force is listed [m]."""
+LATER = -1
+"""In ``Motions.listed``: an only motion is in its engine, whose contacts are listed on demand."""
 
 
 @procedure
@@ -35,25 +37,28 @@ def is_listed(gap: float, force: "float[6]", near: float) -> bool:
 
 
 @procedure
-def list_contacts(
-    rows: Rows, f: Found, near: float, numbers: "float[:, 16]", which: "int[:, 5]"
-) -> int:
-    """Contacts that had rows in the last step and touch or exert forces; how many."""
-    count = 0
-    force = local("float", 6)
+def list_contacts(a: Parts, b: Motions, w: int):
+    """Contacts that had rows in the last step of a motion, into its rows."""
+    rows = a.rows
+    f = a.found
+    b.listed[w] = rows.contacts
     for g in range(rows.contacts):
         c = rows.contact[g]
+        x = b.place[w * b.room + g]
+        n = b.which[w * b.room + g]
+        n[0] = f.first[c]
+        n[1] = f.second[c]
+        n[2] = f.feature[c]
+        n[3] = f.bodies[c, 0]
+        n[4] = f.bodies[c, 1]
+        x[:3] = f.point[c]
+        x[3:6] = f.normal[c]
+        x[6] = f.gap[c]
+        x[7] = f.friction[c, 0]
+        x[8] = f.restitution[c]
         for r in range(6):
-            force[r] = rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
-        if is_listed(f.gap[c], force, near):
-            write_contact(numbers[count], f.point[c], f.normal[c], f.gap[c], force, rows.slip[g])
-            which[count, 0] = f.first[c]
-            which[count, 1] = f.second[c]
-            which[count, 2] = f.feature[c]
-            which[count, 3] = f.bodies[c, 0]
-            which[count, 4] = f.bodies[c, 1]
-            count += 1
-    return count
+            x[9 + r] = rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+        x[15:] = rows.slip[g]
 
 
 @procedure
@@ -61,7 +66,7 @@ def list_stored(
     place: "float[:, 18]", ids: "int[:, 5]", n: int, near: float, numbers: "float[:, 16]",
     which: "int[:, 5]",
 ) -> int:  # fmt: skip
-    """The same of contacts that a batch has stored, see ``engine.motions``."""
+    """Those of the contacts of a motion that touch or exert forces; how many."""
     count = 0
     for k in range(n):
         x = place[k]

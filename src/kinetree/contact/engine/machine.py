@@ -30,15 +30,17 @@ from kinetree.contact.engine.advance import (
     Call,
     advance,
     advance_at_once,
+    end_motion,
 )
 from kinetree.contact.engine.carrying import ROOM
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.motions import WorkerState
-from kinetree.contact.engine.parts import IN_FLIGHT
+from kinetree.contact.engine.parts import IN_FLIGHT, NO_TRUST
 from kinetree.contact.engine.recorder import Recorder
 from kinetree.contact.engine.renewal import AsMade
 from kinetree.contact.engine.samples import columns_of
 from kinetree.contact.engine.states import MotionStates
+from kinetree.errors import SimulationError
 from kinetree.integration.breakdown import NamingTime
 
 LEAST = 4  # motions that a thread takes at a time, at least
@@ -58,6 +60,8 @@ class Machine(MotionStates):
         engine: one of the engines, to ask for names.
         samples: gives motions their own numbers.
         recorder: what is stored of them, see ``record``.
+        at_once: ``advance_at_once`` as a function of its further arguments: inputs and lengths of
+            steps stay; what it returns, unless it is 0, goes to ``resume``.
     """
 
     recorder: Recorder
@@ -75,7 +79,7 @@ class Machine(MotionStates):
         super().__init__(engine, worker, n)
         self._moves = engine.tree.nv > 0
         call = Call(parts=engine.parts, motions=self.motions, worker=worker)
-        self._at_once = bound(advance_at_once, call)
+        self.at_once = bound(advance_at_once, call)
 
     def _member(self, k):
         """The engine of a thread, and its progress."""
@@ -179,13 +183,18 @@ class Machine(MotionStates):
                     setattr(x, field, value)
             x.dense = out[3].reshape(-1, 3)
 
-    def record(self, batch: tuple[int, ...]) -> Recorder:
-        """Keep full records of motions from here on; steps that fail raise an error.
+    def raise_errors(self) -> None:
+        """Let steps that fail raise an error; motions are then where the last step has led.
 
         The caller lets calls take a short time each, so that Ctrl-C is heard between them.
         """
+        self.motions.raises, self.motions.lists, self._is_paced = 1, 0, True
+
+    def record(self, batch: tuple[int, ...]) -> Recorder:
+        """Keep full records of motions from here on; see also ``raise_errors``."""
         b = self.motions
-        b.raises, b.lists, b.total[:], self._is_paced = 1, 0, 0.0, True
+        self.raise_errors()
+        b.total[:] = 0.0
         self.recorder = Recorder(self.engine, b.storage, batch)
         return self.recorder
 
@@ -207,8 +216,14 @@ class Machine(MotionStates):
 
     def run(self, h: float, steps: int) -> None:
         """Take steps in all motions; residuals and work are those of this call."""
-        self.motions.total[:], self.motions.storage.last = 0.0, steps
+        self.forget_counts()
+        self.motions.storage.last = steps
         self.advance(h, steps)
+
+    def forget_counts(self) -> None:
+        """Begin to count anew: residuals and work, and what reports cover."""
+        b = self.motions
+        b.total[:], b.since[:], b.counts[:] = 0.0, 0.0, 0
 
     def advance(self, h: float, steps: int, only: slice | None = None) -> None:
         """Take steps of ``h`` seconds in all motions, or in some; states and storage follow."""
@@ -227,23 +242,32 @@ class Machine(MotionStates):
 
     def _advance(self, steps, first, end, sliced):
         """Take steps in some motions; ``sliced``: so that Ctrl-C is heard meanwhile."""
-        engine, worker = self._team[0]
         many = 1 if end - first < 2 * LEAST else max(1, min(threads(), (end - first) // LEAST))
+        engine, worker = self._team[0]
         self._push(engine)
         if many == 1 and not sliced:
-            code = self._at_once(steps, first, end)
-            if code > 0:
-                engine.warn_of_turning()
-            if code >= 0:
-                return
-            if code not in (ROOM, LIST_FULL):
-                self._help(engine, worker, code)
+            code = self.at_once(steps, first, end)
+            if code != 0:
+                self.resume(code, first, end)
         else:
             self.motions.steps, worker.world, worker.end = steps, 0, 0
-        self._take_all(many, first, end, sliced)
+            self._take_all(many, first, end, sliced)
 
-    def _take_all(self, many, first, end, sliced):
-        """All steps of a call, on several threads; what was begun goes on.
+    def resume(self, code: int, first: int = 0, end: int = 1) -> None:
+        """Go on where ``at_once`` has returned a code, or tell what there is to tell."""
+        if code > 0:
+            self._tell([self.engine])
+        else:
+            self._take_all(1, first, end, False, code)
+
+    def _tell(self, engines):
+        """Warn of steps that cannot be trusted, and of what turns too far in one."""
+        max(engines, key=lambda e: e.s.turn).warn_of_turning()
+        for engine in engines:
+            engine.warn_of_errors()
+
+    def _take_all(self, many, first, end, sliced, code=0):
+        """All steps of a call, on several threads; what was begun goes on, after help by a code.
 
         Where they are ``sliced``, Ctrl-C leaves all motions as they were before.
         """
@@ -255,14 +279,24 @@ class Machine(MotionStates):
         with Interrupt(sliced) as interrupt:
             before = self._rows() if sliced else None
             try:
+                if code not in (0, ROOM, LIST_FULL):
+                    self._help(*team[0], code)
                 self._take(team, interrupt, first, end)
             except BaseException:
-                team[0][1].loaded = 0
-                if before is not None:
-                    self._put_back(before)
+                self._settle(before)
                 raise
         b.done += steps
-        max((e for e, _ in team), key=lambda e: e.s.turn).warn_of_turning()
+        self._tell([engine for engine, _ in team])
+
+    def _settle(self, before):
+        """After an error an only motion stays where it is; others go back where that is known."""
+        engine, worker = self._team[0]
+        if before is None and len(self) == 1:
+            end_motion(engine.parts, self.motions, worker)
+            return
+        worker.loaded = 0
+        if before is not None:
+            self._put_back(before)
 
     def _take(self, team, interrupt, first, end):
         """All steps in some motions; Ctrl-C is heard where steps are sliced."""
@@ -311,6 +345,8 @@ class Machine(MotionStates):
         elif code == NOT_FINITE:
             self._of["q"][k], self._of["v"][k], self._of["time"][k] = s.q, s.v, s.time
             raise DivergedError(k)
+        elif code == NO_TRUST:
+            raise SimulationError(f"{engine.untrusted()}. Take shorter steps, or strict=False")
         else:
             with NamingTime(engine.model, s.time[0], s.v[engine.of_v], s.h, "contact"):
                 engine._help(code)

@@ -201,13 +201,13 @@ class Parts:
         joint_laws: smooth friction and stiff limits of joints.
         before: what the step began with.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
-        taken: how many steps the call has taken.
         limits: of steps that can be trusted: error of velocities [m/s or rad/s], overlap [m], and
             gain of energy as a part of the kinetic energy.
         since: as ``total``, of all steps since the last report, and the sum of gains.
         counts: steps since the last report, how many of them cannot be trusted, the first of
             these, and how many miss each limit.
-        strict: 1 where a step that cannot be trusted ends a call;  warned: 1 after the first one.
+        strict: 1 where a step that cannot be trusted ends a call;  warned: 1 where nobody is to be
+            told of the first one, or has been.
         late: contacts at the end of a step;  worst: shapes that overlap most there, or -1, (1, 2).
         most_turn: of ``Step.turn``, beyond which a call returns 1.
     """
@@ -234,7 +234,6 @@ class Parts:
     pushes: Pushes
     joint_laws: JointLaws
     total: "float[:]"
-    taken: int
     limits: "float[:]"
     since: "float[:]"
     counts: "int[:]"

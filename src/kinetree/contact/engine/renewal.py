@@ -5,11 +5,12 @@ engine that starts another motion gets all numbers back that it was made with, a
 the same bits as in a new one.
 """
 
-import ctypes
 from collections.abc import Callable
 from operator import is_
 from threading import Lock
 from typing import Any
+
+import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.codegen.copying import Copies
@@ -33,13 +34,15 @@ class AsMade:
     """
 
     def __init__(self, record: Record, leave_out: tuple[str, ...] = ()):
-        self._records: list[tuple[Record, bytes, dict[str, Any]]] = []
+        self._records: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._arrays: dict[int, tuple[Array, Array]] = {}
         self._note(record, leave_out)
         self._copies = Copies(list(self._arrays.values()))
 
     def _note(self, record, leave_out=()):
-        self._records.append((record, bytes(record), dict(vars(record))))
+        self._records.append((vars(record), dict(vars(record))))
+        numbers = np.frombuffer(record, dtype=np.uint8)
+        self._arrays[id(record)] = numbers, numbers.copy()
         for name, kind in record.types.items():
             value = getattr(record, name)
             if is_record(kind):
@@ -50,9 +53,8 @@ class AsMade:
 
     def again(self) -> None:
         """Make them so again; arrays that have grown since are those of the beginning."""
-        for record, numbers, fields in self._records:
-            ctypes.memmove(record.address, numbers, len(numbers))
-            vars(record).update(fields)
+        for now, fields in self._records:
+            now.update(fields)
         self._copies.make()
 
 

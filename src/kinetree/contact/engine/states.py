@@ -6,6 +6,7 @@ from kinetree.arrays.kinds import Array
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine.carrying import carry, own_numbers
 from kinetree.contact.engine.engine import ContactForces, Engine
+from kinetree.contact.engine.listing import LATER, list_contacts
 from kinetree.contact.engine.motions import Inputs, Motions, Storage, WorkerState
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.samples import OwnNumbers
@@ -133,6 +134,10 @@ class MotionStates:
         """Times of all motions [s], (n,), to read and to write."""
         return self._of["time"][:, 0]
 
+    def view(self, k: int) -> tuple[Array, Array]:
+        """Positions and velocities of all joints of motion ``k``, which the next steps change."""
+        return self._of["q"][k], self._of["v"][k]
+
     @property
     def before(self) -> Array:
         """Velocities at the start of the last step, (n, nv)."""
@@ -178,7 +183,10 @@ class MotionStates:
         b.failed[new], b.ends[new], b.overlap[new] = 0, 0, np.inf
 
     def saved(self, k: int) -> dict[str, Array]:
-        """Memory of motion ``k`` after its steps, like ``Engine.saved``."""
+        """What steps of motion ``k`` leave for the next: impulses, by which solutions start.
+
+        By the names of ``Rows``, ``Step``, ``Balance`` and ``Sleep``; and the state it belongs to.
+        """
         self._fetch()
         n, first, b = int(self._whole["known"][k]), k * self.motions.room, self.motions
         found = {name: self._of[name][k].copy() for name in _MEMORY}
@@ -225,11 +233,25 @@ class MotionStates:
 
     # --- what is reported --------------------------------------------------------------------
 
+    def _list(self):
+        """Have the contacts of an only motion in its row."""
+        b = self.motions
+        if b.listed[0] == LATER:
+            while self.engine.rows.contacts > b.room:
+                self._have_room(2 * b.room)
+            list_contacts(self.engine.parts, b, 0)
+
+    def listed(self, k: int) -> tuple[Array, Array]:
+        """``place`` and ``which`` of contacts that had rows in the last step of motion ``k``."""
+        self._list()
+        first = k * self.motions.room
+        at = slice(first, first + int(self.motions.listed[k]))
+        return self.motions.place[at], self.motions.which[at]
+
     def forces(self, k: int) -> ContactForces:
         """Contacts of motion ``k`` that had rows in its last step."""
-        b, first = self.motions, k * self.motions.room
-        at = slice(first, first + int(b.listed[k]))
-        x, which = b.place[at].copy(), b.which[at]
+        place, which = self.listed(k)
+        x = place.copy()
         names = tuple(self.engine.name_of(*key) for key in which[:, :3].tolist())
         ends = which[:, 3].copy(), which[:, 4].copy()
         found = Contacts(*ends, x[:, :3], x[:, 3:6], x[:, 6], names, x[:, 7], x[:, 8])
@@ -238,12 +260,14 @@ class MotionStates:
     def contacts(self, k: int) -> Contacts:
         """Contacts at the state of motion ``k``."""
         engine = self.engine
+        self._list()  # before others are found
         own_numbers(engine.parts, self.samples.record, self._worker, k)
         return engine.contacts(self._of["q"][k, engine.of_q])
 
     def find(self, k: int, q: Array | None = None) -> Array:
         """Numbers in ``engine.found`` of the contacts of motion ``k`` where it is, or at ``q``."""
         engine = self.engine
+        self._list()  # before others are found
         own_numbers(engine.parts, self.samples.record, self._worker, k)
         return engine.find(self._of["q"][k, engine.of_q] if q is None else q)
 

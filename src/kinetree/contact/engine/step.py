@@ -13,7 +13,7 @@ Penetration that is left (curvature of surfaces, a start inside) is taken out of
 second problem with the same matrices and without friction, no faster than the correction speed.
 """
 
-from kinetree.codegen.procedures import cross, dot, isfinite, local, procedure, sqrt, vector
+from kinetree.codegen.procedures import cross, dot, local, procedure, sqrt, vector
 from kinetree.codegen.tied import run
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.placing import place_shapes
@@ -61,7 +61,6 @@ from kinetree.contact.engine.parts import (
     FOUND_FULL,
     FULL,
     IN_FLIGHT,
-    NO_CONTROL,
     NO_INERTIA,
     NO_TRUST,
     WOKEN,
@@ -390,7 +389,6 @@ def one_more(a: Parts) -> int:
         s.overlap = a.before.overlap
     if code < 0:
         return code
-    a.taken += 1
     for i in range(10):
         summed = i == 5 or i == 6 or i == 7 or i == 9
         a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
@@ -434,28 +432,3 @@ def judge(a: Parts) -> int:
         if n[1] == 1:
             n[2] = n[0]
     return NO_TRUST if wrong and a.strict == 1 else 0
-
-
-@procedure
-def take_steps(a: Parts, count: int, again: bool) -> int:
-    """Up to ``count`` steps under the same controls; the code of why there are fewer, or 0.
-
-    1 if something turns too far, a first step cannot be trusted, or work is not finite. ``again``:
-    they are the rest of a call.
-    """
-    if not again:
-        a.taken = 0
-        a.total[:11] = 0.0
-    if a.drives.acts == 1:
-        x = 0.0
-        for i in range(a.drives.count):
-            x += abs(a.drives.u[i])
-        if not isfinite(x):
-            return NO_CONTROL
-    for _ in range(count):
-        code = one_more(a)
-        if code < 0:
-            return code
-    unknown = a.counts[1] > 0 and a.warned == 0
-    noticed = a.step.turn > a.most_turn or unknown or not isfinite(a.total[10])
-    return 1 if noticed else 0

@@ -195,14 +195,13 @@ class EngineStepper(Stepper):
         self.machine.record_steps(every, steps, origin)
 
     def record(self, t, h, held, last):
-        """The state after steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
+        """Take steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
         b = self.machine.motions
         done = b.done
         if done and h != b.inputs.h:
             b.inputs.start, b.inputs.base = t, done
         self._hold(held)
         self._advance(t, h, last - done)
-        return self._state()
 
     def recorded(self) -> dict[str, Any]:
         """What was stored: states, work, energies and the smallest pivot of the inertia matrix."""
@@ -234,7 +233,7 @@ class EngineStepper(Stepper):
             machine.advance(h, count, only)
         except DivergedError as error:
             when = float(machine.time[error.args[0]])
-            check_finite_state(self.model, when, *self._state(), h, "contact")
+            check_finite_state(self.model, when, *self.reached(), h, "contact")
             raise SimulationError(
                 f"the simulation of {self.model.name!r} blew up at t = {when:.6g} s: velocities "
                 f"are too large for steps of {h:g} s"
@@ -242,7 +241,7 @@ class EngineStepper(Stepper):
         if self.method.solves:
             self._check_defect(t, h, machine.worst[1])
 
-    def _state(self):
+    def reached(self):
         """Positions and velocities, (..., nq) and (..., nv): copies."""
         q, qd = self.machine.q, self.machine.qd
         if not self.batch:
@@ -268,7 +267,7 @@ class EngineStepper(Stepper):
             self._advance(t, h, 1)
         else:
             self._step_each(t, h, q, qd, tau)
-        return Stepped(*self._state(), b.total[:, 10].reshape(self.batch)[()])
+        return Stepped(*self.reached(), b.total[:, 10].reshape(self.batch)[()])
 
     @cached_property
     def _alone(self) -> "EngineStepper":
@@ -294,7 +293,7 @@ class EngineStepper(Stepper):
             self._hold(self._applied(t, h, q[at], qd[at], tau[at]))
             self._advance(t, h, 1, slice(k, k + 1))
         if self.prescription is not None:
-            model, (q, qd) = self.model, self._state()
+            model, (q, qd) = self.model, self.reached()
             q, qd, _ = self.prescription.at(model, t + h, q, qd)
             machine.put(q.reshape(-1, model.nq), qd.reshape(-1, model.nv))
 

@@ -31,7 +31,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     model, scene = effects.model, settings.scene
     prescription = field.prescription
     free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    joints = joint_rows(model, effects, free)
+    joints = joint_rows(effects, free)
     if prescription is not None:
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints)
@@ -81,7 +81,7 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
     """
     model, scene = effects.model, settings.scene
     free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    constraints = StepConstraints(model, scene, joint_rows(model, effects, free))
+    constraints = StepConstraints(model, scene, joint_rows(effects, free))
     if prescription is not None:
         require_movable(scene, prescription)
     if scene.open_pairs or not on_device or is_short(constraints, settings.compiled_rows):
@@ -112,7 +112,7 @@ def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
         only: the tier if there is no other.
     """
     model, scene = effects.model, settings.scene
-    joints = joint_rows(model, effects, np.ones(model.nv))
+    joints = joint_rows(effects, np.ones(model.nv))
     constraints = StepConstraints(model, scene, joints)
     try:
         _require_unrolled(model, scene, constraints, settings.compiled_rows)
@@ -219,8 +219,16 @@ def _start_gaps(constraints, q):
     return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 
-def joint_rows(model, effects, free) -> JointRows:
+def joint_rows(effects, free) -> JointRows:
     """Rigid limits and exact friction of the variables that are free, as rows."""
+    key = "rows", free.tobytes()
+    if key not in effects.known:
+        effects.known[key] = _joint_rows(effects, free)
+    return effects.known[key]
+
+
+def _joint_rows(effects, free):
+    model = effects.model
     stops, restitution, friction, stiction = (), 0.0, (), JointRows().stiction
     if effects.limits is not None:
         lower, upper = position_bounds(model)

@@ -28,7 +28,7 @@ from kinetree.simulation.rollouts.transition import Transition
 def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
     """The run by the engine, or None where the code that is specialised for the scene is used."""
     model, effects = setup.model, setup.effects
-    joints = joint_rows(model, effects, np.ones(model.nv))
+    joints = joint_rows(effects, np.ones(model.nv))
     unrolled = setup.prescription is not None or any(g.name == FRICTION for g in arrays.given)
     if joints.friction and joints.stiction[0]:  # of which the engine has one table for all samples
         unrolled = unrolled or any(g.kind == "parameters" for g in arrays.given)
