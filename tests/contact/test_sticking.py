@@ -6,6 +6,7 @@ from support.islands import filled, missed, run
 
 import kinetree as kt
 from kinetree.contact.newton.problem import CONE
+from kinetree.contact.newton.sticking import has_twin
 from kinetree.model.geometry import Box
 
 G, STEP = 9.81, 2e-3
@@ -45,6 +46,15 @@ def test_symmetric_contacts_share_a_load_evenly():
     run(p)
     normal = p.impulse[:24:3]
     assert np.ptp(normal) < 1e-6 * normal.max()
+
+
+def test_mirror_images_are_found_whatever_their_tangents_and_order():
+    p, *_ = gripper(1.01, 0.5)
+    _, work = run(p)
+    assert all(has_twin(p, work, 0, g) for g in range(8))
+    p.J[p.entry_at[p.entry_first[8] - 1] + 4] *= 1.1  # where the last one touches the box
+    assert not has_twin(p, work, 0, 7)
+    assert all(has_twin(p, work, 0, g) for g in range(7))
 
 
 @pytest.mark.parametrize("over", [0.98, 0.999])

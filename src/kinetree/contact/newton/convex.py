@@ -35,11 +35,14 @@ SEARCHED = 12
 """Places along a step that are looked at, at most."""
 
 INNER = 0.1
-"""Error of momentum with which multipliers change, as a part of what is aimed at."""
+"""Error of momentum with which multipliers change, as a part of that of velocities."""
 
-ROUGH, CERTAIN, KEPT = 1e-3, 4.0, 0.7
-"""Relative error of the first velocities; how many times the error of velocities the speed of a
-contact that slides is at least, and what part of it is left when multipliers change."""
+ROUGH, FINER = 1e-2, 0.1
+"""Relative error of the first velocities, and its change whenever multipliers change."""
+
+CERTAIN, KEPT = 4.0, 0.7
+"""How many times the error of velocities the speed of a contact that slides is at least, and what
+part of it is left when multipliers change."""
 
 
 @procedure
@@ -260,20 +263,21 @@ def minimise(
     work.stress = PENALTY
     state = OPEN
     last = 0.0
+    level = max(enough, ROUGH)
     while state == OPEN:
         size = max(press(problem, work, island), forces)
-        aim = INNER * max(enough, ROUGH if work.stress == PENALTY else 0.0)
-        if gradient_size(problem, work, island) <= aim * size:
+        if gradient_size(problem, work, island) <= INNER * level * size:
             left = change_multipliers(problem, work, island)
             speed = fastest(problem, work, island)
-            certain = CERTAIN * max(left, enough * size)
+            certain = CERTAIN * max(left, level * size)
             if speed > certain and 0.0 < KEPT * last < speed:
                 state = SLIDING
-            elif left <= enough * size:
+            elif left <= enough * size and level == enough:
                 state = SLIDING if speed > certain else STICKING
             elif steps >= most:
                 break
             last = speed
+            level = max(enough, FINER * level)
             work.stress = min(GROWTH * work.stress, STIFFEST)
             continue
         if steps >= most or step_of(problem, work, island) != 0:

@@ -127,13 +127,19 @@ def kinds(problem: Problem, work: Work, island: int) -> "(bool, bool)":
 
 
 @procedure
-def at_rest(work: Work, island: int, forces: float) -> bool:
-    """Whether the velocities of an island are far below what the forces of a step change."""
+def is_slow(work: Work, island: int, forces: float) -> bool:
+    """Whether the velocities of an island are below what the forces of a step change."""
     most = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         most = max(most, work.v[i] * work.v[i] / work.inverse[i])
-    return most < 1e-6 * forces * forces
+    return most < forces * forces
+
+
+@procedure
+def at_rest(work: Work, island: int, forces: float) -> bool:
+    """Whether they are far below."""
+    return is_slow(work, island, 1e-3 * forces)
 
 
 @procedure

@@ -4,9 +4,10 @@ Newton's method for Coulomb's law starts from the last step, and what it finds i
 every contact that acts sticks, or if one slides so fast that it cannot stop within the step: motion
 goes on continuously. Otherwise contacts slide that might stick. Then the convex problem without De
 Saxcé's shift decides, whose velocity is unique. If everything sticks there, that is the answer. If
-not, and contacts have begun to slide in this step, the answer is the one that Newton's method
-finds from a few changes of the shift, beginning there. None of this depends on the order of
-contacts, so that symmetric problems have symmetric solutions.
+not, and contacts have begun to slide in this step, the answer is the one that Newton's method finds
+from a few changes of the shift, beginning there. None of this depends on the order of contacts, so
+that symmetric problems have symmetric solutions. Where contacts have no mirror images and bodies
+are fast, as in piles that fall, it is the first answer, which nearly always is found again.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
@@ -14,9 +15,9 @@ from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, most_used, sl
 from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate
 from kinetree.contact.newton.island import AIM, solve_coulomb
-from kinetree.contact.newton.polish import polish
+from kinetree.contact.newton.polish import SPEED_OF_PILES, polish, speed_error
 from kinetree.contact.newton.problem import CONE, Problem, Work, row_velocity
-from kinetree.contact.newton.start import prepare
+from kinetree.contact.newton.start import is_slow, prepare
 
 __all__ = ["solve_island"]
 
@@ -45,6 +46,9 @@ MOST = 50
 SMALL = 60
 """Velocities of an island up to which contacts that begin to slide are looked at together; in
 larger ones nothing is symmetric."""
+
+ALIKE = 1e-6
+"""Relative difference of mobilities up to which contacts may be mirror images of each other."""
 
 CHANGES, CHANGED = 2, 1e-2
 """Changes of De Saxcé's shift before Newton's method, and the relative error of each."""
@@ -114,6 +118,59 @@ def has_friction(problem: Problem, work: Work, island: int) -> bool:
 def is_small(work: Work, island: int) -> bool:
     """Whether an island has few velocities."""
     return work.island_dofs_first[island + 1] - work.island_dofs_first[island] <= SMALL
+
+
+@procedure
+def mobility(problem: Problem, work: Work, g: int) -> float:
+    """Velocity along the normal that a unit impulse gives a contact, by diagonals of ``M``."""
+    d = 0.0
+    for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+        node = problem.entry_node[e]
+        J = view(problem.J, problem.entry_at[e])
+        inverse = view(work.inverse, problem.node_first[node])
+        for c in range(problem.node_count[node]):
+            d += J[c] * J[c] * inverse[c]
+    return d
+
+
+@procedure
+def has_twin(problem: Problem, work: Work, island: int, g: int) -> bool:
+    """Whether an island has another contact that may be the mirror image of this one."""
+    own = mobility(problem, work, g)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        other = work.island_group[k]
+        if other == g or problem.kind[other] != CONE:
+            continue
+        if abs(mobility(problem, work, other) - own) <= ALIKE * own:
+            return True
+    return False
+
+
+@procedure
+def may_be_symmetric(problem: Problem, work: Work, island: int, size: float) -> bool:
+    """Whether every contact that slides may have a mirror image; in piles hardly any does."""
+    least = problem.tolerance * size
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        speed = slip(view(work.w, first), problem.dim[g])
+        if speed * speed <= least * least * work.delassus[g]:
+            continue
+        if rubs_at(problem, view(work.lam, first), g) and not has_twin(problem, work, island, g):
+            return False
+    return True
+
+
+@procedure
+def looks_further(problem: Problem, work: Work, island: int, forces: float, size: float) -> bool:
+    """Whether a solution in which contacts slide is one of several that matter.
+
+    What is slow may come to rest, which an uneven load prevents. Symmetric problems want symmetric
+    solutions. And another start helps where velocities are not right in metres per second.
+    """
+    if is_slow(work, island, forces) or speed_error(problem, work, island) > SPEED_OF_PILES:
+        return True
+    return may_be_symmetric(problem, work, island, size)
 
 
 @procedure
@@ -224,7 +281,9 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     hold_shifts(problem, work, island, size)
     small = is_small(work, island)
     lost = swollen or not reached
-    changes = lost or (small and (begins or work.swept == 1))
+    changes = lost
+    if small and (begins or work.swept == 1):
+        changes = changes or looks_further(problem, work, island, forces, size)
     state = STICKING
     if not lost:  # velocities are unique, and those at hand are near
         if changes:
