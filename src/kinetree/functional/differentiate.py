@@ -19,7 +19,7 @@ from kinetree.algorithms import aba_derivatives, coupled, ltl, regressors, rnea_
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.codegen.inline import trace_of
-from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import estimates, jacobian
@@ -198,12 +198,11 @@ class Derivative(Transformed):
         on_arrays = derivative_on_arrays(self, call)
         if on_arrays is None:
             return None
-        text = self._by_calls(call, inputs)
-        traced = None if text is None else Traced(text, "general")
+        traced = self._by_calls(call, inputs)
         found = Kernel(
             self.__name__, inputs, outputs, traced, reference=reference, validate=validate
         )
-        found.on_arrays, found.calls_general_code = on_arrays, text is not None
+        found.on_arrays, found.calls_general_code = on_arrays, traced is not None
         return found
 
     def _by_calls(self, call, inputs):

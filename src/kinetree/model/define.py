@@ -373,7 +373,8 @@ class _Build:
             if geared is not None:
                 return self._first_on_arrays(geared, algorithm)
         if algorithm is not None:
-            return self._by_calls(algorithm).with_general_calls()
+            traced = Traced(self._by_calls(algorithm), "general")
+            return self._kernel_for(traced).with_general_calls()
         if not quantity.general or not quantity.general_for(model, self.options):
             return None
         return general_kernel(
@@ -387,13 +388,13 @@ class _Build:
         )
 
     def _by_calls(self, algorithm):
+        """What traces an algorithm that calls other kernels."""
         text = self._checked(self._bound(algorithm))
-        traced = Traced(lambda: trace(text, self.inputs, self.quantity.name), "general")
-        return self._kernel_for(traced)
+        return lambda: trace(text, self.inputs, self.quantity.name)
 
     def _first_on_arrays(self, function, algorithm):
         """A kernel that takes first calls on arrays; later ones too where there is no algorithm."""
-        found = self._kernel_for(None) if algorithm is None else self._by_calls(algorithm)
+        found = self._kernel_for(None if algorithm is None else self._by_calls(algorithm))
         found.on_arrays, found.calls_general_code = function, algorithm is not None
         return found
 
