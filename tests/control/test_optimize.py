@@ -83,11 +83,13 @@ def test_procedures_mean_what_python_says(rng):
     H[:, -1, :m, -1] = 0.0
     gap = rng.normal(size=(1, T, n))
     z, K, _ = riccati.solve(F, H.copy(), gap, np.full(1, 0.1))
-    arrays = [F, H.copy(), gap, np.full(1, 0.1), np.zeros((1, T, m, n)), np.zeros_like(z)]
-    flat = [x.reshape(-1) for x in arrays]
-    riccati._solve.python(0, 1, T, n, m, *flat, np.zeros(1, int), np.zeros(n * (n + m + 1)))
-    np.testing.assert_allclose(flat[-1].reshape(z.shape), z, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(flat[-2].reshape(K.shape), K, rtol=1e-13, atol=1e-14)
+    arrays = {"F": F, "H": H.copy(), "gap": gap, "damping": np.full(1, 0.1)}
+    arrays |= {"K": np.zeros((1, T, m, n)), "z": np.zeros_like(z)}
+    flat = {name: x.reshape(-1) for name, x in arrays.items()}
+    problems = riccati.Problems(n=n, m=m, steps=T, failed=np.zeros(1, int), **flat)
+    riccati._solve.python(0, 1, problems, np.zeros(n * (n + m + 1)))
+    np.testing.assert_allclose(flat["z"].reshape(z.shape), z, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(flat["K"].reshape(K.shape), K, rtol=1e-13, atol=1e-14)
 
 
 def test_linear_problem_gives_the_riccati_solution(sliders):

@@ -15,7 +15,7 @@ implementation of an interior-point filter line-search algorithm.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -147,9 +147,11 @@ class OptimizedMotion:
             raise ModelError("controllers return joint forces: leave out use='controls'")
         index = self.best if index is None else index if isinstance(index, tuple) else (index,)
         at = (slice(None), *index)
-        arrays = self.q[at], self.qd[at], self.tau[at], self.gains[at]
-        hold = self._holding(arrays[0][-1], arrays[1][-1], HOLDING)
-        tight = None if hold is None or hold.coordinates else self._returning(*arrays[:3])
+        plan = _Plan.of(self, at)
+        hold = self._holding(plan.q[-1], plan.qd[-1], HOLDING)
+        tight = None
+        if hold is not None and not hold.coordinates:
+            tight = self._returning(plan.q, plan.qd, plan.tau)
 
         def follow(t, q, qd):
             passed = (t - self.t[0]) / self.dt + 1e-9
@@ -158,13 +160,10 @@ class OptimizedMotion:
                 limits[:, list(self.columns)] = self.bounds
                 return np.clip(hold(t, q, qd), *limits)
             if tight is None:
-                return _followed(self.model, *arrays, self.columns, self.bounds, passed, q, qd)
-            k, q_plan, qd_plan = _between(self.model, *arrays[:2], self.dt, passed)
+                return plan.forces(passed, q, qd)
+            k, q_plan, qd_plan = _between(self.model, plan.q, plan.qd, self.dt, passed)
             off = np.concatenate([self.model.difference(q_plan, q), qd - qd_plan])
-            tau, driven = arrays[2][k].copy(), list(self.columns)
-            u = tau[driven] - tight[max(int(passed * PARTS), 0)] @ off
-            tau[driven] = np.clip(u, *self.bounds)
-            return tau
+            return plan.corrected(k, -(tight[max(int(passed * PARTS), 0)] @ off))
 
         return follow
 
@@ -607,8 +606,7 @@ class MPC:
             if plan is None or not started or not _is_wrong(found):
                 plan = self.plan = found
                 self.planned_at, passed = t, 0.0
-        arrays = plan.q, plan.qd, plan.tau, plan.gains
-        return _followed(p.model, *arrays, plan.columns, plan.bounds, passed, q, qd)
+        return _Plan.of(plan, ...).forces(passed, q, qd)
 
 
 def _is_wrong(plan):
@@ -626,17 +624,37 @@ def _between(model, q, qd, dt, passed):
     return k, model.integrate(q[k], change), rate / dt
 
 
-def _followed(model, q_plan, qd_plan, tau_plan, gains, columns, bounds, passed, q, qd):
-    """Joint forces near a plan, of which some steps have ``passed``; its end is held."""
-    k = min(max(int(passed), 0), len(tau_plan) - 1)
-    part = min(max(passed - k, 0.0), 1.0)
-    ahead = model.difference(q_plan[k], q_plan[k + 1])
-    dq = model.difference(model.integrate(q_plan[k], part * ahead), q)
-    dqd = qd - qd_plan[k] - part * (qd_plan[k + 1] - qd_plan[k])
-    tau, driven = tau_plan[k].copy(), list(columns)
-    u = tau[driven] + gains[k] @ np.concatenate([dq, dqd])
-    tau[driven] = np.clip(u, *bounds)
-    return tau
+class _Plan(NamedTuple):
+    """One motion with its optimal feedback; entries as of ``OptimizedMotion``."""
+
+    model: Model
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    gains: np.ndarray
+    columns: tuple[int, ...]
+    bounds: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, motion, at) -> "_Plan":
+        """The motion of an ``OptimizedMotion`` at an index of its arrays."""
+        q, qd, tau, gains = (x[at] for x in (motion.q, motion.qd, motion.tau, motion.gains))
+        return cls(motion.model, q, qd, tau, gains, motion.columns, motion.bounds)
+
+    def forces(self, passed, q, qd):
+        """Joint forces near the motion, of which some steps have ``passed``; its end is held."""
+        model, k = self.model, min(max(int(passed), 0), len(self.tau) - 1)
+        part = min(max(passed - k, 0.0), 1.0)
+        ahead = model.difference(self.q[k], self.q[k + 1])
+        dq = model.difference(model.integrate(self.q[k], part * ahead), q)
+        dqd = qd - self.qd[k] - part * (self.qd[k + 1] - self.qd[k])
+        return self.corrected(k, self.gains[k] @ np.concatenate([dq, dqd]))
+
+    def corrected(self, k, change):
+        """Joint forces of a step with a change of the driven ones, within bounds."""
+        tau, driven = self.tau[k].copy(), list(self.columns)
+        tau[driven] = np.clip(tau[driven] + change, *self.bounds)
+        return tau
 
 
 def _later(plan, k):

@@ -9,7 +9,7 @@ gradient as one more column, and so do factors and what they leave.
 
 import numpy as np
 
-from kinetree.codegen.procedures import procedure, view
+from kinetree.codegen.procedures import procedure, record, view
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.contact.newton.cholesky import eliminated, take
 
@@ -65,43 +65,63 @@ def _gains(U: "float[:]", n: int, m: int, K: "float[:]", k: "float[:]") -> None:
         k[a] = -scale * total
 
 
+@record
+class Problems:
+    """Linear-quadratic problems of the same sizes, as in ``solve``.
+
+    In:
+        n, m: numbers of states and controls;  steps: of the horizon.
+        F, gap: next states are ``F z + gap``.
+        H: matrices and gradients; overwritten.
+        damping: that is added to diagonals, one number for each problem.
+
+    Out:
+        K: gains;  z: solutions;  failed: 1 for problems whose matrices were not positive.
+    """
+
+    n: int
+    m: int
+    steps: int
+    F: "float[:]"
+    H: "float[:]"
+    gap: "float[:]"
+    damping: "float[:]"
+    K: "float[:]"
+    z: "float[:]"
+    failed: "int[:]"
+
+
 @procedure
-def _solve(
-    first: int,
-    end: int,
-    steps: int,
-    n: int,
-    m: int,
-    F: "float[:]",
-    H: "float[:]",
-    gap: "float[:]",
-    damping: "float[:]",
-    K: "float[:]",
-    z: "float[:]",
-    failed: "int[:]",
-    work: "float[:]",
-) -> None:
-    """Problems ``first`` to ``end - 1``: gains ``K`` and solutions ``z``; ``H`` is overwritten."""
+def _solve(first: int, end: int, problems: Problems, work: "float[:]") -> None:
+    """Solve problems ``first`` to ``end - 1``; ``work`` has ``n (n + m + 1)`` numbers."""
+    n = problems.n
+    m = problems.m
+    steps = problems.steps
+    F = problems.F
+    H = problems.H
+    gap = problems.gap
+    K = problems.K
+    z = problems.z
     size = n + m
     wide = size + 1
     for s in range(first, end):
         start = s * (steps + 1) * size
-        failed[s] = 0
+        problems.failed[s] = 0
         for i in range((steps + 1) * size):
-            H[(start + i) * wide + i % size] += damping[s]
+            H[(start + i) * wide + i % size] += problems.damping[s]
         for e in range(steps):
             j = steps - 1 - e
             knot = s * steps + j
             at = (start + j * size) * wide
             row = view(F, knot * n * size)
             if _cost_to_go(at, n, m, row, H, view(gap, knot * n), work) != 0:
-                failed[s] = 1
+                problems.failed[s] = 1
                 break
             k = view(z, start + j * size)
             _gains(view(H, at), n, m, view(K, knot * m * n), k)
         for i in range(n):
             z[start + m + i] = 0.0
-        if failed[s] == 0:
+        if problems.failed[s] == 0:
             for j in range(steps):
                 knot = s * steps + j
                 here = start + j * size
@@ -161,10 +181,12 @@ def solve(F, H, gap, damping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m = size - n
     z, failed = np.zeros((samples, steps + 1, size)), np.zeros(samples, int)
     K = np.zeros((samples, steps, m, n))
-    flat = [x.reshape(-1) for x in (F, H, gap, damping, K, z)]
+    arrays = {"F": F, "H": H, "gap": gap, "damping": damping, "K": K, "z": z}
+    flat = {name: x.reshape(-1) for name, x in arrays.items()}
+    problems = Problems(n=n, m=m, steps=steps, failed=failed, **flat)
 
     def piece(first, end):
-        _solve(first, end, steps, n, m, *flat, failed, np.empty(n * (size + 1)))
+        _solve(first, end, problems, np.empty(n * (size + 1)))
 
     _in_pieces(piece, samples, steps * size**3)
     return z, K, failed > 0

@@ -36,7 +36,7 @@ from kinetree.functional.transformed import (
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import ARRAYS, FUNCTIONS, is_public
-from kinetree.model.general.kernels import loop_kernel, with_parameters_of
+from kinetree.model.general.kernels import loop_kernel, recorded, with_parameters_of
 from kinetree.model.general.tables import Marked, data_of
 from kinetree.spatial import Force
 from kinetree.spelling import explains
@@ -144,18 +144,10 @@ class Derivative(Transformed):
             found = of(model, entries, **dict(zip(names, arrays, strict=True)))
             return tuple(found[entry] for entry in entries)
 
-        return loop_kernel(
-            text,
-            self.__name__,
-            inputs,
-            outputs,
-            data,
-            configurations=("q",),
-            shapes={n: ARRAYS[n].shape for n in names},
-            key=(self.__name__, entries, names),
-            reference=reference,
-            validate=validate,
-        )
+        key, shapes = (self.__name__, entries, names), {n: ARRAYS[n].shape for n in names}
+        source = recorded(text, key, shapes, configurations=("q",))
+        doors = {"reference": reference, "validate": validate}
+        return loop_kernel(source, self.__name__, inputs, outputs, data, **doors)
 
     def _inertial_bodies(self, call):
         """Numbers of the bodies whose inertias are all that is varied, or None."""
@@ -168,7 +160,7 @@ class Derivative(Transformed):
         return [model.body_index(body)] if body else list(range(1, model.body_count + 1))
 
     def _by_inertias(self, call, bodies, inputs, outputs, reference, validate):
-        """The same by regressors, whose columns are those of some bodies."""
+        """A kernel by regressors, whose columns are those of some bodies."""
         of = _GENERAL_BY_INERTIAS.get(self.function.__name__)
         data, names = data_of(call.model), tuple(i.name for i in inputs)
         if of is None or data is None:
@@ -177,22 +169,14 @@ class Derivative(Transformed):
         def text(model, *arrays):
             return of(model, **dict(zip(names, arrays, strict=True)), bodies=Marked())
 
-        return loop_kernel(
-            text,
-            self.__name__,
-            inputs,
-            outputs,
-            with_parameters_of(data, bodies),
-            configurations=("q",),
-            shapes={n: ARRAYS[n].shape for n in names},
-            key=(self.__name__, "inertia", names),
-            reference=reference,
-            validate=validate,
-            marks=True,
-        )
+        key, shapes = (self.__name__, "inertia", names), {n: ARRAYS[n].shape for n in names}
+        source = recorded(text, key, shapes, configurations=("q",), marks=True)
+        doors = {"reference": reference, "validate": validate}
+        data = with_parameters_of(data, bodies)
+        return loop_kernel(source, self.__name__, inputs, outputs, data, **doors)
 
     def _of_gears(self, call, inputs, outputs, reference, validate):
-        """The same for gears of constant ratios: on arrays first."""
+        """A kernel for gears of constant ratios: on arrays first."""
         if not is_public(self.function):
             return None
         on_arrays = derivative_on_arrays(self, call)

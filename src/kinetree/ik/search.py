@@ -8,7 +8,7 @@ numbers, and targets are independent: results do not depend on what else is in t
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,24 @@ _BEND = 2.0  # size of a bend: radians, or typical lengths
 CLOSED = 1e-10
 """Closure error [rad, or fraction of the size of a loop] with which loops count as closed."""
 _SLACK_OF_LOOPS = 1e-9  # beyond the limit of a loop joint [m or rad]
+
+
+class Request(NamedTuple):
+    """Tasks with limits, and the effort that their targets are worth.
+
+    Attributes:
+        problem: the tasks.
+        limits: ``Limits``.
+        iterations: number in one attempt.
+        tolerance: error at which a target counts as reached.
+        wide: whether to use the code for batches, even for one target.
+    """
+
+    problem: Any
+    limits: Any
+    iterations: int
+    tolerance: float
+    wide: bool
 
 
 @dataclass(eq=False)
@@ -61,22 +79,18 @@ class Found:
             self.attempts[rows] = attempt
 
 
-def search(problem, q, target, limits, restarts, seed, *, iterations, tolerance, wide) -> Found:
+def search(request: Request, q, target, restarts, seed) -> Found:
     """One attempt from ``q``, and further ones from random configurations where it failed.
 
     Args:
-        problem: the tasks.
+        request: tasks, limits and effort.
         q: first configurations, (n, nq).
         target: numbers of the targets, (n, K).
-        limits: ``Limits``.
         restarts: number of further attempts.
         seed: for the random configurations, which are the same for all targets.
-        iterations: number in one attempt.
-        tolerance: error at which a target counts as reached.
-        wide: whether to use the code for batches, even for one target.
     """
-    found, rng = Found.nothing(q, wide), np.random.default_rng(seed)
-    rows = np.arange(len(q))
+    found, rng = Found.nothing(q, request.wide), np.random.default_rng(seed)
+    rows, problem, tolerance = np.arange(len(q)), request.problem, request.tolerance
     progress = None if len(q) > _MANY else False
     with reporter(progress, restarts + 1, 0, f"attempts at {len(q)} targets") as advance:
         for number in range(restarts + 1):
@@ -86,15 +100,16 @@ def search(problem, q, target, limits, restarts, seed, *, iterations, tolerance,
             if number:
                 drawn = problem.model.random_configuration(rng)
                 start[:, problem.q_moving] = drawn[problem.q_moving]
-            attempt(problem, found, rows, start, target, limits, iterations, tolerance, number)
-            _discard(problem, found, rows[found.error[rows] < tolerance], limits)
+            attempt(request, found, rows, start, target, number)
+            _discard(problem, found, rows[found.error[rows] < tolerance], request.limits)
             rows = rows[found.error[rows] >= tolerance]
             advance(1)
     return found
 
 
-def attempt(problem, found, rows, q, target, limits, iterations, tolerance, number=0, leaping=True):
+def attempt(request: Request, found, rows, q, target, number=0):
     """Iterate from ``q`` for the targets ``rows``, and improve what has been found."""
+    problem, limits, iterations, tolerance, _ = request
     q, damping = limits.clip(q), np.full(len(rows), FIRST_DAMPING)
     before, leaps = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=int)
     for _ in range(-(-iterations // STEPS)):
@@ -112,7 +127,7 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
         gradient, before, leaps = gradient[left], before[left], leaps[left]
         rest = cost > _REST * before
         before = cost
-        if leaping and np.any(rest):
+        if np.any(rest):
             q[rest] = _leap(problem, limits, q[rest], gradient[rest], leaps[rest], found.wide)
             damping[rest], before[rest] = FIRST_DAMPING, np.inf
             leaps[rest] += 1
@@ -159,15 +174,17 @@ _SMALLEST_GAIN = 1e-6
 _SETTLED = 1e-9  # progress of the distance, relative to itself
 
 
-def settle(problem, found, target, posture, limits, tolerance):
+def settle(request: Request, found, target, posture):
     """Move what was found towards the posture, where that leaves the tasks fulfilled.
 
     Each round glides for some steps, then restores the tasks; it counts if they are fulfilled and
     the posture is nearer, else it is taken again with steps a quarter of the size.
     """
+    problem, limits, _, tolerance, _ = request
     rows, wide = np.flatnonzero(found.error < tolerance), found.wide
     if not len(rows):
         return
+    brief = request._replace(iterations=STEPS)
     gain = np.ones(len(rows))
     before = problem.run("distance", found.q[rows], posture[rows], wide=wide)
     for _ in range(_ROUNDS):
@@ -178,15 +195,11 @@ def settle(problem, found, target, posture, limits, tolerance):
         usable = np.all(np.isfinite(q), axis=1)
         q = np.where(usable[:, None], q, found.q[rows])
         restored = Found.nothing(q, wide)
-        attempt(
-            problem, restored, np.arange(len(rows)), q, target[rows], limits, STEPS, tolerance, 0
-        )
+        attempt(brief, restored, np.arange(len(rows)), q, target[rows])
         after = problem.run("distance", restored.q, there, wide=wide)
         better = usable & (restored.error < tolerance) & (after < before)
-        found.q[rows[better]], found.error[rows[better]] = (
-            restored.q[better],
-            restored.error[better],
-        )
+        found.q[rows[better]] = restored.q[better]
+        found.error[rows[better]] = restored.error[better]
         found.iterations[rows] += 2 * STEPS
         settled = better & (before - after <= _SETTLED * before)
         gain = np.where(better, np.minimum(2 * gain, 1), gain / 4)
@@ -216,8 +229,9 @@ _STEEP = 1e-4  # curvature, relative to the largest, across a valley rather than
 _SHIFT = 1e-4  # of a joint, for differences of the gradient
 
 
-def reasons(problem, found, rows, target, limits, *, iterations, tolerance, wide):
+def reasons(request: Request, found, rows, target):
     """The reason for every failed target ``rows``, an array of words."""
+    problem, limits, _, tolerance, wide = request
     target = target[rows]
     closed = _close(problem, found, rows, target, limits)
     inside = np.isfinite(found.error[rows])  # not beyond the limits of a loop joint
@@ -231,9 +245,8 @@ def reasons(problem, found, rows, target, limits, *, iterations, tolerance, wide
     words = np.where(singular, "singular", np.where(resting, "out of reach", "iterations"))
     held = np.flatnonzero(~np.all(free, axis=1) | np.isinf(found.error[rows]))
     if len(held):
-        options = {"iterations": iterations, "tolerance": tolerance, "wide": wide}
-        open_ = limits_of(problem, False)
-        without = search(problem, q[held], target[held], open_, 2, 0, **options)
+        unlimited = request._replace(limits=limits_of(problem, False))
+        without = search(unlimited, q[held], target[held], 2, 0)
         words[held[without.error < tolerance]] = "limits"
     words[~closed] = "open loops"
     words[found.error[rows] < tolerance] = "converged"

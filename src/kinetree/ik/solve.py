@@ -21,7 +21,7 @@ from kinetree.arrays.kinds import Array, ArrayLike, as_numpy
 from kinetree.codegen import tiers
 from kinetree.errors import ShapeError, SingularError, UnreachableError
 from kinetree.ik.problem import Problem
-from kinetree.ik.search import CLOSED, reasons, search, settle
+from kinetree.ik.search import CLOSED, Request, reasons, search, settle
 from kinetree.ik.tasks import (
     CenterOfMassTask,
     OrientationTask,
@@ -176,13 +176,13 @@ def inverse_kinematics(
     ]
     numbers, q = np.concatenate(rows[: len(tasks)], axis=1), rows[len(tasks)].copy()
     q[:, problem.q_moving] = bounds.clip(q)[:, problem.q_moving]
-    options = {"iterations": iterations, "tolerance": tolerance, "wide": len(q) > 1}
+    request = Request(problem, bounds, iterations, tolerance, wide=len(q) > 1)
     with tiers.task(iterations * len(q)):
         q = _with_other_loops_closed(problem, q)
-        found = search(problem, q, numbers, bounds, restarts, seed, **options)
+        found = search(request, q, numbers, restarts, seed)
         if posture is not None:
-            settle(problem, found, numbers, rows[-1], bounds, tolerance)
-        return _result(problem, found, numbers, bounds, restarts, batch, options)
+            settle(request, found, numbers, rows[-1])
+        return _result(request, found, numbers, restarts, batch)
 
 
 def _tasks(frame, target):
@@ -248,11 +248,12 @@ def _with_other_loops_closed(problem, q):
     return closed
 
 
-def _result(problem, found, numbers, bounds, restarts, batch, options):
+def _result(request, found, numbers, restarts, batch):
+    problem, tolerance = request.problem, request.tolerance
     reason = np.full(len(found.q), "converged", dtype="<U12")
-    failed = np.flatnonzero(found.error >= options["tolerance"])
+    failed = np.flatnonzero(found.error >= tolerance)
     if len(failed):
-        reason[failed] = reasons(problem, found, failed, numbers, bounds, **options)
+        reason[failed] = reasons(request, found, failed, numbers)
     if problem.closing_rows:  # until here, open loops were part of the error
         error = np.sqrt(problem.run("equations", found.q, numbers, wide=found.wide)[2][:, 0])
     else:
@@ -271,7 +272,7 @@ def _result(problem, found, numbers, bounds, restarts, batch, options):
         shaped(found.iterations),
         shaped(restarts),
         shaped(reason),
-        options["tolerance"],
+        tolerance,
     )
 
 

@@ -77,16 +77,26 @@ class Model:
     """
 
     def __init__(
-        self, bodies: tuple[Body, ...] = (), *, frames: tuple[Frame, ...] = (),
-        loops: tuple[Loop, ...] = (), constraints: tuple[ConstraintFunction, ...] = (),
-        couplings: tuple[Coupling, ...] = (), geometry: tuple[Geometry, ...] = (),
-        actuators: tuple[Actuator, ...] = (), postures: tuple[Posture, ...] = (),
-        gravity: ArrayLike = STANDARD_GRAVITY, name: str = "mechanism", base_name: str = "base",
-        strict: bool = True, tendons: tuple[Tendon, ...] = (),
+        self,
+        bodies: tuple[Body, ...] = (),
+        *,
+        frames: tuple[Frame, ...] = (),
+        loops: tuple[Loop, ...] = (),
+        constraints: tuple[ConstraintFunction, ...] = (),
+        couplings: tuple[Coupling, ...] = (),
+        geometry: tuple[Geometry, ...] = (),
+        actuators: tuple[Actuator, ...] = (),
+        postures: tuple[Posture, ...] = (),
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        name: str = "mechanism",
+        base_name: str = "base",
+        strict: bool = True,
+        tendons: tuple[Tendon, ...] = (),
         gravity_compensation: tuple[GravityCompensation, ...] = (),
-        sensors: tuple[Sensor, ...] = (), contact_pairs: tuple[ContactPair, ...] = (),
+        sensors: tuple[Sensor, ...] = (),
+        contact_pairs: tuple[ContactPair, ...] = (),
         groups: tuple[Group, ...] = (),
-    ):  # fmt: skip
+    ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
         self.constraints = tuple(constraints)
@@ -462,11 +472,16 @@ class Model:
         return hash(self.fingerprint)
 
     def replace(
-        self, *, inertia: "Mapping[str, Inertia] | None" = None,
+        self,
+        *,
+        inertia: "Mapping[str, Inertia] | None" = None,
         placement: Mapping[str, ArrayLike | Plucker] | None = None,
-        joint: "Mapping[str, AbstractJoint] | None" = None, limits: Mapping | None = None,
-        dynamics: Mapping | None = None, strict: bool | None = None, **fields: Any,
-    ) -> "Model":  # fmt: skip
+        joint: "Mapping[str, AbstractJoint] | None" = None,
+        limits: Mapping | None = None,
+        dynamics: Mapping | None = None,
+        strict: bool | None = None,
+        **fields: Any,
+    ) -> "Model":
         """A copy with some parts replaced.
 
         Actuators of loop joints and tendons that no longer exist are removed, unless there are new
@@ -494,9 +509,14 @@ class Model:
         if "couplings" in fields and "postures" not in fields:  # all joints may be needed
             kept["postures"] = self.uncoupled.postures
         parts = replaced_parts(
-            self, fields, inertia=inertia, placement=placement, joint=joint, limits=limits,
+            self,
+            fields,
+            inertia=inertia,
+            placement=placement,
+            joint=joint,
+            limits=limits,
             dynamics=dynamics,
-        )  # fmt: skip
+        )
         if "postures" not in fields and parts["actuators"] != self.actuators:
             kept["postures"] = fitted(kept["postures"], self.actuators, parts["actuators"])
         strict = self.strict if strict is None else strict
@@ -506,9 +526,14 @@ class Model:
         return Model(strict=strict, **changed)
 
     def with_constraint(
-        self, name: str, *, position: Callable | None = None, rate: Callable | None = None,
-        rows: int = 1, unit: Any = "m",
-    ) -> "Model":  # fmt: skip
+        self,
+        name: str,
+        *,
+        position: Callable | None = None,
+        rate: Callable | None = None,
+        rows: int = 1,
+        unit: Any = "m",
+    ) -> "Model":
         """A copy with one more user-defined constraint, see ``ConstraintFunction``."""
         more = ConstraintFunction(name, position, rate, rows, unit)
         return self.replace(constraints=(*self.constraints, more))

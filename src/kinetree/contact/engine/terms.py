@@ -19,7 +19,7 @@ from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.scheme.inertia import flying, moved, turning_part
 from kinetree.model.define import kept, kernel_for
-from kinetree.model.general.kernels import loop_kernel
+from kinetree.model.general.kernels import loop_kernel, recorded
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_dynamics
 from kinetree.spatial import Plucker
@@ -126,11 +126,10 @@ def _made(model, name):
         return text(model, *arrays)
 
     if data is not None:
-        return loop_kernel(
-            text, f"contact {name}", inputs, outputs, data, shapes={n: SHAPES[n] for n in names},
-            configurations=[], key=("contact.engine", name), reference=reference,
-            validate=lambda arrays: None,
-        )  # fmt: skip
+        shapes = {n: SHAPES[n] for n in names}
+        source = recorded(text, ("contact.engine", name), shapes, configurations=[])
+        doors = {"reference": reference, "validate": lambda arrays: None}
+        return loop_kernel(source, f"contact {name}", inputs, outputs, data, **doors)
     return kernel_for(
         model, f"contact {name}", inputs, outputs,
         lambda: trace(lambda *arrays: text(model, *arrays), inputs, name),

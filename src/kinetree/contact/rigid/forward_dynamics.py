@@ -144,7 +144,19 @@ def forward_dynamics(
     lam = np.zeros((problem.size, 3))
     if current.any():
         lam[current] = solve(problem.chosen(current), velocity_tolerance, method)
-    return finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance, given)
+    at = _Instant(model, q, qd, tau, contacts, given)
+    return _finished(at, problem, lam, states, velocity_tolerance)
+
+
+class _Instant(NamedTuple):
+    """A mechanism in a state, under joint forces, with contacts and names of prescribed joints."""
+
+    model: Model
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    contacts: Contacts
+    given: tuple[str, ...]
 
 
 def _refuse_hitting(problem, states):
@@ -168,7 +180,7 @@ def _arrays(model, q, qd, tau):
     return q, qd, tau
 
 
-def finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance, given=()):
+def _finished(at, problem, lam, states, velocity_tolerance):
     """The result of forces ``lam``, (n, 3), of all contacts of a problem."""
     qdd = problem.motion(lam)
     w = np.einsum("nav,v->na", problem.J, qdd) + problem.bias
@@ -177,10 +189,13 @@ def finished(model, q, qd, tau, contacts, problem, lam, states, velocity_toleran
     modes = tuple(_mode(*each, small) for each in zip(states, w, problem.mu, slides, strict=True))
     closed = np.array([s == TOUCHING for s in states], dtype=bool)
     unique = forces_are_unique(problem, lam, w, slip, slides, closed)
-    residuals = _residuals(model, q, qd, tau, problem, qdd, lam, w, slip, modes, closed)
-    if given:
-        tau = drive_forces(model, q, qd, tau, qdd, problem.rows.T @ lam.ravel(), given)
-    return ContactMotion(qdd, tau, lam, w, states, modes, unique, residuals, contacts)
+    tangential = _friction_errors(lam[:, 1:], problem.mu * lam[:, 0], w[:, 1:], slip, modes)
+    residuals = _residuals(at, problem, qdd, lam, w, closed, tangential)
+    tau = at.tau
+    if at.given:
+        push = problem.rows.T @ lam.ravel()
+        tau = drive_forces(at.model, at.q, at.qd, tau, qdd, push, at.given)
+    return ContactMotion(qdd, tau, lam, w, states, modes, unique, residuals, at.contacts)
 
 
 def _mode(state, w, mu, slides, small):
@@ -209,15 +224,15 @@ def forces_are_unique(problem, lam, w, slip, slides, closed) -> bool:
     return bool(np.linalg.eigvalsh(effect / size / size[:, None])[0] > 1e-10)
 
 
-def _residuals(model, q, qd, tau, problem, qdd, lam, w, slip, modes, closed):
-    missing = tree_force(model, q, qd, qdd) - tau - problem.rows.T @ lam.ravel()
+def _residuals(at, problem, qdd, lam, w, closed, tangential):
+    missing = tree_force(at.model, at.q, at.qd, qdd) - at.tau - problem.rows.T @ lam.ravel()
     friction, most = np.hypot(lam[:, 1], lam[:, 2]), problem.mu * lam[:, 0]
     return ContactResiduals(
         motion=_largest(np.abs(problem.A @ missing)),
         closing=_largest(-w[closed, 0]),
         complementarity=_largest(np.abs(lam[:, 0] * w[:, 0])),
         cone=_largest(np.maximum(friction - most, -lam[:, 0])),
-        friction=_largest(_friction_errors(lam[:, 1:], most, w[:, 1:], slip, modes)),
+        friction=_largest(tangential),
     )
 
 

@@ -60,13 +60,16 @@ def general_kernel(
         extra = dict(zip(names[count:], arrays[count:], strict=True))
         return text(model, *arrays[:count], **extra, **given)
 
-    return loop_kernel(
-        of_arrays, quantity.called, inputs, outputs, _with_frames(data, frames), on_base,
-        shapes=shapes,
+    source = recorded(
+        of_arrays,
+        (quantity.name, tuple(shapes.items()), tuple(options.items()), tuple(on_base.items())),
+        shapes,
         configurations=[name for name in names if quantity.known[name].is_configuration],
-        key=(quantity.name, tuple(shapes.items()), tuple(options.items()), tuple(on_base.items())),
-        reference=reference, validate=validate, marks=bool(marks),
-    )  # fmt: skip
+        frames=on_base,
+        marks=bool(marks),
+    )
+    data, doors = _with_frames(data, frames), {"reference": reference, "validate": validate}
+    return loop_kernel(source, quantity.called, inputs, outputs, data, **doors)
 
 
 def _axes(shape, sizes):
@@ -74,34 +77,28 @@ def _axes(shape, sizes):
     return tuple(k if callable(n) else n for n, k in zip(shape, sizes, strict=True))
 
 
-def loop_kernel(
-    text, name, inputs, outputs, data, frames=None, *, shapes, configurations, key, reference,
-    validate, marks=False,
-) -> LoopKernel:  # fmt: skip
-    """A kernel of a text that is recorded once for every robot.
+def recorded(text, key, shapes, *, configurations, frames=None, marks=False) -> "Text":
+    """A text that is recorded once for every robot.
 
     Args:
         text: function of a model and arrays.
-        name: for messages; ``inputs`` and ``outputs`` as of ``Kernel``.
-        inputs: arguments.
-        outputs: results.
-        data: the robot.
-        frames: as of ``GeneralModel``.
+        key: what identifies the text; its name first.
         shapes: of the arguments by name, as in ``kinetree.model.define.Array``.
         configurations: names of the arguments with quaternions whose lengths are checked.
-        key: what identifies the text.
-        reference: as of ``Kernel``.
-        validate: as of ``Kernel``.
+        frames: as of ``GeneralModel``.
         marks: as of ``Source``.
     """
     source = _sources.get(key)
     if source is None:
         given = text, shapes, key[0], configurations, frames, marks
         source = _sources[key] = Text(("general", *key), *given)
-    return LoopKernel(
-        name, inputs, outputs, source, data, reference=reference, validate=validate,
-        key=("general", *key),
-    )  # fmt: skip
+    return source
+
+
+def loop_kernel(source, name, inputs, outputs, data, *, reference, validate) -> LoopKernel:
+    """A kernel of a ``recorded`` text for one robot, its ``data``; the rest as of ``Kernel``."""
+    doors = {"reference": reference, "validate": validate}
+    return LoopKernel(name, inputs, outputs, source, data, **doors, key=source.key)
 
 
 class Text:

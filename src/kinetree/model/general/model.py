@@ -354,10 +354,14 @@ class Source:
     """
 
     def __init__(
-        self, text: Callable, arguments: dict[str, tuple], name: str = "",
-        configurations: Iterable[str] = (), frames: dict[str, bool] | None = None,
+        self,
+        text: Callable,
+        arguments: dict[str, tuple],
+        name: str = "",
+        configurations: Iterable[str] = (),
+        frames: dict[str, bool] | None = None,
         marks: bool = False,
-    ):  # fmt: skip
+    ):
         marked = tuple(replace(kind, marked=True) for kind in REPRESENTATIVES if marks)
         self.typical = (*marked, *REPRESENTATIVES)
         self.text, self.name = text, name or text.__name__
