@@ -1,5 +1,6 @@
 """The table of what does not go together: documented, reachable, and said in its words."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,12 +76,17 @@ def pairs_of(model):
                 yield {**first, a: x, b: y}
 
 
+ROUGH_LOOP = LOOP.replace(  # in the tree, and where the loop closes
+    dynamics={name: kt.JointDynamics(friction=0.1) for name in ("crank_joint", LOOP.loops[0].name)},
+    limits={name: kt.Limits((-9.0,), (9.0,)) for name in ("crank_joint", LOOP.loops[0].name)},
+)
+
+
 @pytest.fixture(scope="module")
 def found():
     seen = {}
     for function in ("simulate", "rollout", "rollout_gradient", "Environment"):
-        for model in (ROUGH, LOOP, GUIDED, LOOP.replace(dynamics={"crank_joint": kt.JointDynamics(
-            friction=0.1)}, limits={"crank_joint": kt.Limits((-9.0,), (9.0,))})):  # fmt: skip
+        for model in (ROUGH, LOOP, GUIDED, ROUGH_LOOP):
             for given in pairs_of(model):
                 for conflict, message in conflicts(composed(function, model, **given)):
                     seen.setdefault(conflict, message)
@@ -123,6 +129,10 @@ def test_simulate_and_rollouts_raise_the_error_of_the_table():
         kt.rollout(LOOP, q, steps=1, integrator="variational")
     with pytest.raises(kt.LoopError, match=words):
         kt.rollout_gradient(LOOP, q, steps=1, integrator="variational", terminal=cost)
+    words = "without contact=TimeStepping.* cannot be combined with exact friction of joint"
+    for call in (partial(kt.simulate, duration=0.1), partial(kt.rollout, steps=1)):
+        with pytest.raises(kt.ModelError, match=words):
+            call(ROUGH_LOOP, q, friction="exact", limits=None)
     with pytest.raises(
         kt.UnknownNameError, match=r"^rollout_gradient cannot be combined with exact"
     ):

@@ -104,8 +104,8 @@ def test_friction_of_a_tendon_brakes_its_length_alone():
 @pytest.mark.parametrize(
     ("tendon", "options", "message"),
     [
-        ({"lower": -1.0}, {"limits": "rigid"}, "tendon 'cable' has limits, which can only be st"),
-        ({"friction": 1.0}, {"friction": "exact"}, "tendon 'cable' has friction, which can only"),
+        ({"lower": -1.0}, {"limits": "rigid"}, "rigid limits of tendon 'cable': only steps of"),
+        ({"friction": 1.0}, {"friction": "exact"}, "exact friction of tendon 'cable': only steps"),
     ],
 )
 def test_events_of_tendons_are_rejected_by_name(tendon, options, message):

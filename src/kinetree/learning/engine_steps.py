@@ -88,7 +88,7 @@ class EngineSteps:
     def __init__(self, program, worlds):
         self.program, self.worlds, self.setup = program, worlds, program.physics.setup
         model = self.setup.model
-        self._joints = joint_rows(model, self.setup.effects, np.ones(model.nv))
+        self._joints = joint_rows(self.setup.effects, np.ones(model.nv))
         self._batch: Any = None
         self._transition: Any = None
         self._friction: Any = None  # of the shapes, as the scene has it

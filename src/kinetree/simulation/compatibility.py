@@ -27,6 +27,7 @@ from kinetree.integration.registry import INTEGRATORS
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.stepping.options import AscherChin, Baumgarte, Projection, Uncorrected
 from kinetree.simulation.forces.applied import name_of
+from kinetree.simulation.forces.loop_joints import first_exact, first_rigid
 from kinetree.simulation.forces.stateful import stateful_forces
 
 if TYPE_CHECKING:
@@ -207,6 +208,25 @@ def _contact(which):
     return lambda s: f"contact={type(s.contact).__name__}" if which(s.attached) else ""
 
 
+def _without_rows(s):
+    """Steps without rows for tendons and loop joints, which the engine of contact alone has."""
+    if not s.attached.equal_steps:
+        return f"{s.function} without contact=TimeStepping(...)"
+    if s.function in DERIVATIVES:
+        return s.function
+    return RELAXED.found(s)
+
+
+def _law_of_parts(option, what, first):
+    """How errors call a law of the first loop joint or tendon that has it."""
+
+    def found(s):
+        part = first(s.model, s.options[option])
+        return f"{what} of {part}" if part else ""
+
+    return found
+
+
 def _is_event_driven(attached):
     return attached.stepper is not None and not attached.equal_steps
 
@@ -257,6 +277,18 @@ EXACT_FRICTION = Feature(
 RIGID_LIMITS = Feature(
     "`limits='rigid'`", lambda s: "rigid limits" if s.effects.limits is not None else ""
 )
+EXACT_PARTS = Feature(
+    "`friction='exact'` of tendons and joints that close loops",
+    _law_of_parts("friction", "exact friction", first_exact),
+)
+RIGID_PARTS = Feature(
+    "`limits='rigid'` of tendons and joints that close loops",
+    _law_of_parts("limits", "rigid limits", first_rigid),
+)
+WITHOUT_ROWS = Feature(
+    "`simulate` and so on without `contact=TimeStepping(...)`, derivatives, `relaxation`",
+    _without_rows,
+)
 ADAPTIVE = Feature("`rtol=`, `atol=`", lambda s: "adaptive steps" if s.adaptive else "")
 CHARTS = Feature("`constraints='charts'`", _constraint(_called("charts")))
 ENERGY = Feature("`constraints='projection+energy'`", _constraint(_called("projection+energy")))
@@ -298,6 +330,14 @@ CONFLICTS = (
              "its motion is a fixed function of time, not the result of forces",
              "use an ordinary joint and pass its motion as `prescribed=`, or use `model.at(t)`, in "
              "which the joint is fixed in its position at that time", JointError),
+    Conflict(WITHOUT_ROWS, EXACT_PARTS,
+             "only steps of rigid contact have equations for several joints at rest",
+             "use `friction='smooth'`, `contact=TimeStepping(...)`, or make it a joint of the tree",
+             ModelError),
+    Conflict(WITHOUT_ROWS, RIGID_PARTS,
+             "only steps of rigid contact have equations for stops of several joints",
+             "use `limits='stiff'`, `contact=TimeStepping(...)`, or make it a joint of the tree",
+             ModelError),
     Conflict(IMPLICIT, NO_GROUP,
              "derivatives of a step are known for spherical, free and planar joints, and for "
              "joints whose velocities are rates of their positions",

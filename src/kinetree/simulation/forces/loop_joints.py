@@ -5,6 +5,7 @@ speak of are measured on the bodies, see ``kinetree.algorithms.closed.forces``, 
 """
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +62,7 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
     bounded = [x for x in model.loops if is_bounded(x)] if limits is not None else []
     if not rough and not bounded:
         return None
-    law, stiff = _laws(
-        friction, limits, rough, bounded, "joint {!r} closes a loop and",
-        ", contact=TimeStepping(...), or make it a joint of the tree",
-    )  # fmt: skip
+    law, stiff = _laws(friction, limits)
     mobility, at = _mobility(model), loop_slices(model)
     levels = []
     for loop in rough:
@@ -74,20 +72,30 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
     return LoopJointForces(law, tuple(levels), replace(stiff, stops=stops))
 
 
-def _laws(friction, limits, rough, bounded, what, remedy):
+def _laws(friction, limits):
     """The smooth law of friction and that of stiff limits, which are the ones that go here."""
-    if rough and _is_exact(friction):
-        raise ModelError(
-            f"{what.format(rough[0].name)} has friction, which can only be smooth there: "
-            f"friction='smooth'{remedy}"
-        )
-    if bounded and _is_rigid(limits):
-        raise ModelError(
-            f"{what.format(bounded[0].name)} has limits, which can only be stiff there: "
-            f"limits='stiff'{remedy}"
-        )
     law = friction if isinstance(friction, Friction) else Friction()
     return law, limits if isinstance(limits, StiffLimits) else StiffLimits()
+
+
+def first_exact(model, friction) -> str:
+    """The first loop joint or tendon whose friction is exact, in words; "" where there is none."""
+    return _first(model, _is_exact(friction), lambda x: has_dynamics(x, "friction"), _is_rough)
+
+
+def first_rigid(model, limits) -> str:
+    """The first loop joint or tendon whose limits are rigid, in words; "" where there is none."""
+    return _first(model, _is_rigid(limits), is_bounded, lambda t: t.is_limited)
+
+
+def _first(model, wanted, of_loop, of_tendon):
+    loops = (f"joint {x.name!r}, which closes a loop" for x in model.loops if of_loop(x))
+    tendons = (f"tendon {t.name!r}" for t in model.tendons if of_tendon(t))
+    return next(chain(loops, tendons), "") if wanted else ""
+
+
+def _is_rough(tendon):
+    return tendon.has("friction")
 
 
 def is_bounded(loop) -> bool:
@@ -218,11 +226,11 @@ def _is_rigid(limits):
 
 def tendon_forces_of(model, friction, limits) -> TendonForces | None:
     """Friction and limits of the tendons, as for ``loop_joint_forces_of``; None without any."""
-    rough = [t for t in model.tendons if t.has("friction")] if friction is not None else []
+    rough = [t for t in model.tendons if _is_rough(t)] if friction is not None else []
     bounded = [t for t in model.tendons if t.is_limited] if limits is not None else []
     if not rough and not bounded:
         return None
-    law, stiff = _laws(friction, limits, rough, bounded, "tendon {!r}", "")
+    law, stiff = _laws(friction, limits)
     full, A = model.uncoupled.spanning_tree, _coefficients(model)
     try:
         inverse = neutral_mobility(full)
