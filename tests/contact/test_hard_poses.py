@@ -7,6 +7,7 @@ gap with which the pose was made. ``make fuzz`` looks at 100,000 poses (``KINETR
 """
 
 import os
+from collections import Counter
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -17,11 +18,13 @@ from support.convex_poses import Solid, Two, hard_pose, rotation, unit
 
 from kinetree.contact.collision.axes import widest_slab
 from kinetree.contact.collision.certificate import is_right, repair
+from kinetree.contact.collision.convex import APART, search
 from kinetree.contact.collision.detect import narrow_phase, touch_table
 from kinetree.contact.collision.distance import pair_distance
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.shapes import placed_table
-from kinetree.contact.collision.support import round_of
+from kinetree.contact.collision.support import is_curved, round_of
+from kinetree.contact.collision.touching import PROVED, touching
 from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 
@@ -200,6 +203,37 @@ def test_a_wrong_answer_is_noticed_and_another_way_finds_the_right_one(solids, r
             np.testing.assert_array_equal(shapes.pose, before)
             if right[3] > -0.02 * scale:  # of deeper ones, it may end at another way out
                 assert near[3] == pytest.approx(right[3], abs=1e-9 * scale)
+
+
+def test_each_way_to_the_nearest_points_is_right_by_itself(solids, rng):
+    """Before answers are checked and another way is taken: in usual poses that is rarely needed."""
+    names = ("wedge", "rock", "prism", "tetrahedron", "box", "cylinder", "ellipsoid", "capsule")
+    counts, proved = Counter(), Counter()
+    for one, other in combinations_with_replacement(names, 2):
+        pair = [solids[one], solids[other]]
+        shapes = placed_table(*(Placed(s.shape, np.eye(3), np.zeros(3)) for s in pair))
+        scale, corners, o = float(shapes.radius.sum()), np.zeros((6, 3)), np.zeros(3)
+        shapes.place[:] = np.eye(4)[:3].reshape(12)
+        for k in range(16):
+            R, x = [rotation(rng), rotation(rng)], np.zeros((2, 3, 1))
+            x[1, :, 0] = (0.35, 0.6, 1.0, 1.6)[k % 4] * scale * unit(rng)
+            place_shapes(shapes, np.concatenate([R, x], axis=2).reshape(2, 12))
+            right, near, sure = np.zeros((3, 10))
+            pair_distance(shapes, 0, 1, FAR, touch_table(), right)
+            gap = right[3] + round_of(shapes, 0) + round_of(shapes, 1)
+            status = search(shapes, 0, 1, corners, o, FAR, np.zeros(3), near)
+            assert (status == APART) == (gap > 0)
+            fits = is_right(shapes, 0, 1, corners, o, scale, near)
+            counts["search"] += fits and abs(near[3] - gap) < 1e-9 * scale
+            status = touching(shapes, 0, 1, corners, o, FAR, scale, sure)
+            proved["curved" if is_curved(shapes, 0) or is_curved(shapes, 1) else "flat"] += (
+                status == PROVED and abs(sure[3] - gap) < 1e-9 * scale
+            )
+            assert status != PROVED or is_right(shapes, 0, 1, corners, o, scale, sure)
+            counts["all"] += 1
+    assert counts["search"] >= counts["all"] - 3
+    assert proved["flat"] >= 190  # Newton's method proves what it finds, or says nothing
+    assert proved["curved"] >= 130
 
 
 @pytest.mark.covers("RBDA 11.6", by=widest_slab)

@@ -574,6 +574,38 @@ def follow_inside(problem, arcs):
     return follow(problem, work, 0, forces, 1e-6, 120, arcs)
 
 
+def random_problem(seed, trees, **options):
+    rng = np.random.default_rng(seed)
+    parent, M = random_forest(rng, trees)
+    p = filled(parent, M, random_groups(rng, parent, 6), **options)
+    p.free[:] = rng.normal(size=p.nv)
+    return p
+
+
+def test_effort_for_random_mechanisms():
+    """Directions that are not quite right lead to the solution as well, in more steps."""
+    found = []
+    for seed in range(100, 160):
+        p = random_problem(seed, 3, tolerance=1e-6)
+        status, _ = run(p)
+        found.append((status, p.newton, p.factored))
+    status, newton, factored = np.array(found).T
+    assert np.sum(status) <= 2
+    assert np.all(np.percentile(newton, (25, 50, 75)) <= (29, 36, 41))
+    assert np.all(np.percentile(factored, (25, 50, 75)) <= (25, 33, 39))
+
+
+@pytest.mark.parametrize(("arcs", "solved"), [(False, 25), (True, 21)])
+def test_effort_of_the_interior_point_method(arcs, solved):
+    """Alone, from what sweeps leave, it does not solve all of Coulomb's problems."""
+    found = [
+        follow_inside(random_problem(seed, 1, tolerance=1e-6), arcs) for seed in range(100, 140)
+    ]
+    steps = [n for n, error in found if error <= 1e-6]
+    assert len(steps) >= solved
+    assert np.median(steps) <= 12
+
+
 def test_the_central_path_is_followed_where_it_turns_back():
     """In a pile of 82 balls the path folds: with steps of falling sigma alone it ends there."""
     assert follow_inside(pile(0, mu=0.8)[0], False)[1] > 1e-4
