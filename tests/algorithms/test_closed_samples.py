@@ -188,3 +188,14 @@ def test_the_scale_of_a_function_is_how_far_joints_move_to_change_it():
     assert_close(np.linalg.norm(units.apply(K)), 1.0)
     idle = slide(kt.ConstraintFunction("idle", position=lambda q: [0 * q[0]]), count=2)
     assert_close(units_of(idle).rows, [1 / typical_length(idle)])
+
+
+def test_traced_functions_of_samples_that_some_or_no_result_depends_on():
+    traced = samples.Rehearsal(lambda q: (q[:, None] * q, np.zeros((2, 0)), np.eye(2)), q=(2,))
+    q = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    products, nothing, same = traced.values(q=q)
+    np.testing.assert_array_equal(products, q[:, :, None] * q[:, None])
+    assert nothing.shape == (3, 2, 0)
+    np.testing.assert_array_equal(same, [np.eye(2)] * 3)
+    (same,) = samples.Rehearsal(lambda q: (np.eye(2),), q=(2,)).values(q=q)
+    np.testing.assert_array_equal(same, [np.eye(2)] * 3)

@@ -185,12 +185,13 @@ class Rehearsal:
     def values(self, **arrays):
         """Results for arrays with one leading axis of samples."""
         count = len(next(iter(arrays.values())))
+        axes = {name: np.ndim(x) - 1 for name, x in arrays.items()}
         roots = self._roots(self.results)
         different = list(dict.fromkeys(roots))  # most elements of a matrix are zero: one node
         if not different:
             return [np.empty((count, *r.shape)) for r in self.results]
         column = {root: k for k, root in enumerate(different)}
-        found = np.stack(evaluate(self.graph, different, arrays), axis=-1)
+        found = np.stack(evaluate(self.graph, different, arrays, axes=axes), axis=-1)
         flat = found[:, [column[root] for root in roots]]
         ends = np.cumsum([r.size for r in self.results])[:-1]
         parts = zip(np.split(flat, ends, axis=1), self.results, strict=True)
