@@ -6,10 +6,12 @@ Not made, because no test could or should notice them:
 - annotations, imports, ``__all__``, ``__slots__``, blocks for type checkers, ``pragma: no cover``;
 - what only people read: docstrings, ``raise``, ``assert``, warnings, strings, ``__repr__``;
 - sizes of tolerances: numbers below 1e-3 or from 1e6, and products with them, ``eps``, ``tiny`` or
-  a tolerance, since another one of that order decides the same. Comparisons with them are changed;
+  a tolerance, since another one of that order decides the same, nor is their sign where they are
+  added to something. Comparisons with them are changed;
 - integers from 10 that are not an index: limits on iterations, sizes and counts;
 - which values are drawn at random: ``examples`` of joints, arguments of random numbers, seeds;
-- shapes of new arrays and operators on literal lists and strings, which fail at once;
+- shapes of new arrays (``local`` of procedures, too) and operators on literal lists and strings,
+  which fail at once;
 - ``<`` for ``<=`` between numbers that are not evidently integers, which differ on a set of measure
   zero; such a comparison is turned around instead;
 - ``a @ b`` in the other order unless both have names of matrices, since with a vector it fails at
@@ -215,7 +217,7 @@ class _Finder:
             if all(map(_is_matrix, (node.left, node.right))):
                 swapped = ast.BinOp(left=node.right, op=node.op, right=node.left)
                 self._add("argument", node, swapped)
-        elif _adds_zero(node):
+        elif _adds_zero(node) or _adds_tolerance(node):
             pass
         elif not any(map(_is_literal_sequence, (node.left, node.right))) and not _by_one(node):
             self._operator(node)
@@ -365,6 +367,16 @@ def _adds_zero(node):
     """Whether this adds or subtracts ``0 * x``, which only has its type."""
     zero = getattr(getattr(node.right, "left", None), "value", None) == 0
     return isinstance(node.op, (ast.Add, ast.Sub)) and zero
+
+
+def _adds_tolerance(node):
+    """Whether this adds or subtracts the size of a tolerance."""
+    if not isinstance(node.op, (ast.Add, ast.Sub)):
+        return False
+    small = isinstance(node.right, ast.Constant) and isinstance(node.right.value, float)
+    return (small and 0 < node.right.value < 1e-3) or (
+        isinstance(node.right, ast.BinOp) and _is_tolerance(node.right)
+    )
 
 
 def _by_one(node):

@@ -65,6 +65,8 @@ def test_what_is_changed(source, expected):
         "x = 1e-9",
         "close = 100 * eps",
         "close = 1e-12 * size",
+        "x = gap + 1e-12 * size",
+        "x = gap - 1e-9",
         "a @ b",
         "A @ b",
         "limit = 50",
