@@ -4,19 +4,36 @@ What finds contacts checks its answers and has other ways to them, so that a pie
 need not be seen in the result.
 """
 
-from itertools import combinations
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.interpolate import BSpline
 from scipy.optimize import minimize_scalar
 from scipy.spatial import HalfspaceIntersection
 from support.closeness import assert_close
 
-from kinetree.contact.collision import boxes, clipping, epa, fields, frames, gjk, meshes, rays
+from kinetree.contact.collision import (
+    axes,
+    boxes,
+    clipping,
+    curvature,
+    epa,
+    fields,
+    frames,
+    gjk,
+    meshes,
+    rays,
+    sweep,
+    witness,
+)
 from kinetree.contact.collision.kinds import lines
+from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.spheres import out_of_box, seen_from
 from kinetree.contact.engine.contact_frames import contact_frame
+from kinetree.contact.finding.shapes import Placed
+from kinetree.model.geometry import Box, Capsule, Mesh
 from kinetree.spatial.rotation import rotation_exp
 
 # --- Simplices ------------------------------------------------------------------------------------
@@ -236,13 +253,13 @@ def test_axes_beside_a_normal_are_those_of_a_frame(rng):
     """Right-handed ones, for the patch and for the rows of a contact."""
     for n in (*rng.normal(size=(30, 3)), (0, 0, 1.0), (0, 0, -1.0), (1.0, 0, 0), (0, -1.0, 0)):
         n = np.array(n) / np.linalg.norm(n)
-        u, w, axes = np.zeros(3), np.zeros(3), np.zeros((3, 3))
+        u, w, rows = np.zeros(3), np.zeros(3), np.zeros((3, 3))
         clipping.axes_across(n, u, w)
-        contact_frame(n, axes)
-        for R in (np.array([n, u, w]), axes):
+        contact_frame(n, rows)
+        for R in (np.array([n, u, w]), rows):
             assert_close(R @ R.T, np.eye(3), scale=1.0, ulps=8)
             assert_close(np.linalg.det(R), 1.0, ulps=8)
-        assert_close(axes[0], n)
+        assert_close(rows[0], n)
 
 
 def test_frames_of_shapes(rng):
@@ -281,6 +298,87 @@ def test_boxes_of_nodes(rng):
         met, entered = met + overlap, entered + inside.any()
     assert 20 < met < 180
     assert 10 < entered < 190
+
+
+def test_boxes_of_shapes_along_the_axes_of_others(tmp_path, rng):
+    """They hold all corners, and touch them, wherever both are."""
+    trimesh.Trimesh(rng.normal(size=(3, 3)), [[0, 1, 2]]).export(tmp_path / "one.stl")
+    mesh = Mesh(str(tmp_path / "one.stl"), convex=False)
+    poses = [(rotation_exp(rng.normal(size=3)), rng.normal(size=3)) for _ in range(3)]
+    solids = [Box((0.6, 0.4, 1.0)), Capsule(0.2, 0.8), mesh]
+    shapes = placed_table(*(Placed(s, *pose) for s, pose in zip(solids, poses, strict=True)))
+    low, high = np.zeros((2, 3))
+    sides = np.array(list(product((-1, 1), repeat=3)))
+
+    def across(i, j, points):
+        """Points of shape i in coordinates of shape j."""
+        P, Q = (shapes.pose[k].reshape(3, 4) for k in (i, j))
+        return (points @ P[:, :3].T + P[:, 3] - Q[:, 3]) @ Q[:, :3]
+
+    for i, j in permutations(range(3), 2):
+        middle, half = shapes.box[i, :3], shapes.box[i, 3:]
+        corners = across(i, j, middle + sides * half)
+        meshes.box_in_shape(shapes, i, j, 0.01, low, high)
+        assert_close(low, corners.min(axis=0) - 0.01, scale=1.0, ulps=64)
+        assert_close(high, corners.max(axis=0) + 0.01, scale=1.0, ulps=64)
+    node = shapes.node[0]
+    corners = across(2, 0, (node[:3] + node[3:]) / 2 + sides * (node[3:] - node[:3]) / 2)
+    meshes.node_in_shape(shapes, 2, 0, 0, 0.02, low, high)
+    assert_close(low, corners.min(axis=0) - 0.02, scale=1.0, ulps=64)
+    assert_close(high, corners.max(axis=0) + 0.02, scale=1.0, ulps=64)
+
+
+def test_edges_of_a_box_lie_between_their_faces():
+    """Middle, direction along the product of both normals, and these; twelve different ones."""
+    size, edge = np.array([1.0, 2.0, 3.0]), np.zeros((12, 12))
+    axes.box_edges(size, edge)
+    assert len({tuple(row[:3]) for row in edge}) == 12
+    for x, along, one, two in edge.reshape(12, 4, 3):
+        assert_close(np.cross(one, two), along)
+        assert_close(x @ one, size @ np.abs(one))
+        assert_close(x @ two, size @ np.abs(two))
+        assert x @ along == 0
+        assert np.linalg.norm(one) == np.linalg.norm(two) == 1
+
+
+def test_faces_that_meet_are_counted(rng):
+    """One, two along an edge, three in a corner; a third through the same edge is no corner."""
+    seen, edge = np.zeros((3, 3)), rng.normal(size=3)
+    edge /= np.linalg.norm(edge)
+    around = [np.cross(edge, d) for d in rng.normal(size=(3, 3))]
+    one, two, three = (d / np.linalg.norm(d) for d in around)
+    assert curvature.met(seen, 0, one) == 1
+    assert curvature.met(seen, 1, one) == 1
+    assert curvature.met(seen, 1, two) == 2
+    assert_close(abs(seen[1] @ edge), 1.0, ulps=64)
+    assert curvature.met(seen, 2, three) == 2
+    assert curvature.met(seen, 2, edge) == 3
+    assert curvature.met(seen, 3, one) == 3
+
+
+def test_velocities_at_a_distance(rng):
+    t, d, out = rng.normal(size=6), rng.normal(size=3), np.zeros(3)
+    sweep.velocity_at(t, d, out)
+    assert_close(out, t[3:] + np.cross(t[:3], d), scale=1.0)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_faces_have_in_common_has_heights_and_gaps(first, rng):
+    """Of either face, or of an edge over it: heights of the first, gaps to the second."""
+    met = 0
+    for count in (5, 2) * 10:
+        wide, high = convex_polygon(rng, 6)
+        narrow, low = convex_polygon(rng, max(count, 3), 0.2 * rng.normal(size=2))
+        one, two = np.zeros((2, 33, 3))
+        a, b = (wide, narrow[:count]) if first else (narrow[:count], wide)
+        one[: len(a)], two[: len(b)] = a, b
+        found = witness.common(one, len(a), two, len(b), 1e-9)
+        met += found >= 2
+        planes = (high, low) if first else (low, high)
+        under, over = (plane[0] + two[:found, :2] @ plane[1:] for plane in planes)
+        assert_close(one[:found, 2], under, scale=10.0, ulps=1e4)
+        assert_close(two[:found, 2], over - under, scale=10.0, ulps=1e4)
+    assert met > 10
 
 
 def test_points_leave_a_box_by_the_shortest_way(rng):
