@@ -191,7 +191,7 @@ def _is_of_libraries(error):
 
 
 def _complaint(function, args, named):
-    """Which arguments do not fit the annotations; or all that were given."""
+    """Arguments that do not fit the annotations; or all that were given."""
     try:
         given = inspect.signature(function).bind(*args, **named).arguments
     except TypeError:

@@ -182,7 +182,7 @@ def peer_cases(model, pin_model, n, seed=0):
 
 
 class _Both:
-    """The same states for kinetree, ``q, qd, x``, and finished arguments for Pinocchio."""
+    """States for kinetree, ``q, qd, x``, and finished arguments for Pinocchio with the same."""
 
     def __init__(self, model, pin_model, n, seed):
         P = kt.interop.pinocchio

@@ -177,7 +177,7 @@ _quiet_until: dict[str, float] = {}
 
 
 def _status(target):
-    """What there is at a path, or None; an error for what cannot be written."""
+    """Status of a path, or None; an error for what cannot be written."""
     try:
         status = os.stat(target)
     except FileNotFoundError:

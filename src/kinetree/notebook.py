@@ -87,7 +87,7 @@ def escaped(text: Any) -> str:
 
 
 def block(title: str, *parts: str) -> str:
-    """What a notebook shows: a title, and HTML below it."""
+    """Block of a notebook: a title, and HTML below it."""
     inside = "".join(part for part in parts if part)
     return f'<div style="max-width:100%"><div><b>{escaped(title)}</b></div>{inside}</div>'
 

@@ -55,7 +55,7 @@ def suggesting(module, known):
 
 
 def module_of(package, name, renamed: Mapping[str, str] = MappingProxyType({})):
-    """What the ``__getattr__`` of a package returns that imports its modules on first use.
+    """Module for the ``__getattr__`` of a package that imports its modules on first use.
 
     Args:
         package: its name.
@@ -100,7 +100,7 @@ def explains_itself(kind: C) -> C:
 
 
 def explains_methods(kind: C) -> C:
-    """The same for the constructor of a class and all of its public methods."""
+    """Explain wrong arguments of the constructor of a class and all of its public methods."""
     for name, method in list(vars(kind).items()):
         if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
             setattr(kind, name, explains(method))
@@ -271,7 +271,7 @@ OF_MODELS = {
 
 
 def name_here(name: str, table) -> str | None:
-    """What a thing is called here that is called ``name`` elsewhere, if it is in the table."""
+    """Name here of a thing that is called ``name`` elsewhere, if it is in the table."""
     return table.get(name.replace("_", "").lower())
 
 

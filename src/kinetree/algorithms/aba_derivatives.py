@@ -69,7 +69,7 @@ def forward_dynamics_derivatives(
 def forward_dynamics_derivatives_by_articulated_bodies(
     model, q, qd, tau, f_ext=None, *, wrt=("q", "qd", "tau")
 ):
-    """The same, as far as ``wrt`` asks for it, with ``H⁻¹`` acting through articulated bodies.
+    """Derivatives as far as ``wrt`` asks for them, with ``H⁻¹`` acting through articulated bodies.
 
     On one column after the other, as code for every robot needs it.
     """

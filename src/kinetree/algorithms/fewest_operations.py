@@ -77,7 +77,7 @@ def coriolis_matrix_by_axial_turns(model, q, qd):
 
 
 def coriolis_matrix_in_root_coordinates(model, q, qd):
-    """The same; shorter for short chains."""
+    """Coriolis matrix in root coordinates; shorter for short chains."""
     if not is_applicable(model) or any(not j.constant_subspace for j in model.joint[1:]):
         return coriolis.coriolis_matrix(condensed(model), q, qd)
     return coriolis.coriolis_matrix_in_root_coordinates(condensed(model), q, qd)

@@ -19,7 +19,7 @@ from kinetree.spatial import Motion, crf, crm
 
 
 class FloatingMotion(NamedTuple):
-    """What comes of pushing, or of moving, the joints."""
+    """Accelerations and forces of a mechanism whose joints are pushed, or moved."""
 
     a_0: Motion
     """Spatial acceleration of the base."""

@@ -72,7 +72,7 @@ class RelativeFrame:
         return (*self.near, *self.far) if self.far else self.near
 
     def before(self, i):
-        """Those of ``bodies`` that come before body ``i``."""
+        """Bodies of ``bodies`` that come before body ``i``."""
         if self.observer is None:
             return self.model.above(i)
         return self.bodies[: self.bodies.index(i)]

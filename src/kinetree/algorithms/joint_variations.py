@@ -52,7 +52,7 @@ def can_vary(joint) -> bool:
 
 
 def joint_variation(model, i, q, qd) -> JointVariation | None:
-    """That of joint ``i``, in child coordinates; None where its axes are constants."""
+    """Variation of joint ``i``, in child coordinates; None where its axes are constants."""
     joint = model.joint[i]
     if joint.constant_subspace or joint.nv == 0:
         return None

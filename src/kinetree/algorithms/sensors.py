@@ -28,7 +28,7 @@ from kinetree.spatial.rotation import quaternion_from_rotation
 
 
 def total_size(model) -> int:
-    """How many numbers all sensors of a model read."""
+    """Number of numbers that all sensors of a model read."""
     return sum(size_of(model, s) for s in model.sensors)
 
 
@@ -145,7 +145,7 @@ class _State:
         return check_pivot(mass, 0, lambda: what), moment
 
     def momentum(self, sensor):
-        """Of all these bodies, in base coordinates."""
+        """Momentum of all these bodies, in base coordinates."""
         h = Force.zero()
         for I, X, i in self.beyond(sensor):
             h = h + (X @ self.X_0[i]).T @ (I @ (X @ self.motion[1][i]))
@@ -159,7 +159,7 @@ class _State:
         return with_loop_forces(self.model, self.q, self.qd, self.X_0, self.lam, self.f_ext)[0]
 
     def force(self, sensor):
-        """What the parent exerts on the body of the sensor, in sensor coordinates."""
+        """Force of the parent on the body of the sensor, in sensor coordinates."""
         f = Force.zero()
         for I, X, i in self.beyond(sensor):
             v, a = (X @ self.motion[k][i] for k in (1, 2))
@@ -183,7 +183,7 @@ class _State:
 
     @cached_property
     def forces(self) -> Any:
-        """Of the actuators, before their gears."""
+        """Forces of the actuators, before their gears."""
         state = self.model, self.q, self.qd
         return actuator_forces(*state, self.controls, self.activation)
 
@@ -221,7 +221,7 @@ def _axis(k):
 
 
 def _frame_velocity(state, s):
-    """Of the origin, as seen from the reference frame, which may turn."""
+    """Velocity of the origin relative to the reference frame, which may turn."""
     X, v = state.place(s), state.velocity(s)
     linear = X.E.T @ v.linear
     if not s.reference:

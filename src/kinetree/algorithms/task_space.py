@@ -44,7 +44,7 @@ def task_rows(rows) -> tuple:
 
 
 class Ways(NamedTuple):
-    """How the inertia matrix and the bias force are computed."""
+    """Algorithms for the inertia matrix and the bias force."""
 
     factors: Any
     bias_force: Any

@@ -33,7 +33,7 @@ def info(
 
 
 def _notices(robot, notices):
-    """What changes motion in full; of the rest the number."""
+    """Notices of what changes motion in full; of the rest the number."""
     from kinetree.loaders.report import in_lines
 
     motion = [notice for notice in notices if notice.effect == "motion"]
@@ -103,9 +103,6 @@ def _branches(model):
 
 def _rest(model):
     """Parts other than bodies, one line for each kind."""
-    from rich.table import Table
-    from rich.text import Text
-
     gravity = ", ".join(f"{g:g}" for g in model.gravity) if model.gravity.dtype != object else ""
     rows = [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
     rows += [("loop", loop_text(model, loop)) for loop in model.loops[:_SHOWN]]
@@ -131,12 +128,7 @@ def _rest(model):
         rows.append(("geometry", shown))
     if model.contact_pairs:
         rows.append(("contact pairs", contact_text(model)))
-    grid = Table.grid(padding=(0, 3, 0, 0))
-    grid.add_column(style="dim")
-    grid.add_row()
-    for label, text in rows:
-        grid.add_row(label, Text(printable(text)))
-    return grid
+    return cli.labelled(rows)
 
 
 def _motion(model):

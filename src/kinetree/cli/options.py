@@ -1,4 +1,4 @@
-"""What commands share: options, the robot that they work on, and how they print.
+"""Shared parts of commands: options, the robot that they work on, and how they print.
 
 Answers go to standard output, everything else to standard error. Rich leaves colours out where
 there is no terminal, and where NO_COLOR is set. Programs and pipes get lines of ``WIDTH`` columns,
@@ -155,6 +155,19 @@ def describe(name) -> str:
 
 
 WIDTH = 100
+
+
+def labelled(rows):
+    """A grid of texts with a dim label before each, below an empty line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_row()
+    for label, text in rows:
+        grid.add_row(label, Text(printable(text)))
+    return grid
 
 
 def out():

@@ -194,9 +194,6 @@ def _clean(x):
 
 
 def _report(motion):
-    from rich.table import Table
-    from rich.text import Text
-
     report = motion.report
     rows = [("energy error", f"{report.energy_error:.1e} of the energy exchanged")]
     if report.momentum_error is not None:
@@ -218,12 +215,7 @@ def _report(motion):
         rows.append(("", f"and {len(motion.events) - 20} more"))
     verdict = "can be trusted" if report.trusted else "look at the warnings"
     rows.append(("result", verdict))
-    grid = Table.grid(padding=(0, 3, 0, 0))
-    grid.add_column(style="dim")
-    grid.add_row()
-    for label, text in rows:
-        grid.add_row(label, Text(printable(text)))
-    return grid
+    return cli.labelled(rows)
 
 
 # --- Controllers by name -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kinetree.loops.kinematics.constraint import error
 
 
 class Residuals(NamedTuple):
-    """Of one step, or of several: then the worst, and sums of energies."""
+    """Residuals of one step, or of several: then the worst, and sums of energies."""
 
     velocity: Any
     """By how much the velocity of a row misses the laws [m/s or rad/s]."""
@@ -61,7 +61,7 @@ class ContactHistory:
     """Contact forces of a simulation, forces of stops, dry friction and loops, and residuals."""
 
     names: tuple[str, ...]
-    """Of the contacts."""
+    """Names of the contacts."""
     force: np.ndarray
     """Of each contact in the step that ended at each time, along its normal and tangents [N], (T,
     ..., contacts, 3)."""
@@ -82,7 +82,7 @@ class ContactHistory:
         return Residuals(*np.where(SUMMED, total, largest).tolist())
 
     def at(self, which):
-        """The same for some of the times, or, with a tuple, of the motions of a batch."""
+        """History at some of the times, or, with a tuple, of some motions of a batch."""
         arrays = {n: getattr(self, n)[which] for n in ("force", "joint_force", "residuals")}
         return replace(self, **arrays)
 
@@ -115,12 +115,12 @@ class RecordedHistory(ContactHistory):
 
     @property
     def names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Of the contacts."""
+        """Names of the contacts."""
         return self._named[0]
 
     @cached_property
     def force(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Of each contact in the step that ended at each time, (T, ..., contacts, 3) [N]."""
+        """Forces of each contact in the step that ended at each time, (T, ..., contacts, 3) [N]."""
         (names, column), (count, _, listed, _) = self._named, self.__dict__["_listed"]
         times, batch = len(count), count.shape[1:]
         each = count.reshape(times, -1).T
@@ -130,7 +130,7 @@ class RecordedHistory(ContactHistory):
         return found.reshape(times, *batch, len(names), 3)
 
     def at(self, which):
-        """The same for some of the times."""
+        """History at some of the times."""
         return ContactHistory(*(getattr(self, name) for name in _OF_HISTORY)).at(which)
 
     def __reduce__(self):
@@ -232,7 +232,7 @@ class PhaseHistory(ContactHistory):
         return PhaseResiduals(*map(float, self.residuals.max(axis=0, initial=0.0)))
 
     def at(self, which):
-        """The same for some of the times."""
+        """History at some of the times."""
         place = None if self.place is None else self.place[which]
         return replace(super().at(which), modes=self.modes[which], place=place)
 

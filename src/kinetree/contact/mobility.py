@@ -28,7 +28,7 @@ def tree_force(model, q, qd, qdd):
 
 
 def free_variables(model, given) -> np.ndarray:
-    """Which velocity variables belong to joints that are not ``given``, (nv,)."""
+    """Velocity variables of joints that are not ``given``, (nv,) of bool."""
     free = np.zeros(model.nv, dtype=bool)
     for i in free_joints(model, given):
         free[model.v_slice[i]] = True

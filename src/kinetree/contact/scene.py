@@ -221,7 +221,7 @@ class Scene:
 
     @cached_property
     def memo(self) -> dict:
-        """What is made once for the scene and lives as long: setups of simulations, engines."""
+        """Objects made once for the scene that live as long: setups of simulations, engines."""
         return {}
 
     @cached_property

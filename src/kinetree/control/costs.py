@@ -94,7 +94,7 @@ class _Quadratic:
 
     @property
     def signature(self):
-        """As that of a kernel."""
+        """Signature, as that of a kernel."""
         kind = Parameter.POSITIONAL_OR_KEYWORD
         held = (self.held,) if self.role == "running" else ()
         taken = [Parameter(n, kind) for n in ("model", "q", "qd", *held)]
@@ -136,7 +136,7 @@ class _FinalState:
 
     @property
     def signature(self):
-        """As that of a kernel."""
+        """Signature, as that of a kernel."""
         names = ("model", "q", "qd", "goal_q", "goal_qd")
         return Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
 

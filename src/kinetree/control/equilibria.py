@@ -48,7 +48,7 @@ def holding_forces(m, q):
 
 @kernel
 def _holding_forces(m, q):
-    """Of a tree; prescribed joints move all the same, and have their part."""
+    """Holding forces of a tree; prescribed joints move all the same, and have their part."""
     return bias_force(m, q, m.zero_velocity) - passive_force(m, q, m.zero_velocity)
 
 

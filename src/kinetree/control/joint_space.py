@@ -66,7 +66,7 @@ def as_reference(model, reference):
 
 
 class Freedoms:
-    """What a controller has a choice of: all joints, or with loops the independent coordinates.
+    """Coordinates that a controller chooses: all joints, or with loops the independent ones.
 
     Args:
         model: the mechanism.

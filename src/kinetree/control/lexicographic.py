@@ -91,7 +91,7 @@ def minimize(levels, constraints: Constraints, damping) -> tuple[np.ndarray, int
 
 
 def _floor(level, damping, last):
-    """What is added to the diagonal, so that there is one minimum."""
+    """Numbers added to the diagonal, so that there is one minimum."""
     if last:
         return damping
     largest = np.max(np.einsum("ij,ij->j", level[0], level[0]), initial=0.0)
@@ -175,7 +175,7 @@ def _solve(H, f, G, upper, lower, sense, last=True):
 
 
 def _excess(G, lower, upper):
-    """How far outside of each bound the point is that exceeds them least, summed, (rows,)."""
+    """Distances from each bound of the point that exceeds them least, summed, (rows,)."""
     m, n = G.shape
     size = np.maximum(np.linalg.norm(G, axis=1), 1e-9)
     G = G / size[:, None]

@@ -298,7 +298,7 @@ class Iterations:
         return accepted, alpha
 
     def _slope(self, at, step, theta):
-        """How the merit function without penalty falls at first; raises penalties as needed."""
+        """Slope of the merit function without penalty at first; raises penalties as needed."""
         a, x, mask, soft = at.which, at.x, self.limits.mask, self.limits.soft
         dz, ds, de = step.dz, step.ds, step.de
         mu = self.mu[a]
@@ -470,7 +470,7 @@ def _some_values(values, which) -> Values:
 
 
 def _finite_rows(state):
-    """Which samples have finite positions and velocities, (samples, 1)."""
+    """Samples that have finite positions and velocities, (samples, 1) of bool."""
     return np.isfinite(np.concatenate(state[:2], axis=-1)).all(axis=-1, keepdims=True)
 
 

@@ -162,7 +162,7 @@ _SHAPES = {"pose": (4, 4), "position": (3,), "orientation": (3, 3)}
 
 
 def rows_of(task) -> slice:
-    """Which of the six coordinates of a motion belong to a task; raise for one that is unknown."""
+    """Coordinates of a motion, of six, that belong to a task; raise for one that is unknown."""
     require_known(task, _ROWS, f"task must be 'pose', 'position' or 'orientation', got {task!r}")
     return _ROWS[task]
 

@@ -225,7 +225,7 @@ class Shooting:
         return function
 
     def _by_z(self, model, now):
-        """What differentiates traced numbers with respect to ``(u, dq, dqd)``."""
+        """Function that differentiates traced numbers with respect to ``(u, dq, dqd)``."""
         held, q, qd = now[self.held], now["q"], now["qd"]
         along = [{held[c].i: 1} for c in self.columns]
         along += _along(q, _rates(model, q))
@@ -251,7 +251,7 @@ class Shooting:
         return function
 
     def _derivatives(self, costs, constraints, *, stepped):
-        """Of the step, costs and constraints with respect to ``(u, dq, dqd)``."""
+        """Derivatives of the step, costs and constraints with respect to ``(u, dq, dqd)``."""
 
         def function(t, h, q, qd, *rest):
             model, now = self._now(t, q, qd, rest)
@@ -326,7 +326,7 @@ class Shooting:
         return after[0], after[1], after[3] if self.force_rows else None
 
     def _fresh(self, memory):
-        """What contact starts from: forces, without notes of other steps."""
+        """Memory that contact starts from: forces, without notes of other steps."""
         start = np.zeros_like(memory)
         start[..., : self.force_rows] = memory[..., : self.force_rows]
         return np.where(np.isfinite(start), start, 0.0)

@@ -209,7 +209,7 @@ class WholeBody:
     # --- what is the same at every instant -----------------------------------------------------
 
     def _layout(self):
-        """Where the rows of each task are, and the rows that do not depend on the state."""
+        """Places of the rows of each task, and the rows that do not depend on the state."""
         ends = np.cumsum([0, *(r.size for r in self._rows)])
         at = [slice(a, b) for a, b in pairwise(ends)]
         fixed = np.zeros((int(ends[-1]), self.model.nv + self._count))
@@ -245,7 +245,7 @@ class WholeBody:
     # --- one instant ---------------------------------------------------------------------------
 
     def _references(self, t, at):
-        """Which tasks apply, the numbers of their targets, velocities and accelerations."""
+        """Tasks that apply, the numbers of their targets, velocities and accelerations."""
         targets, start, live = self._rest.copy(), 0, []
         v_r, a_r = np.zeros(self._moving), np.zeros(len(self._fixed))
         for r, s in zip(self._rows, self._at, strict=True):
@@ -294,7 +294,7 @@ class WholeBody:
 
 
 class _Stance:
-    """What depends on the contacts that are closed."""
+    """Arrays that depend on which contacts are closed."""
 
     def __init__(self, control, names):
         m, nv, every = control.model, control.model.nv, control.contacts
@@ -403,7 +403,7 @@ def _quantities(contacts, rows):
 
 
 def _as_slice(numbers):
-    """The same numbers as a slice, where they follow one another: views instead of copies."""
+    """Numbers as a slice, where they follow one another: views instead of copies."""
     if len(numbers) and np.array_equal(numbers, np.arange(numbers[0], numbers[-1] + 1)):
         return slice(int(numbers[0]), int(numbers[-1]) + 1)
     return numbers
@@ -470,7 +470,7 @@ def _torque_limits(model, given):
 
 
 def _variable_names(model):
-    """What messages call each velocity variable."""
+    """Names of all velocity variables in messages."""
     names = []
     for name, s in zip(model.joint_names, model.v_slice[1:], strict=True):
         count = s.stop - s.start

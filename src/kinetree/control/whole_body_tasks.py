@@ -89,11 +89,11 @@ class Contact:
 
     @property
     def key(self) -> tuple:
-        """What compiled code depends on."""
+        """Key of compiled code."""
         return self.frame, tuple(map(tuple, self.points))
 
     def motion(self, m: Model, q: Any, qd: Any) -> tuple:
-        """What must not move: rows ``J``, their velocities ``J qd`` and ``dJ/dt qd``."""
+        """Rows ``J`` that must not move, their velocities ``J qd`` and ``dJ/dt qd``."""
         at: Any = {"frame": "aligned", "point": self.points[0]}
         J, v = jacobian(m, q, self.frame, **at), velocity(m, q, qd, self.frame, **at)
         c = bias_acceleration(m, q, qd, self.frame, kind="classical", **at)
@@ -156,7 +156,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
-    """What all tasks have.
+    """Base of all tasks.
 
     Attributes:
         weight: what its error counts against those of other tasks of the same priority, a number

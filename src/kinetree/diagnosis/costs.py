@@ -129,7 +129,7 @@ def operation_counts(model: Model) -> Costs:
 
 
 def _closed_texts(model):
-    """What loops take: constraints, and solving under them."""
+    """Texts for loops: constraints, and solving under them."""
     found = {
         "loop constraints (K, k)": _count(
             _traced(model, lambda m, q, qd: loop_constraints(m, q, qd)[:2], ("q", "qd"))

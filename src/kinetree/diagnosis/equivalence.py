@@ -112,7 +112,7 @@ def compare(
 
 
 def _geometry(loop):
-    """What ties which bodies of a loop together, and where."""
+    """Joints that tie bodies of a loop together, and where."""
     placements = (loop.predecessor_placement, loop.successor_placement)
     where = [np.asarray(x).tolist() for X in placements for x in (X.E, X.r)]
     return loop.predecessor, loop.successor, loop.joint, where

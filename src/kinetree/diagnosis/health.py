@@ -417,7 +417,7 @@ def wanted(model, q, qd) -> np.ndarray:
 
 
 def condition_number(model, q, *, scaled=False) -> float:
-    """Of the inertia matrix: relative errors of ``tau`` may grow by as much in ``qdd``.
+    """Condition number of the inertia matrix: relative errors of ``tau`` may grow by it in ``qdd``.
 
     Infinite where a variable has no inertia at all.
 

@@ -154,7 +154,7 @@ def overlaps(model):
 
 
 def _home(model):
-    """Where the robot stands, in words, and its configuration; None where there is none."""
+    """Place of the robot in words, and its configuration; None where there is none."""
     names = [p.name for p in model.postures if p.q.size]
     if names:
         name = "home" if "home" in names else names[0]

@@ -336,7 +336,7 @@ class Finding:
 
     @property
     def fix(self) -> str:
-        """How to fix it."""
+        """Advice that fixes it."""
         return KINDS[self.code].fix
 
     mend = property(_mend, doc="Deprecated: ``fix``.")

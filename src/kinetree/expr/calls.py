@@ -76,7 +76,7 @@ def callee_of(graph, node):
 
 
 def place_of(graph, result):
-    """Which of the numbers that a call returns a ``result`` node is."""
+    """Place of a ``result`` node among the numbers that a call returns."""
     return int(graph.nodes[graph.nodes[result][2]][1])
 
 

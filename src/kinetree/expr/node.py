@@ -149,7 +149,7 @@ class Graph:
         return list(self.latest[1])
 
     def use_counts(self, order, roots):
-        """How often each node, by number, is an operand of those in ``order`` or a root."""
+        """Number of times that each node is an operand of those in ``order`` or a root."""
         uses = [0] * len(self.nodes)
         for i in order:
             node = self.nodes[i]

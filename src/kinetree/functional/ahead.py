@@ -303,7 +303,7 @@ def _jobs(model, functions: Any):
 
 
 def _function_called(name):
-    """What to write for the function that somebody calls by its name."""
+    """Text for the function that somebody calls by its name."""
     close = close_names(name, DEFINITIONS) if isinstance(name, str) else []
     return f"; write kt.{close[0]}, without quotes" if close else ""
 

@@ -154,14 +154,14 @@ class Call:
         return function(*bound.args, **bound.kwargs)
 
     def with_arrays(self, arrays):
-        """The same call with other arrays of the same shapes."""
+        """Call with other arrays of the same shapes."""
         other = object.__new__(Call)
         other.__dict__.update(self.__dict__)
         other.arrays = dict(zip(self.arrays, map(np.asarray, arrays), strict=True))
         return other
 
     def at(self, t):
-        """The same call at an instant, for a model with constraints that depend on time."""
+        """Call at an instant, for a model with constraints that depend on time."""
         other = object.__new__(Call)
         other.__dict__.update(self.__dict__)
         model: Any = self.model

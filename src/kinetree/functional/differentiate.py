@@ -116,7 +116,7 @@ class Derivative(Transformed):
     # --- on traced numbers -------------------------------------------------------------------
 
     def recursion_count(self, call):
-        """How many recursions give the innermost derivative."""
+        """Number of recursions that give the innermost derivative."""
         if not is_public(self.function):
             return super().recursion_count(call)
         return len(self._recursions(call))

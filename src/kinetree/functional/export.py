@@ -175,7 +175,7 @@ class _Request:
         return about | {o.name: text for o, text in zip(outputs, texts, strict=True)}
 
     def summary(self):
-        """What it computes, in words."""
+        """Purpose of the function, in words."""
         text = (inspect.getdoc(self.root) or self.root.__name__).split("\n\n")[0]
         text = re.sub(r",? *\(\.\.\.[^)]*\)", "", " ".join(text.replace("``", "").split()))
         chosen = ", ".join(f"{k} = {v!r}" for k, v in self.options.items() if v is not True)
@@ -218,7 +218,7 @@ class _Request:
         return definition is not None and tuple(needed) == definition.required
 
     def _parameters(self):
-        """What the function takes after the model."""
+        """Parameters of the function after the model."""
         return list(inspect.signature(self.root, eval_str=True).parameters.values())[1:]
 
     def _arrays(self):

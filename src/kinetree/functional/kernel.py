@@ -135,7 +135,7 @@ class UserKernel:
         return self._reference(self.bind(*args, **options))
 
     def bind(self, *args, **options):
-        """What a call passes: the model, the arrays by name, and the options."""
+        """Arguments of a call: the model, the arrays by name, and the options."""
         return Call(self.signature, self.__name__, args, options)
 
     def compiled(self, *args, **options):
@@ -195,7 +195,7 @@ class UserKernel:
 
 
 def _found_by_name(thing):
-    """What a module has under the name of a function or kernel, or None."""
+    """Object that a module has under the name of a function or kernel, or None."""
     found = sys.modules.get(getattr(thing, "__module__", None) or "")
     for part in getattr(thing, "__qualname__", "").split("."):
         found = getattr(found, part, None)

@@ -22,7 +22,7 @@ def _range(part):
 
 
 def layout(model):
-    """Which joint every entry of ``q`` and of the joint vectors belongs to, and its unit."""
+    """Joints of all entries of ``q`` and of the joint vectors, with units."""
     positions, velocities = [], []
     for i in range(1, model.body_count + 1):
         joint, name = model.joint[i], model.joint_names[i - 1]

@@ -193,7 +193,7 @@ class Product(Transformed):
 
     @abstractmethod
     def vector_form(self) -> str:
-        """What the vector must be, in words."""
+        """Shape that the vector must have, in words."""
 
     @abstractmethod
     def parts(self, call, vector) -> Iterator[tuple]:
@@ -222,7 +222,7 @@ class JacobianVectorProduct(Product):
         return call_in(trace_of(given), derived, given)
 
     def vector_form(self):
-        """What the tangents must be, in words."""
+        """Shapes that the tangents must have, in words."""
         if isinstance(self.wrt, tuple):
             return f"a tuple of arrays, one each for {', '.join(map(str, self.wrt))}"
         return f"an array of the shape in which {self.wrt} can move"
@@ -271,7 +271,7 @@ class VectorJacobianProduct(Product):
         )
 
     def vector_form(self):
-        """What the cotangent must be, in words."""
+        """Shape that the cotangent must have, in words."""
         return "weights in the form of what the function returns"
 
     def parts(self, call, vector):

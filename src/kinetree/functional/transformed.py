@@ -266,7 +266,7 @@ class Transformed(ABC):
     # --- what the kinds do -----------------------------------------------------------------------
 
     def recursion_count(self, call) -> int:
-        """How many recursions give the innermost derivative."""
+        """Number of recursions that give the innermost derivative."""
         function, call, _ = self.inside(call, ())
         return function.recursion_count(call) if hasattr(function, "differentiated") else 0
 

@@ -116,7 +116,7 @@ def _decided(model, options, tolerance, rng):
 
 
 def _units(model, count):
-    """What columns of mass, first moment and inertia grow with: powers of the size of the model."""
+    """Units of columns of mass, first moment and inertia: powers of the size of the model."""
     length = max((float(np.linalg.norm(b.placement.r)) for b in model.bodies), default=0.0) or 1.0
     units = np.ones(count)
     of_bodies = np.tile([length**2, *[length] * 3, *[1.0] * 6], model.body_count)

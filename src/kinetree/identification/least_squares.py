@@ -57,7 +57,7 @@ class Identification:
 
     @property
     def standard_deviations(self) -> Array:
-        """Of the estimates, (n,)."""
+        """Standard deviations of the estimates, (n,)."""
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
@@ -74,7 +74,7 @@ class Identification:
         return float(self.values[self.base.index(name)])
 
     def standard_deviation(self, name: str) -> float:
-        """Of one estimate, by name."""
+        """Standard deviation of one estimate, by name."""
         return float(self.standard_deviations[self.base.index(name)])
 
     @property
@@ -318,7 +318,7 @@ def _list(base, which, most=4):
 
 
 def _armature_force(model, q, qd, qdd):
-    """What the armature of all joints takes of the forces, (..., nv)."""
+    """Forces that the armature of all joints takes, (..., nv)."""
     if not model.couplings:
         return model.armature * qdd
     A = np.asarray(model.uncoupled.armature, dtype=float)

@@ -124,7 +124,7 @@ def rod_along(axis, inertia):
 
 
 def mass_on(axis, inertia):
-    """That rod, with the mass and the first moment along the axis of the body."""
+    """Rod with the mass and the first moment along the axis of the body."""
     a = np.array(axis)
     along = a * (a @ inertia.first_moment)
     return Inertia(inertia.mass, along, rod_along(axis, inertia).rotational)

@@ -215,7 +215,7 @@ def read(
     lump: bool | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Loaded:
-    """As ``load``, but with the notices as data instead of a warning."""
+    """Model of a file as of ``load``, with the notices as data instead of a warning."""
     try:
         path = os.fspath(path)
     except TypeError:

@@ -88,7 +88,7 @@ class Report:
         self.notices.append(Notice(self.path, line, what, why, effect or "motion"))
 
     def effect_of(self, element: Any) -> Effect:
-        """What is different without an element, by ``effects`` of it and of what is around it."""
+        """Effect of leaving out an element, by ``effects`` of it and of what is around it."""
         root, *inner = [tag_of(e) for e in (element, *element.iterancestors())][::-1]
         known: list[Effect] = [self.effects[tag] for tag in inner if tag in self.effects]
         if "picture" in known:  # the colour of a collision shape, too
@@ -181,7 +181,7 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
 
 
 def kind_of(what: str, why: str) -> tuple[str, str]:
-    """What notices of one kind have in common: all but names and numbers."""
+    """Kind of a notice: all of it but names and numbers."""
     # names of things, not those of attributes, and numbers of things without a name
     named = r"'[^']*'(?=((?:, '[^']*')* of <)?)| \(\d+ times\)|(?<= )\d+\b"
     what, why = (re.sub(named, lambda m: m[0] if m[1] else "", text) for text in (what, why))

@@ -45,7 +45,7 @@ _ROOTS: dict[str, Any] = {"floating": Free, "planar": Planar, "fixed": Fixed}
 
 @dataclass
 class Semantics:
-    """What an SRDF file says, by names of the URDF file."""
+    """Contents of an SRDF file, by names of the URDF file."""
 
     pairs: tuple[ContactPair, ...] = ()
     """Links that may touch, or shall not."""
@@ -68,7 +68,7 @@ class Semantics:
 def read_srdf(
     given: Any, links: dict, joints: dict, root: str, name: str | None, floating: bool | None
 ):
-    """What an SRDF file says of a robot, and the report of what is not used of it.
+    """Contents of an SRDF file, and the report of what is not used of it.
 
     Args:
         given: path of the file, or its text, which begins with ``<``.

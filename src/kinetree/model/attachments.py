@@ -280,7 +280,7 @@ class Attachments:
         return self
 
     def _add_attachments(self, model, without=()):
-        """What ``model`` has of these, less what belongs to joints left out."""
+        """Add the attachments of ``model``, less what belongs to joints left out."""
         body, joint = model.body_names, (0, *model.joint_names)
         couplings = (with_joints(c, lambda i, _: joint[i]) for c in model.couplings)
         self._couplings += [c for c in couplings if not {c.joint, *c.leaders} & set(without)]
@@ -353,7 +353,7 @@ class Attachments:
         return replace(posture, **commands_by_number(name, commands, actuators))
 
     def _by_joint(self, name, given, bodies, size):
-        """What a posture says, with the values of groups shared out among their joints."""
+        """Values of a posture, those of groups shared out among their joints."""
         groups = {g.name: g.joints for g in self._groups}
         if not given or not groups.keys() & given.keys():
             return given
@@ -375,7 +375,7 @@ class Attachments:
         return found
 
     def _of_tree(self, name, q, qd, loop_names):
-        """What a posture says of the joints of the tree."""
+        """Values of a posture for the joints of the tree."""
         if name not in self._complete_postures:
             return q, qd
         return tuple(

@@ -98,7 +98,7 @@ class ConstraintFunction:
         return replace(self, t=t) if self.rheonomic else self
 
     def value(self, role: str, /, **values: Any) -> Any:
-        """What one of the functions returns, (rows,).
+        """Value of one of the functions, (rows,).
 
         Args:
             role: ``"position"`` or ``"rate"``.
@@ -166,7 +166,7 @@ class PartFunction:
         object.__setattr__(self, "__signature__", inspect.signature(self.own))
 
     def __call__(self, **given: Any) -> Any:
-        """What the function returns for the variables of its part."""
+        """Value of the function for the variables of its part."""
         places = {"q": slice(*self.q), "qd": slice(*self.v)}
         own = {name: x[places[name]] if name in places else x for name, x in given.items()}
         return self.own(**own | ({"model": self.tree} if "model" in given else {}))

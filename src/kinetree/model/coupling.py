@@ -161,7 +161,7 @@ def as_floats(given, what) -> tuple[float, ...]:
 
 
 def as_numbers(given, what):
-    """As ``as_floats``, but fractions, formulas and other exact numbers stay what they are."""
+    """Numbers as of ``as_floats``; fractions, formulas and other exact ones stay as they are."""
     value = np.atleast_1d(np.asarray(given)).ravel()
     if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
         return tuple(float(x) if isinstance(x, (int, float)) else x for x in value)
@@ -288,5 +288,5 @@ class GravityCompensation:
         object.__setattr__(self, "center", as_numbers(self.center, "center"))
 
     def moved(self, body: int, X: Plucker) -> "GravityCompensation":
-        """The same on another body; ``X`` transforms its coordinates to those of this body."""
+        """Compensation on another body; ``X`` transforms its coordinates to those of this body."""
         return replace(self, body=body, center=tuple(X.E.T @ self.center + X.r))

@@ -236,7 +236,7 @@ class Quantity:
         return kernel
 
     def key(self, options, extra=()) -> Any:
-        """Where ``Model.kernels`` has the kernel: the name, if nothing else matters."""
+        """Key of the kernel in ``Model.kernels``: the name, if nothing else matters."""
         key = (self.name, *options, *((extra,) if extra else ()))
         return key if len(key) > 1 else self.name
 
@@ -246,7 +246,7 @@ class Quantity:
         return _sizes(model, shape, options)
 
     def inputs(self, model, extra=(), options=None) -> list[Argument]:
-        """What the compiled code takes."""
+        """Inputs of the compiled code."""
         names = (*self.required, *extra)
         return [Argument(n, _sizes(model, self.known[n].shape, options)) for n in names]
 
@@ -276,7 +276,7 @@ class Quantity:
 
 
 class _Build:
-    """What a kernel of a quantity is made of: texts, inputs, checks.
+    """Parts of a kernel of a quantity: texts, inputs, checks.
 
     Args:
         quantity: its definition.
@@ -438,7 +438,7 @@ def quantity(
 
 
 def _named(function, otherwise):
-    """What takes other calls, with the name and the arguments of the function for errors."""
+    """Function for other calls, with the name and the arguments of the first for errors."""
 
     @functools.wraps(function)
     def guarded_call(*args, **named):
@@ -615,7 +615,7 @@ def kernel_of(model, quantity, /, extra=(), **options) -> Kernel:
 
 
 def kept(model, key, make) -> Any:
-    """What ``make()`` gave for a key, kept with the model as long as it lives.
+    """Result of ``make()`` for a key, kept with the model as long as it lives.
 
     Args:
         model: the model.

@@ -20,7 +20,7 @@ def summary(model) -> str:
 
 
 def as_html(model) -> str:
-    """The same for a notebook, with a page that shows the model."""
+    """Description for a notebook, with a page that shows the model."""
     files = {g.shape.path for g in model.geometry if g.visual and isinstance(g.shape, Mesh)}
     size = sum(os.path.getsize(path) for path in files if os.path.exists(path))
     large = f"no picture of {size // 1_000_000} MB of meshes; kt.viewer.embedded(model) shows them"
@@ -58,7 +58,7 @@ def _bodies(model):
 
 
 def _remarks(model):
-    """What else there is to say, in lines."""
+    """Further remarks, in lines."""
     lines = [f"total mass {_number(model.total_mass)} kg"]
     for loop in model.loops:
         ends = (model.body_names[k] for k in (loop.predecessor, loop.successor))
@@ -101,13 +101,13 @@ def _remarks(model):
 
 
 def contact_text(model) -> str:
-    """How many pairs of names may touch, and how many shall not, whatever else says."""
+    """Numbers of pairs of names that may touch, and that shall not, whatever else says."""
     touch = sum(p.touch for p in model.contact_pairs)
     return f"{touch} that touch, {len(model.contact_pairs) - touch} that do not"
 
 
 def follower_texts(model) -> dict[int, str]:
-    """What the joints without independent degrees of freedom follow, by number of the joint.
+    """Leaders of joints without independent degrees of freedom, by number of the joint.
 
     Such as ``follows elbow × -1 + 0.1``, or ``held at 0.1``.
     """
@@ -144,7 +144,7 @@ def _formula(model, coupling):
 
 
 def leader_text(model, coupling):
-    """What a joint follows: the name of another, a sum such as ``(0.5 left + 0.5 right)``, ..."""
+    """Leader of a joint: the name of another, a sum such as ``(0.5 left + 0.5 right)``, ..."""
     names = [model.joint_names[i - 1] for i in coupling.leaders]
     if coupling.function is not None:
         return f"{coupling.function.__name__}({', '.join(names)})"

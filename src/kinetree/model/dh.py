@@ -98,7 +98,7 @@ class DHTable:
 
     @property
     def variable_count(self) -> int:
-        """How many of the parameters are joint variables: at least one for each joint."""
+        """Number of parameters that are joint variables: at least one for each joint."""
         return sum(row.joint.nv for row in self.rows)
 
     def to_model(self, name: str = "arm", **options: Any) -> Model:

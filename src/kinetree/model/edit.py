@@ -117,7 +117,7 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
 
 @names_itself
 def reroot(model: Model, body: str) -> Model:
-    """The same floating mechanism with its free joint at another body — RBDA §4.1.
+    """Floating mechanism with its free joint at another body — RBDA §4.1.
 
     Joints on the way to the old root are reversed, with the same variables. The free joint keeps
     its name and now places ``body``. Body frames that had to move are kept as ``<body>_link``.

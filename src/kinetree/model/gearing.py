@@ -271,7 +271,7 @@ def elimination_tree(pattern):
 
 
 def inertia_pattern(model):
-    """Which entries of the inertia matrix ``GᵀHG`` can differ from zero, (nv, nv)."""
+    """Entries of the inertia matrix ``GᵀHG`` that can differ from zero, (nv, nv) of bool."""
     lam = np.array(model.uncoupled.expanded_parent, dtype=int)
     H = np.eye(len(lam), dtype=bool)
     for k, j in enumerate(lam):

@@ -295,7 +295,7 @@ _COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "condim")
 
 
 def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
-    """What two surfaces are together, as in MuJoCo.
+    """Surface of two shapes together, as in MuJoCo.
 
     Coefficients are those of the one with the higher priority, else the larger ones; margins and
     gaps are added.

@@ -197,7 +197,7 @@ _LARGEST_EXCHANGE = 64
 
 
 class CutCost(NamedTuple):
-    """What a spanning tree costs, the most important first; smaller is better."""
+    """Costs of a spanning tree, the most important first; smaller is better."""
 
     cuts: tuple
     """Numbers of loop joints of each level of importance, the highest level first."""
@@ -210,7 +210,7 @@ class CutCost(NamedTuple):
 
 
 def importance(joints, needed, driven) -> list[int]:
-    """How much each joint should be in the tree: 3, 2 or 1 as in point 1 above, or 0.
+    """Importance of each joint for the tree: 3, 2 or 1 as in point 1 above, or 0.
 
     Args:
         joints: with name, limits and dynamics.
@@ -278,7 +278,7 @@ def _greedy(graph, order):
 
 
 def _distances(tree, count):
-    """How far each arc begins from the base, in joints of the shallowest tree."""
+    """Distances from the base to the beginning of each arc, in joints of the shallowest tree."""
     d, near = depths(tree.parent), [0] * count
     for new, old in enumerate(tree.joints):
         if new:

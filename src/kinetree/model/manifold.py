@@ -100,7 +100,7 @@ def normalize(model: "Model", q: ArrayLike) -> Array:
 
 
 def continued(model, q, qd, near):
-    """The same state in variables that continue a motion from the configuration ``near``."""
+    """State in variables that continue a motion from the configuration ``near``."""
     q, qd = np.array(q), np.array(qd)
     for i, joint in enumerate(model.joint[1:], start=1):
         if joint.turns_over:

@@ -157,7 +157,7 @@ class Model:
 
     @cached_property
     def memo(self) -> dict:
-        """What else is kept with this model, by ``kinetree.model.define.kept``."""
+        """Other objects kept with this model, by ``kinetree.model.define.kept``."""
         return {}
 
     @cached_property
@@ -238,7 +238,7 @@ class Model:
 
     @cached_property
     def spanning_tree(self) -> "Model":
-        """The same mechanism without loops and constraints; the model itself if it has none."""
+        """Mechanism without loops and constraints; the model itself if it has none."""
         return self.replace(loops=(), constraints=()) if self.is_constrained else self
 
     @property
@@ -250,7 +250,7 @@ class Model:
 
     @cached_property
     def uncoupled(self) -> "Model":
-        """The same mechanism without couplings; the model itself if it has none."""
+        """Mechanism without couplings; the model itself if it has none."""
         if not self.couplings:
             return self
         with warnings.catch_warnings():  # defects of the bodies were reported before
@@ -267,7 +267,7 @@ class Model:
 
     @cached_property
     def independent_variables(self) -> tuple[Array, ...]:
-        """Where ``q`` and ``qd`` are among the variables of ``uncoupled``, two arrays."""
+        """Places of ``q`` and ``qd`` among the variables of ``uncoupled``, two arrays."""
         return gearing.independent_variables(self)
 
     @cached_property
@@ -447,11 +447,11 @@ class Model:
         return names.group(self, name)
 
     def q_indices(self, *names: str) -> Array:
-        """Where the position variables of joints and groups are in ``q``, in the order given."""
+        """Indices of the position variables of joints and groups in ``q``, in the order given."""
         return indices(self, names, self.q_slice)
 
     def v_indices(self, *names: str) -> Array:
-        """Where the velocity variables of joints and groups are in ``qd``, in the order given."""
+        """Indices of the velocity variables of joints and groups in ``qd``, in the order given."""
         return indices(self, names, self.v_slice)
 
     def tendon(self, name: str) -> Tendon:

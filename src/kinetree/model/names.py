@@ -213,7 +213,7 @@ class Group:
         return replace(self, joints=kept, tip=self.tip if self.tip in frames else "")
 
     def prefixed(self, prefix: str) -> "Group":
-        """The same with a prefix on all names."""
+        """Group with a prefix on all names."""
         joints = tuple(prefix + name for name in self.joints)
         return Group(prefix + self.name, joints, self.tip and prefix + self.tip)
 
@@ -237,7 +237,7 @@ def joints_of(model, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def indices(model, names: Sequence[str], slices) -> Array:
-    """Where the variables of joints and groups are in a joint vector, in the order of ``names``."""
+    """Indices of the variables of joints and groups in joint vectors, in the order of ``names``."""
     numbers = [model.joint_index(name) for name in joints_of(model, names)]
     found = [np.arange(slices[i].start, slices[i].stop) for i in numbers]
     return np.concatenate([np.zeros(0, dtype=int), *found])

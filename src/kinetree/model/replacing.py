@@ -76,7 +76,7 @@ def _with(loop, attribute, value):
 
 
 def _actuators(model, loop_number, tendons):
-    """Those of the model, with new numbers of the loop joints; without those of lost ones."""
+    """Actuators of the model, with new numbers of the loop joints; without those of lost ones."""
     for a in model.actuators:
         if not a.loop and (not a.tendon or a.tendon in tendons):
             yield a

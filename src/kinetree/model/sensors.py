@@ -18,7 +18,7 @@ from kinetree.spelling import did_you_mean
 
 
 class Kind(NamedTuple):
-    """What sensors of a kind have in common."""
+    """Common properties of sensors of a kind."""
 
     of: str
     """What it is a sensor of: "joint", "tendon", "actuator", "frame", "shape"; empty for all."""
@@ -206,7 +206,7 @@ def _check_object(model, s, kind, what, known):
 
 
 def size_of(model, sensor) -> int:
-    """How many numbers a reading has."""
+    """Number of numbers of a reading."""
     size = KINDS[sensor.kind].size
     if size:
         return size

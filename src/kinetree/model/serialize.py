@@ -82,7 +82,7 @@ def _fields(x, what):
 
 
 def surface(given):
-    """What a surface says that is not the default."""
+    """Fields of a surface that are not the defaults."""
     usual = vars(Surface())
     return {name: x for name, x in vars(given).items() if x != usual[name]}
 

@@ -83,7 +83,7 @@ def regular_order(parent):
 
 
 def numbering_count(parent):
-    """How many regular numberings the tree has: ``N_B! / Π |ν(i)|`` — RBDA §4.1.2."""
+    """Number of regular numberings of the tree: ``N_B! / Π |ν(i)|`` — RBDA §4.1.2."""
     return factorial(len(parent) - 1) // prod(len(nu) for nu in subtrees(parent)[1:])
 
 
@@ -198,7 +198,7 @@ def parameter_columns(model: Any) -> Any:
 
 
 def parameter_slice(model: Any, i: int) -> slice:
-    """Where the ten inertial parameters of body ``i`` are among those of all."""
+    """Place of the ten inertial parameters of body ``i`` among those of all."""
     return slice(10 * i - 10, 10 * i)
 
 

@@ -240,7 +240,7 @@ def _look_through(data):
 
 
 def _placed(root):
-    """How many places surfaces have after nodes were put wherever other nodes name them."""
+    """Number of places of surfaces after nodes were put wherever other nodes name them."""
     parts = {f"#{e.get('id')}": e for e in root.iter() if e.get("id") is not None}
     known: dict = {}
 

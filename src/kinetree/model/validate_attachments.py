@@ -177,7 +177,7 @@ def _check_activation(actuator, what):
 
 
 def _driven(model, actuator, what):
-    """What an actuator drives, in words, and how many gears that takes."""
+    """End of an actuator, in words, and how many gears that takes."""
     ends = {"joint": actuator.joint, "loop joint": actuator.loop}
     ends |= {"tendon": actuator.tendon, "frame": actuator.frame}
     given = [f"{kind} {end!r}" for kind, end in ends.items() if end]
@@ -494,7 +494,7 @@ def _repeats(one, other):
 
 
 def _gap(one, other, q, t):
-    """How far ``one`` is from where it can be when ``other`` is at ``q`` [m or rad], at time t."""
+    """Distance of ``one`` from where it can be when ``other`` is at ``q`` [m or rad], at time t."""
     X = other.X_S.inverse() @ other.joint.at(t).transform(q) @ other.X_P
     X_J = one.X_S @ (X if one.p == other.p else X.inverse()) @ one.X_P.inverse()
     joint = one.joint.at(t)

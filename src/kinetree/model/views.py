@@ -35,7 +35,7 @@ class ModelView:
 
     @property
     def uncoupled(self):
-        """The same view of the model whose joints are free of each other."""
+        """View of the model whose joints are free of each other."""
         if not self.couplings:
             return self
         view = copy(self)
@@ -190,7 +190,7 @@ LUMPING = os.environ.get("KINETREE_LUMPING", "1") != "0"
 
 
 def code_key(model):
-    """What generated code for a model depends on."""
+    """Key of generated code for a model."""
     return model.fingerprint if LUMPING else (model.fingerprint, "inertias as they are")
 
 

@@ -90,7 +90,7 @@ def slider_crank() -> Model:
 
 
 def slider_crank_graph() -> MechanismGraph:
-    """The same before a spanning tree was chosen. All bodies are described at the assembly."""
+    """Slider crank before a spanning tree is chosen; all bodies are described at the assembly."""
     crank, rod = 0.1, 0.3
     reach = sqrt(rod**2 - crank**2)
     lean = atan2(reach, -crank)  # of the rod, from the end of the crank down to the piston

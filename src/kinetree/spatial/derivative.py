@@ -67,7 +67,7 @@ def carried_rate(x: Any, v: Any) -> Any:
 
 
 def _inertia_rate(I, v):
-    """Of a rigid body: no mass changes, so the rate has the compact form as well."""
+    """Rate of the inertia of a rigid body: no mass changes, so it has the compact form as well."""
     w, u = v.angular, v.linear
     W, U, H = skew(w), skew(u), skew(I.first_moment)
     rotational = W @ I.rotational - I.rotational @ W - (U @ H + H @ U)

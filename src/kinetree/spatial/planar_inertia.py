@@ -209,7 +209,7 @@ def lift(x):
 
 
 def restrict(x):
-    """What a spatial quantity means for motion in the plane; everything else is dropped.
+    """Planar part of a spatial quantity; everything else is dropped.
 
     A transform must turn about z for this to be meaningful.
     """

@@ -135,7 +135,7 @@ def _by_christoffel(model, H, q, qd):
 
 
 def _by_recursion(model, H, q, qd):
-    """The same from the recursive algorithms, for joints of any kind."""
+    """Equations by the recursive algorithms, for joints of any kind."""
     n, q, qd = model.nv, np.array(q), np.array(qd)
     matrix = None  # velocity terms of prescribed joints are not a matrix times qd
     if not timed_joints(model):

@@ -187,7 +187,7 @@ class Arranger:
         self.common = tuple(common)
 
     def __call__(self, expression):
-        """The same expression, readable; unchanged unless a polynomial in sines and cosines."""
+        """Readable form of an expression; unchanged unless a polynomial in sines and cosines."""
         terms = terms_of(expression, self.angles)
         if terms is None:
             return expression

@@ -92,7 +92,7 @@ def along_screws(steps, inertias):
 
 
 class Column(NamedTuple):
-    """What happens in the tree when one joint variable alone accelerates — RBDA §6.3."""
+    """Motions and forces in the tree when one joint variable alone accelerates — RBDA §6.3."""
 
     tau: np.ndarray
     """Joint forces: a column of ``H``, (nv,)."""

@@ -226,7 +226,7 @@ def _operands(text, count):
 
 
 class Savings(NamedTuple):
-    """What simplification saves: RBDA §10.4 reports factors from near 1 to 10."""
+    """Savings by simplification: RBDA §10.4 reports factors from near 1 to 10."""
 
     recorded: int
     """Operations of the algorithm as it is written."""

@@ -37,7 +37,7 @@ class StackedOperators(NamedTuple):
 
 
 class StackedVectors(NamedTuple):
-    """What enters the recursions from the base and the tip, (9.69)–(9.71), (6N,) each."""
+    """Vectors that enter the recursions from the base and the tip, (9.69)–(9.71), (6N,) each."""
 
     V_base: np.ndarray
     """Velocity of the base, in the coordinates of bodies that stand on it; zero for all others."""
@@ -148,7 +148,7 @@ def global_jacobian(model, q):
 
 
 def global_order(count):
-    """Where the entries of (60) stand in a vector body by body, angular first, (6 count,).
+    """Places of the entries of (60) in a vector body by body, angular first, (6 count,).
 
     ``V[global_order(m)]`` is in the order of (60); ``np.argsort(global_order(m))`` leads back.
     """

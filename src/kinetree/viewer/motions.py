@@ -65,7 +65,7 @@ class Motion:
         return Motion(self.model, self.t[which], self.q[which], *parts)
 
     def reactions(self, part: Part) -> np.ndarray:
-        """Of the joints, along the axes of the base, (T, joints, 6); at rest, without a motion."""
+        """Reactions of joints along the axes of the base, (T, joints, 6); of a pose, at rest."""
         if self.source is not None:
             return np.asarray(self.source.reactions(part=part, frame="aligned"))
         zero = np.zeros(self.model.nv)

@@ -273,7 +273,7 @@ def _fill(corners, low, numbers, cell, width, height, depth, owner):
 
 
 def _tiles(corners, low, cell):
-    """Of squares, those tiles that a triangle may be in: of which square, and where they begin.
+    """Tiles of squares that a triangle may be in: of which square, and where they begin.
 
     Most of the square around a long thin triangle is empty.
     """
@@ -293,7 +293,7 @@ def _tiles(corners, low, cell):
 
 
 def _weights(corners, origin):
-    """Of each corner, at a point and how it grows to the right and downwards: linear in both."""
+    """Weights of each corner at a point, and how they grow to the right and downwards: linear."""
     a, b, c = (corners[:, k, :2] - origin for k in range(3))
     area = _turn(b - a, c - a)
     area = np.where(np.abs(area) < 1e-12, np.inf, area)
@@ -385,7 +385,7 @@ def film(
 
 
 def images_per_second(rate, speed) -> float:
-    """Of the motion, in a film with ``rate`` images a second that runs ``speed`` times as fast."""
+    """Images per second of the motion, in a film of ``rate`` a second, ``speed`` times as fast."""
     if not (speed > 0 and rate > 0):
         raise KinetreeError(f"speed and rate of a film must be positive, got {speed} and {rate}")
     return rate / speed

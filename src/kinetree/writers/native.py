@@ -170,7 +170,7 @@ def _group(group):
 
 
 def _said(part, *names):
-    """Those of its fields that do not have their defaults."""
+    """Fields that do not have their defaults."""
     values = {name: getattr(part, name) for name in names}
     return {name: x for name, x in values.items() if not is_default(part, name, x)}
 
@@ -238,7 +238,7 @@ def _geometry(model, part):
 
 
 def _surface(part):
-    """What the surface of a shape or pair says that is not the default, if it has one."""
+    """Fields of the surface of a shape or pair that are not the defaults, if it has one."""
     return {} if part.surface is None else {"surface": surface(part.surface)}
 
 
@@ -296,7 +296,7 @@ def _by_joint(model, values, slices, usual):
 
 
 def _sensor(s):
-    """What is not as usual; ``inertia`` may be that of nothing."""
+    """Fields of a sensor that are not as usual; ``inertia`` may be that of nothing."""
     table = {"name": s.name, "kind": s.kind, **_said(s, "of", "reference")}
     table |= placement_keys(s.placement)
     if not is_identity(s.reference_placement):

@@ -102,7 +102,7 @@ class _Writer:
         return self.scopes[prefix], own
 
     def _seen(self, name, scope, what):
-        """How a link is called inside the model ``scope``."""
+        """Name of a link inside the model ``scope``."""
         prefix = scope.rpartition(_APART)[0]
         if name == WORLD or not prefix:
             return name

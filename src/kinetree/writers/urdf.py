@@ -138,7 +138,7 @@ def _add_frames(robot, model):
 
 
 def _add_actuators(robot, model):
-    """Those of joints as transmissions; of tendons and frames as elements of kinetree."""
+    """Write actuators of joints as transmissions; of tendons and frames as elements of kinetree."""
     for a in model.actuators:
         more = {k: getattr(a, k) for k in _LAW if getattr(a, k) != getattr(type(a), k)}
         for key in ("control", "effort", "activation_range"):

@@ -121,7 +121,7 @@ class AllowedMotion:
         return G_rate
 
     def in_coordinates(self, columns) -> "AllowedMotion":
-        """The same motions from other coordinates, variables of loop joints among them.
+        """Motions in other coordinates, variables of loop joints among them.
 
         With ``yd = R qd``, ``G (R G)⁻¹`` takes the place of ``G``, and ``ydd = R qdd + dR/dt qd``.
 

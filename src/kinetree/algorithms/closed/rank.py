@@ -183,7 +183,7 @@ class RankPolicy:
 
     @property
     def misalignment(self) -> float:
-        """Of nearly redundant constraints [rad, or fraction of the loop's size]; 0 for none."""
+        """Misalignment of nearly redundant constraints [rad, or part of the loop's size], or 0."""
         return self.manifold.misalignment
 
     @property

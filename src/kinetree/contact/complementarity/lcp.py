@@ -109,7 +109,7 @@ _ZERO = 1e-11  # entries of the tableau and differences of ratios that count as 
 
 
 class Path(NamedTuple):
-    """Where the path ended.
+    """End of the path.
 
     Attributes:
         basis: numbers of the unknowns that are not zero, increasing; none in a ray.

@@ -150,7 +150,7 @@ _WRONG = 1e-12  # motion that is taken as wrong, relative to its terms
 
 
 class Pivoted(NamedTuple):
-    """Where the pivoting ended.
+    """End of the pivoting.
 
     Attributes:
         lam: forces, (n,).

@@ -9,7 +9,7 @@ from kinetree.contact.complementarity.rows import BEYOND, Rows, nearest, obeyed,
 
 
 class Residuals(NamedTuple):
-    """By how much a solution misses what it should be, all zero in exact arithmetic.
+    """Errors of a solution, all zero in exact arithmetic.
 
     Attributes:
         complementarity: largest product of force and motion that should be zero, ``|lam · w̃|`` of

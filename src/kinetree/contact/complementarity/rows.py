@@ -75,7 +75,7 @@ def _root(x):
 
 
 def scaled(A, b, rows):
-    """The same problem in units in which every diagonal block of ``A`` has the mean 1.
+    """Problem in units in which every diagonal block of ``A`` has the mean 1.
 
     Forces of different kinds, newtons and newton metres, become comparable. The three rows of a
     contact share one unit, so that friction cones stay what they are.

@@ -208,7 +208,7 @@ class PhaseDynamics:
         return h * load * mobility / 2
 
     def resistance(self, now: Instant, qd, mode: Mode):
-        """What friction leaves of the resistance of contacts that slide, (..., n); else 1."""
+        """Part of the resistance that friction leaves of contacts that slide, (..., n); else 1."""
         slip = self.slip(now, qd, mode)
         n = now.J[..., 0, :]
         nA = np.einsum("...nv,...vw->...nw", n, now.A)

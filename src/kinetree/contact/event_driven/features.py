@@ -13,7 +13,7 @@ one of the slots of their pair of shapes, the same as long as they are near.
 import numpy as np
 
 from kinetree.contact.contacts import body_motions, contact_axes, contact_axes_rate
-from kinetree.contact.event_driven.kinds import FAR, Corners, Edges, Followed
+from kinetree.contact.event_driven.kinds import FAR, Corners, Edges, Followed, joined
 from kinetree.contact.event_driven.polyhedra import polyhedron
 from kinetree.contact.event_driven.round_kinds import RimEdges, Rims, SidePoints
 from kinetree.contact.event_driven.search import distinct, near
@@ -145,7 +145,7 @@ class Features:
         for kind, numbers in _KINDS.items():
             used = [j for j, key in enumerate(self.keys) if key is not None and key[1] in numbers]
             if used:
-                part = kind.joined([self._feature(self.keys[j]) for j in used])
+                part = joined(kind, [self._feature(self.keys[j]) for j in used])
                 self._parts.append(part)
                 rows += [j + offset for j in used]
                 sizes += part.size.tolist()
@@ -184,7 +184,7 @@ class Features:
         return np.where(beside, np.maximum(gap, outside) + _BESIDE, gap)
 
     def _outside(self, found):
-        """How far features are beyond their borders, less what is allowed [m], (..., m).
+        """Distance of features beyond their borders, less what is allowed [m], (..., m).
 
         Contacts that are held stay what they are while bodies turn, until others take over.
         """
@@ -214,18 +214,18 @@ class Features:
         return np.concatenate([smooth, slots], axis=axis)
 
     def outside(self, model, q):
-        """How far contacts are beyond their borders [m], less what is allowed there, (..., n)."""
+        """Distance of contacts beyond their borders [m], less what is allowed there, (..., n)."""
         smooth = np.full((*np.shape(q)[:-1], self.smooth.candidates.size), -FAR)
         return self._all(smooth, -1, self._outside(self._followed(model, q)), -FAR)
 
     def candidate_positions(self, model, q):
-        """As ``Scene.candidate_positions``."""
+        """Positions of contacts, as ``Scene.candidate_positions``."""
         found = self._followed(model, q)
         own = self._gaps(found), found.point, contact_axes(found.normal)
         return self._joined(self.smooth.candidate_positions, own, model, q)
 
     def candidate_velocities(self, model, q, qd):
-        """As ``Scene.candidate_velocities``."""
+        """Velocities of contacts, as ``Scene.candidate_velocities``."""
         found = self._followed(model, q)
         v, _ = self._between(model, q, qd)
         zeta = turned(contact_axes(found.normal), velocity_at(v, found.point))
@@ -233,7 +233,7 @@ class Features:
         return self._joined(self.smooth.candidate_velocities, own, model, q, qd)
 
     def candidate_terms(self, model, q, qd):
-        """As ``Scene.candidate_terms``."""
+        """Terms of contacts, as ``Scene.candidate_terms``."""
         found = self._followed(model, q)
         J = kinematics.jacobians(model, q, frame="world")
         J = np.concatenate([np.zeros((*J.shape[:-3], 1, *J.shape[-2:])), J], axis=-3)

@@ -4,6 +4,7 @@ Arrays have one row for each pair, in coordinates of its bodies. ``at`` says whe
 functions of the positions; ``rates`` how points of contact and normals move.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,16 +54,9 @@ class Corners(NamedTuple):
     size: Any
     """Of the smaller shape, (m,)."""
 
-    @classmethod
-    def joined(cls, rows):
-        """The arrays of some pairs: shapes, bodies and the key of each."""
-        fields: list[Any] = [*zip(*(cls._row(*row) for row in rows), strict=True)]
-        fields[3] = as_many(fields[3])
-        fields[4:6] = padded(fields[4], 0.0), padded(fields[5], np.inf)
-        return cls(*map(np.array, fields))
-
     @staticmethod
-    def _row(shapes, bodies, key):
+    def row(shapes, bodies, key):
+        """Fields of one pair of shapes on bodies; ``key`` says which features."""
         _, kind, i, j, sign = key
         ground, carrier = (0, 1) if kind == 0 else (1, 0)
         a, b = shapes[ground], shapes[carrier]
@@ -71,7 +65,7 @@ class Corners(NamedTuple):
         return *place, a.normal[order], a.offset[order], float(sign), min(s.size for s in shapes)
 
     def at(self, R, r) -> Followed:
-        """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""
+        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
         x = turned(R[..., self.body, :, :], self.corner) + r[..., self.body, :]
         up, gap, beyond = above(self, R, r, x)
         rays = np.einsum("...mij,mkj->...mki", R[..., self.body, :, :], self.cone)
@@ -104,20 +98,16 @@ class Edges(NamedTuple):
     size: Any
     """Of the smaller shape, (m,)."""
 
-    @classmethod
-    def joined(cls, rows):
-        """The arrays of some pairs: shapes, bodies and the key of each."""
-        return cls(*map(np.array, zip(*(cls._row(*row) for row in rows), strict=True)))
-
     @staticmethod
-    def _row(shapes, bodies, key):
+    def row(shapes, bodies, key):
+        """Fields of one pair of shapes on bodies; ``key`` says which features."""
         names = ("start", "along", "length", "inward", "radius")
         both = list(zip(shapes, key[2:4], strict=True))
         fields = (np.array([getattr(s, name)[e] for s, e in both]) for name in names)
         return np.array(bodies), *fields, float(key[4]), min(s.size for s in shapes)
 
     def at(self, R, r) -> Followed:
-        """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""
+        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
         T = R[..., self.body, :, :]
         start, along = self._lines(R, r)
         inward = np.einsum("...msij,mskj->...mski", T, self.inward)
@@ -180,3 +170,18 @@ def padded(arrays, fill):
     most = max(map(len, arrays))
     ends = (np.full((most - len(a), *np.shape(a)[1:]), fill) for a in arrays)
     return np.array([np.concatenate([a, end]) for a, end in zip(arrays, ends, strict=True)])
+
+
+RAGGED = {
+    "cone": as_many,
+    "normal": partial(padded, fill=0.0),
+    "offset": partial(padded, fill=np.inf),
+}
+"""What joins fields of different lengths, by name."""
+
+
+def joined(kind, rows):
+    """Arrays of some pairs of a kind: shapes, bodies and the key of each."""
+    columns = zip(*(kind.row(*row) for row in rows), strict=True)
+    fields = zip(kind._fields, columns, strict=True)
+    return kind(**{name: RAGGED.get(name, np.array)(x) for name, x in fields})

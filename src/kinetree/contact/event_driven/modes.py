@@ -107,7 +107,7 @@ def _shifts(pushed, mode, last_axis):
 
 
 def _reach(force, change, mu, mode):
-    """How much of a change, at most one, leaves forces admissible, if they are."""
+    """Largest part of a change, at most one, that leaves forces admissible, if they are."""
     near, far = 0.0, 1.0
     if _admissible(force + change, mu, mode):
         return far

@@ -36,7 +36,7 @@ class Barrel(NamedTuple):
     """Half its length [m]."""
 
     def placed(self, R, r) -> "Barrel":
-        """The same in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
+        """Shape in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
         return Barrel(R @ self.center + r, R @ self.axis, self.radius, self.half)
 
 
@@ -69,7 +69,7 @@ class Polyhedron(NamedTuple):
     """The cylinder that this stands for, a ``Barrel``."""
 
     def placed(self, R, r) -> "Polyhedron":
-        """The same in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
+        """Shape in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
         normal = self.normal @ R.T
         return Polyhedron(
             self.corner @ R.T + r,
@@ -88,7 +88,7 @@ class Polyhedron(NamedTuple):
 
 
 def polyhedron(shape) -> Polyhedron:
-    """That of a ``Box``, ``Cylinder``, hull of a ``Mesh``, or ``Plane``: a face without end."""
+    """Polyhedron of a ``Box``, ``Cylinder``, hull of a ``Mesh``, or ``Plane``: an endless face."""
     if isinstance(shape, Plane):
         none = np.zeros((0, 3))
         return Polyhedron(

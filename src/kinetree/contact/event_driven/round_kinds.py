@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.event_driven.kinds import TURNED, Followed, above, as_many, padded
+from kinetree.contact.event_driven.kinds import TURNED, Followed, above
 from kinetree.contact.event_driven.polyhedra import STANDING
 from kinetree.contact.event_driven.vectors import across, cross, dot, turned, unit, velocity_at
 
@@ -45,15 +45,9 @@ class Rims(NamedTuple):
     size: Any
     """Of the smaller shape, (m,)."""
 
-    @classmethod
-    def joined(cls, rows):
-        """The arrays of some pairs: shapes, bodies and the key of each."""
-        fields: list[Any] = [*zip(*(cls._row(*row) for row in rows), strict=True)]
-        fields[5:7] = padded(fields[5], 0.0), padded(fields[6], np.inf)
-        return cls(*map(np.array, fields))
-
     @staticmethod
-    def _row(shapes, bodies, key):
+    def row(shapes, bodies, key):
+        """Fields of one pair of shapes on bodies; ``key`` says which features."""
         _, kind, end, j, _ = key
         barrel, other, body, ground, sign, size = _of_barrel(shapes, bodies, kind)
         axis = (1 - 2 * end) * barrel.axis
@@ -62,7 +56,7 @@ class Rims(NamedTuple):
         return body, ground, *rim, other.normal[order], other.offset[order], sign, size
 
     def at(self, R, r) -> Followed:
-        """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""
+        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
         T = R[..., self.body, :, :]
         center, axis = turned(T, self.center) + r[..., self.body, :], turned(T, self.axis)
         up = turned(R[..., self.ground, :, :], self.normal[:, 0])
@@ -109,15 +103,9 @@ class SidePoints(NamedTuple):
     size: Any
     """Of the smaller shape, (m,)."""
 
-    @classmethod
-    def joined(cls, rows):
-        """The arrays of some pairs: shapes, bodies and the key of each."""
-        fields: list[Any] = [*zip(*(cls._row(*row) for row in rows), strict=True)]
-        fields[7] = as_many(fields[7])
-        return cls(*map(np.array, fields))
-
     @staticmethod
-    def _row(shapes, bodies, key):
+    def row(shapes, bodies, key):
+        """Fields of one pair of shapes on bodies; ``key`` says which features."""
         barrel, other, body, ground, sign, size = _of_barrel(shapes, bodies, key[1])
         corner = other.corner[key[2]], other.cone[key[2]]
         return body, ground, *barrel, *corner, sign, size
@@ -128,7 +116,7 @@ class SidePoints(NamedTuple):
         return center, axis, turned(O, self.corner) + r[..., self.other, :]
 
     def at(self, R, r) -> Followed:
-        """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""
+        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
         center, axis, x = self._placed(R, r)
         N, distance = unit(across(x - center, axis))
         rays = np.einsum("...mij,mkj->...mki", R[..., self.other, :, :], self.cone)
@@ -180,13 +168,9 @@ class RimEdges(NamedTuple):
     size: Any
     """Of the smaller shape, (m,)."""
 
-    @classmethod
-    def joined(cls, rows):
-        """The arrays of some pairs: shapes, bodies and the key of each."""
-        return cls(*map(np.array, zip(*(cls._row(*row) for row in rows), strict=True)))
-
     @staticmethod
-    def _row(shapes, bodies, key):
+    def row(shapes, bodies, key):
+        """Fields of one pair of shapes on bodies; ``key`` says which features."""
         _, kind, edge, end, _ = key
         barrel, other, body, ground, sign, size = _of_barrel(shapes, bodies, kind)
         axis = (1 - 2 * end) * barrel.axis
@@ -213,7 +197,7 @@ class RimEdges(NamedTuple):
         return n * np.where(dot(n, out) < 0, -1.0, 1.0)[..., None], length
 
     def at(self, R, r) -> Followed:
-        """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""
+        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
         center, axis, u, _, t, x = self._placed(R, r)
         out, distance = unit(x - center)
         N, _ = self._normal(axis, out, u)

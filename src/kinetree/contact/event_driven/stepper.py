@@ -168,7 +168,7 @@ class _Watch:
         self.name = f"{group.transitions.of.names[contact]}: {kind}"
 
     def values(self, t, q, qd, tau, stepper):
-        """Of the function, for times (n,) and states (n, nq), (n, nv): (n,)."""
+        """Values of the function, for times (n,) and states (n, nq), (n, nv): (n,)."""
         at = _KINDS.index(self.kind)
         if at < _OF_MOTION:
             return self.group.of_motion(t, q, qd, tau)[at][..., self.contact]
@@ -196,7 +196,7 @@ class ContactEvents:
         ]
 
     def values(self, t, q, qd, tau, stepper):
-        """Of all functions, for times (n,) and states (n, nq), (n, nv): (n, 5 contacts)."""
+        """Values of all functions, for times (n,) and states (n, nq), (n, nv): (n, 5 contacts)."""
         parts = *self.of_motion(t, q, qd, tau), *self.of_forces(t, q, qd, tau)
         return np.concatenate(parts, axis=-1)
 

@@ -147,7 +147,7 @@ class Transitions:
     # --- events ------------------------------------------------------------------------------
 
     def velocities(self, q, qd):
-        """Of all contacts, (n, 3)."""
+        """Velocities of all contacts, (n, 3)."""
         return self.dynamics.scene.candidate_velocities(self.dynamics.tree, q, qd)[1]
 
     def hit(self, q, qd):
@@ -233,7 +233,7 @@ class Transitions:
         return q, qd, f"{name} {what[int(self.mode.kind[k])]}"
 
     def lose(self, k, t, q, qd):
-        """The same where contact ``k`` has come to the border of its features — RBDA §11.6."""
+        """Transition where contact ``k`` has come to the border of its features — RBDA §11.6."""
         if self._lost[0] != t:
             self._lost = (t, set())
         self._lost[1].add(self.dynamics.scene.release(k))  # rounding may have it within borders
@@ -243,7 +243,7 @@ class Transitions:
         return q, qd, f"{self.of.names[k]} slides off"
 
     def lock(self, k, t, q, qd):
-        """The same where friction of contact ``k`` has used up its resistance (Painlevé)."""
+        """Transition where friction of contact ``k`` has used up its resistance (Painlevé)."""
         self.settle(t, q, qd, self.tau, suspect=k)
         return q, qd, f"{self.of.names[k]} comes to Painlevé's paradox"
 

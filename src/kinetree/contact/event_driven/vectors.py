@@ -26,7 +26,7 @@ def unit(a, least=1e-12):
 
 
 def across(a, n):
-    """What is at right angles to unit vectors ``n``."""
+    """Components at right angles to unit vectors ``n``."""
     return a - n * dot(a, n)[..., None]
 
 

@@ -86,7 +86,7 @@ class Collision:
 
     @cached_property
     def free(self):
-        """Which velocity variables impulses can change, (nv,)."""
+        """Velocity variables that impulses can change, (nv,) of bool."""
         return free_variables(self.model, self.given)
 
     def loop_impulse(self, u):

@@ -122,7 +122,7 @@ _NOISE = 1e-11  # of the relative velocity: left of an approach that is over
 
 @dataclass(frozen=True)
 class Course:
-    """How far an impact has come."""
+    """State of an impact on its way."""
 
     W: np.ndarray
     """Velocity change per impulse, (3, 3), symmetric and positive semidefinite."""

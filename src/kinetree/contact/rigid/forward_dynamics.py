@@ -237,7 +237,7 @@ def _residuals(at, problem, qdd, lam, w, closed, tangential):
 
 
 def _friction_errors(friction, most, w, slip, modes):
-    """By how much friction misses its law, (n,): contacts that slide, begin to, or stick."""
+    """Errors of the friction law, (n,): of contacts that slide, begin to, or stick."""
     size, speed = np.hypot(*friction.T), np.hypot(*w.T)
     moves = np.any(slip != 0, axis=1)
     sliding = np.hypot(*(friction + most[:, None] * slip).T)

@@ -45,7 +45,7 @@ def directions(zeta, velocity_tolerance):
 
 
 def reduced(mu, slip, slides) -> Reduced:
-    """Which unknowns contacts with coefficients ``mu`` have that slide along ``slip``, or rest."""
+    """Unknowns of contacts with coefficients ``mu`` that slide along ``slip``, or rest."""
     n = len(mu)
     rests = (mu > 0) & ~slides
     resting, single = np.flatnonzero(rests), np.flatnonzero(~rests)

@@ -79,7 +79,7 @@ class Problem:
         return self.free + self.A @ (self.rows.T @ np.ravel(lam))
 
     def chosen(self, which) -> "Problem":
-        """The same for some of the contacts, the others without force."""
+        """Problem of some of the contacts, the others without force."""
         n = np.arange(self.size)[which]
         parts = (self.J[n], self.A, self.free, self.bias[n], self.zeta[n], self.mu[n])
         return Problem(*parts, tuple(self.names[k] for k in n))

@@ -1,1 +1,1 @@
-"""What both ways to take a step with contact share: traced inertias, and the rows of joints."""
+"""Shared parts of both ways to take a step with contact: traced inertias, and rows of joints."""

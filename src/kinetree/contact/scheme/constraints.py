@@ -106,11 +106,11 @@ class StepConstraints:
     friction: Any = None
 
     def with_friction(self, friction) -> "StepConstraints":
-        """The same with coefficients of friction of any kind of number, (c,)."""
+        """Constraints with coefficients of friction of any kind of number, (c,)."""
         return replace(self, friction=friction)
 
     def with_levels(self, levels) -> "StepConstraints":
-        """The same with levels of dry joint friction of any kind of number, (nv,)."""
+        """Constraints with levels of dry joint friction of any kind of number, (nv,)."""
         friction = tuple((i, levels[i]) for i, _ in self.joints.friction)
         return replace(self, joints=self.joints._replace(friction=friction))
 
@@ -124,7 +124,7 @@ class StepConstraints:
 
     @cached_property
     def units(self):
-        """Of the velocity variables: 1 for angles, ``size`` for lengths, (nv,)."""
+        """Units of the velocity variables: 1 for angles, ``size`` for lengths, (nv,)."""
         followers = {c.joint for c in self.model.couplings}
         joints = [joint for i, joint in enumerate(self.model.joint) if i and i not in followers]
         units = [unit for joint in joints for unit in joint.velocity_units()]

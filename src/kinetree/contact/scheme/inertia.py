@@ -98,7 +98,7 @@ def is_zero(x) -> bool:
 
 
 class Flying(NamedTuple):
-    """What a body moves by as long as nothing acts on it.
+    """Properties by which a body moves as long as nothing acts on it.
 
     Attributes:
         c: centre of mass in its coordinates, (3,); the origin where it has no mass.

@@ -57,7 +57,7 @@ class Patch(NormalLaw):
         return self.stiffness / self.damping if self.integrated else 0.0
 
     def _left(self, z, elapsed):
-        """Where the patch is by itself after a while."""
+        """Place of the patch after a while in which nothing acts on it."""
         return z * np.exp(-self.stiffness / self.damping * elapsed)
 
     def __call__(self, z, p, pd, elapsed):

@@ -1,4 +1,4 @@
-"""Which step of contact is taken: unrolled for one small scene, or that of the engine."""
+"""Choice between steps of contact: unrolled for one small scene, or that of the engine."""
 
 from dataclasses import replace
 from math import prod

@@ -90,7 +90,7 @@ class Push(NamedTuple):
     lag: Any
 
     def resisting(self, K, D, own, h, alpha) -> "Push":
-        """The same with stiffness and damping, on joints that have inertias ``own``."""
+        """Actuator with stiffness and damping, on joints that have inertias ``own``."""
         if not self.arms or (is_zero(K) and is_zero(D)):
             return self
         mobility = sum(x * x / own[i] for i, x in self.arms)
@@ -111,7 +111,7 @@ def _spring(arms, length, rate):
 
 
 class Resisting(NamedTuple):
-    """What forces exert less in a step, (nv, nv) each: against velocities, and their change.
+    """Resistance of forces in a step, (nv, nv) each: against velocities, and their change.
 
     Attributes:
         lead: times velocities where the step begins.
@@ -125,7 +125,7 @@ class Resisting(NamedTuple):
     across: Any
 
     def against(self, change):
-        """What is exerted less where velocities change, (nv,)."""
+        """Forces that are exerted less where velocities change, (nv,)."""
         return self.lag @ change + self.more(change)
 
     @property
@@ -134,7 +134,7 @@ class Resisting(NamedTuple):
         return self.across.dtype == object or bool(np.any(self.across))
 
     def more(self, change):
-        """What is exerted less by ``across`` where velocities change, (nv,) or zero."""
+        """Forces that ``across`` exerts less where velocities change, (nv,) or zero."""
         return self.across @ change if self.crosses else 0
 
 
@@ -209,7 +209,7 @@ class StepForces:
             yield _spring(arms, (x, K), (rate, t.damping))
 
     def _springs_of_loops(self):
-        """The same of loop joints, whose lengths in the middle are taken back to the start."""
+        """Springs of loop joints, whose lengths in the middle are taken back to the start."""
         for loop in springs_of_loops(self.model):
             at, rate, B = loop_joint_motion(self.full, *self._middle, [loop])
             x, given = stretch(loop, at) - self.at.h / 2 * rate, loop.dynamics
@@ -254,7 +254,7 @@ class StepForces:
     # --- what bounds leave --------------------------------------------------------------------
 
     def resisting(self, bound) -> Resisting:
-        """How forces resist in the step, under some bounds."""
+        """Resistance of forces in the step, under some bounds."""
         found = self._matrices(bound)
         if self.G is not None:
             found = [self.G.T @ R @ self.G for R in found]
@@ -344,7 +344,7 @@ class StepForces:
         return np.array(found)
 
     def _given_way(self, push, after):
-        """What an actuator exerts less than its request where velocities ``after`` are reached."""
+        """Force by which an actuator misses its request where velocities ``after`` are reached."""
         return sum(
             x * (push.lead * self.v[i] + push.lag * (after[i] - self.v[i])) for i, x in push.arms
         )

@@ -104,7 +104,7 @@ class Projection:
 
 
 def bounded(shift, units, left):
-    """As much of a shift as is ``left`` of the way that joints may go, and what is left then."""
+    """Part of a shift that is ``left`` of the way that joints may go, and what is left then."""
     way = largest(np.abs(shift) / units)
     part = select(way > left, left / select(way > left, way, 1.0), 1.0)
     return part * shift, left - part * way

@@ -259,7 +259,7 @@ class SlotStep(ContactStep):
         return after, mean, held, reported, *entered.values()
 
     def _enter_slots(self, system, at, there, force):
-        """What ``slot_impulses`` takes of the slots, by name, and impulses to start from."""
+        """Arrays of the slots for ``slot_impulses``, by name, and impulses to start from."""
         known, tables, slots = self.constraints.scene.candidates, self._tables, self.slots
         mu = known.friction if self.constraints.friction is None else self.constraints.friction
         given = {

@@ -43,7 +43,7 @@ class Problem(NamedTuple):
         return scaled(self.A, self.b, rows)
 
     def errors(self, lam):
-        """By how much each row misses its law, as a speed [m/s or rad/s], (m,)."""
+        """Errors of the laws of all rows, as speeds [m/s or rad/s], (m,)."""
         A, b, rows, units = self.scaled()
         force = lam / units
         return (force - obeyed(rows, force, A @ force + b)) / units

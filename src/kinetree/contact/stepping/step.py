@@ -297,7 +297,7 @@ class ContactStep:
         )
 
     def _passed_on(self, forces, bound):
-        """What the next step gets: forces of all rows, and bounds of drives where they count."""
+        """Numbers for the next step: forces of all rows, and bounds of drives where they count."""
         if not self.bounds:
             return forces
         return np.concatenate([forces, bound if len(bound) else np.zeros(self.bounds)])
@@ -398,7 +398,7 @@ class ContactStep:
         return dynamics.inverse_dynamics(self.tree, q, qd, turning(self.tree, qd))
 
     def _ahead(self, rows, half, time, force, before):
-        """What the rates of the rows add to their velocities in some time, and gaps without them.
+        """Velocities that the rates of the rows add in some time, and gaps without them.
 
         A contact that goes on, with a force in the last step, arrives with the velocity that its
         rate gave it, and the gap that this opened in the ``half`` step before is closed by the
@@ -434,7 +434,7 @@ class ContactStep:
         return np.array([*ahead[: 3 * len(rows.mu)], *others]), np.array(gap)
 
     def _targets(self, rows, h, w, before, smooth):
-        """What is added to the velocity of every row before it must not be negative, (m,)."""
+        """Velocities added to those of all rows before they must not be negative, (m,)."""
         targets, deep = [0.0] * len(rows.G), self.accuracy.deep
         if smooth:  # velocities take out what penetration there is, at the speed of positions
             deep = h * self.settings.correction_speed * self.constraints.size

@@ -155,7 +155,7 @@ class ContactStepper(Stepper):
         return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
     def _by_engine(self, t, h, q, qd, tau, count, after, wrong):
-        """The same with the motions that were not solved taken by the engine."""
+        """Results with the motions that were not solved taken by the engine."""
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
             start = q[index], qd[index], tau[index]

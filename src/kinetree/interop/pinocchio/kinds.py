@@ -18,7 +18,7 @@ from kinetree.joints.axis import index_of
 
 @dataclass(frozen=True)
 class JointMap:
-    """The same variables, perhaps in another order."""
+    """Map between the same variables, perhaps in another order."""
 
     position_order: tuple | None = None
     """For each position variable of Pinocchio, the index of kinetree's."""

@@ -108,7 +108,7 @@ def from_inertia(Y) -> Inertia:
 
 
 def to_inertia(pin, I):
-    """As Pinocchio's inertia; also one that is physically impossible."""
+    """Pinocchio's inertia; also one that is physically impossible."""
     if I.mass == 0:
         Y = pin.Inertia.Zero()
         Y.inertia = np.asarray(I.rotational, dtype=float)

@@ -81,7 +81,7 @@ def actuators_of(mj_model, tree, note, sites) -> Drives:
 
 
 class _LeftOutError(Exception):
-    """What an actuator is that has no counterpart."""
+    """Error for an actuator that has no counterpart."""
 
 
 # --- the law of its force ------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _range(mj_model, what, a):
 
 
 class _Ends:
-    """What actuators drive, as fields of ``Actuator``, with their gears."""
+    """Ends of actuators, as fields of ``Actuator``, with their gears."""
 
     def __init__(self, mj_model, tree, sites):
         self.mj_model, self.tree, self.sites = mj_model, tree, sites

@@ -168,7 +168,7 @@ def _note_rest(mj_model, j, at, name, found, note):
 
 
 class JointMap:
-    """The same variables in both."""
+    """Map between the same variables of both."""
 
     def to_position(self, q):
         """MuJoCo's position variables."""

@@ -1,4 +1,4 @@
-"""What is taken out of MJCF before MuJoCo compiles it: flexible bodies, and plugins.
+"""Elements taken out of MJCF before MuJoCo compiles it: flexible bodies, and plugins.
 
 Kinetree has rigid bodies and runs no programs of a file. Each of these elements is left out with a
 notice that says what is lost, and with it what refers to it; the rest of the robot is loaded.

@@ -101,7 +101,7 @@ class _Reader:
         return found | self._extra(kind, obj)
 
     def _extra(self, kind, obj):
-        """What else some kinds need."""
+        """Further fields that some kinds need."""
         mj = self.mj
         if kind == "actuatorpos":
             return {"offset": self._length(obj)}
@@ -125,7 +125,7 @@ class _Reader:
         return {}
 
     def _length(self, a):
-        """Of an actuator on a joint where our variables are zero."""
+        """Length of an actuator on a joint where our variables are zero."""
         mj = self.mj
         if mj.actuator_trntype[a] not in (0, 1):
             return 0.0
@@ -197,7 +197,7 @@ class _Reader:
         return {"inertia": inertia.transformed(X), "beyond": tuple(beyond)}
 
     def _inertia(self, b):
-        """Of MuJoCo's body, in coordinates of the model's body."""
+        """Inertia of MuJoCo's body, in coordinates of the model's body."""
         return inertia_of(self.mj, b).inverse_transformed(self.tree.places[b].X)
 
 

@@ -144,7 +144,7 @@ class Frames:
         return X
 
     def _from_world(self, key):
-        """As ``between`` for far frames, each of which is composed once."""
+        """Transform as of ``between`` for far frames, each of which is composed once."""
         path = []
         k: str | None = key
         while k is not None and k not in self._absolute:

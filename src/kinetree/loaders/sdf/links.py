@@ -53,7 +53,7 @@ def read_link(node: Node, folders: Folders) -> Link:
 
 
 def _inertia(link, looks):
-    """Of mass 1 and unit moments where the file says nothing: the defaults of the standard."""
+    """Inertia of mass 1 and unit moments where the file says nothing: the standard's defaults."""
     inertial = link.one("inertial")
     if inertial is not None and inertial.get("auto", "false") in ("true", "1"):
         return _from_collisions(link, inertial, looks)

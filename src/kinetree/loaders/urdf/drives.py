@@ -1,4 +1,4 @@
-"""What drives the joints of a URDF file: ``<transmission>`` and ``<ros2_control>``.
+"""Drives of the joints of a URDF file: ``<transmission>`` and ``<ros2_control>``.
 
 The control of a motor is its force before the reduction. An interface for positions or velocities
 is that of a servo, whose gains are seldom in the file: without them the actuator is a motor, too,
@@ -25,7 +25,7 @@ class Drive(NamedTuple):
 
 
 class Drives(NamedTuple):
-    """What a file says of drives."""
+    """Drives of a file."""
 
     drives: list[Drive]
     tendons: dict[str, dict[str, float]]
@@ -254,7 +254,7 @@ def _without_gains(kind):
 
 
 def _own_fields(own, nv, gear) -> dict[str, Any]:
-    """What only kinetree writes: ``<kinetree:actuator>``."""
+    """Fields that only kinetree writes: ``<kinetree:actuator>``."""
     fields = {"gear": own.numbers("gear", nv, gear)} | {k: own.get(k, "") for k in _OWN_TEXTS}
     for key in ("control", "effort", "activation_range"):
         fields[key] = own.numbers(key, 2, UNBOUNDED, finite=False)

@@ -91,7 +91,7 @@ def is_friction_alone(node: Node) -> bool:
 
 
 def _friction_in(node):
-    """What ``<mu1>`` and ``<mu2>`` say, as far as they are numbers that friction can be."""
+    """Coefficients ``<mu1>`` and ``<mu2>``, as far as they are numbers that friction can be."""
     texts = [n.text() for n in node.all("mu1", "mu2")]
     return [float(x) for x in texts if _NUMBER.fullmatch(x)]
 

@@ -156,7 +156,7 @@ class _Assembly:
             return self._with_postures(model)
 
     def _sensors(self):
-        """What ``<gazebo>`` says about sensors of links, and of forces in joints."""
+        """Sensors of links, and of forces in joints, that ``<gazebo>`` has."""
         from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
 
         found, one = [], Plucker.identity()
@@ -269,7 +269,7 @@ class _Assembly:
         )
 
     def _driving(self):
-        """What drives joints, but for those that an SRDF file calls passive."""
+        """Drives of joints, but for those that an SRDF file calls passive."""
         for d in self.drives.drives:
             if d.joint in self.means.passive:
                 why = f"joint {d.joint!r} is passive: the model has no such actuator"
@@ -278,7 +278,7 @@ class _Assembly:
                 yield d
 
     def _tendons(self):
-        """Those through which the motors of differentials act, and those that kinetree writes."""
+        """Tendons through which the motors of differentials act, and those that kinetree writes."""
         found = [
             Tendon(name, tuple(self.number[joint] for joint in over), tuple(over.values()))
             for name, over in self.drives.tendons.items()

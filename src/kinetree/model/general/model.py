@@ -45,7 +45,7 @@ EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
 
 class _PerBody:
-    """What is requested of a body by its index."""
+    """Properties of bodies by their index."""
 
     def __init__(self, get):
         self._get = get
@@ -135,7 +135,7 @@ class GeneralFrame(NamedTuple):
 
 
 class GeneralModel:
-    """What algorithms use of a model, for a body of any robot.
+    """Model as algorithms use it, for a body of any robot.
 
     Args:
         recorder: what algorithms do is recorded there.
@@ -185,7 +185,7 @@ class GeneralModel:
     spanning_tree = uncoupled
 
     def scalar_type(self, *arrays: Any) -> np.dtype:
-        """That of traced numbers."""
+        """Type of traced numbers."""
         return np.dtype(object)
 
     def frame(self, name: str) -> GeneralFrame:
@@ -260,7 +260,7 @@ class GeneralModel:
         return (k.span("p", 1, single=True) for k in self.recorder.walk(PARAMETERS))
 
     def parameter_slice(self, i: Row) -> Any:
-        """Where the ten inertial parameters of body ``i`` are among those of all."""
+        """Place of the ten inertial parameters of body ``i`` among those of all."""
         return i.span("p", 10)
 
     def table(self, base: Any = None) -> Any:
@@ -295,7 +295,7 @@ class GeneralModel:
         return result
 
     def of_body(self, array: Any, i: Row) -> np.ndarray:
-        """What an array (body_count, ...) has for a body."""
+        """Row of an array (body_count, ...) for a body."""
         return array[(i.span("b", 1), *[slice(None)] * (len(array.axes) - 1))][0]
 
     def stacked(self, rows: Any, *shape: int) -> Array:
@@ -370,7 +370,7 @@ class Source:
 
     @cached_property
     def outline(self) -> Outline:
-        """What the recording of single kinds of bodies needs to know of the algorithm."""
+        """Outline of the algorithm that the recording of single kinds of bodies needs."""
         first = outline_of(*self._recorded(self.typical))
         return outline_of(*self._recorded(self.typical, first))
 

@@ -30,7 +30,7 @@ MOST_KINDS = 64
 
 @dataclass(frozen=True)
 class Kind:
-    """What a case of general code is made for: all that decides the form of its equations.
+    """Kind of body that a case of general code is made for: all that decides its equations.
 
     Attributes:
         joint: any joint of the kind, with placeholders for its parameters.
@@ -46,12 +46,12 @@ class Kind:
 
     @cached_property
     def count(self) -> int:
-        """How many numbers of the model the joint reads."""
+        """Number of numbers of the model that the joint reads."""
         return len(self.joint.parameters())
 
     @cached_property
     def key(self) -> str | None:
-        """The same for the same kind in every process; None where no text says what it does."""
+        """Key of a kind, the same in every process; None where no text says what it does."""
         if not is_plain_value(self.joint):  # a class or function of the user's
             return None
         flags = "base" * self.at_base + " armature" * self.armature + " marked" * self.marked
@@ -199,7 +199,7 @@ def placements(transforms) -> Array:
 
 
 def _inertias(inertias):
-    """As ``Inertia.parameters``: mass, first moment, and the moments of inertia."""
+    """Parameters as of ``Inertia.parameters``: mass, first moment, and moments of inertia."""
     found = np.zeros((len(inertias), 10))
     found[:, 0] = [I.mass for I in inertias]
     found[:, 1:4] = np.array([I.first_moment for I in inertias], dtype=float).reshape(-1, 3)

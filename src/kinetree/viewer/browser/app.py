@@ -17,7 +17,7 @@ from kinetree.viewer.scenes.stage import NOTHING, Overlays, Stage
 
 
 class Address(NamedTuple):
-    """Where a viewer listens, and which other pages may connect: see ``view``."""
+    """Address at which a viewer listens, and other pages that may connect: see ``view``."""
 
     port: int | None = None
     host: str | None = None

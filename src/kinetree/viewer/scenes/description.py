@@ -42,7 +42,7 @@ class Surface:
     faces: np.ndarray
 
     def placed(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
-        """The same elsewhere: turned by a matrix (3, 3), then moved."""
+        """Surface elsewhere: turned by a matrix (3, 3), then moved."""
         return Surface(self.vertices @ np.asarray(rotation).T + position, self.faces)
 
 

@@ -145,7 +145,7 @@ def applied_arrows(model, placed, wrenches, size):
 
 
 def reaction_arrows(model, placed, wrenches, size):
-    """What joints transmit, (T, joints, 6) along the axes of the base, at their origins."""
+    """Arrows of forces that joints transmit, (T, joints, 6) along the axes of the base."""
     ends = [loop_frame(placed, loop.successor, loop.successor_placement)[0] for loop in model.loops]
     points = np.concatenate([placed.positions[:, 1:], *(p[:, None] for p in ends)], axis=1)
     return _pair("reaction", points, wrenches[..., 3:], wrenches[..., :3], size, "reactions")

@@ -13,7 +13,7 @@ from kinetree.viewer.scenes.surfaces import cone, rod
 
 
 class Places(NamedTuple):
-    """Of all bodies, the base first."""
+    """Places of all bodies, the base first."""
 
     positions: np.ndarray
     """Of their frames [m], (T, NB + 1, 3)."""
@@ -143,7 +143,7 @@ class Camera:
         return np.array([right, np.cross(back, right), back])
 
     def moved(self, shift) -> "Camera":
-        """The same, carried along."""
+        """Camera that is carried along."""
         return replace(self, position=self.position + shift, target=self.target + shift)
 
     def half_height(self, aspect) -> float:

@@ -267,7 +267,7 @@ def _is_ground(g, up, size):
 
 
 def _sides(plane):
-    """Of the part that is there [m], (2,); formats write 0 for a plane without end."""
+    """Sides of the part that is there [m], (2,); formats write 0 for a plane without end."""
     sides = np.array(plane.size, dtype=float)
     return np.where(sides > 0, sides, np.inf)
 
@@ -294,7 +294,7 @@ def _lines(low, high, size):
 
 
 def _rectangles(bars, z):
-    """Of (x, y) to (x, y) each, at a height."""
+    """Rectangles from (x, y) to (x, y) each, at a height."""
     corners = [[(a, b, z), (c, b, z), (c, d, z), (a, d, z)] for a, b, c, d in bars]
     faces = [np.array([[0, 1, 2], [0, 2, 3]]) + 4 * k for k in range(len(bars))]
     return Surface(
@@ -308,7 +308,7 @@ _DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1
 
 
 class Overlays(NamedTuple):
-    """What is drawn beside a mechanism, each None where it is not.
+    """Drawings beside a mechanism, each None where there is none.
 
     Attributes:
         forces: on bodies, as ``f_ext`` of the dynamics, (T, NB, 6), for arrows.

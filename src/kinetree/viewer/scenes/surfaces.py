@@ -17,7 +17,7 @@ _MOST = 64  # faces at a point, beyond which all of them count as one smooth sur
 
 
 def creased(surface) -> Surface:
-    """The same surface with its points doubled along edges, so that each has one normal."""
+    """Surface with its points doubled along edges, so that each has one normal."""
     vertices, faces = _merged(surface.vertices, surface.faces)
     if not len(faces):
         return Surface(vertices, faces)
@@ -74,7 +74,7 @@ def _merged(vertices, faces):
 
 
 def _distinct(rows):
-    """Where rows of integers first occur, in order of the rows, and which of these each one is."""
+    """Places where rows of integers first occur, in order, and which of these each one is."""
     if len(rows):
         rows = rows - rows.min(axis=0)
         sizes = rows.max(axis=0) + 1

@@ -213,7 +213,7 @@ def _law(a):
 
 
 def _end(model, a, written, sites):
-    """What an actuator drives, and its gear."""
+    """End of an actuator, and its gear."""
     if a.tendon:
         return {"tendon": a.tendon, "gear": a.gear}
     if a.frame:
@@ -302,7 +302,7 @@ class _Writer:
         self.sites, self.links = Sites(model, elements), links_of(model)
 
     def attributes(self, s: Sensor):
-        """What a sensor is of; None where MJCF has no word for it."""
+        """Object of a sensor as attributes; None where MJCF has no word for it."""
         of = KINDS[s.kind].of
         if s.inertia is not None or (s.data and s.kind != "magnetometer"):
             return None

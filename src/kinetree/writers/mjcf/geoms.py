@@ -84,7 +84,7 @@ def write_geometry(model, elements, root, left_out):
 
 
 class _Links:
-    """Where geoms are written: in the body, or in a body for the link that is part of it."""
+    """Places where geoms are written: in the body, or in a body for the link that is part of it."""
 
     def __init__(self, model, elements):
         self.model, self.elements, self.known = model, elements, links_of(model)
