@@ -6,6 +6,7 @@ import pytest
 import kinetree as kt
 from kinetree import joints
 from kinetree.codegen import build, tiers
+from kinetree.codegen.runtime import threads
 from kinetree.model import ModelBuilder
 from kinetree.model.coupling import Coupling
 from kinetree.model.general.gears import gears_of
@@ -66,6 +67,14 @@ def test_functions_agree_with_specialised_code(model, state, function):
     np.testing.assert_allclose(one, found[1], 0, 1e-13 * np.max(np.abs(one)))
 
 
+@pytest.mark.parametrize("options", [{"friction": True, "rotors": True}, {"friction": "coulomb"}])
+def test_regressors_with_effects_of_joints(model, state, options):
+    arrays = [state[n] for n in ("q", "qd", "qdd")]
+    both(lambda: kt.regressor(model, *arrays, **options))
+    full = [model.expand(arrays[0]), *(model.expand_velocity(arrays[0], x) for x in arrays[1:])]
+    both(lambda: kt.regressor(model.uncoupled, *full, **options))
+
+
 @pytest.mark.parametrize("wrt", [("q", "qd", "tau"), "parameters", "inertia:l2"], ids=str)
 def test_derivatives_of_accelerations(model, state, wrt):
     d = kt.differentiate(kt.forward_dynamics, wrt=wrt)
@@ -108,6 +117,20 @@ def test_compiled_code_takes_over(model, state, monkeypatch):
     assert names == ["inverse_dynamics"]
     assert kt.tier_of(other, kt.inverse_dynamics) == "general"
     np.testing.assert_allclose(first, again, 0, 1e-13 * np.abs(again).max())
+
+
+def test_large_batches_do_not_wait_for_their_own_threads(model, state, monkeypatch):
+    monkeypatch.setattr(threads._Setting, "count", 3)
+    many = [np.tile(state[n], (400, 1)) for n in ("q", "qd", "tau")]
+    few = kt.forward_dynamics(model, *(a[:3] for a in many))
+    np.testing.assert_allclose(kt.forward_dynamics(model, *many)[-3:], few, rtol=1e-12)
+    done = []
+
+    def nested(k):
+        threads.on_threads(lambda i: done.append((k, i)), 3)
+
+    threads.on_threads(nested, 3)
+    assert sorted(done) == [(k, i) for k in range(3) for i in range(3)]
 
 
 def test_errors_name_the_sample(model, state):

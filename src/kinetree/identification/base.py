@@ -110,8 +110,14 @@ def _decided(model, options, tolerance, rng):
     norms = np.linalg.norm(W, axis=0)
     pure = norms / _units(model, len(names))
     norms[pure <= tolerance * np.max(pure, initial=0.0)] = 0.0
-    chosen, novelty = _independent(W, norms, tolerance)
-    K = _combinations(W, norms, chosen)
+    nonzero = np.flatnonzero(norms)
+    unit = np.linalg.qr(W[:, nonzero] / norms[nonzero], mode="r")  # depend on each other alike
+    places, new = _independent(unit, tolerance)
+    chosen, novelty = tuple(nonzero[places].tolist()), np.zeros(len(names))
+    novelty[nonzero] = new
+    K = np.zeros((len(chosen), len(names)))
+    K[:, nonzero] = _combinations(unit, places) * norms[nonzero] / norms[list(chosen)][:, None]
+    K[:, chosen] = np.eye(len(chosen))
     return BaseParameters(model, names, chosen, K, novelty, **options)
 
 
@@ -152,30 +158,26 @@ def allowed_states(model, samples, rng, independent=None):
     return q, qd, (G @ ydd)[..., 0] + null_space(model, q, qd, independent=independent).g
 
 
-def _independent(W, norms, tolerance):
-    """Columns that are independent of those before them, and what part of each column is new."""
-    Q, chosen, novelty = np.zeros((W.shape[0], 0)), [], np.zeros(W.shape[1])
-    for j in np.flatnonzero(norms):
-        x = W[:, j] / norms[j]
+def _independent(W, tolerance):
+    """Unit columns that are independent of those before them, and what part of each is new."""
+    basis, chosen, novelty = np.zeros(W.T.shape), [], np.zeros(W.shape[1])
+    for j, column in enumerate(W.T):
+        known, x = basis[: len(chosen)], column
         for _ in range(2):  # twice is enough
-            x = x - Q @ (Q.T @ x)
+            x = x - known.T @ (known @ x)
         novelty[j] = np.linalg.norm(x)
         if novelty[j] > tolerance:
-            Q = np.column_stack([Q, x / novelty[j]])
-            chosen.append(int(j))
-    return tuple(chosen), novelty
+            basis[len(chosen)] = x / novelty[j]
+            chosen.append(j)
+    return chosen, novelty
 
 
-def _combinations(W, norms, chosen):
-    """``K`` with ``W p = W[:, chosen] K p`` for any ``p``."""
-    chosen, nonzero = list(chosen), np.flatnonzero(norms)
-    K = np.zeros((len(chosen), W.shape[1]))
-    unit = W[:, nonzero] / norms[nonzero]
-    B, *_ = np.linalg.lstsq(W[:, chosen] / norms[chosen], unit, rcond=None)
+def _combinations(W, chosen):
+    """``B`` with ``W = W[:, chosen] B``."""
+    Q, R = np.linalg.qr(W[:, chosen])
+    B = np.linalg.solve(R, Q.T @ W)
     B[np.abs(B) < 1e-10] = 0.0
-    K[:, nonzero] = B * norms[nonzero] / norms[chosen][:, None]
-    K[:, chosen] = np.eye(len(chosen))
-    return K
+    return B
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,6 +174,9 @@ class Quantity:
     calls: Callable[[Any], Callable | None] | None = None
     """Function of the model that returns an algorithm which calls kernels of other quantities, by
     ``called``, or None: general code where no algorithm can be recorded."""
+    on_arrays: Callable[[Any, dict], Callable | None] | None = None
+    """Function of the model and the options that returns one of arrays with batch axes, by other
+    quantities, for first answers where nothing else serves them; or None."""
     gears: bool | Callable[[Any], Callable | None] = False
     """Whether results for couplings of constant ratios follow from those of all joints by factors
     ``Gᵀ``; or a function of the model that returns one of ``Gears`` and the arrays by name, or
@@ -375,6 +378,9 @@ class _Build:
         if algorithm is not None:
             traced = Traced(self._by_calls(algorithm), "general")
             return self._kernel_for(traced).with_general_calls()
+        first = None if quantity.on_arrays is None else quantity.on_arrays(model, self.options)
+        if first is not None:
+            return self._first_on_arrays(lambda *arrays: (first(*arrays),), None)
         if not quantity.general or not quantity.general_for(model, self.options):
             return None
         return general_kernel(

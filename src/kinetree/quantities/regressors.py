@@ -12,10 +12,12 @@ order, and numbers the bodies in its own way (``interop.pinocchio.to_parameters`
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from kinetree.algorithms import regressors as texts
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.model import Model
-from kinetree.model.define import quantity
+from kinetree.model.define import kernel_of, quantity
 from kinetree.quantities.loops import coordinate_count, with_loops
 
 __all__ = [
@@ -42,6 +44,27 @@ def _along_loops(at, qdd, friction, rotors):
     return at.G.T @ texts.regressor(at.model, at.q, at.qd, qdd, friction=friction, rotors=rotors)
 
 
+def _with_joint_columns(model, options):
+    """The same with columns of effects at joints, beside the regressor without them."""
+    effects = texts.joint_effects(options["friction"], options["rotors"])
+    if not effects or model.couplings or model.is_constrained:
+        return None
+    bodies = kernel_of(model, "regressor", friction=False, rotors=False)
+    if not bodies.has_general_code:
+        return None
+
+    def of_arrays(q, qd, qdd):
+        Y = bodies.call(q, qd, qdd)
+        of = {"viscous": qd, "coulomb": np.sign(qd), "rotor": qdd}
+        each = [of[effect][..., None] * np.eye(model.nv, dtype=Y.dtype) for effect in effects]
+        lead = Y.shape[:-2]
+        return np.concatenate(
+            [Y, *(np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in each)], axis=-1
+        )
+
+    return of_arrays
+
+
 def _general_text(options):
     return None if any(options.values()) else texts.regressor_in_base_coordinates
 
@@ -52,6 +75,7 @@ def _general_text(options):
     texts.regressor_by_axial_turns,
     tree=True,
     general=_general_text,
+    on_arrays=_with_joint_columns,
     gears=True,
     check=_check,
     read={"rotors": lambda model, rotors: bool(rotors)},

@@ -24,7 +24,7 @@ from kinetree.codegen.program import Argument, calls_of, noting, regrouped
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.on_arrays import ArraysVariant
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
-from kinetree.codegen.runtime.threads import run_threaded
+from kinetree.codegen.runtime.threads import run_threaded, run_whole
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 from kinetree.expr.calls import call, calls, calls_to
 from kinetree.expr.counting import cost, cost_of_calls
@@ -450,7 +450,8 @@ class Kernel:
             self.validate(arrays)
             return self.reference(arrays)
         before = variant.status.value
-        result = run_threaded(variant.ufunc, arrays, self, batch, dtype, out)
+        run = run_whole if variant.code is None else run_threaded
+        result = run(variant.ufunc, arrays, self, batch, dtype, out)
         if variant.status.value != before:
             result = _copied(self._repaired(arrays, result), out)
         return result

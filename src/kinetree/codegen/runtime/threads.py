@@ -5,7 +5,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from math import prod
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,10 +91,23 @@ if hasattr(os, "register_at_fork"):  # threads do not survive in a forked proces
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+class _Here(local):
+    of_pool = False  # whether this thread is one of the pool
+
+
+_here = _Here()
+
+
+def _in_pool(function, k):
+    _here.of_pool = True
+    return function(k)
+
+
 def on_threads(function, count, look=None, halt=None):
     """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on its own thread.
 
-    All have ended when this ends, also by an exception: nobody writes to arrays afterwards.
+    All have ended when this ends, also by an exception: nobody writes to arrays afterwards. On a
+    thread of the pool, which others may wait for, they are called one after the other.
 
     Args:
         function: what to call.
@@ -102,7 +115,11 @@ def on_threads(function, count, look=None, halt=None):
         look: called about every ``BREATH`` seconds while others are waited for.
         halt: called before others are waited for after an exception, to let them end early.
     """
-    jobs = [_pool(count - 1).submit(function, k) for k in range(1, count)]
+    if _here.of_pool:
+        for k in range(count):
+            function(k)
+        return
+    jobs = [_pool(count - 1).submit(_in_pool, function, k) for k in range(1, count)]
     try:
         function(0)
         for job in jobs:
@@ -154,6 +171,13 @@ def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
 
     on_threads(part, count, halt=lambda: halted.append(True))
     return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def run_whole(ufunc, arrays, kernel, batch, dtype, out=None):
+    """The same without splitting: for functions that use threads themselves."""
+    if out is None and batch:
+        out = tuple(empty(batch + o.shape, dtype) for o in kernel.outputs)
+    return _quiet(ufunc, *arrays, **({} if out is None else {"out": out}))
 
 
 def _quiet(ufunc, *arrays, **out):
