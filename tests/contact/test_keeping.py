@@ -72,3 +72,17 @@ def test_errors_are_those_of_all_islands(rng):
     assert errors == (
         p.error, p.velocity_error, p.cone_error, p.complementarity, p.momentum_error
     )  # fmt: skip
+
+
+def test_impulses_of_the_last_step_follow_contacts_that_join_and_move(rng):
+    p, M, rows = sliders(rng)
+    p.impulse[:9] = last = rng.normal(size=9)
+    _, work = run(p)
+    np.testing.assert_array_equal(work.lam_last[:9], last)
+    other = filled([-1, 0, 1, -1, 3, 4, -1, 6, 7], M, [rows[2], rows[1], rows[0], rows[1]])
+    other.label[:4] = 7, -4, 11, 4  # one of them new
+    other.free[:], other.velocity[:] = p.free, p.velocity
+    other.begins = 1
+    assert once_more(other, work)[0] == 0
+    now = work.lam_last[:12]
+    np.testing.assert_array_equal(now, [*last[6:9], 0, 0, 0, *last[:3], *last[3:6]])

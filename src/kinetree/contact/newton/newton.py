@@ -26,6 +26,7 @@ from kinetree.contact.newton.keeping import (
     note_errors,
     take_kept,
 )
+from kinetree.contact.newton.last_impulses import begin_from, follow_labels
 from kinetree.contact.newton.pattern import analyse, has_couplings, place_pairs, split
 from kinetree.contact.newton.polish import law_error
 from kinetree.contact.newton.problem import CONE, Problem, Work
@@ -156,10 +157,10 @@ def solve(problem: Problem, work: Work) -> int:
         islands = divided(problem, work)
         if islands < 0:
             return -1
-    if problem.again == 0 or work.started != problem.groups:
-        rows = problem.row_first[problem.groups]
-        work.lam_last[:rows] = problem.impulse[:rows]
-        work.started = problem.groups
+    if problem.again == 0 or work.started < 0:
+        begin_from(problem, work)
+    else:
+        follow_labels(problem, work)
     problem.islands = islands
     problem.left = 0
     problem.rounds = 0

@@ -19,6 +19,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import procedure, record, vector, view
+from kinetree.contact.newton.course import Course
 
 CONE = 0
 BOUNDS = 1
@@ -150,7 +151,8 @@ class Work:
     rows_room: int
     numbers_room: int
     swept: int  # 1: sweeps, whose result depends on the order of contacts, have led to a solution
-    started: int  # groups that lam_last belongs to
+    started: int  # groups that lam_last belongs to, -1 for none
+    course: Course
     stress: float  # r in units of 1 / d
     soft: float  # inverse penalty of contacts that stick, in units of d
     # islands
@@ -226,6 +228,9 @@ class Work:
     kept_first: "int[:]"  # trees + 1: as island_groups_first
     kept_row: "int[:]"  # trees: where the rows of an island begin
     kept_label: "int[:]"  # groups
+    last_label: "int[:]"  # groups that lam_last belongs to
+    last_row: "int[:]"  # groups + 1: their first rows in it
+    label_slot: "int[:]"  # slots: 1 + number of a group by its label
     kept_target: "float[:]"  # rows
     kept_impulse: "float[:]"  # rows
     kept_free: "float[:]"  # nv
@@ -334,7 +339,8 @@ _WORK = {
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
     "groups": ("island_group", "pair_first", "delassus", "shift", "state", "was", "inner",
-               "kept_label"),
+               "kept_label", "last_label", "last_row"),
+    "slots": ("label_slot",),
     "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses",
              "kept_target", "kept_impulse"),
     "matrices": ("A",), "discs": ("discs",),
@@ -347,16 +353,11 @@ _WORK = {
     "response": ("response",), "condensed": ("response_group", "acting", "pivot", "short"),
     "square": ("compliance", "small"),
 }  # fmt: skip
-_FIELDS = Work.__annotations__
 
 
 def workspace(problem: Problem) -> Work:
     """Workspace for a problem; ``solve`` returns -1 when it has become too small (``enlarge``)."""
-    lists = {n for names in _WORK.values() for n in names}
-    types = {n: np.int64 if str(k).startswith("int") else float for n, k in _FIELDS.items()}
-    wide = {n: str(k).partition(", ")[2].rstrip("]'") for n, k in _FIELDS.items()}
-    shapes = {n: (1, int(k)) if k else 1 for n, k in wide.items()}
-    work = Work(**{n: np.zeros(shapes[n], types[n]) if n in lists else 0 for n in _FIELDS})
+    work = Work(course=Course())
     enlarge(work, problem)
     return work
 
@@ -368,7 +369,7 @@ def enlarge(work: Work, problem: Problem) -> None:
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
         "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
         "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
-        "discs": 24 * (len(problem.kind) + 1),
+        "discs": 24 * (len(problem.kind) + 1), "slots": 2 * len(problem.kind) + 2,
         "coupled": problem.trees + len(problem.kind) + len(problem.entry_node) + 1,
         "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
         "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
