@@ -298,3 +298,14 @@ def test_damaged_entries_count_as_absent(cache, monkeypatch):
     count, again = answers(model, inverse_dynamics, monkeypatch)
     assert count > 0
     assert np.array_equal(first, again)
+
+
+def test_few_recorded_programs_stay_in_memory(cache, monkeypatch):
+    new_process(monkeypatch)
+    monkeypatch.setattr(loops, "RECORDED", 2)
+    model = random_tree(4, 3, joints=JOINTS[:2])
+    for text in (inverse_dynamics, mass_matrix, forward_dynamics):
+        arrays = states(model, text, 3)
+        code = kernel(model, text, new_source(text), key=("few", text.__name__))
+        assert np.isfinite(code.call(*arrays)).all()
+    assert len(loops._recorded) == 2

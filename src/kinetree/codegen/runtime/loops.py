@@ -44,7 +44,7 @@ class LoopCode:
     def __init__(self, source, key, dtype, lanes):
         self.source, self.key, self.dtype, self.lanes = source, key, dtype, lanes
         self.units: dict[tuple, dict] = {}
-        self.recorded = _recorded.setdefault(_name(source, key), {})
+        self.name = _name(source, key)
         self.plan: Any = None
 
     def ready(self, data) -> None:
@@ -126,7 +126,7 @@ class LoopCode:
         if not (unknown and make):
             return not unknown
         kinds, alone = data.rows(BODIES).kinds, any(u[0] == (BODIES,) for u in unknown)
-        known = (kinds, pairs) in self.recorded
+        known = (self.name, kinds, pairs) in _recorded
         if not (known or (pairs and alone)):  # a kind that is unknown has unknown pairs
             kinds = _kinds_in(data, unknown)
         program = self._program(kinds, pairs)
@@ -178,9 +178,13 @@ class LoopCode:
         return True
 
     def _program(self, kinds, pairs=frozenset()):
-        if (kinds, pairs) not in self.recorded:
-            self.recorded[kinds, pairs] = self.source.program(kinds, pairs)
-        return self.recorded[kinds, pairs]
+        """The recorded loops: those of the last few texts stay, for other precisions and lanes."""
+        key = self.name, kinds, pairs
+        program = _recorded.pop(key, None) or self.source.program(kinds, pairs)
+        _recorded[key] = program  # the last one now
+        while len(_recorded) > RECORDED:
+            del _recorded[next(iter(_recorded))]
+        return program
 
 
 def _names(data):
@@ -195,8 +199,11 @@ def _kinds_in(data, units):
     return tuple(k for k in kinds if k in wanted) or kinds[:1]
 
 
+RECORDED = 16
+"""Programs that stay in memory; a megabyte each, and all that they are for is kept on disk."""
+
 _codes: dict[tuple, LoopCode] = {}
-_recorded: dict[Any, dict[tuple, Any]] = {}  # programs by source, kinds, pairs
+_recorded: dict[tuple, Any] = {}  # programs by source, kinds, pairs; the last one used at the end
 
 
 def _name(source, key):
