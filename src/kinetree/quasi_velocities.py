@@ -9,7 +9,6 @@ hold it there drop out of the equation. For ``qdd = B yd + dB/dt y``,
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from kinetree.arrays.kinds import ArrayLike, as_numpy
 from kinetree.errors import LoopError, ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.functional.transformed import kept_with
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix
@@ -106,7 +106,12 @@ def _require_allowed(model, q, B):
             )
 
 
-@lru_cache(maxsize=64)
 def _compiled(B):
-    B = B if hasattr(B, "bind") else kernel(B)
-    return B, differentiate(B, wrt="q")
+    """A function as a kernel, and its derivative, kept with it or with the object it belongs to."""
+
+    def make():
+        user = B if hasattr(B, "bind") else kernel(B)
+        return user, differentiate(user, wrt="q")
+
+    owner = getattr(B, "__self__", B)
+    return kept_with(owner, ("quasi-velocities", B), make) if hasattr(owner, "__dict__") else make()

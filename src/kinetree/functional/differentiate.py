@@ -10,7 +10,7 @@ of a joint do not commute (spherical, free, planar) it is not symmetric in ``j``
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from kinetree.functional.transformed import (
     Transformed,
     Variables,
     checked_wrt,
+    kept_with,
     takes_states,
     with_group,
 )
@@ -76,9 +77,9 @@ def differentiate(function: Callable[..., Any], wrt: Any, *, order: int = 1) -> 
 _SHARED = 0.3  # of the operations that are estimated, what remains after simplification; at least
 
 
-@lru_cache(maxsize=1024)  # the same derivative twice is one object, with one set of kernels
 def _derivative(function, wrt):
-    return Derivative(function, wrt)
+    """The same derivative twice is one object, with one set of kernels."""
+    return kept_with(function, (Derivative, wrt), lambda: Derivative(function, wrt))
 
 
 class Derivative(Transformed):

@@ -13,7 +13,6 @@ not supported: there ``vjp`` uses forward mode along all directions.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from kinetree.functional.transformed import (
     Transformed,
     Variables,
     checked_wrt,
+    kept_with,
     takes_states,
     with_group,
 )
@@ -86,12 +86,8 @@ def _product(kind, function, wrt, what):
                 f"one in a function of your own under @kinetree.kernel"
             )
         inner = inner.function
-    return _cached(kind, function, wrt)
-
-
-@lru_cache(maxsize=1024)  # the same product twice is one object, with one set of kernels
-def _cached(kind, function, wrt):
-    return kind(function, wrt)
+    # the same product twice is one object, with one set of kernels
+    return kept_with(function, (kind, wrt), lambda: kind(function, wrt))
 
 
 class Product(Transformed):

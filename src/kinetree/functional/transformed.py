@@ -150,6 +150,21 @@ def _is_name(w):
     return isinstance(w, Group) or (isinstance(w, str) and bool(w))
 
 
+_KEPT = "_kept_by_kinetree"
+
+
+def kept_with(function, key, make) -> Any:
+    """What ``make()`` gave for a key, as long as the function lives.
+
+    Functions of users have no other table: that would keep them, their code and all that they
+    refer to. Who copies the attributes of a function, as ``functools.wraps`` does, has the same
+    table, so that keys say whose they are; what is kept refers to that function.
+    """
+    known = vars(function).setdefault(_KEPT, {})
+    found = known.get((id(function), key))
+    return known.setdefault((id(function), key), make()) if found is None else found
+
+
 def takes_states(function, call, count):
     """Whether a call with this number of positional arguments passes only states and forces."""
     while isinstance(function, Transformed):
@@ -173,7 +188,7 @@ class Transformed(ABC):
 
     def __getstate__(self):
         """Everything but compiled code, which does not travel."""
-        return {**self.__dict__, "_kernels": {}}
+        return {**self.__dict__, "_kernels": {}, _KEPT: {}}
 
     def __repr__(self):
         return f"<kinetree {self.__name__} with respect to {self.wrt!r}>"
