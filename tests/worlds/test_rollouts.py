@@ -45,6 +45,45 @@ def test_rollouts_of_worlds_are_their_steps_to_the_bit():
     np.testing.assert_array_equal(found.q, again.q)
 
 
+def piled() -> kt.World:
+    """Two boxes on each other, whose contacts have no closed form, and a rod on a rough hinge."""
+    world = kt.World(timestep=2e-3)
+    world.add_ground()
+    for k in range(2):
+        world.add(
+            shapes.Box((0.2, 0.2, 0.1)), mass=1.0, name=f"box{k}", at=(0, 0, 0.051 + 0.101 * k)
+        )
+    rod = kt.ModelBuilder("rod").body(
+        "rod",
+        joint=kt.Revolute("y"),
+        inertia=kt.shapes.box(0.4, 0.02, 0.02, mass=0.3, at=(0.2, 0, 0)),
+        limits=kt.Limits((-1.0,), (0.02,)),
+        dynamics=kt.JointDynamics(friction=0.05),
+    )
+    world.add(rod.build(), name="rod", at=(1.0, 0, 1.0))
+    return world
+
+
+def test_rollouts_have_the_record_of_contact_of_simulations():
+    world = piled()
+    assert world.scene.open_pairs
+    expected = kt.simulate(world, duration=60e-3, store_every=7).contact
+    alone = kt.rollout(world, steps=30, store_every=7)
+    q, qd = (np.tile(x, (2, 3, 1)) for x in (world.q, world.qd))
+    many = kt.rollout(world, q, qd, steps=30, store_every=7)
+    assert {x.rpartition(":")[0] for x in expected.names} == {"ground/box0", "box0/box1"}
+    for found in (alone.contact, many.contact.at((slice(None), 1, 2))):
+        assert found.names == expected.names
+        np.testing.assert_array_equal(found.force, expected.force)
+        np.testing.assert_array_equal(found.joint_force, expected.joint_force)
+        np.testing.assert_array_equal(found.residuals, expected.residuals)
+    assert np.count_nonzero(expected.joint_force[-1]) == 2  # the stop and friction of the hinge
+    assert many.residuals.shape == (2, 3, 10)
+    np.testing.assert_array_equal(alone.residuals, expected.worst)
+    motion = many.motion((1, 2))
+    np.testing.assert_array_equal(motion.contact.force, expected.force)
+
+
 @kt.kernel
 def servo(model, t, q, qd, target, gain: ()):
     """Springs to a target on the legs of a quadruped."""

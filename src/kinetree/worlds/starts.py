@@ -103,9 +103,14 @@ class Start:
         return closed_start(self.model, q, qd, f"the start of world {self.model.name!r}")
 
     def check(self, engine: Engine, q: np.ndarray) -> None:
-        """Warn of what is wrong at positions ``q``."""
-        found, start = self.faults(engine, engine.find(q), q), f"world {self.model.name!r}"
+        """Warn of what is wrong at positions ``q``, to which steps have led in part."""
+        found = self.faults(engine, engine.find(q), q)
         self.reached = None
+        self.warn_of(found)
+
+    def warn_of(self, found: Faults) -> None:
+        """Warn of what is wrong with the start of a world."""
+        start = f"world {self.model.name!r}"
         if found.joints:
             warn_of_joints(f"{start} starts with joints beyond their limits: {some(found.joints)}")
         if found.pairs:

@@ -111,11 +111,11 @@ class Steps:
     def check_starts(self, q):
         """Warn of what is wrong with positions (..., nq) that are not those of the world."""
         starts = np.asarray(q, dtype=float).reshape(-1, self.model.nq)
-        engine = self.new_engine()  # whose search leaves the contacts of the last step alone
+        find, engine = self.machine.find, self.engine
+        faults = {k: self.start.faults(engine, find(0, x), x) for k, x in enumerate(starts)}
         if len(starts) == 1:
-            self.start.check(engine, starts[0])
+            self.start.warn_of(faults[0])
             return
-        faults = {k: self.start.faults(engine, engine.find(x), x) for k, x in enumerate(starts)}
         self.start.check_batch(faults, len(starts))
 
     def advance(self, whole, t, h, n, control, acting, parts):

@@ -154,7 +154,7 @@ def store(a: Parts, b: Motions, w: int, time: int) -> int:
     copied(s.q, m.nq, x.q, k * m.nq, True)
     copied(s.v, m.nv, x.v, k * m.nv, True)
     x.work[k] = a.total[10]
-    if x.columns > 0:
+    if x.columns > 0 and b.bare[w] == 0:
         store_forces(a, x, k)
     return store_record(a, b, w, k) if x.full == 1 else 0
 

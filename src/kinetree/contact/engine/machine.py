@@ -165,23 +165,26 @@ class Machine(MotionStates):
 
     # --- storage -----------------------------------------------------------------------------
 
-    def store(self, every: int, out: tuple, names: tuple[str, ...] = ()) -> None:
+    def store(self, every: int, q: Array, v: Array, work: Array) -> None:
         """Store states of the next call.
 
         Args:
             every: steps between them; the last is stored, too.
-            out: positions, velocities and work, (times, n, ...) each, from the second time on; and
-                forces of the contacts that are named, zeros.
-            names: of contacts.
+            q: positions, (times, n, nq), which are written from the second time on.
+            v: velocities, (times, n, nv).
+            work: (times, n).
         """
         x = self.motions.storage
         x.every, self.motions.done = every, 0
-        x.q, x.v, x.work = (array.reshape(-1) for array in out[:3])
-        if names:
-            if x.columns != len(names):
-                for field, value in columns_of(self.engine, names).items():
-                    setattr(x, field, value)
-            x.dense = out[3].reshape(-1, 3)
+        x.q, x.v, x.work = (array.reshape(-1) for array in (q, v, work))
+
+    def store_columns(self, names: tuple[str, ...], force: Array) -> None:
+        """Store forces of the contacts that are named, (times, n, names, 3), zeros."""
+        x = self.motions.storage
+        if x.columns != len(names):
+            for field, value in columns_of(self.engine, names).items():
+                setattr(x, field, value)
+        x.dense = force.reshape(-1, 3)
 
     def raise_errors(self) -> None:
         """Let steps that fail raise an error; motions are then where the last step has led.
@@ -191,26 +194,26 @@ class Machine(MotionStates):
         self.motions.raises, self.motions.lists, self._is_paced = 1, 0, True
 
     def record(self, batch: tuple[int, ...]) -> Recorder:
-        """Keep full records of motions from here on; see also ``raise_errors``."""
-        b = self.motions
-        self.raise_errors()
-        b.total[:] = 0.0
-        self.recorder = Recorder(self.engine, b.storage, batch)
+        """Keep full records of motions from here on."""
+        self.motions.total[:] = 0.0
+        self.recorder = Recorder(self.engine, self.motions.storage, batch)
         return self.recorder
 
-    def record_steps(self, every: int, last: int, origin: tuple[float, int]) -> None:
+    def record_steps(self, every: int, last: int, origin: tuple[float, int] | None = None) -> None:
         """Let steps be recorded in one loop.
 
         Args:
             every: steps between stored states.
             last: number of steps in all, after which the state is stored, too.
-            origin: a time [s], and the number of the step that begins then.
+            origin: a time [s], and the number of the step that begins then; or times add up.
         """
         x, inputs = self.motions.storage, self.motions.inputs
         x.every, x.last, x.pending = every, last, -1
         self.recorder.times = 1 + -(-last // every)
         self.recorder.have_room(self.recorder.times)
-        inputs.clocked, self.motions.done, (inputs.start, inputs.base) = 1, 0, origin
+        self.motions.done = 0
+        if origin is not None:
+            inputs.clocked, (inputs.start, inputs.base) = 1, origin
 
     # --- steps -------------------------------------------------------------------------------
 

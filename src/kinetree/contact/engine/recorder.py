@@ -1,5 +1,6 @@
 """Room for what steps store, and the record of a simulation made of it."""
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -100,8 +101,8 @@ class Recorder:
         return values[: self.times * self.n].reshape(*shape, *values.shape[1:])
 
     def history(self, columns) -> RecordedHistory:
-        """Forces and residuals; ``columns`` as of ``RecordedHistory``."""
-        x = self.storage
+        """Forces and residuals; ``columns`` as of ``RecordedHistory``, with an engine first."""
+        x, engine = self.storage, self.engine
         first = x.first[: (self.times + 1) * self.n].reshape(self.times + 1, self.n)
         counts = np.diff(first, axis=0)
         lists = (name.reshape(self.n, x.most, 3) for name in (x.key, x.force))
@@ -112,5 +113,5 @@ class Recorder:
             force,
             self.array("joints"),
             self.array("residuals"),
-            columns,
+            partial(columns, engine),
         )

@@ -1,5 +1,6 @@
 """Steps of ``simulate`` by the machine: single motions, and batches."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -59,13 +60,17 @@ class EngineNotes:
 
     def history(self) -> RecordedHistory:
         """All that was stored."""
-        engine, scene = self.stepper.engine, self.stepper.scene
+        return self.stepper.machine.recorder.history(columns_in(self.stepper.scene))
 
-        def columns(keys):
-            names = [engine.name_of(*key) for key in keys]
-            return names, known_columns(scene, set(names))
 
-        return self.stepper.machine.recorder.history(columns)
+def columns_in(scene) -> Callable:
+    """Function from an engine and keys of contacts to their names, and the order of columns."""
+
+    def columns(engine, keys):
+        names = [engine.name_of(*key) for key in keys]
+        return names, known_columns(scene, set(names))
+
+    return columns
 
 
 def known_columns(scene, found) -> tuple[str, ...]:
@@ -119,6 +124,7 @@ class EngineStepper(Stepper):
             *self._made_of, lambda: Machine(self._new_engine, prod(batch))
         )
         self.machine.flight = lambda: self._flight
+        self.machine.raise_errors()
         self.machine.record(batch)
         self.notes, self.engine = EngineNotes(self, constraints), self.machine.engine
         self._resists = self.engine.stiffness, self.engine.damping

@@ -17,6 +17,8 @@ from kinetree.contact.engine.making import (
 )
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.renewal import IdleMachines
+from kinetree.contact.engine.stepper import columns_in
+from kinetree.contact.history import ContactHistory, gathered
 from kinetree.contact.stepping.choice import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
 from kinetree.functional.parameters import with_parameters, with_some
@@ -156,15 +158,26 @@ class EngineRun(Run):
         self.machine = self._machine()
         if not self.arrays.size or len(marks) < 2:
             return
-        self.take(self.machine, marks, q, qd, work)
-        self._ends = self.machine.motions.total.copy(), self.machine.motions.failed.copy()
+        recorder = self.machine.record(self.arrays.batch)
+        self.take(self.machine, marks, q, qd, work, recorder)
+        self._failed = self.machine.motions.failed.copy()
+        self._recorded = recorder.history(columns_in(self.scene))
         if not self.changes_tables:
             self._idle.give(*self._made_of, self.machine)
-        if (self._ends[1] == NO_INERTIA).any():
+        if (self._failed == NO_INERTIA).any():
             require_inertia(self.model.spanning_tree)  # which the engine divides by
 
-    def take(self, b, marks, q, qd, work):
-        """Let a batch take the steps, from the states that it has if these are the start."""
+    def take(self, b, marks, q, qd, work, recorder=None):
+        """Let a batch take the steps, from the states that it has if these are the start.
+
+        Args:
+            b: the ``Machine``.
+            marks: numbers of the steps before which the state is stored.
+            q: where positions are stored, (marks, samples, nq).
+            qd: velocities, (marks, samples, nv).
+            work: (marks, samples).
+            recorder: of all else that is stored, or None where only forces of contacts are.
+        """
         n = self.arrays.size
         if self.give is not None:
             self.give(b)
@@ -181,23 +194,42 @@ class EngineRun(Run):
             timed, rest = (_spread(x, tree.nv, of_v) for x in (timed, rest))
         elif self.driven and rest is not None:
             timed, rest = rest[None], None
-        out: list[Any] = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
-        scene, names = self.settings.scene, ()
-        if not (scene.is_large or scene.open_pairs):
-            names = scene.candidates.names
-            self.force = np.zeros((len(marks), n, len(names), 3))
-            out.append(self.force)
-        activation = self._activation if self.driven else None
+        activation, every = self._activation if self.driven else None, int(marks[1] - marks[0])
         b.hold(timed, rest, driven=self.driven, activation=activation)
-        b.store(int(marks[1] - marks[0]), tuple(out), names)
+        if recorder is None:
+            out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
+            b.store(every, *out)
+        else:
+            b.record_steps(every, self.steps)
+        self._have_columns(b, len(marks))
         b.run(self.dt, self.steps)
-        q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
+        if recorder is None:
+            found = out[0][..., b.engine.of_q], out[1][..., of_v], out[2]
+        else:
+            found = tuple(map(recorder.array, ("q", "v", "work")))
+        for x, y in zip((q, qd, work), found, strict=True):
+            x[1:] = y[1:].reshape(x[1:].shape)
+
+    def _have_columns(self, b, times):
+        """Let forces of contacts be stored, where their names are known beforehand."""
+        if not (self.scene.is_large or self.scene.open_pairs):
+            names = self.scene.candidates.names
+            self.force = np.zeros((times, self.arrays.size, len(names), 3))
+            b.store_columns(names, self.force)
 
     def notes(self, shaped):
-        """As of any rollout; forces of contacts that come and go are not among them."""
-        n, (total, failed) = self.arrays.size, self._ends
-        parts = shaped(total[None, :n, :10])[0].copy(), shaped(failed[None, :n] != 0)[0]
-        return None if self.force is None else shaped(self.force), *parts
+        """See ``Run``; forces of contacts that come and go are in ``history`` alone."""
+        failed = shaped(self._failed[None, : self.arrays.size] != 0)[0]
+        residuals = gathered(self._recorded.residuals)
+        return None if self.force is None else shaped(self.force), residuals, failed
+
+    def history(self, shaped):
+        """See ``Run``."""
+        found = self._recorded
+        if self.force is None:
+            return found
+        names = self.scene.candidates.names
+        return ContactHistory(names, shaped(self.force), found.joint_force, found.residuals)
 
 
 def _flat(given, lead):

@@ -34,7 +34,7 @@ class Rollout:
         tier: of the code that took them, see docs/tiers.md.
         contact_force: with rigid contact, mean forces of its contacts in the step that ended at
             each time, along normals and tangents [N], (T, ..., contacts, 3); None otherwise, and
-            for scenes whose contacts have no closed forms.
+            for scenes whose contacts have no closed forms: ``contact`` has theirs.
         residuals: with rigid contact, of all steps of each motion, (..., 10), in the order of
             ``contact.worst`` of a simulation; else None.
         failed: with rigid contact, (...,), motions that stopped being finite: they stay where they
@@ -109,18 +109,12 @@ class Rollout:
 
     @cached_property
     def contact(self) -> ContactHistory | None:
-        """Forces of rigid contacts at the stored times, where their names are known beforehand.
+        """Forces of rigid contacts, stops, dry friction and loops at the stored times.
 
-        Residuals are those of all steps, and stand at the last time.
+        Residuals are those of the steps since the time before; of unrolled steps, see ``tier``,
+        those of all steps, which stand at the last time.
         """
-        if self.contact_force is None:
-            return None
-        lead = self.contact_force.shape[:-2]
-        residuals = np.zeros((*lead, self.residuals.shape[-1]))
-        residuals[-1] = self.residuals
-        return ContactHistory(
-            self._run.scene.candidates.names, self.contact_force, np.zeros((*lead, 0)), residuals
-        )
+        return self._run.history(self._shaped)
 
     @cached_property
     def energy(self) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
+from kinetree.contact.history import ContactHistory
 from kinetree.errors import (
     ShapeError,
     SimulationError,
@@ -79,6 +80,17 @@ class Run:
         if self.transition.contact is None:
             return None, None, None
         return contact_notes(self.transition, shaped(self.memory), np.isfinite)
+
+    def history(self, shaped) -> ContactHistory | None:
+        """Forces of contacts, stops, dry friction and loops, and residuals of rigid contact."""
+        step = self.transition.contact
+        if step is None:
+            return None
+        memory, known = shaped(self.memory), self.scene.candidates
+        force, residuals, _ = contact_notes(self.transition, memory, np.isfinite)
+        each = np.zeros((*memory.shape[:-1], residuals.shape[-1]))
+        each[-1] = residuals  # of all steps
+        return ContactHistory(known.names, force, memory[..., 3 * known.size : step.rows], each)
 
     def part(self, part):
         """The same for a part of the batch."""
