@@ -43,6 +43,19 @@ def test_floats_take_the_same_path(rng):
 
 
 @pytest.mark.parametrize("law", ["coulomb", "convex"])
+def test_the_residual_has_no_unit(rng, law):
+    """What is left after few iterations is a share of the velocities, however small they are."""
+    open_ = 0
+    for A, b, mu in zip(*random_problems(rng, 24), strict=True):
+        left = [cones.in_kernel(A[:6, :6], s * b[:6], mu, 1, law=law) for s in (1.0, 1e-3, 1e3)]
+        open_ += left[0].residual > 1e-6
+        for found, s in zip(left, (1.0, 1e-3, 1e3), strict=True):
+            np.testing.assert_allclose(found.residual, left[0].residual, rtol=1e-6, atol=1e-12)
+            np.testing.assert_allclose(found.lam, s * left[0].lam, rtol=1e-6, atol=1e-9 * s)
+    assert open_ > 1
+
+
+@pytest.mark.parametrize("law", ["coulomb", "convex"])
 def test_redundant_contacts(rng, law):
     for _ in range(8):
         A, b, mu = box(rng)
