@@ -19,7 +19,8 @@ class Course:
         since: steps since the last other way was tried;  patience: how many before the next one.
         factored: kind of the last matrix, -1 for none.
         fast: the last step was one of quick convergence;  slow: steps in a row that were not.
-        short: steps in a row that had to be cut;  changes: those cut where a state changes.
+        short: steps in a row that had to be cut;  changes: those cut where a state changes;
+            crawls: steps in a row that left most of a large error since then.
         rounds: other ways that were tried;  stalled: those that failed;  sweeps_left: sweeps may
             help once more;  length: iterations of the alternating direction method.
         inside: relative error from which on the interior-point method starts;  level: at which it
@@ -50,6 +51,7 @@ class Course:
     slow: int
     short: int
     changes: int
+    crawls: int
     rounds: int
     stalled: int
     sweeps_left: bool

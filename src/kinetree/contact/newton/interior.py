@@ -27,7 +27,7 @@ from kinetree.contact.newton.discs import (
 from kinetree.contact.newton.equations import CHECKED, evaluate, laws, moved
 from kinetree.contact.newton.problem import CONE, Problem, Work
 
-__all__ = ["begin", "follow"]
+__all__ = ["PATIENT", "begin", "follow"]
 
 LEAST = 1e-3
 """``sigma`` of a step at least, as a part of the mean product."""
@@ -38,8 +38,13 @@ TURNING = 0.5
 TURNING_FIRST = 0.2
 """The same at the first try: fewer steps, and lost more often."""
 
-WINDING = 40
-"""Steps without progress along the arc after which it is given up."""
+STALLED, STALLED_OF_JOINTS, WINDING = 5, 12, 40
+"""Steps without progress after which it is given up: without arcs, the same with patience, and
+along the arc."""
+
+PATIENT = -1
+"""``arcs`` of ``follow`` where joints connect bodies: none, but more steps without progress. In a
+net that lies on the ground most runs end within them, and another takes three times as many."""
 
 TO_AND_FRO = 6
 """Changes of direction along the arc, one a step, after which it is given up: it was lost."""
@@ -153,7 +158,7 @@ def follow(
             since = 0
         if error <= enough or steps >= most or not isfinite(error):
             return steps, error
-        if since > (WINDING if arcs > 0 else 5):
+        if since > (WINDING if arcs > 0 else (STALLED if arcs == 0 else STALLED_OF_JOINTS)):
             return steps, error
         if matrices(problem, work, island) != 0:
             return steps, error

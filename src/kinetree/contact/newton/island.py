@@ -69,14 +69,21 @@ PATIENCE, PATIENCE_OF_JOINTS = 8, 16
 """Steps before the interior-point method takes over, unless errors fall fast; the same where joints
 connect bodies, whose matrices are condensed or the same for several steps."""
 
+CRAWLS = 3
+"""Steps in a row that crawl, see ``taking``, after which the interior-point method takes over where
+joints connect bodies and matrices are not condensed: in a net that lies on the ground states change
+one at a time, and there are hundreds."""
+
 GROWTH = 1e3
 """Growth of impulses from which on it is not used: there may be no solution."""
 
 LARGE = 250
-"""Velocities of an island above which the interior-point method follows the arc of its path."""
+"""Velocities of an island of bodies that are alone above which the interior-point method follows
+the arc of its path; ``r`` is smaller in all such islands."""
 
 HANDS, HANDS_LARGE = 1e-6, 1e-5
-"""Relative error at which it hands back, and in large islands; a tenth of it the next time."""
+"""Relative error at which it hands back, and in large islands or where joints connect bodies; a
+tenth of it the next time."""
 
 
 @procedure
@@ -84,15 +91,15 @@ def set_limits(problem: Problem, work: Work, island: int) -> None:
     """What an island is, and the errors and efforts that end its solution."""
     c = work.course
     c.dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
-    c.large = c.dofs > LARGE
     c.single, c.alone = kinds(problem, work, island)
+    c.large = c.alone and c.dofs > LARGE
     c.coarse = problem.coarse
     if c.coarse > 0.0 and c.alone and FEW < c.dofs <= LARGE:
         c.coarse = max(c.coarse, ROUGH)
     c.loose = (LOOSE if c.alone and c.dofs > MANY else 1.0) * problem.tolerance
-    c.stress = 0.5 * STRESS if c.large else STRESS
+    c.stress = 0.5 * STRESS if c.dofs > LARGE else STRESS
     c.patience = PATIENCE if c.alone else PATIENCE_OF_JOINTS
-    c.hands = HANDS_LARGE if c.large else max(HANDS, problem.tolerance)
+    c.hands = HANDS_LARGE if c.large else max(HANDS if c.alone else HANDS_LARGE, problem.tolerance)
     c.level = c.hands
     c.inside = (AFAR if problem.again == 0 else CLOSE_BY) if c.large else INSIDE
     c.length = AT_FIRST
@@ -107,6 +114,7 @@ def set_out(problem: Problem, work: Work, island: int, forces: float, sweeping: 
     c = work.course
     set_limits(problem, work, island)
     c.steps = c.inner = c.since = c.slow = c.short = c.changes = c.rounds = c.stalled = 0
+    c.crawls = 0
     c.factored = -1
     c.fast = c.within = c.enough_moving = False
     c.anew = True
@@ -149,6 +157,7 @@ def judge_step(problem: Problem, work: Work, island: int, moves: bool, ended: in
     if moves and c.error <= c.loose * c.size:
         note_best(problem, work, island)
     late = c.since >= c.patience and not c.fast
+    late = late or (c.crawls >= CRAWLS and not c.alone and work.condensed < 0)
     if late and moves and not c.within and c.best <= c.loose:
         restore(problem, work, island, BEST)
         c.error, c.size = errors(problem, work, island, c.forces)

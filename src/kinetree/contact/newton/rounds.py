@@ -2,7 +2,7 @@
 
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.equations import evaluate
-from kinetree.contact.newton.interior import begin, follow
+from kinetree.contact.newton.interior import PATIENT, begin, follow
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, INNER, alternate, restore, store
 from kinetree.contact.newton.start import errors, prepare
@@ -31,8 +31,8 @@ FARTHEST = 30.0
 ELSEWHERE = 0.3
 """Part of it from which it starts the next times, from the best so far; in the end from afar."""
 
-MOST, MOST_LARGE = 25, 100
-"""Steps of it in a row, and along the arc."""
+MOST, MOST_OF_JOINTS, MOST_LARGE = 25, 60, 100
+"""Steps of it in a row, the same where joints connect bodies, and along the arc."""
 
 TRIES = 5
 """How often it starts anew."""
@@ -60,7 +60,7 @@ def begin_anew(work: Work) -> None:
     c = work.course
     c.factored = -1
     c.fast = False
-    c.short = c.slow = c.since = 0
+    c.short = c.slow = c.since = c.crawls = 0
 
 
 @procedure
@@ -99,13 +99,22 @@ def start_inside(problem: Problem, work: Work, island: int) -> None:
 
 
 @procedure
+def effort(alone: bool, large: bool, careful: bool) -> "(int, int)":
+    """How the interior-point method follows its path (``arcs``), and in how many steps at most."""
+    if careful:
+        return 2, MOST_LARGE
+    if not alone:
+        return PATIENT, MOST_OF_JOINTS
+    return (1 if large else 0), (MOST_LARGE if large else MOST)
+
+
+@procedure
 def follow_inside(problem: Problem, work: Work, island: int) -> None:
     """A round of the interior-point method."""
     c = work.course
     c.rounds += 1
     start_inside(problem, work, island)
-    arcs = 2 if c.stalled > 0 or c.dofs > WIDE else (1 if c.large else 0)
-    long = MOST_LARGE if arcs > 0 else MOST
+    arcs, long = effort(c.alone, c.large, c.stalled > 0 or c.dofs > WIDE)
     more, reached = follow(problem, work, island, c.forces, c.level, long, arcs)
     store(problem, work, island, INNER, work.v, work.lam)
     if arcs > 0:

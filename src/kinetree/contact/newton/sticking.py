@@ -11,13 +11,15 @@ are fast, as in piles that fall, it is the first answer, which nearly always is 
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.contact.newton.condensed import LEAST
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, most_used, slip
 from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate
 from kinetree.contact.newton.island import AIM, solve_coulomb
+from kinetree.contact.newton.matrix import is_loop
 from kinetree.contact.newton.polish import SPEED_OF_PILES, polish, speed_error
-from kinetree.contact.newton.problem import CONE, Problem, Work, row_velocity
-from kinetree.contact.newton.start import is_slow, prepare
+from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, row_velocity
+from kinetree.contact.newton.start import is_slow, kinds, prepare
 
 __all__ = ["solve_island"]
 
@@ -42,6 +44,9 @@ AT_BOUND = 1e-6
 
 MOST = 50
 """Newton's steps for the convex problem."""
+
+MANY = 16
+"""Bounds that are left at once from which on Newton's method may change one state at a time."""
 
 SMALL = 60
 """Velocities of an island up to which contacts that begin to slide are looked at together; in
@@ -112,6 +117,24 @@ def has_friction(problem: Problem, work: Work, island: int) -> bool:
         g = work.island_group[k]
         found = found or (problem.kind[g] == CONE and problem.dim[g] > 1)
     return found
+
+
+@procedure
+def is_convex(problem: Problem, work: Work, island: int) -> bool:
+    """Whether an island of many joints has bounds alone, and many are left at its velocities.
+
+    So are shifts of positions of a net that lies on the ground.
+    """
+    dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
+    if dofs < LEAST or problem.condenses == 0 or problem.most_newton == 0:
+        return False
+    single, alone = kinds(problem, work, island)
+    left = 0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        if problem.kind[g] == BOUNDS and not is_loop(problem, g):
+            left += 1 if problem.target[problem.row_first[g]] < 0.0 else 0
+    return single and not alone and left >= MANY
 
 
 @procedure
@@ -267,7 +290,11 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     forces = prepare(problem, work, island)
     work.swept = 0
     left = problem.left
-    reached, error, size = solve_coulomb(problem, work, island, forces, True)
+    convex = is_convex(problem, work, island) and problem.again == 0
+    if convex:  # from anywhere
+        work.shift[: problem.groups] = 0.0
+        minimise(problem, work, island, forces, problem.tolerance, MOST)
+    reached, error, size = solve_coulomb(problem, work, island, forces, not convex)
     rough = problem.left > left  # another call finishes it
     if reached and not has_friction(problem, work, island):  # as in shifts of positions
         problem.error = max(problem.error, error)

@@ -31,6 +31,10 @@ CHANGES, PAST = 10, 1.01
 """How often a step that fails is cut where the first contact changes its state, and how far it goes
 past that."""
 
+CRAWL, AWAY = 0.9, 1e-3
+"""Part of the error that a step leaves at least where it crawls, after others were cut where a
+contact changes its state; and the relative error: nearer a solution few states are wrong."""
+
 
 @procedure
 def choose_matrix(problem: Problem, work: Work, island: int, both: int, moves: bool) -> int:
@@ -107,3 +111,5 @@ def note_errors_after(problem: Problem, work: Work, island: int, ended: int, lef
         c.error, c.size = errors(problem, work, island, c.forces)
     c.fast = c.error < 0.1 * before
     c.slow = 0 if c.fast else c.slow + 1
+    crawling = c.changes > 0 and c.error > max(CRAWL * before, AWAY * c.size)
+    c.crawls = c.crawls + 1 if crawling else 0
