@@ -9,7 +9,8 @@ as inputs.
 import copy
 import inspect
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 
@@ -123,92 +124,110 @@ def prepare(function, call, parameters=()):
         call: what ``bind`` returned.
         parameters: names of model parameters that follow the arrays as inputs.
     """
-    model, count = call.model, len(call.shapes)
-    root = _innermost(function)
-    if is_public(root):
-        require_solvable(root.__name__, model, parameters)
-    extra = [parameter(model, name) for name in parameters]
-    inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
-    inputs += [Argument(p.name, p.shape) for p in extra]
-    traced = {}
+    return _Preparation(function, call, parameters).prepared()
 
-    def sample(recursive):
+
+class _Preparation:
+    """Parts of the compiled form of a traceable: texts, inputs, checks; see ``prepare``."""
+
+    def __init__(self, function, call, parameters):
+        self.function, self.call, self.parameters = function, call, parameters
+        self.model, self.count = call.model, len(call.shapes)
+        self.name = getattr(function, "__name__", call.name)
+        self.root = _innermost(function)
+        if is_public(self.root):
+            require_solvable(self.root.__name__, self.model, parameters)
+        self.extra = [parameter(self.model, name) for name in parameters]
+        self.inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
+        self.inputs += [Argument(p.name, p.shape) for p in self.extra]
+        self._traced_form: Any = None  # of the result, once the function has run
+
+    def prepared(self) -> Prepared:
+        """The kernel, and the form of its results."""
+        function, call = self.function, self.call
+        form, program = result_form(function, call), None
+        if form is None:  # the function of a user: only running it tells what it returns
+            program = self._program()
+            form = map_leaves(lambda x: Argument("out", np.shape(x)), self._traced_form)
+        self.outputs = [Argument(f"out{k}", a.shape) for k, a in enumerate(leaves_of(form))]
+        key = None
+        if self.model is not None and _description(function) is not None:
+            key = (_description(function), self.parameters, call.key)
+        is_general = not self.parameters and hasattr(function, "general_code")
+        self.kernel = kernel_for(
+            self.model,
+            self.name,
+            self.inputs,
+            self.outputs,
+            self._program if program is None else lambda: program,
+            reference=self._reference,
+            validate=self._validate,
+            key=key,
+            general_code=self._general_code if is_general else None,
+        )
+        return Prepared(self.kernel, form)
+
+    def _text(self, recursive):
+        """The function for one sample of arrays, by one of its recursions or, 0, by none."""
+
         def of_arrays(*symbols):
-            _require(call, extra, symbols)
-            changed = with_parameters(model, dict(zip(parameters, symbols[count:], strict=True)))
-            if parameters and is_public(root):
-                require_independent(root.__name__, changed, symbols[0], parameters)
-            result = apply(function, call, changed, symbols[:count], recursive)
-            traced["form"] = result
+            _require(self.call, self.extra, symbols)
+            values = dict(zip(self.parameters, symbols[self.count :], strict=True))
+            changed = with_parameters(self.model, values)
+            if self.parameters and is_public(self.root):
+                require_independent(self.root.__name__, changed, symbols[0], self.parameters)
+            result = apply(self.function, self.call, changed, symbols[: self.count], recursive)
+            self._traced_form = result
             return tuple(np.asarray(x, dtype=object) for x in leaves_of(result))
 
         return of_arrays
 
-    def make_program():
+    def _program(self):
+        """The shortest program."""
         with calls(None):  # derivatives see through everything
-            return make_whole_program()
+            ways = _recursion_count(self.function, self.call)
+            if ways == 0:
+                return compact(self._traced(0))
+            short = cheapest([self._traced(k) for k in range(1, ways + 1)])
+            if self.function.estimated_cost(self.call) > cost(short.graph, short.roots):
+                return compact(short)
+            return compact(cheapest([short, self._traced(0)]))
 
-    def make_whole_program():
-        name = getattr(function, "__name__", call.name)
-        ways = _recursion_count(function, call)
-        if ways == 0:
-            return compact(trace(sample(0), inputs, name))
-        short = cheapest([trace(sample(k), inputs, name) for k in range(1, ways + 1)])
-        if function.estimated_cost(call) > cost(short.graph, short.roots):
-            return compact(short)
-        return compact(cheapest([short, trace(sample(0), inputs, name)]))
+    def _traced(self, recursive):
+        return trace(self._text(recursive), self.inputs, self.name)
 
-    @cache
-    def exact():
-        """For numbers of many digits, and for configurations that pivots do not suit."""
+    @cached_property
+    def _exact_program(self):
+        """Program for numbers of many digits, and for configurations that pivots do not suit."""
         with by_the_book():
-            return make_program()
+            return self._program()
 
-    form = result_form(function, call)
-    program = None
-    if form is None:  # the function of a user: only running it tells what it returns
-        program = make_program()
-        form = map_leaves(lambda x: Argument("out", np.shape(x)), traced["form"])
-    outputs = [Argument(f"out{k}", a.shape) for k, a in enumerate(leaves_of(form))]
-
-    def validate(arrays):
-        check_arrays(call.with_arrays(arrays[:count]))
-        for p, array in zip(extra, arrays[count:], strict=True):
+    def _validate(self, arrays):
+        check_arrays(self.call.with_arrays(arrays[: self.count]))
+        for p, array in zip(self.extra, arrays[self.count :], strict=True):
             check_parameter(p, array)
 
-    def reference(arrays):
+    def _reference(self, arrays):
+        """Results without compiled code, or calls of it where arrays are traced."""
+        model, count = self.model, self.count
         if all(a.dtype.kind in "fiub" for a in arrays):  # a check has failed: say why, if we can
-            values = dict(zip(parameters, arrays[count:], strict=True))
-            _run_plainly(function, call, with_parameters(model, values), arrays[:count])
+            values = dict(zip(self.parameters, arrays[count:], strict=True))
+            changed = with_parameters(model, values)
+            _run_plainly(self.function, self.call, changed, arrays[:count])
             if model is not None and model.is_constrained:  # pivots that do not suit all samples
-                _require_good(exact(), arrays, model)
-                return evaluated(exact(), arrays)
+                _require_good(self._exact_program, arrays, model)
+                return evaluated(self._exact_program, arrays)
         graph = trace_of(arrays)
         if graph is not None and calls_to() == "general" and not is_by_the_book():
-            found = kernel.called_once(graph, arrays)
+            found = self.kernel.called_once(graph, arrays)
             if found is not None:
                 return found
         is_exact = graph is None and any(a.dtype == object for a in arrays)
-        return evaluated(exact() if is_exact else kernel.program, arrays)
+        return evaluated(self._exact_program if is_exact else self.kernel.program, arrays)
 
-    def general_code():
-        return function.general_code(call, inputs, outputs, reference, validate)
-
-    key = None
-    if model is not None and _description(function) is not None:
-        key = (_description(function), parameters, call.key)
-    kernel = kernel_for(
-        model,
-        getattr(function, "__name__", call.name),
-        inputs,
-        outputs,
-        make_program if program is None else lambda: program,
-        reference=reference,
-        validate=validate,
-        key=key,
-        general_code=None if parameters or not hasattr(function, "general_code") else general_code,
-    )
-    return Prepared(kernel, form)
+    def _general_code(self):
+        given = self.call, self.inputs, self.outputs, self._reference, self._validate
+        return self.function.general_code(*given)
 
 
 def _require_good(program, arrays, model):
@@ -245,7 +264,7 @@ def result_form(function, call):
 
 
 def _description(function):
-    """What identifies a function in every process, or None."""
+    """Text that identifies a function in every process, or None."""
     if hasattr(function, "differentiated"):
         return function.description(_description)
     return function.__name__ if is_public(function) else None

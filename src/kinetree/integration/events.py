@@ -88,7 +88,7 @@ class UserEvents:
         self.watches = [UserWatch(event, model) for event in events]
 
     def values(self, t, q, qd, tau, stepper):
-        """Of all functions, for times (n,) and states (n, ..., nq), (n, ..., nv): (n, ..., m)."""
+        """Values of all functions, (n, ..., m), at times (n,), states (n, ..., nq), (..., nv)."""
         return np.stack([w.values(t, q, qd, tau, stepper) for w in self.watches], axis=-1)
 
 
@@ -109,7 +109,7 @@ class UserWatch:
         self._wants_model = _takes_model(event.function)
 
     def values(self, t, q, qd, tau, stepper):
-        """Of the function, for times (n,) and states (n, ..., nq) and (n, ..., nv): (n, ...)."""
+        """Values of the function, (n, ...), at times (n,), states (n, ..., nq), (n, ..., nv)."""
         values = np.empty(qd.shape[:-1])
         for j, time in enumerate(t):
             if isinstance(self.event.function, UserKernel):

@@ -83,7 +83,7 @@ class ExplicitRungeKutta(Integrator):
         return k_u, k_v, power
 
     def _in_a_loop(self, field, model, t, h, q, qd, tau):
-        """The same, traced, with the stages that the result needs in a loop."""
+        """Rates of the stages, traced, with those that the result needs in a loop."""
         c, a = self.tableau.c, self.tableau.a
         stages = max(i for i, weight in enumerate(self.tableau.b, start=1) if weight)
         if stages == 1:  # nothing to repeat

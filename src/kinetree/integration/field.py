@@ -59,12 +59,12 @@ class Field:
         return tau
 
     def of(self, model) -> "Field":
-        """The same for a model with other parameters, on which laws of joints depend."""
+        """Field of a model with other parameters, on which laws of joints depend."""
         return self if self.passive is None else replace(self, passive=self.passive.of(model))
 
     @property
     def for_steps(self) -> "Field":
-        """The same for steps with rigid contact: see ``PassiveForces.for_steps``."""
+        """Field for steps with rigid contact: see ``PassiveForces.for_steps``."""
         if self.passive is None:
             return self
         return replace(self, passive=self.passive.for_steps)
@@ -94,7 +94,7 @@ class Field:
 
     @property
     def of_joints(self) -> "Field":
-        """The same with forces of the joints alone: springs, dampers, friction, limits, drives."""
+        """Field with forces of the joints alone: springs, dampers, friction, limits, drives."""
         return replace(self, forces=())
 
     def response(self, model, q, M):
@@ -204,7 +204,7 @@ class PrescribedField(Field):
         return self._hybrid(model, q, qd, total, qdd).qdd
 
     def response(self, model, q, M):
-        """The same, with prescribed joints as ``given``."""
+        """Response with prescribed joints as ``given``."""
         free = self.prescription.others(model)
         return masked(super().response, model, q, M, free)
 

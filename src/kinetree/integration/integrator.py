@@ -111,5 +111,5 @@ class Integrator(ABC):
         return None
 
     def __call__(self, *args):
-        """The same as ``step``, so that a kernel takes an integrator for an option."""
+        """Step, as by ``step``, so that a kernel takes an integrator for an option."""
         return self.step(*args)

@@ -33,7 +33,7 @@ def local_rate(model, q, u, qd, *, order):
 
 
 def settled(model, q, qd):
-    """The same state in variables good for a step: see ``AbstractJoint.reparameterize``."""
+    """State in variables good for a step: see ``AbstractJoint.reparameterize``."""
     if not _movable(model):
         return q, qd
     return _settled(model, q, qd)

@@ -100,14 +100,14 @@ class FieldOnArrays:
         return tau if self.is_given else self._forces.call(_number(t), q, qd, tau)
 
     def derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
-        """Those of the joint forces with respect to positions, velocities and time."""
+        """Derivatives of the joint forces with respect to positions, velocities and time."""
         if self.is_given:
             zero = np.zeros(model_shape(self._model, q))
             return zero, zero, zero[..., 0]
         return self._derivatives.call(_number(t), q, qd, tau)
 
     def power_derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
-        """Those of the power of the joint forces, likewise."""
+        """Derivatives of the power of the joint forces, likewise."""
         f_q, f_v, f_t = self.derivatives(t, q, qd, tau)
         force = self.joint_force(self._model, t, q, qd, tau)
         by_q, by_v = ((qd[..., None] * f).sum(-2) for f in (f_q, f_v))

@@ -156,7 +156,7 @@ class Prescription:
         return _checked(self.names[k], model.joint[i], self.motions[k](t), t)
 
     def each(self, model, times, q, qd) -> tuple[Any, Any, Any]:
-        """The same at several times (n,), with states (n, ..., nq) and (n, ..., nv)."""
+        """States at several times (n,), from states (n, ..., nq) and (n, ..., nv)."""
         instants = [self.at(model, *instant) for instant in zip(times, q, qd, strict=True)]
         q, qd, qdd = (np.array(x) for x in zip(*instants, strict=True))
         return q, qd, qdd
@@ -207,7 +207,7 @@ def as_prescription(model, prescribed) -> Prescription | None:
 
 
 def _checked(name, joint, values, t):
-    """What a motion returned, as arrays (..., n)."""
+    """Results of a motion, as arrays (..., n)."""
     sizes = (joint.nq, joint.nv, joint.nv)
     if not isinstance(values, (tuple, list, np.ndarray)) or len(values) != 3:
         raise JointError(

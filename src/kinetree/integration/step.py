@@ -318,13 +318,13 @@ class Stepper:
         return self._recorder.walk.q.copy(), self._recorder.walk.v.copy()
 
     def recorded(self) -> dict[str, Any]:
-        """What was stored, by name: states and work."""
+        """Arrays that were stored, by name: states and work."""
         return self._recorder.finish()
 
     # --- what steps leave for the next -------------------------------------------------------
 
     def saved(self) -> dict[str, Array]:
-        """What steps leave for the next beside the state, by name: copies."""
+        """Memory that steps leave for the next beside the state, by name: copies."""
         return {}
 
     def restore(self, memory: dict[str, Array]) -> None:

@@ -205,7 +205,7 @@ def _some(J, d, k, name):
 
 
 def _of_servo(model, a, full, G):
-    """Of an actuator whose force depends on length and speed of what it drives.
+    """Stiffness of an actuator whose force depends on length and speed of what it drives.
 
     Where its gain does, too, at the largest control.
     """

@@ -60,7 +60,7 @@ class Conflict:
     """Class of the error."""
 
     def message(self, setup: Setup) -> str:
-        """What the error says; "" for setups that do not have both features."""
+        """Message of the error; "" for setups that do not have both features."""
         first = self.first.found(setup)
         second = self.second.found(setup) if first else ""
         if not second:

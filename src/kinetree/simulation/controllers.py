@@ -40,7 +40,7 @@ def call_with_model(function, model):
 
 
 def read_by_part(given, read, model) -> Any:
-    """What a world is driven by, of which parts may be named: numbers, or a function of them.
+    """Controls of a world, of which parts may be named: numbers, or a function of them.
 
     Args:
         given: numbers, a dict of them by the name of a part, or a function that returns either.

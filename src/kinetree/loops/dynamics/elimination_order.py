@@ -173,6 +173,6 @@ class _Assemblies:
         return body
 
     def _anchored(self, body):
-        """What a body moves with: itself, if it is still to come, or what it is anchored to."""
+        """Anchor of a body: itself, if it is still to come, or what it moves with."""
         leader = self._leader(body)
         return body if leader is None else self.anchor[leader]

@@ -235,7 +235,7 @@ def weights_of(freedoms, given):
 
 
 def _of_model(model, name):
-    """What limits and actuators of a joint allow."""
+    """Bounds by limits and actuators of a joint."""
     if name in model.loop_names:
         part = model.loops[model.loop_names.index(name)]
     else:

@@ -26,7 +26,7 @@ from kinetree.loops.linear.coordinates import variable_names
 
 
 class Accelerations(NamedTuple):
-    """What a method finds."""
+    """Results of a method."""
 
     qdd: np.ndarray
     """Accelerations of the tree joints, (nv,)."""
@@ -337,7 +337,7 @@ def solve_range_space(instant: Instant, *, z=None) -> Accelerations:
 
 
 def _pseudoinverse(A, rows, rank):
-    """Of the part of ``A`` that has the rank of ``K``; the rest of it is rounding error."""
+    """Pseudoinverse of the part of ``A`` with the rank of ``K``; the rest is rounding error."""
     values, vectors = np.linalg.eigh(rows[:, None] * A * rows)
     first = len(A) - rank
     V = rows[:, None] * vectors[:, first:]

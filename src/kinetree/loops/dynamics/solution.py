@@ -163,7 +163,7 @@ def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
 
 
 def _with_rows(instant, rows):
-    """The same with some rows alone, if they imply the others."""
+    """Instant with some rows alone, if they imply the others."""
     count, model = len(instant.K), instant.model
     given = np.atleast_1d(np.asarray(rows))
     numbers = given.astype(int) if given.dtype.kind in "iu" else np.array([-1])

@@ -184,7 +184,7 @@ class _Walker:
         self.side = self._side(K)
 
     def _slack(self, error):
-        """What nearly redundant constraints miss; looked for where there is an error."""
+        """Slack of nearly redundant constraints; looked for where there is an error."""
         return self.scale.policy.slack if error > 1e3 * self.enough else 0.0
 
     def walk(self, start, end, place):

@@ -309,7 +309,7 @@ def require_holonomic(model):
 
 
 def compiled(function, *arguments, **options):
-    """What a kernel returns; the function itself where a user's joint cannot be compiled."""
+    """Result of a kernel; of the function itself where a user's joint cannot be compiled."""
     try:
         return function(*arguments, **options)
     except TraceError:

@@ -141,7 +141,7 @@ def _known(name, slices, model):
 
 
 def weld_loops(model: Model) -> Model:
-    """The same mechanism with every loop closed by a ``Fixed`` joint.
+    """Mechanism with every loop closed by a ``Fixed`` joint.
 
     Each loop joint is now the joint of a separate massless body, after all others, and keeps its
     name, limits and dynamics; the weld is called after it. Actuators of loop joints are left out.

@@ -115,7 +115,7 @@ class Mobility:
 
     @property
     def planar_count(self) -> int | None:
-        """The same with three for each loop — RBDA (8.54); None if not planar."""
+        """Degrees of freedom of joints less three for each loop — RBDA (8.54); None in space."""
         own = self.couplings + self.own
         return self.joint_dof - 3 * self.loops - own if self.is_planar else None
 

@@ -162,7 +162,7 @@ def _project(model, q, qd, *, rows):
 
 
 def _impulses(model, q, K):
-    """What takes a change of constraints to the joint motion of least kinetic energy, (nv,)."""
+    """Map from a change of constraints to the joint motion of least kinetic energy, (nv,)."""
     L, lam = crba.inertia_factors(model, q), model.expanded_parent
     Z = np.column_stack([ltl.solve_ltdl(L, lam, column) for column in K])
     chain = ltl.dense(len(K))

@@ -31,7 +31,7 @@ class Space(Protocol):
         ...
 
     def difference_gradient(self, q0, q) -> Any:
-        """What takes a velocity of ``q`` to the rate of ``difference(q0, q)``, (n, n)."""
+        """Matrix from a velocity of ``q`` to the rate of ``difference(q0, q)``, (n, n)."""
         ...
 
     def brackets(self, q, v) -> Any:
@@ -82,7 +82,7 @@ class ModelSpace:
         return difference_gradient(self.model, q, q0)
 
     def brackets(self, q, v):
-        """Of axes that turn with their bodies, (nv, nv)."""
+        """Brackets of axes that turn with their bodies, (nv, nv)."""
         return brackets(self.model, q, v)
 
 

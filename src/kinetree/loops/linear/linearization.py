@@ -81,7 +81,7 @@ class LinearModel:
 
     @property
     def eigenvalues(self) -> Array:
-        """Of ``A``, (..., 2 p)."""
+        """Eigenvalues of ``A``, (..., 2 p)."""
         return np.linalg.eigvals(self.A)
 
 
@@ -118,7 +118,7 @@ def linearize_in_coordinates(
 
 
 def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> LinearModel:
-    """The same, for arrays on the CPU."""
+    """Linear model, for arrays on the CPU."""
     if method not in _METHODS:
         raise UnknownNameError(
             f"kinetree.loops.linearize_in_coordinates has no method {method!r}; use one of "
@@ -229,7 +229,7 @@ class _Requested(NamedTuple):
 
 
 def _requested(model, independent):
-    """What coordinates a caller requests; None for what the general way must reject."""
+    """Coordinates that a caller requests; None for what the general way must reject."""
     if isinstance(independent, str) or independent is None or not are_names(independent):
         return _Requested()
     key = ("named coordinates", tuple(independent))

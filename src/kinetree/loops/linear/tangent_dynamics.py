@@ -124,7 +124,7 @@ def plan_blocks(model, at, q, qd, tau, f_ext=None) -> PlanBlocks | None:
 
 
 def _called(model, columns, arrays, at=None):
-    """What the kernel returns, and the numbers of its variables; None where it cannot be called."""
+    """Results of the kernel, and the numbers of its variables; None where it cannot be called."""
     key = ("linear model", columns, at, len(arrays))
     found = model.memo.get(key)
     if found is None:

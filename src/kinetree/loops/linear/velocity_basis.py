@@ -193,7 +193,7 @@ _loop_rate = jvp(_loop_motion, wrt=("q", "qd"))
 
 
 def along_columns(rate, model, *arrays, tangents, f_ext=None) -> Any:
-    """What ``rate``, a ``kinetree.jvp``, gives along each column of the tangents.
+    """Rates by ``rate``, a ``kinetree.jvp``, along each column of the tangents.
 
     Args:
         rate: the rate of a function that returns vectors.

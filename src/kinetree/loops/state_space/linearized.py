@@ -134,7 +134,7 @@ class SystemLinearization(NamedTuple):
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """Of ``A_hat``, (P,)."""
+        """Eigenvalues of ``A_hat``, (P,)."""
         return np.linalg.eigvals(self.A_hat)
 
 

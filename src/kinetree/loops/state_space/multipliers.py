@@ -26,7 +26,7 @@ class Stabilization(NamedTuple):
     """Frequency [1/s]."""
 
     def products(self, terms: ConstraintTerms, v: ArrayLike) -> np.ndarray:
-        """What takes the place of ``Gdot v``."""
+        """Products that take the place of ``Gdot v``."""
         return terms.Gdot_v + 2 * self.alpha * (terms.G @ v) + self.beta**2 * terms.g
 
 

@@ -69,7 +69,7 @@ class SVDEvaluation(NamedTuple):
 
 
 def arbitrary(t, seen: SVDEvaluation):
-    """What to know of an evaluation right at a singularity, at the time ``t`` [s]."""
+    """Message about an evaluation right at a singularity, at the time ``t`` [s]."""
     n, p = seen.K.shape
     return (
         f"the constraints are dependent at t = {t:.6g} s: smallest singular value "

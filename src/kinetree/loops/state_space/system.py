@@ -158,12 +158,12 @@ class ConstrainedSystem:
             )  # fmt: skip
 
     def independent(self, q: ArrayLike, *, tolerance: float | None = None) -> "ConstrainedSystem":
-        """The same system with the constraints that are independent at ``q``."""
+        """System with the constraints that are independent at ``q``."""
         rows = independent_rows(self.G(q), self.scaling, tolerance=tolerance)
         return self if len(rows) == self.m else self.with_rows(rows)
 
     def with_rows(self, rows: Sequence[int] | ArrayLike) -> "ConstrainedSystem":
-        """The same system with some of its constraints."""
+        """System with some of its constraints."""
         gradient, scaling = self.rate_gradient, self.scaling
         derivatives: Any = self.derivatives
         all_rows = [*range(self.n), *(self.n + np.arange(self.m)[rows])]
@@ -264,7 +264,7 @@ def derived_equations(M, F, G, Gdot_v) -> Callable:
 
 
 def differences_of_equations(M, F, G, Gdot_v, move=np.add) -> Callable:
-    """The same by central differences; ``move`` adds a step to ``q``."""
+    """Derivatives of equations by central differences; ``move`` adds a step to ``q``."""
 
     def derivatives(t, q, v, vdot, lam):
         def equations(q, v):

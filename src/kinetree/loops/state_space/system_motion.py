@@ -215,7 +215,7 @@ _SHOWN = ("form", "hold", "max |g|", "max |Gv|", "max |dE| [J]", "max kappa", "m
 
 
 class FormComparison(NamedTuple):
-    """The same motion by several forms, each with several methods of stabilisation."""
+    """Comparison of one motion by several forms, each with several methods of stabilisation."""
 
     motions: dict[tuple[str, str], SystemMotion]
     """By form and hold."""
@@ -243,7 +243,7 @@ def compare_forms(
     forms: Sequence[str] = ("multipliers", "svd"),
     holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"), **options: Any,
 ) -> FormComparison:  # fmt: skip
-    """The same motion by every form and every method of stabilisation — Spencer §3.2.
+    """Compare one motion by every form and every method of stabilisation — Spencer §3.2.
 
     Print the result for a table; its motions have angles, condition, drift, energies, multipliers
     and indicator. Forms without stabilisation are the same differential equation: what differs

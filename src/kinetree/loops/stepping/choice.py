@@ -31,7 +31,7 @@ NEARLY = 0.02
 
 
 class Choice(NamedTuple):
-    """What was found next to a start."""
+    """Choice of equations next to a start."""
 
     chosen: Chosen
     """Equations that are independent where it was looked."""
@@ -122,7 +122,7 @@ def _of_others(K, prescribed):
 
 
 def _health(model, q, chosen):
-    """Of the chosen equations: see ``equations.Rows``."""
+    """Health of the chosen equations: see ``equations.Rows``."""
     K = chosen.matrix(_matrix(model, q))
     Y = whitening(model, q, K, chosen.weight).forces(K.T)
     pivots = np.diagonal(np.linalg.qr(Y, mode="r")) ** 2

@@ -38,7 +38,7 @@ _CONVERGED = 1e-9  # last correction of the velocities, relative to the speed, t
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Of the method, for a spectral radius at infinite frequency from 0 to 1."""
+    """Coefficients of the method, for a spectral radius at infinite frequency from 0 to 1."""
 
     spectral_radius: float
 
@@ -55,12 +55,12 @@ class Coefficients:
         return m, f, (1 - m + f) ** 2 / 4, 1 / 2 - m + f
 
     def __call__(self):
-        """The same as ``values``, so that a kernel takes them for an option."""
+        """Coefficients, as ``values``, so that a kernel takes them for an option."""
         return self.values
 
 
 class _Ahead(NamedTuple):
-    """What a running mean ``a`` at the end of a step means there."""
+    """State at the end of a step as a function of the running mean ``a`` there."""
 
     q: Any
     qd: Any

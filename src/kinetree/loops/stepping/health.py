@@ -29,7 +29,7 @@ _DEPTH, _BUDGET = 18, 2000
 
 
 class Judge:
-    """What is usual in a simulation, and hence what is suspicious.
+    """Measures of what is usual in a simulation, and hence of what is suspicious.
 
     Args:
         model: the mechanism.
@@ -167,7 +167,7 @@ def _pass(model, chosen, t, state, sine, sample) -> SingularPass:
 
 
 def near_singularity(model, chosen, q):
-    """What to add to the message of a step that failed, if a configuration of it is singular."""
+    """Text for the message of a step that failed, if a configuration of it is singular."""
     for state in np.reshape(q, (-1, model.nq)):
         sigma, kappa, _ = _measures(model, chosen, state, np.zeros(model.nv))
         if kappa > _POOR:

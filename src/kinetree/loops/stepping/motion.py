@@ -187,7 +187,7 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
 
 
 class Solved(NamedTuple):
-    """What the constraint equations at a state ask for; vectors are whitened.
+    """Solution of the constraint equations at a state; vectors are whitened.
 
     Attributes:
         x: accelerations that obey them, next to given ones.
@@ -446,7 +446,7 @@ def smallest(rows: Rows, t):
 
 
 def multipliers(rows: Rows, t):
-    """The same as ``Yᵀ l``: ``l``, (r,)."""
+    """Multipliers ``l``, (r,), of the smallest ``x = Yᵀ l``."""
     parts, found = _parts(rows, t), []
     for i in range(len(parts) - 1, -1, -1):  # Y = (1 + c) w
         later = zip(range(len(parts) - 1, i, -1), found, strict=True)

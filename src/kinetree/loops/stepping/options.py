@@ -23,7 +23,7 @@ from kinetree.model import Model
 
 @dataclass(frozen=True)
 class Given:
-    """What steps are taken of."""
+    """Mechanism, method and field of which steps are taken."""
 
     model: Model
     """The mechanism."""
@@ -97,7 +97,7 @@ class Baumgarte:
     name = "baumgarte"
 
     def of(self, model: Model, dt: float) -> "Baumgarte":
-        """The same with a time constant."""
+        """Stabilisation with a time constant."""
         sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
         return replace(self, time_constant=float(self.time_constant or sensible))
 

@@ -46,7 +46,7 @@ class Constrained(FieldAround):
         return plain and not (model.is_rheonomic or model.couplings)
 
     def on_arrays(self, model) -> ConstrainedOnArrays:
-        """The same on arrays."""
+        """Field on arrays."""
         return ConstrainedOnArrays(model, self.field, self.chosen)
 
     def response(self, model, q, M):
@@ -92,7 +92,7 @@ _KICK = 1e-6  # of the kinetic energy, in velocities that a projection takes awa
 
 
 class Checks(NamedTuple):
-    """What a projected step says about itself, each (...).
+    """Checks that a projected step makes of itself, each (...).
 
     Attributes:
         position, velocity, kick, health: see ``motion.Closed``.

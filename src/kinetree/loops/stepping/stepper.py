@@ -119,7 +119,7 @@ class ProjectedStepper(Stepper):
     # --- care --------------------------------------------------------------------------------
 
     def _closed(self, t, after):
-        """The same after more of Newton's steps, where they are needed."""
+        """State after more of Newton's steps, where they are needed."""
         position = after.checks[..., 0]
         if np.all(position <= self.judge.closed) or not np.all(np.isfinite(after.qd)):
             return after
@@ -131,7 +131,7 @@ class ProjectedStepper(Stepper):
         return after._replace(q=q, qd=qd, checks=checks)
 
     def _with_care(self, t, h, q, qd, tau, after, again):
-        """The same with some samples taken again: with better equations, in smaller steps."""
+        """Step with some samples taken again: with better equations, in smaller steps."""
         q1, qd1, work, checks = (np.array(x) for x in (*after[:3], after.checks))
         for index in map(tuple, np.argwhere(again)):
             state = q[index], qd[index]
@@ -182,7 +182,7 @@ class ProjectedStepper(Stepper):
 
 
 def _advice(model, q, chosen):
-    """What helps where nearly redundant constraints keep a loop open; empty where they do not."""
+    """Advice where nearly redundant constraints keep a loop open; empty where they do not."""
     e = np.abs(np.asarray(error(model, q)) * np.array(chosen.every))
     others = [k for k in range(len(e)) if k not in chosen.rows]
     policy = rank_policy(model)

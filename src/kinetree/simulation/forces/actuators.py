@@ -31,7 +31,7 @@ class Servos:
         return np.zeros(self.count + self.states + bool(self.states))
 
     def held(self, controls, activation, t):
-        """What a step holds, (..., size); the other arrays have the same batch axes."""
+        """Inputs that a step holds, (..., size); the other arrays have the same batch axes."""
         if not self.states:
             return controls
         since = np.broadcast_to(t, (*np.shape(controls)[:-1], 1))

@@ -50,7 +50,7 @@ class PythonForce:
 
 
 def name_of(function) -> str:
-    """What a callable is called, in messages."""
+    """Name of a callable in messages."""
     return getattr(function, "__name__", type(function).__name__)
 
 

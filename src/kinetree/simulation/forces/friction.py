@@ -76,7 +76,7 @@ class Friction:
             object.__setattr__(self, "width", tuple(width.tolist()))
 
     def of(self, model: Model) -> "Friction | None":
-        """The same law with the parameters of a model; None for a model without dry friction."""
+        """Law with the parameters of a model; None for a model without dry friction."""
         levels = np.array(_levels(model))
         if all(map(is_none, levels)):
             return None

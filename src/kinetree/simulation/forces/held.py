@@ -26,7 +26,7 @@ from kinetree.simulation.forces.friction import Friction
 
 @dataclass
 class Mode:
-    """What every velocity variable does."""
+    """Mode of every velocity variable."""
 
     held: np.ndarray
     """1 for those that are held at rest, else 0, (..., nv)."""
@@ -194,7 +194,7 @@ class HeldStepper(Stepper):
         return self.field_by_mode(mode.held, mode.direction)
 
     def for_sample(self, index):
-        """The same for one sample of the batch."""
+        """Stepper of one sample of the batch."""
         other = copy.copy(self)
         other.mode = self.mode.sample(index)
         other.prepare = _nothing  # the whole batch has been prepared

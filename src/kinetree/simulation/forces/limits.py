@@ -58,7 +58,7 @@ class StiffLimits:
             raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
 
     def of(self, model: Model) -> "StiffLimits | None":
-        """The same with the parameters of a model; None for a model without finite limits.
+        """Limits with the parameters of a model; None for a model without finite ones.
 
         Followers have their own stops, which push those that lead.
         """
@@ -101,7 +101,7 @@ class StiffLimits:
         return sign * select(f > 0, f, 0 * f)
 
     def _pressed(self, x, v, sign, bound, k, d):
-        """What a stop would exert if it could pull, and how much its damper damps."""
+        """Force of a stop if it could pull, and how much its damper damps."""
         p = sign * (bound - x)
         p = select(p > 0, p, 0 * p)
         d = d * (p / (p + self.onset))
@@ -180,7 +180,7 @@ def warn_outside(model, q):
 
 
 def beyond_effort(model, tau, t) -> str | None:
-    """What to say about joint forces beyond the efforts of the joints, or None.
+    """Message about joint forces beyond the efforts of the joints, or None.
 
     Args:
         model: the mechanism. An effort of zero means that it is unknown.

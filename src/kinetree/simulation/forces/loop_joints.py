@@ -23,7 +23,7 @@ from kinetree.spatial.ops import sqrt
 
 @dataclass(frozen=True)
 class LoopJointForces:
-    """What loop joints of a model exert by friction and limits."""
+    """Forces of loop joints of a model by friction and limits."""
 
     friction: Friction
     """The smooth law."""
@@ -147,7 +147,7 @@ def _spring(stiff, inertia):
 
 @dataclass(frozen=True)
 class TendonForces(LoopJointForces):
-    """What tendons of a model exert by friction and limits; its variables are their lengths."""
+    """Forces of tendons of a model by friction and limits; its variables are their lengths."""
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""

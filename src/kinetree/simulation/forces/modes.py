@@ -239,7 +239,7 @@ class Watch:
         self.group, self.k, self.name = group, k, name
 
     def values(self, t, q, qd, tau, stepper):
-        """Of the function, for times (n,) and states (n, ..., nq), (n, ..., nv): (n, ...)."""
+        """Values of the function, for times (n,), states (n, ..., nq), (n, ..., nv): (n, ...)."""
         return self.group.values(t, q, qd, tau, stepper)[..., self.k]
 
     def act(self, t, q, qd):
@@ -255,7 +255,7 @@ class _Group(ABC):
         self.watches = [Watch(self, k, f"{modes.name(i)} {what}") for k, i in enumerate(variables)]
 
     def values(self, t, q, qd, tau, stepper: HeldStepper):
-        """Of all functions, (n, ..., number of variables)."""
+        """Values of all functions, (n, ..., number of variables)."""
         on = self._on(stepper.mode)
         if not np.any(on):
             return np.ones((*qd.shape[:-1], len(self.variables)))
@@ -314,7 +314,7 @@ class Rests(_Group):
 
 
 class Releases(_Group):
-    """What holds joints is not enough any more."""
+    """Events where what holds joints is not enough any more."""
 
     def __init__(self, modes):
         super().__init__(modes, list(modes.variables), "breaks away")

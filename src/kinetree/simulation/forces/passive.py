@@ -45,11 +45,11 @@ class PassiveForces:
 
     @property
     def for_steps(self) -> "PassiveForces":
-        """The same without what steps with rigid contact have themselves."""
+        """Passive forces without what steps with rigid contact have themselves."""
         return replace(self, of_tree=True)
 
     def of(self, model) -> "PassiveForces":
-        """The same laws for a model with other parameters, which may be traced.
+        """Laws for a model with other parameters, which may be traced.
 
         Widths of friction and stiffnesses of limits follow from inertias of the model.
         """

@@ -22,7 +22,7 @@ _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
 
 
 def stateful_forces(forces) -> list:
-    """Those of the forces that have their own states."""
+    """Forces that have their own states."""
     return [f for f in forces if getattr(f, "state_size", 0)]
 
 
@@ -199,7 +199,7 @@ class StatefulStepper(Stepper):
         return self._start[1]
 
     def for_sample(self, index):
-        """The same for one sample of the batch."""
+        """Stepper of one sample of the batch."""
         other = copy.copy(self)
         other._start, other._ends = (self._start[0], self._start[1][index]), []
         other._history = {}

@@ -168,7 +168,7 @@ def plain(x):
 
 
 def revived(data, depth=0):
-    """What ``plain`` described; ValueError for what it cannot have written."""
+    """Object that ``plain`` described; ValueError for what it cannot have written."""
     if depth > _DEEPEST:
         raise ValueError(f"data nested more than {_DEEPEST} deep")
     if isinstance(data, list):

@@ -189,7 +189,7 @@ def _acceleration(model, t, q, qd, inputs, *, field):
 
 
 def _inputs(trajectory, field):
-    """What was held during each step: joint forces, or controls and activations."""
+    """Inputs held during each step: joint forces, or controls and activations."""
     servos = field.actuators
     if servos is None:
         return trajectory.tau

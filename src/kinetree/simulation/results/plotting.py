@@ -172,7 +172,7 @@ class Panel:
 
 
 def _key(name):
-    """What has its own colour: x, its velocity vx and the turn qx or wx about it share one."""
+    """Key of a colour: x, its velocity vx and the turn qx or wx about it share one."""
     return re.sub(r"\.[qvw]([wxyz])$", r".\1", name)
 
 

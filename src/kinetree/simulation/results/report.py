@@ -296,7 +296,7 @@ def _of_others(model, prescription, H):
 
 
 def _smallest_pivot(H):
-    """Of matrices ``H``, relative to their diagonals."""
+    """Smallest pivots of matrices ``H``, relative to their diagonals."""
     if not H.size:
         return 1.0
     diagonal = np.diagonal(H, axis1=-2, axis2=-1)
@@ -372,7 +372,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
 
 
 def _distances(model, q):
-    """Of the variables of joints from their singularities, by name of the joint, (T, ...)."""
+    """Distances of joint variables from their singularities, by name of the joint, (T, ...)."""
     joints = [i for i, j in enumerate(model.joint) if i and j.may_be_singular]
     if not joints or not q.size:
         return {}

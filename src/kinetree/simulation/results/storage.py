@@ -95,7 +95,7 @@ def _shaped(arrays, shape, model):
 
 
 def _check(records):
-    """What is not an array must be what a simulation writes."""
+    """Require that what is not an array is what a simulation writes."""
     if not isinstance(records["events"] or (), tuple):
         raise ValueError("its events are not a list")
     records["events"] = records["events"] or ()

@@ -103,7 +103,7 @@ def save_arrays(file, arrays: dict[str, Any]):
 
 
 def read_manifest(path):
-    """What a folder says it is about."""
+    """Manifest of a folder."""
     file = Path(path) / "manifest.json"
     try:
         if (size := regular_size(file)) > _MANIFEST_BYTES:

@@ -164,13 +164,13 @@ def work_of(model, function, names, *, batched) -> Work:
 
 
 def model_parameters(model, names) -> tuple[str, ...]:
-    """Those of the names that are parameters of the model; what it does not have is rejected."""
+    """Names that are parameters of the model; what it does not have is rejected."""
     found = [n for n in names if is_parameter(n) and (":" in n or n in ("gravity", "inertia"))]
     return tuple(parameter(model, name).name for name in found)
 
 
 def named(result) -> dict[str, np.ndarray]:
-    """What a run returned, as arrays by name."""
+    """Results of a run, as arrays by name."""
     if hasattr(result, "arrays"):  # a trajectory
         result = result.arrays()
     if not isinstance(result, dict):
