@@ -23,6 +23,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import estimates, jacobian
+from kinetree.functional import closed
 from kinetree.functional.ahead import CompiledFunction
 from kinetree.functional.geared import derivative_on_arrays
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
@@ -130,6 +131,8 @@ class Derivative(Transformed):
         entries, names = self.entries(), tuple(i.name for i in inputs)
         if call.model is not None and call.model.couplings:
             return self._of_gears(call, inputs, outputs, reference, validate)
+        if call.model is not None and call.model.is_constrained:
+            return self._of_loops(call, inputs, outputs, reference, validate)
         if (bodies := self._inertial_bodies(call)) is not None:
             return self._by_inertias(call, bodies, inputs, outputs, reference, validate)
         data = (
@@ -188,6 +191,17 @@ class Derivative(Transformed):
             self.__name__, inputs, outputs, traced, reference=reference, validate=validate
         )
         found.on_arrays, found.calls_general_code = on_arrays, traced is not None
+        return found
+
+    def _of_loops(self, call, inputs, outputs, reference, validate):
+        """The same for closed loops: on arrays."""
+        from kinetree.functional.products import jvp  # which are made of derivatives
+
+        on_arrays = closed.derivative_on_arrays(self, jvp, call)
+        if on_arrays is None or not is_public(self.function):
+            return None
+        found = Kernel(self.__name__, inputs, outputs, None, reference=reference, validate=validate)
+        found.on_arrays = on_arrays
         return found
 
     def _by_calls(self, call, inputs):
