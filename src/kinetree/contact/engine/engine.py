@@ -19,19 +19,19 @@ from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.drives import (
     actuators_of,
-    arms_that_occur,
     moving_arms,
     no_actuators,
 )
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
+from kinetree.contact.engine.joint_tables import joint_row_tables
 from kinetree.contact.engine.known_contacts import known_again
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
+from kinetree.contact.engine.options import EngineOptions
 from kinetree.contact.engine.parts import Kernels, Parts, step_of
 from kinetree.contact.engine.pushes import no_pushes
 from kinetree.contact.engine.renewal import parts_as_made
-from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import close_in_middle, loops_open
 from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.springs import springs_of
@@ -51,7 +51,7 @@ from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.errors import SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
-from kinetree.model.limits import has_dynamics, position_index
+from kinetree.model.limits import has_dynamics
 from kinetree.model.model import Model
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
@@ -85,105 +85,116 @@ class Engine:
         model: the mechanism.
         scene: what can touch.
         joints: ends of travel and dry friction, ``scheme.constraints.JointRows``.
-        tolerance: error of velocities and impulses relative to the largest impulse of an island.
-        rest_velocity: as of ``TimeStepping``; so are the following.
-        correction_speed: how fast penetration is taken out of positions.
-        conserving: whether a step may gain no energy.
-        stiffness: of a controller, added to that of the joints, (nv,) or one number.
-        damping: likewise.
-        springs: whether springs and dampers of joints in the tree act; otherwise they are in
-            ``tau``. Those of tendons and of loop joints act, and so does gravity compensation.
-        flying: whether steps in which nothing is near are left to the caller.
-        sleeping: whether islands that rest are left alone until something touches them.
-        free: 0 for variables that move prescribed, 1 for others, (nv,).
-        forces: kernel of ``t, q, qd, inputs`` to joint forces, or None: ``tau`` of ``step`` are
-            then its inputs. With couplings, of the variables of all joints.
-        resistance: kernel of the same to stiffness and damping of these forces, or None.
-        own: whether its code reads its own tables, ``numbers``.
-        smooth: smooth friction and stiff limits of the joints that act, or None for each.
-        actuated: whether actuators can act: where ``drives.acts`` is 1, by controls ``drives.u``.
-        reads: whether they always do, with controls and activations that are inputs of ``forces``.
-        inputs: without ``forces``, how many inputs are held in place of joint forces, to be read.
+        **options: those of ``EngineOptions``.
     """
 
-    def __init__(
-        self, model: Model, scene: Any, *, joints: Any = NO_JOINT_ROWS, tolerance: float = 1e-6,
-        rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
-        stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
-        flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
-        resistance: Any = None, sleeping: bool = False, own: bool = False, actuated: bool = False,
-        reads: bool = False, smooth: tuple[Any, Any] = (None, None), inputs: int = 0,
-    ):  # fmt: skip
+    def __init__(self, model: Model, scene: Any, *, joints: Any = NO_JOINT_ROWS, **options: Any):
         self.model, self.scene, self.joints = model, scene, joints
+        self.options = EngineOptions(**options)
         tree = model.uncoupled.spanning_tree
-        tree = self.tree = tree.replace() if own else tree
+        tree = self.tree = tree.replace() if self.options.own else tree
         every = np.arange(tree.nq), np.arange(tree.nv)
         self.of_q, self.of_v = model.independent_variables if model.couplings else every
-        self.tables = shape_tables(scene)
-        shapes = self.tables.shapes
-        self.pairs = pair_tables(shapes, tree.body_count + 1)
-        self.found, self.touch = found_tables(256), touch_table()
-        self.problem = problem_of(tree.expanded_parent, tolerance=tolerance)
-        spread = (
-            self._spread(x, missing) for x, missing in ((stiffness, 0), (damping, 0), (free, 1))
-        )
-        self.mechanism = mechanism_of(tree, self.problem, *spread)
-        self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
-        self.rows = _rows(joints, model, self.of_q, self.of_v)
-        self.rows.inside = _INSIDE * self.size
-        self.rows.ball = (self.tables.shapes.kind == SPHERE).astype(np.int64)
-        self._loops()
-        self._make_room(64)
-        self.work = workspace(self.problem)
-        self.sleep = sleep_of(tree, self.mechanism, self.problem, sleeping)
-        self.s = step_of(tree, len(self.problem.M))
-        self.balance = balance_of(self.mechanism, self.problem)
-        trees = self.problem.trees + 1
-        self.rows.pile, self.rows.place, self.rows.rests = np.zeros((3, trees), dtype=np.int64)
-        self.rows.moment = np.zeros(trees)
-        self.flight = flight_of(tree, self.mechanism, self.balance)
-        for name, value in {
-            "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
-            "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
-            "arrives": max(_ARRIVES * self.size, CLOSED),
-            "flying": int(flying), "forced": int(forces is not None),
-            "resists": int(resistance is not None),
-            "springs": int(springs and _have_springs(tree)),
-            "carries": int(bool(model.gravity_compensation)),
-        }.items():  # fmt: skip
-            setattr(self.s, name, value)
-        self.s.overlap = np.inf  # not known
-        self.s.inputs = np.zeros(inputs if forces is None else forces.inputs[-1].size)
-        self.s.inputs_count = len(self.s.inputs)
-        self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
-        self._applied = forces, resistance
-        self._acts(actuated, reads)
-        self.pushes = no_pushes(tree.body_count + 1)
-        self.parts = Parts(
-            step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
-            rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
-            touch=self.touch, found=self.found, late=found_tables(256),
-            worst=np.full((1, 2), -1, dtype=np.int64), balance=self.balance, flight=self.flight,
-            kernels=self.tied(),
-            limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
-            counts=np.zeros(6, dtype=np.int64), strict=0, warned=1,
-            before=before_of(self.rows, self.balance, self.sleep, tree.nv),
-            total=np.zeros(11), sleep=self.sleep, drives=self.drives, pushes=self.pushes,
-            springs=self.springs, joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
-            most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
-        )  # fmt: skip
+        self._have_collision()
+        self._have_mechanism()
+        self._have_rows()
+        self._have_step()
+        self._have_actuators()
+        self.parts = self._all_parts()
         self._names: dict[tuple[int, int], str] = {}
         self._as_made: Any = None
 
-    def _acts(self, actuated, reads):
-        """Tables of actuators and springs, and the kernels of their arms."""
-        model, problem = self.model, self.problem
-        self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
+    def _have_collision(self):
+        """Tables of shapes, of pairs, and of what is found."""
+        self.tables = shape_tables(self.scene)
+        self.pairs = pair_tables(self.tables.shapes, self.tree.body_count + 1)
+        self.found, self.touch = found_tables(256), touch_table()
+
+    def _have_mechanism(self):
+        """The trees with what resists their motion, and the problem that is solved for them."""
+        given, tree = self.options, self.tree
+        self.problem = problem_of(tree.expanded_parent, tolerance=given.tolerance)
+        values = (given.stiffness, 0), (given.damping, 0), (given.free, 1)
+        spread = (self._spread(x, missing) for x, missing in values)
+        self.mechanism = mechanism_of(tree, self.problem, *spread)
+        self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
+
+    def _have_rows(self):
+        """Rows of joints, tendons and loops, with room for those of contacts."""
+        rows = self.rows = joint_row_tables(self.joints, self.model, self.of_q, self.of_v)
+        rows.inside = _INSIDE * self.size
+        rows.ball = (self.tables.shapes.kind == SPHERE).astype(np.int64)
+        self._loops()
+        self._make_room(64)
+        trees = self.problem.trees + 1
+        rows.pile, rows.place, rows.rests = np.zeros((3, trees), dtype=np.int64)
+        rows.moment = np.zeros(trees)
+
+    def _have_step(self):
+        """Settings and state of a step, sleep, the balance of energy, and flight."""
+        given, tree, mechanism, problem = self.options, self.tree, self.mechanism, self.problem
+        self.work = workspace(problem)
+        self.sleep = sleep_of(tree, mechanism, problem, given.sleeping)
+        self.balance = balance_of(mechanism, problem)
+        self.flight = flight_of(tree, mechanism, self.balance)
+        s = self.s = step_of(tree, len(problem.M))
+        s.rest, s.correction, s.margin = given.rest_velocity, given.correction_speed, _MARGIN
+        s.deep, s.closed, s.settled = DEEP, CLOSED, SETTLED
+        s.arrives, s.overlap = max(_ARRIVES * self.size, CLOSED), np.inf  # not known
+        s.conserving, s.flying = int(given.conserving), int(given.flying)
+        s.forced, s.resists = int(given.forces is not None), int(given.resistance is not None)
+        s.springs = int(given.springs and _have_springs(tree))
+        s.carries = int(bool(self.model.gravity_compensation))
+        forces = given.forces
+        s.inputs = np.zeros(given.inputs if forces is None else forces.inputs[-1].size)
+        s.inputs_count = len(s.inputs)
+        s.own_K, s.own_D = mechanism.stiffness.copy(), mechanism.damping.copy()
+
+    def _have_actuators(self):
+        """Tables of actuators, springs and external forces, and the kernels of their arms."""
+        model, problem, given = self.model, self.problem, self.options
+        self._arms = arm_kernel(model, moving_arms(model)) if given.actuated else None
         self._springs = loop_spring_kernel(model)
         self.springs = springs_of(model, problem, self._springs)
         self.drives = no_actuators(self.tree.nv)
-        if actuated:
-            self.drives = actuators_of(model, problem, self._arms, reads=reads)
+        if given.actuated:
+            self.drives = actuators_of(model, problem, self._arms, reads=given.reads)
+        self.pushes = no_pushes(self.tree.body_count + 1)
+
+    def _all_parts(self) -> Parts:
+        """All tables as one record."""
+        shapes = self.tables.shapes
+        turn = _TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN
+        return Parts(
+            step=self.s,
+            mechanism=self.mechanism,
+            problem=self.problem,
+            work=self.work,
+            rows=self.rows,
+            shapes=shapes,
+            special=self.tables.special,
+            pairs=self.pairs,
+            touch=self.touch,
+            found=self.found,
+            late=found_tables(256),
+            worst=np.full((1, 2), -1, dtype=np.int64),
+            balance=self.balance,
+            flight=self.flight,
+            kernels=self.tied(),
+            sleep=self.sleep,
+            before=before_of(self.rows, self.balance, self.sleep, self.tree.nv),
+            drives=self.drives,
+            springs=self.springs,
+            pushes=self.pushes,
+            joint_laws=joint_laws_of(*self.options.smooth, self.joints, self.of_v),
+            total=np.zeros(11),
+            limits=np.array([_SPEED, self.trusted_overlap, _GAIN]),
+            since=np.zeros(12),
+            counts=np.zeros(6, dtype=np.int64),
+            strict=0,
+            warned=1,
+            most_turn=turn**2,
+        )
 
     def keep_as_made(self) -> "Engine":
         """Remember all numbers of a new engine, for ``renew``."""
@@ -339,7 +350,8 @@ class Engine:
         kernels: dict[str, Any] = {
             name: term_kernel(self.tree, of) for name, of in _TERMS.items() if self.tree.nv
         }
-        kernels["forces"], kernels["resistance"] = self._applied
+        kernels["forces"] = self.options.forces
+        kernels["resistance"] = self.options.resistance
         kernels["springs"] = term_kernel(self.tree, "springs") if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
         kernels["arms"], kernels["loop_springs"] = self._arms, self._springs
@@ -585,54 +597,3 @@ def _have_springs(tree):
 
 def _random(model, rng):
     return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])
-
-
-def _column(values, kind: Any = float):
-    return np.array(list(values), dtype=kind).reshape(-1)
-
-
-def _rows(joints, model, of_q, of_v) -> Rows:
-    """Rows of the joints and tendons of a model, which come after those of its joints."""
-    stops = [(of_q[i], of_v[k], sign, bound) for i, k, sign, bound in joints.stops]
-    stops += [(-1, -1 - t, sign, bound) for t, sign, bound in joints.tendon_stops]
-    dry = [(of_v[i], level) for i, level in joints.friction]
-    dry += [(-1 - t, level) for t, level in joints.tendon_friction]
-    return Rows(
-        stops=len(stops), stop_q=_column((s[0] for s in stops), np.int64),
-        stop_v=_column((s[1] for s in stops), np.int64), stop_sign=_column(s[2] for s in stops),
-        stop_at=_column(s[3] for s in stops), stop_kept=np.zeros(len(stops)),
-        stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry),
-        dry_v=_column((d[0] for d in dry), np.int64), dry_level=_column(d[1] for d in dry),
-        dry_kept=np.zeros(len(dry)), loop_first=np.zeros(1, dtype=np.int64), slots=1,
-        **_tendons(model, joints.has_loop_joints(model)),
-    )  # fmt: skip
-
-
-def _tendons(model, with_loops):
-    """Variables and coefficients of the tendons of a model, in the variables of all joints.
-
-    ``with_loops``: whether variables of loop joints follow, with arms that a kernel gives.
-    """
-    full, first, terms = model.uncoupled, [0], []
-    for t in model.tendons:
-        own = [
-            (full.v_slice[i].start, full.q_slice[i].start, c)
-            for i, c in zip(t.joints, t.coefficients, strict=True)
-        ]
-        terms += sorted(own)
-        first.append(len(terms))
-    arms = np.zeros((0, full.nv))
-    if with_loops:
-        seen, at = arms_that_occur(full, loop_joint_kernel(model)), position_index(full)
-        arms = np.where(seen > 1e-9 * seen.max(axis=1, keepdims=True), seen, 0.0)
-        for row in arms:
-            terms += [(i, at[i], 0.0) for i in np.flatnonzero(row)]
-            first.append(len(terms))
-    return {
-        "tendons": len(model.tendons), "loop_joints": len(arms),
-        "joint_place": np.zeros(len(arms)), "joint_arm": np.zeros(arms.size),
-        "tendon_first": _column(first, np.int64), "tendon_v": _column((x[0] for x in terms), int),
-        "tendon_q": _column((x[1] for x in terms), int),
-        "tendon_arm": _column(x[2] for x in terms),
-        "tendon_offset": _column([*(t.offset for t in model.tendons), *np.zeros(len(arms))]),
-    }  # fmt: skip
