@@ -94,7 +94,7 @@ def test_variations_are_derivatives_of_the_chain_cut_open(cut, rng):
         at = (tree.integrate(q_hat, h * dq), states.v + h * dv, states.vdot + h * da)
         return of_the_tree(tree, model, *at, phi, f_ext)
 
-    found = link_variation(model, q, qd, qdd, dq, dv, da, phi, f_ext)
+    found = link_variation(model, (q, qd, qdd), (dq, dv, da), phi, f_ext)
     rate, acceleration, forces = difference(moved)
     for actual, expected in (
         (found.rate, rate), (found.acceleration, acceleration), (found.forces, forces),
@@ -110,7 +110,7 @@ def test_variations_are_derivatives_of_the_chain_cut_open(cut, rng):
         at = (tree.integrate(q_hat, h * dq), states.v + h * dv, states.vdot + h * da)
         return of_the_tree(tree, model, *at, 0 * phi, none)
 
-    alone = link_variation(model, q, qd, qdd, dq, dv, da)
+    alone = link_variation(model, (q, qd, qdd), (dq, dv, da))
     assert_close(alone.forces, difference(unloaded)[2], ulps=1e8)
 
 
@@ -129,7 +129,7 @@ def test_followers_move_and_push_with_their_leaders(rng):
     n, nv = model.nv, free.nv
     dq, dv, da = rng.standard_normal((3, n + 2))
     phi, f_ext = rng.standard_normal(6), [None, *map(Force.from_array, rng.standard_normal((4, 6)))]
-    found = link_variation(model, q, qd, qdd, dq, dv, da, phi, f_ext)
+    found = link_variation(model, (q, qd, qdd), (dq, dv, da), phi, f_ext)
     tree, k, i = cut_open(free), free.v_slice[3].start, free.v_slice[2].start
 
     def everywhere(q, v, a):

@@ -6,6 +6,7 @@ body that carries it, ``f = Σ (I a + v ×* I v) - f_ext`` over all that is beyo
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -76,12 +77,19 @@ def _clipped(sensor, reading):
     )
 
 
+@dataclass(eq=False)
 class _State:
     """A state of the mechanism, and what follows from it as far as sensors need it."""
 
-    def __init__(self, model, q, qd, qdd, f_ext, lam, controls, activation, t):
-        self.model, self.q, self.qd, self.qdd, self.t = model, q, qd, qdd, t
-        self.f_ext, self.lam, self.controls, self.activation = f_ext, lam, controls, activation
+    model: Any
+    q: Any
+    qd: Any
+    qdd: Any
+    f_ext: Any
+    lam: Any
+    controls: Any
+    activation: Any
+    t: Any
 
     # --- motion of frames ------------------------------------------------------------------------
 

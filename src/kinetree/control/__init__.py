@@ -32,7 +32,8 @@ from kinetree.control.lqr import (
     lqr_gain,
 )
 from kinetree.control.operational_space import OperationalSpaceControl, pose_error
-from kinetree.control.optimization import MPC, OptimizedMotion, optimize
+from kinetree.control.optimization import MPC, optimize
+from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.path_integral import PathIntegral
 from kinetree.control.whole_body import WholeBody, WholeBodySolution
 from kinetree.control.whole_body_tasks import (

@@ -13,204 +13,31 @@ implementation of an interior-point filter line-search algorithm.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
-from kinetree.control.equilibria import equilibrium
-from kinetree.control.linearization import linearize
-from kinetree.control.lqr import LQR, discrete_gain
 from kinetree.control.newton import Iterations
+from kinetree.control.optimized_motion import OptimizedMotion, Plan
 from kinetree.control.shooting import Shooting, Texts
-from kinetree.errors import (
-    EquilibriumError,
-    LoopError,
-    ModelError,
-    ShapeError,
-    SingularError,
-    UnknownNameError,
-)
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, whole_number
 from kinetree.model.limits import position_bounds, position_index
-from kinetree.notebook import block, shown
-from kinetree.quantities import mass_matrix
-from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.inputs import require_kernel
-from kinetree.simulation.rollouts.rollout import rollout, run_of
+from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.spelling import explains_itself, no_argument
 
 SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
-NEAR = 1e-2  # how far from rest the end of a motion may be that is held by a regulator
-HOLDING = 10.0  # how fast it returns [1/s]
-FOLLOWING, PARTS = 3.0, 4  # the same for a regulator along a motion, and how many gains a step has
 WRONG = 1e-2  # gap or violation of a plan that is not solved, which MPC then does not follow
 OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0")  # of rollouts
 
 Limits = Literal["model"] | tuple[ArrayLike, ArrayLike] | None
-
-
-@dataclass(frozen=True)
-class OptimizedMotion:
-    """Motions that ``optimize`` found; time comes first, then the batch.
-
-    Attributes:
-        model: the mechanism.
-        t: times [s], (steps + 1,).
-        q: positions, (steps + 1, ..., nq), exactly those of a rollout of ``tau``.
-        qd: velocities, (steps + 1, ..., nv).
-        tau: joint forces [N, N·m] held during each step, (steps, ..., nv); None with ``controls``.
-        controls: of the model's actuators, (steps, ..., n); None with joint forces.
-        cost: of every motion, (...).
-        converged: which motions satisfy all tolerances, (...).
-        optimality: largest derivative of the Lagrangian with respect to a control, relative to
-            the largest force of the costates (at least 1), (...).
-        gap: largest difference between the end of a step and the next state before the gaps were
-            closed at the end, (...).
-        violation: largest violation of a limit or constraint, (...).
-        iterations: of every motion, (...).
-        history: costs, (iterations + 1, ...).
-        gains: ``u = u_k + K (dq, dqd)`` of the best feedback near the motion,
-            (steps, ..., m, 2 nv); a row for each driven variable.
-        columns: numbers of the driven joint forces or controls.
-        bounds: of the driven variables, lower and upper, (m,) each.
-        options: of the rollout that is the motion.
-        multipliers: of limits and constraints, for a warm start.
-    """
-
-    model: Model
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    tau: np.ndarray | None
-    controls: np.ndarray | None
-    cost: np.ndarray
-    converged: np.ndarray
-    optimality: np.ndarray
-    gap: np.ndarray
-    violation: np.ndarray
-    iterations: np.ndarray
-    history: np.ndarray
-    gains: np.ndarray
-    columns: tuple[int, ...]
-    bounds: tuple[np.ndarray, np.ndarray]
-    options: dict[str, Any]
-    multipliers: tuple[np.ndarray, ...]
-
-    def __repr__(self):
-        b, n = self.best, np.size(self.cost)
-        many = f"{int(np.sum(self.converged))} of {n} converged; the best: " if n > 1 else ""
-        state = "converged" if self.converged[b] else "not converged"
-        return (
-            f"<OptimizedMotion of {self.model.name!r}, {len(self.t) - 1} steps to "
-            f"t = {self.t[-1]:g} s: {many}{state} after {int(self.iterations[b])} iterations, cost "
-            f"{self.cost[b]:.6g}, optimality {self.optimality[b]:.1e}, violation "
-            f"{self.violation[b]:.1e}>"
-        )
-
-    def _repr_html_(self):
-        return block(repr(self)[1:-1], shown(self.motion()))
-
-    @property
-    def best(self) -> tuple[int, ...]:
-        """Index of the motion of least cost, among those that converged, if any did."""
-        cost = np.where(self.converged, self.cost, np.inf) if self.converged.any() else self.cost
-        found = np.unravel_index(int(np.nanargmin(cost)), np.shape(cost))
-        return tuple(int(i) for i in found)
-
-    def motion(self, index: tuple[int, ...] | int | None = None) -> Trajectory:
-        """One motion, by default the best, as a ``Trajectory``: plots, tables, the viewer."""
-        held = {"tau": self.tau} if self.controls is None else {"controls": self.controls}
-        options = {name: x for name, x in self.options.items() if name != "inputs"}
-        found: Any = rollout(
-            self.model, self.q[0], self.qd[0], steps=len(self.t) - 1, dt=self.dt, **held, **options
-        )
-        return found.motion(self.best if index is None else index)
-
-    def controller(
-        self, index: tuple[int, ...] | int | None = None
-    ) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
-        """Joint forces that follow one motion, by default the best: a function of ``t, q, qd``.
-
-        If the mechanism can rest at the end, without contact, other forces and parameters, a
-        linear-quadratic regulator along the motion returns to it, and one at the end holds the
-        final state. Otherwise the feedback is that of ``gains``, and that of the last step goes on.
-        Forces stay within the limits; where these leave nothing for the feedback, plan again.
-        """
-        if self.tau is None:
-            raise ModelError("controllers return joint forces: leave out use='controls'")
-        index = self.best if index is None else index if isinstance(index, tuple) else (index,)
-        at = (slice(None), *index)
-        plan = _Plan.of(self, at)
-        hold = self._holding(plan.q[-1], plan.qd[-1], HOLDING)
-        tight = None
-        if hold is not None and not hold.coordinates:
-            tight = self._returning(plan.q, plan.qd, plan.tau)
-
-        def follow(t, q, qd):
-            passed = (t - self.t[0]) / self.dt + 1e-9
-            if hold is not None and passed >= len(self.t) - 1:
-                limits = np.full((2, self.model.nv), [[-np.inf], [np.inf]])
-                limits[:, list(self.columns)] = self.bounds
-                return np.clip(hold(t, q, qd), *limits)
-            if tight is None:
-                return plan.forces(passed, q, qd)
-            k, q_plan, qd_plan = _between(self.model, plan.q, plan.qd, self.dt, passed)
-            off = np.concatenate([self.model.difference(q_plan, q), qd - qd_plan])
-            return plan.corrected(k, -(tight[max(int(passed * PARTS), 0)] @ off))
-
-        return follow
-
-    def _returning(self, q, qd, tau):
-        """Gains of a linear-quadratic regulator along a motion, ``PARTS`` in each of its steps.
-
-        Those of the problem lead to its goal, not back to the motion; if that must be reached
-        exactly, they grow without bound.
-        """
-        end: Any = self._holding(q[-1], qd[-1], FOLLOWING)
-        parts = [
-            _between(self.model, q, qd, self.dt, (k + 0.5) / PARTS) for k in range(PARTS * len(tau))
-        ]
-        steps, at, rates = (np.array(x) for x in zip(*parts, strict=True))
-        h, P, gains = self.dt / PARTS, end.P, []
-        A, B, *_ = linearize(self.model, at, rates, tau[steps], dt=h)
-        for a, b in zip(A[::-1], B[::-1][..., list(self.columns)], strict=True):
-            K = discrete_gain(a, b, h * end.R, P)
-            P = h * np.eye(len(P)) + a.T @ P @ (a - b @ K)
-            P = (P + P.T) / 2
-            gains.append(K)
-        return gains[::-1]
-
-    def _holding(self, q, qd, rate):
-        """A regulator at the end of a motion, or None if that is not an equilibrium.
-
-        Deviations return at a ``rate`` [1/s], whatever the inertia.
-        """
-        model, driven = self.model, list(self.columns)
-        spans = zip(model.joint_names, model.v_slice[1:], strict=True)
-        names = [n for n, at in spans if {*driven}.issuperset(range(at.start, at.stop))]
-        others = ("contact", "forces", "parameters")  # which ``equilibrium`` does not know
-        if any(map(self.options.get, others)) or np.abs(qd).max() > NEAR:
-            return None
-        try:
-            rest = equilibrium(model, q, actuated=names)
-            if np.abs(model.difference(q, rest.q)).max() > NEAR:
-                return None
-            H = np.linalg.inv(mass_matrix(model.spanning_tree, rest.q)[np.ix_(driven, driven)])
-            return LQR(model, rest.q, Q=1.0, R=H.T @ H / rate**4, actuated=names)
-        except (EquilibriumError, LoopError, SingularError, ModelError):
-            return None
-
-    @property
-    def dt(self) -> float:
-        """Length of a step [s]."""
-        return float(self.t[1] - self.t[0])
 
 
 class Problem:
@@ -606,55 +433,12 @@ class MPC:
             if plan is None or not started or not _is_wrong(found):
                 plan = self.plan = found
                 self.planned_at, passed = t, 0.0
-        return _Plan.of(plan, ...).forces(passed, q, qd)
+        return Plan.of(plan, ...).forces(passed, q, qd)
 
 
 def _is_wrong(plan):
     """Whether a plan is so far from solved that it is better to follow another."""
     return not plan.converged and max(plan.gap, plan.violation) > WRONG
-
-
-def _between(model, q, qd, dt, passed):
-    """Step and state of a plan of which some steps have ``passed``: positions are cubic in time."""
-    k = min(max(int(passed), 0), len(q) - 2)
-    s, ahead = max(passed - k, 0.0), model.difference(q[k], q[k + 1])
-    v, w, r = dt * qd[k], dt * qd[k + 1], 1 - s
-    change = s * s * (3 - 2 * s) * ahead + s * r * r * v - s * s * r * w
-    rate = 6 * s * r * ahead + r * (1 - 3 * s) * v + s * (3 * s - 2) * w
-    return k, model.integrate(q[k], change), rate / dt
-
-
-class _Plan(NamedTuple):
-    """One motion with its optimal feedback; entries as of ``OptimizedMotion``."""
-
-    model: Model
-    q: np.ndarray
-    qd: np.ndarray
-    tau: np.ndarray
-    gains: np.ndarray
-    columns: tuple[int, ...]
-    bounds: tuple[np.ndarray, np.ndarray]
-
-    @classmethod
-    def of(cls, motion, at) -> "_Plan":
-        """The motion of an ``OptimizedMotion`` at an index of its arrays."""
-        q, qd, tau, gains = (x[at] for x in (motion.q, motion.qd, motion.tau, motion.gains))
-        return cls(motion.model, q, qd, tau, gains, motion.columns, motion.bounds)
-
-    def forces(self, passed, q, qd):
-        """Joint forces near the motion, of which some steps have ``passed``; its end is held."""
-        model, k = self.model, min(max(int(passed), 0), len(self.tau) - 1)
-        part = min(max(passed - k, 0.0), 1.0)
-        ahead = model.difference(self.q[k], self.q[k + 1])
-        dq = model.difference(model.integrate(self.q[k], part * ahead), q)
-        dqd = qd - self.qd[k] - part * (self.qd[k + 1] - self.qd[k])
-        return self.corrected(k, self.gains[k] @ np.concatenate([dq, dqd]))
-
-    def corrected(self, k, change):
-        """Joint forces of a step with a change of the driven ones, within bounds."""
-        tau, driven = self.tau[k].copy(), list(self.columns)
-        tau[driven] = np.clip(tau[driven] + change, *self.bounds)
-        return tau
 
 
 def _later(plan, k):

@@ -38,34 +38,30 @@ class LinkVariation(NamedTuple):
     """Forces of all joints, those of virtual ones last, without springs, dampers and friction."""
 
 
-def link_variation(model, q, qd, qdd, dq, dv, da, phi=None, f_ext=None) -> LinkVariation:
-    """How a closed chain changes along one direction.
+def link_variation(model, state, direction, phi=None, f_ext=None) -> LinkVariation:
+    """Variation of a closed chain along one direction.
 
     Args:
         model: the mechanism.
-        q: position variables that close the loops, (nq,).
-        qd: velocity variables that keep them closed, (nv,).
-        qdd: accelerations that keep them closed, (nv,).
-        dq: direction of the positions of all joints, virtual ones last.
-        dv: direction of their velocities.
-        da: direction of their accelerations.
+        state: ``q, qd, qdd``: positions that close the loops, (nq,), velocities and accelerations
+            that keep them closed, (nv,) each.
+        direction: ``dq, dv, da`` of the positions of all joints, virtual ones last, of their
+            velocities and of their accelerations.
         phi: forces of the loops, six for each, in coordinates of the virtual links; None for none.
         f_ext: external force on each body in base coordinates, entry 0 unused.
     """
     if not model.couplings:
-        return _variation(model, (q, qd, qdd), (dq, dv, da), phi, f_ext)[0]
+        return _variation(model, state, direction, phi, f_ext)[0]
     n = model.nv
     moved = {
         name: duals(x, d[:n]) if name != "q" else duals(x, _flow(model, x, d))
-        for name, x, d in zip(("q", "qd", "qdd"), (q, qd, qdd), (dq, dv, da), strict=True)
+        for name, x, d in zip(("q", "qd", "qdd"), state, direction, strict=True)
     }
     leaders = Expansion(model, moved, {})
     state = [value_of(leaders.state[name]) for name in ("q", "qd", "qdd")]
     G = value_of(leaders.G)
-    all_joints = (G @ dq[:n], rate_of(leaders.state["qd"]), rate_of(leaders.state["qdd"]))
-    columns = [
-        np.concatenate([real, d[n:]]) for real, d in zip(all_joints, (dq, dv, da), strict=True)
-    ]
+    all_joints = (G @ direction[0][:n], rate_of(leaders.state["qd"]), rate_of(leaders.state["qdd"]))
+    columns = [np.concatenate([real, d[n:]]) for real, d in zip(all_joints, direction, strict=True)]
     full = model.uncoupled
     found, forces = _variation(full, state, columns, phi, f_ext)
     real = G.T @ found.forces[: full.nv] + rate_of(leaders.G).T @ forces[: full.nv]

@@ -145,13 +145,13 @@ def _along_links(state, dq, dv, da, phi=None):
 @kernel
 def _links(m, q, qd, qdd, dq, dv, da, phi, f_ext=None):
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
-    return np.concatenate(link_variation(m, q, qd, qdd, dq, dv, da, phi, forces))
+    return np.concatenate(link_variation(m, (q, qd, qdd), (dq, dv, da), phi, forces))
 
 
 @kernel
 def _bodies(m, q, qd, qdd, dq, dv, da, f_ext=None):
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
-    return link_variation(m, q, qd, qdd, dq, dv, da, None, forces).forces
+    return link_variation(m, (q, qd, qdd), (dq, dv, da), None, forces).forces
 
 
 _passive_rate = jvp(passive_force, wrt=("q", "qd"))
