@@ -8,6 +8,8 @@ import pytest
 import kinetree as kt
 from kinetree.errors import SimulationError
 from kinetree.integration import on_arrays
+from kinetree.integration.field import Field
+from kinetree.integration.registry import INTEGRATORS
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.samples.random_mechanisms import random_tree
 from kinetree.simulation.results.report import _pivots
@@ -42,6 +44,15 @@ def floating():
     return random_tree(4, 8, joints=joints, floating_base=True)
 
 
+CASES = [*((make, m) for make in (flat, floating) for m in METHODS), (flat, "variational")]
+
+
+def test_variational_steps_on_arrays_are_those_of_rates():
+    models, field = (flat(), floating()), Field()
+    chosen = [on_arrays.chosen(m, INTEGRATORS["variational"], field, 1) for m in models]
+    assert chosen == [True, False]
+
+
 def run_of(rollout: Any):
     """The run behind a rollout."""
     return rollout._run
@@ -55,8 +66,7 @@ def state_of(model, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore:the simulation of")  # of what is only compared
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("make", [flat, floating])
+@pytest.mark.parametrize(("make", "method"), CASES)
 def test_motions_are_those_of_compiled_steps(make, method):
     model = make()
     q, v, _ = state_of(model)

@@ -14,12 +14,13 @@ from kinetree.integration.integrator import Integrator, Stepped
 from kinetree.integration.manifold import bracket_matrix, dexp, dexp_inverse, local_rate, move
 from kinetree.integration.on_arrays import (
     FieldOnArrays,
+    inverse_dynamics_derivatives,
     joint_forces,
     motion_derivatives,
     moved,
     turning,
 )
-from kinetree.quantities import dynamics
+from kinetree.quantities import dynamics, lagrangian
 from kinetree.spatial.ops import check_pivot
 
 
@@ -425,10 +426,13 @@ class VariationalMidpoint(Integrator):
     differentiates = True
     solves = True
     by_action = True
+    on_arrays = arrays_need_rates = True
 
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""
         given = (t, h, q, qd, tau)
+        if isinstance(field, FieldOnArrays):
+            return _stationary_step(field, model, *given, 2 * self.iterations)
         v, defect = newton(_discrete_equation, model, qd, given, field, self.iterations)
         p, f, power = _in_the_middle(model, v, t, h, q, tau, field)
         f = _by_joint(model, dexp, h / 2 * v, h / 2 * f)
@@ -455,6 +459,45 @@ def _in_the_middle(model, v, t, h, q, tau, field):
     force = field.joint_force(model, t + h / 2, middle, v, tau)
     f = dT_dq - dynamics.gravity_force(model, middle) + force
     return p, f, (force * v).sum(-1)
+
+
+def _stationary_step(field, model, t, h, q, qd, tau, iterations):
+    """The same on arrays, of joints whose velocities are rates, with ``∂L/∂q = dH/dt v - C``.
+
+    Newton's matrix is that of the equation without second derivatives of the kinetic energy by
+    positions, which are of the square of the step: it takes more steps to the same velocity.
+    """
+    before, v, dv = lagrangian.generalized_momentum(model, q, qd), qd, 0 * qd
+    for _ in range(iterations):
+        middle = move(model, q, h / 2 * v)
+        p, f, _ = _middle_on_arrays(field, model, t + h / 2, middle, v, tau)
+        dv = solving(_stationary_matrix(field, model, t + h / 2, h, middle, v, tau))(
+            p - h / 2 * f - before
+        )
+        v = v - dv
+    middle = move(model, q, h / 2 * v)
+    p, f, power = _middle_on_arrays(field, model, t + h / 2, middle, v, tau)
+    after = move(model, q, h * v)
+    defect = np.sqrt((dv * dv).sum(-1) / (1 + (v * v).sum(-1)))
+    return Stepped(after, _velocity(model, after, p + h / 2 * f), h * power, defect=defect)
+
+
+def _middle_on_arrays(field, model, t, q, v, tau):
+    """Momentum, generalized force, and power of the joint forces."""
+    force = field.joint_force(model, t, q, v, tau)
+    rate = times(lagrangian.mass_matrix_rate(model, q, v), v)
+    f = rate - dynamics.bias_force(model, q, v) + force
+    return lagrangian.generalized_momentum(model, q, v), f, (force * v).sum(-1)
+
+
+def _stationary_matrix(field, model, t, h, q, v, tau):
+    """How the equation changes with the velocity: momenta ``P`` and weights ``W`` by positions."""
+    rest = 0 * v
+    W, _ = inverse_dynamics_derivatives(model, q, rest, rest)
+    P = inverse_dynamics_derivatives(model, q, rest, v)[0] - W
+    f_q, f_v, _ = field.derivatives(t, q, v, tau)
+    turned = P - np.swapaxes(P, -1, -2) - f_v
+    return dynamics.mass_matrix(model, q) + h / 2 * (turned + h / 2 * (W - f_q))
 
 
 def _by_joint(model, matrix, u, p):

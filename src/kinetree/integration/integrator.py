@@ -65,6 +65,7 @@ class Integrator(ABC):
         by_action: whether steps follow from the energies of the mechanism, as functions of its
             state alone.
         on_arrays: whether its text calls nothing on arrays that takes long to compile.
+        arrays_need_rates: whether that is so only of trees whose velocities are rates of positions.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Integrator(ABC):
     closes: bool = False
     by_action: bool = False
     on_arrays: bool = False
+    arrays_need_rates: bool = False
 
     @abstractmethod
     def step(

@@ -52,6 +52,9 @@ def chosen(model, method, field, samples: int = 0, *, back: bool = False) -> boo
         known = type(field) is Field
     if not known or not method.on_arrays or model.nv < large:
         return False
+    needs_rates = getattr(method, "inner", method).arrays_need_rates
+    if needs_rates and (model.is_constrained or not is_flat(model)):
+        return False
     if model.scalar_type().kind != "f" or not _is_group(model):
         return False
     many = (REPAID_BACK if back else REPAID) * model.nv
@@ -168,12 +171,12 @@ def joint_forces(model, t, q, qd, inputs, *, field):
 
 
 _force_derivatives = differentiate(joint_forces, wrt=("q", "qd", "t"))
-_inverse_dynamics_derivatives = differentiate(dynamics.inverse_dynamics, wrt=("q", "qd"))
+inverse_dynamics_derivatives = differentiate(dynamics.inverse_dynamics, wrt=("q", "qd"))
 
 
 def motion_derivatives(field, model, t, q, qd, qdd, tau) -> tuple[Any, ...]:
     """Derivatives of ``F = H qdd + C - tau``, of all joint forces: by q, qd, qdd and t."""
-    D_q, D_v = _inverse_dynamics_derivatives(model, q, qd, qdd)
+    D_q, D_v = inverse_dynamics_derivatives(model, q, qd, qdd)
     f_q, f_v, f_t = field.derivatives(t, q, qd, tau)
     return D_q - f_q, D_v - f_v, dynamics.mass_matrix(model, q), -f_t
 
