@@ -7,6 +7,7 @@ from support.islands import filled, missed, run
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING
+from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate, laws
 from kinetree.contact.newton.interior import begin, follow
 from kinetree.contact.newton.matrix import assemble
@@ -372,6 +373,17 @@ def test_what_has_no_solution_is_reported():
     assert p.velocity_error == pytest.approx(1.0, rel=0.1)
 
 
+def test_multipliers_that_grow_for_ever_end():
+    """Two stops that nothing can keep: a step of a robot within itself took 18 s."""
+    J = np.ones((1, 1))
+    rows = [(BOUNDS, x * J, np.array([-1.0]), 0.0, 0.0, np.inf) for x in (1.0, -1.0)]
+    p = filled([-1], np.eye(1), rows)
+    work, forces = begun(p)
+    assert minimise(p, work, 0, forces, 1e-10, 50) == OPEN
+    np.testing.assert_allclose(work.v[:1], 0.0, atol=1e-9)  # as near to both as can be
+    assert work.lam[:2].max() < 1e8
+
+
 def test_responses_of_free_bodies_and_what_sweeps_approach():
     p, M, rows = pyramid(2, velocity=0.05 * np.random.default_rng(0).normal(size=18))
     run(p)  # the pattern
@@ -556,8 +568,8 @@ def pile(seed, layers=4, side=5, r=0.05, mu=0.5):
     return problem, M, rows
 
 
-def follow_inside(problem, arcs):
-    """Steps of the interior-point method from what sweeps leave, and the relative error."""
+def begun(problem):
+    """Workspace where the first island is prepared, and the size of its forces."""
     work = workspace(problem)
     while True:
         islands = split(problem, work)
@@ -565,7 +577,12 @@ def follow_inside(problem, arcs):
             break
         enlarge(work, problem)
     list_nodes(problem, work, islands)
-    forces = prepare(problem, work, 0)
+    return work, prepare(problem, work, 0)
+
+
+def follow_inside(problem, arcs):
+    """Steps of the interior-point method from what sweeps leave, and the relative error."""
+    work, forces = begun(problem)
     responses(problem, work, 0)
     swept(problem, work, 0, 15, 0.0)
     evaluate(problem, work, 0)

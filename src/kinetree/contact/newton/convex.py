@@ -256,9 +256,10 @@ def minimise(
 
     STICKING: solved up to ``enough``, relative to the largest impulse, and nothing slides;
     SLIDING: some contact that acts keeps sliding while errors fall, which ends it; OPEN: not
-    solved in ``most`` steps.
+    solved in ``most`` steps or changes of multipliers, which grow for ever where bodies that cannot
+    move apart overlap.
     """
-    steps = 0
+    steps = changes = 0
     stress = work.stress
     work.stress = PENALTY
     state = OPEN
@@ -268,13 +269,14 @@ def minimise(
         size = max(press(problem, work, island), forces)
         if gradient_size(problem, work, island) <= INNER * level * size:
             left = change_multipliers(problem, work, island)
+            changes += 1
             speed = fastest(problem, work, island)
             certain = CERTAIN * max(left, level * size)
             if speed > certain and 0.0 < KEPT * last < speed:
                 state = SLIDING
             elif left <= enough * size and level == enough:
                 state = SLIDING if speed > certain else STICKING
-            elif steps >= most:
+            elif steps >= most or changes >= most:
                 break
             last = speed
             level = max(enough, FINER * level)
