@@ -98,20 +98,20 @@ class Iterations:
     limits: Inequalities
 
     def __init__(self, problem: Any, shooting: Shooting):
-        self.p, self.f = problem, shooting
+        self.problem, self.shooting = problem, shooting
         self.S, self.T = shooting.samples, shooting.steps
         self.n, self.m = shooting.n, shooting.m
 
     def begin(self, guess, barrier):
         """Fill all arrays."""
-        f, S = self.f, self.S
-        start = Start(self.p, f.run.arrays, guess)
+        f, S = self.shooting, self.S
+        start = Start(self.problem, f.run.arrays, guess)
         knots = start.knots()
         self.which = np.arange(S)
         self.memory = np.zeros((S, self.T, f.transition.memory)) if f.force_rows else None
         self.values = self._evaluated(self.which, knots, self.memory)
         path, final = self.values.path, self.values.final
-        self.limits = Inequalities(self.p, path.shape[-1])
+        self.limits = Inequalities(self.problem, path.shape[-1])
         c = self.limits.values(knots, path)
         self.mu = np.empty(S)
         self.mu[:] = barrier if barrier is not None else start.barrier(self.values.cost)
@@ -127,16 +127,16 @@ class Iterations:
     # --- values ------------------------------------------------------------------------------
 
     def _evaluated(self, which, knots, memory):
-        values = self.f.evaluate(which, knots, memory)
+        values = self.shooting.evaluate(which, knots, memory)
         values.gap = self._gaps(knots, values)
         return values
 
     def _gaps(self, knots, values):
-        nv, (q, qd, _) = self.p.model.nv, knots
+        nv, (q, qd, _) = self.problem.model.nv, knots
         gap = np.empty((*q.shape[:1], self.T, 2 * nv))
         finite = np.isfinite(values.q).all(axis=-1) & np.isfinite(values.qd).all(axis=-1)
         after = np.where(finite[..., None], values.q, q[:, 1:])
-        gap[..., :nv] = self.p.model.difference(np.ascontiguousarray(q[:, 1:]), after)
+        gap[..., :nv] = self.problem.model.difference(np.ascontiguousarray(q[:, 1:]), after)
         gap[..., nv:] = values.qd - qd[:, 1:]
         gap[~finite] = np.inf
         return gap
@@ -145,7 +145,7 @@ class Iterations:
         """Values and derivatives at the current variables of samples ``a``."""
         x, values = self.x.some(a), _some_values(self.values, a)
         memories = None if self.memory is None else (self.memory[a], values.memory)
-        by = self.f.derivatives(a, x.knots, values.q, memories)
+        by = self.shooting.derivatives(a, x.knots, values.q, memories)
         return Linearization(a, x, values, self.limits.values(x.knots, values.path), by)
 
     # --- iterations --------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Iterations:
         at = self._linearized(a)
         error, costates = self._errors(at)
         exact = self.limits.complementarity_error(at.x, np.zeros(len(a)))
-        fine = np.maximum(error, exact) <= self.p.tolerance
+        fine = np.maximum(error, exact) <= self.problem.tolerance
         self.converged[a], self.done[a] = fine, fine
         if last or fine.all():
             return
@@ -199,7 +199,7 @@ class Iterations:
 
     def _lower_barrier(self, at, error):
         """Lower the barrier parameters of samples that are near the solution for theirs."""
-        a, least = at.which, self.p.tolerance / NEAR
+        a, least = at.which, self.problem.tolerance / NEAR
         for _ in range(8):
             mu = self.mu[a]
             off = np.maximum(error, self.limits.complementarity_error(at.x, mu))
@@ -245,10 +245,10 @@ class Iterations:
         dz = np.zeros((count, self.T + 1, self.m + self.n))
         K = np.zeros((count, self.T, self.m, self.n))
         rest, failed = np.arange(count), np.zeros(count, bool)
-        if self.p.second_order:
+        if self.problem.second_order:
             path = np.ascontiguousarray(x.z[:, :-1, self.limits.bound_count :])
             multipliers = Multipliers(costates, path, x.y)
-            exact = self.f.curvature(at.which, x.knots, at.values, at.by.F, multipliers)
+            exact = self.shooting.curvature(at.which, x.knots, at.values, at.by.F, multipliers)
             kept = np.empty_like(H)
             for share in PARTS:  # less of what is not convex, until nothing is left of it
                 mixed = H[rest] + share * (exact[rest] - H[rest])
@@ -317,21 +317,21 @@ class Iterations:
         """Knots, slacks, values and inequalities of samples ``i`` after a part of their steps."""
         x, far = at.x, alpha[:, None, None]
         memory = None if self.memory is None else at.values.memory[i]
-        if self.p.touching:
+        if self.problem.touching:
             knots = self._rolled(at, step, i, alpha, memory)
         else:
             knots = self._moved(x.knots.some(i), far * step.dz[i])
         values = self._evaluated(at.which[i], knots, memory)
         c = self.limits.values(knots, values.path)
-        if self.p.touching:
+        if self.problem.touching:
             slacks = self.limits.fitting_slacks(c, x.some(i), 1 - step.keep[i])
         else:
             slacks = x.s[i] + far * step.ds[i], x.e[i] + far * step.de[i]
         return knots, slacks, values, c
 
     def _moved(self, knots, dz) -> Knots:
-        m, nv, (q, qd, u) = self.m, self.p.model.nv, knots
-        moved = self.p.model.integrate(q, np.ascontiguousarray(dz[..., m : m + nv]))
+        m, nv, (q, qd, u) = self.m, self.problem.model.nv, knots
+        moved = self.problem.model.integrate(q, np.ascontiguousarray(dz[..., m : m + nv]))
         return Knots(moved, qd + dz[..., m + nv :], u + dz[..., :m])
 
     def _rolled(self, at, step, i, alpha, memory) -> Knots:
@@ -340,7 +340,7 @@ class Iterations:
         Feet that stand on the ground stay there, where knots that move on their own would be
         pushed through it and thrown off.
         """
-        p, m, nv = self.p, self.m, self.p.model.nv
+        p, m, nv = self.problem, self.m, self.problem.model.nv
         which, start = at.which[i], at.x.knots.some(i)
         dz, K, gap = step.dz[i], step.K[i], at.values.gap[i]
         found, u = Knots(*(x.copy() for x in start)), start.u
@@ -355,7 +355,7 @@ class Iterations:
             low, high = np.fmax(low, p.lower), np.fmin(high, p.upper)
             found.u[:, k] = np.clip(u[:, k] + change, low, high)
             held = None if memory is None else memory[:, k]
-            after = self.f.step(which, k, found.q[:, k], found.qd[:, k], found.u[:, k], held)
+            after = self.shooting.step(which, k, found.q[:, k], found.qd[:, k], found.u[:, k], held)
             good = _finite_rows(after)
             away = -rest * gap[:, k]
             reached = np.where(good, after[0], start.q[:, k + 1])
@@ -365,7 +365,7 @@ class Iterations:
 
     def _deviation(self, k, knots, moved):
         """Deviation of the states of moved knots from others at step ``k``, (samples, n)."""
-        dq = self.p.model.difference(knots.q[:, k].copy(), moved.q[:, k].copy())
+        dq = self.problem.model.difference(knots.q[:, k].copy(), moved.q[:, k].copy())
         return np.concatenate([dq, moved.qd[:, k] - knots.qd[:, k]], axis=-1)
 
     def _keep(self, which, good, knots, slacks, values):
@@ -412,7 +412,7 @@ class Iterations:
 
     def _closed(self) -> Knots:
         """States that are exactly the rollout of the controls, corrected by the feedback."""
-        f, p, (q0, qd0, _) = self.f, self.p, self.x.knots
+        f, p, (q0, qd0, _) = self.shooting, self.problem, self.x.knots
         found = q, qd, u = Knots(*(x.copy() for x in self.x.knots))
         memory = None if self.memory is None else self.values.memory.copy()
         with np.errstate(all="ignore"):
@@ -431,7 +431,7 @@ class Iterations:
 
     def result(self) -> dict[str, Any]:
         """Arrays of the result, in the shapes of the caller: time first, then the batch."""
-        p, batch = self.p, self.f.run.arrays.batch
+        p, batch = self.problem, self.shooting.run.arrays.batch
         knots = self._closed()
         values = self._evaluated(self.which, knots, self.memory)
         c = np.where(self.limits.mask, self.limits.values(knots, values.path), 0.0)

@@ -23,7 +23,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.newton import Iterations
 from kinetree.control.optimized_motion import OptimizedMotion, Plan
-from kinetree.control.shooting import Shooting, Texts
+from kinetree.control.shooting import Shooting, Terms
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
@@ -92,8 +92,8 @@ class Problem:
             velocity_columns(self.model, actuated, "actuated") if use == "tau" else np.arange(n)
         )
         self.arguments = dict(arguments or {})
-        texts = [self._kernels(running, "running", n), self._kernels(terminal, "terminal", n)]
-        texts += [self._several(path_constraint), self._several(final_constraint)]
+        terms = [self._kernels(running, "running", n), self._kernels(terminal, "terminal", n)]
+        terms += [self._several(path_constraint), self._several(final_constraint)]
         self.goal = None
         if goal is not None:
             q, qd = goal if isinstance(goal, tuple) else (goal, None)
@@ -101,9 +101,9 @@ class Problem:
             qd = np.zeros(self.model.nv) if qd is None else np.asarray(qd, float)
             qd = as_joint_vector(self.model, qd, "qd of goal")
             self.arguments |= {"goal_q": self.goal, "goal_qd": qd}
-            texts[3] = (*texts[3], FINAL_STATE)
-        self.texts = Texts(*texts)
-        if not (self.texts.running or self.texts.terminal):
+            terms[3] = (*terms[3], FINAL_STATE)
+        self.terms = Terms(*terms)
+        if not (self.terms.running or self.terms.terminal):
             raise TypeError("optimize needs a cost: running=..., terminal=..., or both")
         contact = options.get("contact")
         rigid = hasattr(contact, "relaxation")
@@ -184,16 +184,9 @@ class Problem:
         given = {k: x for k, x in guess.items() if k != "multipliers" and x is not None}
         lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given.values()))
         held = np.zeros((T, *lead, n)) if T > 1 else np.zeros((1, *lead, n))
-        costs = [
-            k
-            for group in (
-                self.texts.running,
-                self.texts.terminal,
-                self.texts.path,
-                self.texts.final,
-            )
-            for k in group
-        ]
+        terms = self.terms
+        groups = terms.running, terms.terminal, terms.path, terms.final
+        costs = [kernel for group in groups for kernel in group]
         run = run_of(
             model,
             q0,
@@ -206,7 +199,7 @@ class Problem:
             **{self.held: held},
             **self.options,
         )
-        found = Iterations(self, Shooting(model, self.texts, self.columns, self.held, run))
+        found = Iterations(self, Shooting(model, self.terms, self.columns, self.held, run))
         with run.task():
             found.begin(guess, barrier)
             found.run(self.iterations if iterations is None else iterations)
@@ -217,7 +210,7 @@ class Problem:
             tau[..., self.columns] = u
         return OptimizedMotion(
             model,
-            found.f.times,
+            found.shooting.times,
             tau=tau,
             controls=u if tau is None else None,
             columns=tuple(map(int, self.columns)),

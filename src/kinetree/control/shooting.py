@@ -27,8 +27,8 @@ _BOTH = "memory", "memory after"
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Costs and constraints of a problem; all of them kernels."""
+class Terms:
+    """Terms of a problem: costs and constraints, all of them kernels."""
 
     running: tuple
     terminal: tuple
@@ -115,8 +115,8 @@ class Shooting:
         n, m: numbers of variables of a state and of the controls of a step.
     """
 
-    def __init__(self, model: Model, texts: Texts, columns, held, run):
-        self.model, self.texts, self.columns, self.held = model, texts, tuple(columns), held
+    def __init__(self, model: Model, terms: Terms, columns, held, run):
+        self.model, self.terms, self.columns, self.held = model, terms, tuple(columns), held
         self.run, self.transition = run, run.transition
         self.steps, self.samples = run.steps, run.arrays.size
         self.n, self.m = 2 * model.nv, len(self.columns)
@@ -185,7 +185,7 @@ class Shooting:
             )
             return kernel
 
-        found = self._kernels[what] = kept(model, (t, what, self.texts, self.columns), built)
+        found = self._kernels[what] = kept(model, (t, what, self.terms, self.columns), built)
         return found
 
     def _now(self, t, q, qd, rest):
@@ -343,14 +343,14 @@ class Shooting:
             start = [self._fresh(memory)] if self.force_rows else []
             after = self._call(self.transition.steps(), [*before, *start, *given], batch)
         cost, path = np.zeros(len(which)), np.zeros((*batch, 0))
-        if self.texts.running or self.texts.path:
-            kernel = self._kernel("values", (), self._values(self.texts.running, self.texts.path))
+        if self.terms.running or self.terms.path:
+            kernel = self._kernel("values", (), self._values(self.terms.running, self.terms.path))
             found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
             cost, path = found[0].sum(axis=1), found[1] if len(found) > 1 else path
         final = np.zeros((len(which), 0))
-        if self.texts.terminal or self.texts.final:
+        if self.terms.terminal or self.terms.final:
             kernel = self._kernel(
-                "final values", (), self._values(self.texts.terminal, self.texts.final)
+                "final values", (), self._values(self.terms.terminal, self.terms.final)
             )
             found = self._call(kernel, self._end(which, knots), (len(which),))
             cost, final = cost + found[0], found[1] if len(found) > 1 else final
@@ -364,24 +364,24 @@ class Shooting:
 
     def derivatives(self, which, knots: Knots, after, memories=None) -> Derivatives:
         """Derivatives at knots from which steps lead to positions ``after``."""
-        T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
+        T, h, terms, size = self.steps, np.array(self.run.dt), self.terms, self.n + self.m
         q, qd, u = knots.q, knots.qd, knots.u[:, :-1]
         batch, given = (len(which), T), self._given(which, u)
         start = [] if memories is None else [self._fresh(memories[0]), memories[1]]
-        text = self._derivatives(texts.running, texts.path, stepped=not self.by_rows)
+        text = self._derivatives(terms.running, terms.path, stepped=not self.by_rows)
         kernel = self._kernel("costs" if self.by_rows else "knots", (), text)
         found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
         rows = [self._rows(which, q, qd, u, start, after)] if self.by_rows else []
         F, *rest = (*rows, *found)
         g, H = np.zeros((len(which), T + 1, size)), np.zeros((len(which), T + 1, size, size))
-        path = self._collected(rest, g[:, :-1], H[:, :-1], bool(texts.path))
+        path = self._collected(rest, g[:, :-1], H[:, :-1], bool(terms.path))
         final = np.zeros((len(which), 0, size))
-        if texts.terminal or texts.final:
+        if terms.terminal or terms.final:
             kernel = self._kernel(
-                "end", (), self._derivatives(texts.terminal, texts.final, stepped=False)
+                "end", (), self._derivatives(terms.terminal, terms.final, stepped=False)
             )
             rest = list(self._call(kernel, self._end(which, knots), (len(which),)))
-            found = self._collected(rest, g[:, -1], H[:, -1], bool(texts.final))
+            found = self._collected(rest, g[:, -1], H[:, -1], bool(terms.final))
             final = final if found is None else found
         path = np.zeros((*batch, 0, size)) if path is None else path
         return Derivatives(F, g, H, path, final)
@@ -391,20 +391,20 @@ class Shooting:
 
         ``F`` are derivatives of the steps.
         """
-        texts, size, final = self.texts, self.n + self.m, multipliers.final
+        terms, size, final = self.terms, self.n + self.m, multipliers.final
         H = np.zeros((len(which), self.steps + 1, size, size))
         H[:, :-1] = self._curvature_of_steps(which, knots, values, F, multipliers)
-        if texts.terminal or texts.final:
-            text = self._curvature(texts.terminal, texts.final, stepped=False)
+        if terms.terminal or terms.final:
+            text = self._curvature(terms.terminal, terms.final, stepped=False)
             kernel = self._kernel("final curvature", (), text, max(final.shape[-1], 1))
             final = final if final.shape[-1] else np.zeros((len(which), 1))
             H[:, -1] = self._call(kernel, [*self._end(which, knots), final], (len(which),))[0]
         return H
 
     def _curvature_of_steps(self, which, knots, values, F, multipliers):
-        """The same of all steps with their costs: on arrays and costs alone, or compiled."""
+        """Curvature of all steps with their costs: on arrays and costs alone, or compiled."""
         (q, qd, u), (costates, path, _) = knots, multipliers
-        u, texts, nv, batch = u[:, :-1], self.texts, self.model.nv, costates.shape[:-1]
+        u, terms, nv, batch = u[:, :-1], self.terms, self.model.nv, costates.shape[:-1]
         on_arrays, bent = self.on_arrays, None
         if on_arrays is not None:
             state = q[:, :-1], qd[:, :-1], self._forces(which, u)
@@ -414,7 +414,7 @@ class Shooting:
         else:
             by_q, bent = self._bent(values, F, costates[..., :nv])
             weights, name = np.concatenate([by_q, costates[..., nv:], path], axis=-1), "curvature"
-        text = self._curvature(texts.running, texts.path, stepped=name == "curvature")
+        text = self._curvature(terms.running, terms.path, stepped=name == "curvature")
         kernel, h = self._kernel(name, (), text, weights.shape[-1]), np.array(self.run.dt)
         arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
         return self._call(kernel, arrays, batch)[0] + bent

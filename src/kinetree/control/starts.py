@@ -22,7 +22,7 @@ class Start:
     """
 
     def __init__(self, problem: Any, arrays: Any, guess: dict[str, Any]):
-        self.p, self.arrays, self.guess = problem, arrays, guess
+        self.problem, self.arrays, self.guess = problem, arrays, guess
         self.is_warm = guess.get("multipliers") is not None
         self.least = WARM if self.is_warm else COLD
 
@@ -33,7 +33,13 @@ class Start:
 
     def _states(self):
         """States of the guess, else on a straight line to the goal, else those of the start."""
-        p, arrays, guess, T, model = self.p, self.arrays, self.guess, self.p.steps, self.p.model
+        p, arrays, guess, T, model = (
+            self.problem,
+            self.arrays,
+            self.guess,
+            self.problem.steps,
+            self.problem.model,
+        )
         q = np.repeat(arrays.q0[:, None], T + 1, axis=1)
         qd = np.repeat(arrays.qd0[:, None], T + 1, axis=1)
         if guess.get("q") is not None:
@@ -51,7 +57,7 @@ class Start:
 
     def _controls(self):
         """Controls of the guess, else zero, moved off their limits."""
-        p, T, m = self.p, self.p.steps, len(self.p.columns)
+        p, T, m = self.problem, self.problem.steps, len(self.problem.columns)
         u = np.zeros((self.arrays.size, T + 1, m))
         full = {"tau": (p.model.nv, p.columns), "controls": (m, p.columns), "u": (m, slice(None))}
         for name, (size, columns) in full.items():
@@ -63,7 +69,7 @@ class Start:
 
     def _inner_limits(self):
         """Limits of controls, moved inwards by a part of their distance and of their size."""
-        (lower, upper), push = (self.p.lower, self.p.upper), self.least
+        (lower, upper), push = (self.problem.lower, self.problem.upper), self.least
         with np.errstate(invalid="ignore"):
             width = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
             off = np.minimum(push * width, push * np.maximum(1.0, np.abs(lower)))
@@ -74,7 +80,7 @@ class Start:
 
     def barrier(self, cost) -> np.ndarray:
         """Barrier parameters from the costs of the first knots, (samples,)."""
-        size = np.clip(np.abs(cost) / self.p.steps, 0.1, 1e3)
+        size = np.clip(np.abs(cost) / self.problem.steps, 0.1, 1e3)
         return (1e-3 if self.is_warm else 0.1) * size
 
     def iterate(self, limits: Inequalities, knots: Knots, c, mu, final_count) -> Iterate:
@@ -96,7 +102,7 @@ class Start:
                 "the guess is the result of a problem with other steps or constraints: give "
                 "its q, qd and tau as a dict"
             )
-        z = self._spread(z, "multipliers", self.p.steps + 1, z.shape[-1])
+        z = self._spread(z, "multipliers", self.problem.steps + 1, z.shape[-1])
         z = np.minimum(np.maximum(z, 1e-2 * cold_z), 0.99 * limits.rho)
         y = self._spread(y[None], "multipliers", 1, y.shape[-1])[:, 0]
         return np.where(limits.mask, z, 0.0), y
