@@ -198,6 +198,9 @@ class EngineSteps:
         )
         if self._batch is None:
             self._batch = run.new_machine()
+        begins = np.broadcast_to(values["steps"] == 0, (self.worlds,))
+        if begins.any():  # by impulses of the episode before it would have other last digits
+            self._batch.forget(begins)
         return run
 
     def _give_friction(self, batch, factor):

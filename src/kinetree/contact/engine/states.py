@@ -1,5 +1,7 @@
 """States and memories of the motions of a machine, to read, to set and to save."""
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.arrays.kinds import Array
@@ -194,21 +196,31 @@ class MotionStates:
         found |= {x: getattr(b, x)[first : first + n].copy() for x in _KEPT}
         return found | {"state": np.concatenate([self.q[k], self.qd[k]])}
 
+    def forget(self, which: Any) -> None:
+        """Let some motions, by a mask or a number, go on without what steps have left."""
+        self._release()
+        for name in _MEMORY:
+            self._of[name][which] = 0.0
+        for name in (*_WHOLE, "known"):
+            self._whole[name][which] = 0
+        b = self.motions
+        b.failed[which], b.ends[which], b.listed[which] = 0, 0, 0
+        b.overlap[which] = np.inf  # not known
+
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
         """Put motion ``k`` into a state with what ``saved`` returned."""
-        self._release()
+        self.forget(k)
         b, key = self.motions, arrays.get("key", ())
         while len(key) > b.room:
             self._have_room(2 * b.room)
         self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
         same = np.array_equal(arrays.get("state"), np.concatenate([q, qd]))
         for name in _MEMORY:
-            keeps = same or name.endswith("_kept")
-            self._of[name][k] = arrays.get(name, 0.0) if keeps else 0.0
-        for name in _WHOLE:
-            self._whole[name][k] = arrays.get(name, int(name == "follows")) if same else 0
-        self._whole["known"][k], b.failed[k], b.ends[k], b.listed[k] = len(key), 0, 0, 0
-        b.overlap[k] = np.inf  # not known
+            if name in arrays and (same or name.endswith("_kept")):
+                self._of[name][k] = arrays[name]
+        for name in _WHOLE if same else ():
+            self._whole[name][k] = arrays.get(name, int(name == "follows"))
+        self._whole["known"][k] = len(key)
         for name in _KEPT if len(key) else ():
             rows = slice(k * b.room, k * b.room + len(key))
             getattr(b, name)[rows] = arrays.get(name, 0.0)  # older files have less
