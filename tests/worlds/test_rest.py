@@ -30,7 +30,7 @@ def normal_forces(world) -> dict[str, float]:
 def test_piles_come_to_rest(name):
     """After 4 s forces do not jump any more, and most bodies are at rest; some may roll on."""
     mass = 0.4
-    world = poured(SHAPES[name], mass, 0.221, 1).world()
+    world = poured(SHAPES[name], mass, 0.217, 1).world()
     world.step(1800)
     weight = len(SHAPES[name]) * mass * 9.81
     changes, last = [], normal_forces(world)

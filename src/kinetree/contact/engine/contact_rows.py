@@ -169,13 +169,22 @@ def add_contacts(
         n = rows.match[c]
         if rows.place[pile_of(p, rows, f, c, z)] == 1:
             n = 0
-        warm_start(p, rows, n, p.groups - 1, h)
-        if moment_of(p, rows, p.groups - 1) >= 0.0:
-            n = 0
-        bending(m, rows, f, c, n, p.groups - 1, h, before)
-        rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
+        continue_contact(m, p, rows, f, c, n, h, before)
     rows.contacts = p.groups
     return 0
+
+
+@procedure
+def continue_contact(
+    m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, n: int, h: float, before: "float[:, 6]"
+):
+    """Let the last group, that of contact ``c``, go on from known contact ``n - 1``, if any."""
+    g = p.groups - 1
+    warm_start(p, rows, n, g, h)
+    if moment_of(p, rows, g) >= 0.0:
+        n = 0
+    bending(m, rows, f, c, n, g, h, before)
+    rows.before[g] = normal_velocity(m, f, c, before)
 
 
 @procedure

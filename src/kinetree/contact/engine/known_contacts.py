@@ -51,9 +51,9 @@ def index_pairs(rows: Rows):
 
 
 @procedure
-def place_contacts(m: Mechanism, rows: Rows, f: Found):
-    """Places of the contacts found in coordinates of their second bodies, in ``local``."""
-    for c in range(f.count):
+def place_contacts(m: Mechanism, rows: Rows, f: Found, first: int):
+    """Places of contacts from ``first`` on in coordinates of their second bodies, in ``local``."""
+    for c in range(first, f.count):
         q = m.pose[f.bodies[c, 1]]
         d = f.point[c] - q[3::4]
         rows.local[c] = d[0] * q[:3] + d[1] * q[4:7] + d[2] * q[8:11]
@@ -103,7 +103,7 @@ def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
     would be lost or act elsewhere, and what rests would rattle. What is left takes the nearest of
     the same two shapes that no other has.
     """
-    place_contacts(m, rows, f)
+    place_contacts(m, rows, f, 0)
     rows.claimed[: rows.known] = 0
     for k in range(count):
         c = rows.order[k]

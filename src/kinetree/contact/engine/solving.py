@@ -17,10 +17,16 @@ from kinetree.contact.engine.bounces import (
     PASSES_OF_BOUNCES,
     products_in_parts,
 )
-from kinetree.contact.engine.contact_rows import add_contacts, approaching, missed
+from kinetree.contact.engine.contact_rows import (
+    add_contact,
+    add_contacts,
+    approaching,
+    continue_contact,
+    missed,
+)
 from kinetree.contact.engine.direct import close_directly
 from kinetree.contact.engine.joint_rows import add_joint_rows, add_loops, misses_stop
-from kinetree.contact.engine.known_contacts import remember
+from kinetree.contact.engine.known_contacts import place_contacts, remember
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -34,7 +40,7 @@ from kinetree.contact.engine.parts import (
     Step,
 )
 from kinetree.contact.engine.row_tables import Rows
-from kinetree.contact.engine.sleep import Sleep, is_mixed, wake
+from kinetree.contact.engine.sleep import Sleep, is_asleep, is_mixed, wake
 from kinetree.contact.engine.springs import cross, force_across
 from kinetree.contact.engine.targets import targets
 from kinetree.contact.newton.newton import solve
@@ -82,7 +88,7 @@ def rows_of_step(
     code = add_loops(m, p, rows, s.v_m, s.given_v, s.h, z)
     if code < 0:
         return code
-    targets(p, rows, f, s.h, s.alpha, s.rest, s.deep, s.change)
+    targets(s, p, rows, f, 0)
     return 0
 
 
@@ -189,6 +195,55 @@ def follow_mean(a: Parts) -> bool:
 
 
 @procedure
+def can_append(a: Parts) -> bool:
+    """Whether rows of contacts can follow those that are there, which stay as they are.
+
+    Not where rows of joints follow, nor where something is inside: see ``add_contacts``.
+    """
+    rows, f = a.rows, a.found
+    if rows.stops + rows.dry + rows.loops > 0 or rows.timed == 1:
+        return False
+    inside = False
+    for c in range(f.count):
+        inside = inside or (rows.active[c] != 0 and f.gap[c] < -rows.inside)
+    return not inside
+
+
+@procedure
+def append_rows(a: Parts, first: int) -> int:
+    """Rows of contacts that turn out to act, after the others; 0, or a code.
+
+    Contacts from ``first`` on are new in the list of those found.
+    """
+    s, m, p, rows, f = a.step, a.mechanism, a.problem, a.rows, a.found
+    groups = p.groups
+    p.changed = max(p.changed, 1)
+    place_contacts(m, rows, f, first)
+    for c in range(f.count):
+        if rows.active[c] != -1:
+            continue
+        if is_asleep(a.sleep, f, c):
+            rows.active[c] = 0
+            continue
+        code = add_contact(m, p, rows, f, c, s.given_v)
+        if code < 0:
+            return code
+        continue_contact(m, p, rows, f, c, 0, s.h, s.before)
+    rows.contacts = p.groups
+    targets(s, p, rows, f, groups)
+    return 0
+
+
+@procedure
+def rows_with_more(a: Parts, slack: float, first: int) -> int:
+    """Rows of the step, with those of contacts and stops that turn out to act; 0, or a code."""
+    if can_append(a):
+        return append_rows(a, first)
+    remember(a.problem, a.rows, a.found, a.step.h, False, a.sleep)
+    return rows_of_step(a.step, a.mechanism, a.problem, a.rows, a.found, slack, True, a.sleep)
+
+
+@procedure
 def rows_of_missed(a: Parts, slack: float) -> int:
     """Rows of contacts and stops that turn out to act: 1 if there are any, 0, or a code."""
     s, m, p, rows, f, z = a.step, a.mechanism, a.problem, a.rows, a.found, a.sleep
@@ -205,8 +260,7 @@ def rows_of_missed(a: Parts, slack: float) -> int:
     if z.asleep < asleep:
         return WOKEN
     s.tried += 1
-    remember(p, rows, f, s.h, False, z)
-    code = rows_of_step(s, m, p, rows, f, slack, True, z)
+    code = rows_with_more(a, slack, f.count)
     return code if code < 0 else 1
 
 
@@ -236,8 +290,7 @@ def rows_of_arrivals(a: Parts, slack: float, beta: float, more: bool) -> int:
             wake_side(z, f, c)
     if z.asleep < asleep:
         return WOKEN
-    remember(a.problem, a.rows, f, s.h, False, z)
-    code = rows_of_step(s, a.mechanism, a.problem, a.rows, f, slack, True, z)
+    code = rows_with_more(a, slack, first)
     return code if code < 0 else arrived
 
 

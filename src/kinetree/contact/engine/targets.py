@@ -2,6 +2,7 @@
 
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.tables import Found
+from kinetree.contact.engine.parts import Step
 from kinetree.contact.engine.row_tables import Rows, moment_of
 from kinetree.contact.newton.problem import Problem
 from kinetree.contact.newton.problem import row_velocity as velocities_of_rows
@@ -56,11 +57,8 @@ def bounce(
 
 
 @procedure
-def targets(
-    p: Problem, rows: Rows, f: Found, h: float, alpha: float, rest: float, deep: float,
-    change: "float[:]",
-):  # fmt: skip
-    """What is added to the rows of every group before the first must not be negative.
+def targets(s: Step, p: Problem, rows: Rows, f: Found, first: int):
+    """What is added to the rows of groups from ``first`` on before they must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:
     ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``,
@@ -68,7 +66,8 @@ def targets(
     rounding error, which velocities take out. Contacts that go on want to be at rest in the middle
     of the step, see ``bending``.
     """
-    for g in range(p.groups):
+    h = s.h
+    for g in range(first, p.groups):
         row = p.row_first[g]
         k = rows.contact[g]
         gap = rows.gap[g]
@@ -76,16 +75,16 @@ def targets(
         if g < rows.contacts or k < rows.stops:
             e = restitution_of(rows, f, g)
             tau = moment_of(p, rows, g)
-            add = max(gap, -deep) / (h if tau < 0.0 else 1.5 * h - tau)
+            add = max(gap, -s.deep) / (h if tau < 0.0 else 1.5 * h - tau)
             if g < rows.contacts:
                 add += rows.bend[g, 0]
                 for r in range(1, min(p.dim[g], 3)):
                     p.target[row + r] += rows.scale[g, r] * rows.bend[g, r]
-            if e > 0.0 and rows.before[g] < -rest:
-                add = bounce(p, rows, g, e, gap, alpha * h if tau < 0.0 else tau, h, change)
+            if e > 0.0 and rows.before[g] < -s.rest:
+                add = bounce(p, rows, g, e, gap, s.alpha * h if tau < 0.0 else tau, h, s.change)
             p.target[row] += add
         elif k >= rows.stops + rows.dry:
-            p.target[row] += min(max(gap, -deep), deep) / h + rows.bend[g, 0]
+            p.target[row] += min(max(gap, -s.deep), s.deep) / h + rows.bend[g, 0]
 
 
 @procedure

@@ -37,8 +37,15 @@ SEARCHED = 12
 INNER = 0.1
 """Error of momentum with which multipliers change, as a part of that of velocities."""
 
-ROUGH, FINER = 1e-2, 0.1
-"""Relative error of the first velocities, and its change whenever multipliers change."""
+ROUGH = 1e-3
+"""Relative error of the first velocities."""
+
+ROUGHEST, FINER = 1e-2, 0.1
+"""The same where only the verdict matters, and its change whenever multipliers change: errors of
+velocities would be found in impulses that redundant contacts leave open."""
+
+MOST = 50
+"""Newton's steps, and changes of multipliers, at most."""
 
 CERTAIN, KEPT = 4.0, 0.7
 """How many times the error of velocities the speed of a contact that slides is at least, and what
@@ -250,39 +257,39 @@ def fastest(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def minimise(
-    problem: Problem, work: Work, island: int, forces: float, enough: float, most: int
+    problem: Problem, work: Work, island: int, forces: float, enough: float, decides: bool
 ) -> int:
     """Velocities and impulses for the shifts at hand, from those at hand: how it ended.
 
     STICKING: solved up to ``enough``, relative to the largest impulse, and nothing slides;
     SLIDING: some contact that acts keeps sliding while errors fall, which ends it; OPEN: not
-    solved in ``most`` steps or changes of multipliers, which grow for ever where bodies that cannot
-    move apart overlap.
+    solved in ``MOST`` steps or changes of multipliers, which grow for ever where bodies that cannot
+    move apart overlap. ``decides``: that is all that matters, impulses are not used.
     """
     steps = changes = 0
     stress = work.stress
     work.stress = PENALTY
     state = OPEN
     last = 0.0
-    level = max(enough, ROUGH)
+    level = max(enough, ROUGHEST if decides else ROUGH)
     while state == OPEN:
         size = max(press(problem, work, island), forces)
         if gradient_size(problem, work, island) <= INNER * level * size:
             left = change_multipliers(problem, work, island)
             changes += 1
             speed = fastest(problem, work, island)
-            certain = CERTAIN * max(left, level * size)
+            certain = CERTAIN * max(left, (level if decides else enough) * size)
             if speed > certain and 0.0 < KEPT * last < speed:
                 state = SLIDING
-            elif left <= enough * size and level == enough:
+            elif left <= enough * size and (level == enough or not decides):
                 state = SLIDING if speed > certain else STICKING
-            elif steps >= most or changes >= most:
+            elif steps >= MOST or changes >= MOST:
                 break
             last = speed
-            level = max(enough, FINER * level)
+            level = max(enough, FINER * level) if decides else enough
             work.stress = min(GROWTH * work.stress, STIFFEST)
             continue
-        if steps >= most or step_of(problem, work, island) != 0:
+        if steps >= MOST or step_of(problem, work, island) != 0:
             break
         steps += 1
         rate = along(work, island, work.g)

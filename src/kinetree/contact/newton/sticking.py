@@ -42,9 +42,6 @@ before goes on sliding."""
 AT_BOUND = 1e-6
 """Part of the largest friction by which that of a contact that slides may be less."""
 
-MOST = 50
-"""Newton's steps for the convex problem."""
-
 MANY = 16
 """Bounds that are left at once from which on Newton's method may change one state at a time."""
 
@@ -293,7 +290,7 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     convex = is_convex(problem, work, island) and problem.again == 0
     if convex:  # from anywhere
         work.shift[: problem.groups] = 0.0
-        minimise(problem, work, island, forces, problem.tolerance, MOST)
+        minimise(problem, work, island, forces, problem.tolerance, False)
     reached, error, size = solve_coulomb(problem, work, island, forces, not convex)
     rough = problem.left > left  # another call finishes it
     if reached and not has_friction(problem, work, island):  # as in shifts of positions
@@ -315,15 +312,15 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     if not lost:  # velocities are unique, and those at hand are near
         if changes:
             take_impulses(problem, work, island, 0.0)
-        state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
+        state = minimise(problem, work, island, forces, AIM * problem.tolerance, not changes)
     if state == STICKING:
         # In small islands what an uneven load has begun would go on, and so would a large one.
         start_again(problem, work, island, 0.0 if small or swollen else 1.0)
-        state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
+        state = minimise(problem, work, island, forces, AIM * problem.tolerance, False)
     if state != STICKING and changes:
         for _ in range(CHANGES):
             change_shifts(problem, work, island)
-            minimise(problem, work, island, forces, CHANGED, MOST)
+            minimise(problem, work, island, forces, CHANGED, False)
         state = STICKING
     if state == STICKING:
         solved, other, scale = solve_coulomb(problem, work, island, forces, False)
