@@ -93,6 +93,26 @@ def test_strict_worlds_raise_and_stay_where_they_were():
     assert world.copy().strict
 
 
+def test_strict_worlds_stay_step_by_step_with_their_memory():
+    world = ton_on_a_ball(strict=True)
+    with pytest.warns(kt.SimulationWarning, match="cannot be trusted"):
+        (free := ton_on_a_ball()).step(100)
+    for _ in range(round(free.report().first_unsolved / free.timestep) - 1):
+        world.step()
+    state = world.state
+    with pytest.raises(kt.SimulationError, match="cannot be trusted"):
+        world.step()
+    assert world.time == state.time > 0
+    np.testing.assert_array_equal(world.q, state.q)
+    np.testing.assert_array_equal(world.qd, state.qd)
+    assert world.state.memory.keys() == state.memory.keys()
+    for name, x in world.state.memory.items():
+        np.testing.assert_array_equal(x, state.memory[name], err_msg=name)
+    with pytest.raises(kt.SimulationError, match="cannot be trusted"):
+        world.step()
+    assert world.time == state.time
+
+
 def test_stops_that_contact_forces_reach_hold():
     builder = kt.ModelBuilder("lever")
     builder.body(

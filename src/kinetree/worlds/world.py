@@ -558,6 +558,7 @@ class World:
             n = _number_of_steps(n)
         if self._is_stepping:
             self._require_rest("step it")
+        before = self.state if self.strict else None
         self._is_stepping, steps = True, None
         try:
             whole = self._whole
@@ -566,6 +567,11 @@ class World:
             plain = tau is None and forces is None and n > 0
             if not plain or callable(control) or not steps.go_on(whole, self._timestep, n, control):
                 self._step(steps, n, control, tau, forces)
+        except SimulationError:
+            if before is not None:
+                self._is_stepping = False
+                self.set_state(before)
+            raise
         finally:  # a controller may fail on the way
             self._is_stepping = False
             if steps is not None:
