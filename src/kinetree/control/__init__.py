@@ -31,8 +31,9 @@ from kinetree.control.lqr import (
     discrete_riccati,
     lqr_gain,
 )
+from kinetree.control.mpc import MPC
 from kinetree.control.operational_space import OperationalSpaceControl, pose_error
-from kinetree.control.optimization import MPC, optimize
+from kinetree.control.optimization import optimize
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.path_integral import PathIntegral
 from kinetree.control.whole_body import WholeBody, WholeBodySolution

@@ -6,11 +6,17 @@ for all others ``e = 0`` and ``rho`` is infinite.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.shooting import Knots
+from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.model import Model
+from kinetree.model.limits import position_bounds, position_index
+
+Limits = Literal["model"] | tuple[ArrayLike, ArrayLike] | None
 
 
 @dataclass
@@ -38,6 +44,84 @@ class Iterate:
         return Iterate(self.knots.some(which), *(x[which] for x in others))
 
 
+class VariableLimits(NamedTuple):
+    """Limits of controls, positions and velocities; entries as the arguments of ``optimize``."""
+
+    effort_limits: Limits = "model"
+    position_limits: Limits = "model"
+    velocity_limits: Limits = "model"
+    limit_penalty: float | None = None
+
+
+class Bounds(NamedTuple):
+    """Bounds on the variables ``z = (u, q, qd)`` of a knot: ``sign (z[index] - value) <= 0``.
+
+    Attributes:
+        lower, upper: of the controls, (m,) each, infinite if there are none.
+        index: of the variable of every bound, (nb,).
+        sign: -1 for lower bounds, 1 for upper ones, (nb,).
+        value: of the bounds, (nb,).
+        select: derivatives of the bounds by the variables, (nb, m + 2 nv).
+        position: index in ``q`` of the position of every velocity variable, -1 for none, (nv,).
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    index: np.ndarray
+    sign: np.ndarray
+    value: np.ndarray
+    select: np.ndarray
+    position: np.ndarray
+
+    @classmethod
+    def of_limits(cls, model: Model, use: str, columns, limits: VariableLimits) -> "Bounds":
+        """Bounds of the driven forces or controls in ``columns``, and of the states of a model."""
+        m, effort = len(columns), limits.effort_limits
+        most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # zero: unknown
+        most = most[columns] if use == "tau" else np.full(m, np.inf)
+        if use == "controls" and effort == "model":
+            effort = tuple(np.array([a.control for a in model.actuators], float).T)
+        fastest = np.where(model.velocity_limits > 0, model.velocity_limits, np.inf)
+        own = position_bounds(model)
+        pairs = [
+            _limit_pair(effort, (-most, most), m, "effort_limits"),
+            _limit_pair(limits.position_limits, own, model.nv, "position_limits"),
+            _limit_pair(limits.velocity_limits, (-fastest, fastest), model.nv, "velocity_limits"),
+        ]
+        lower, upper = (np.concatenate([p[k] for p in pairs]) for k in (0, 1))
+        low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
+        index = np.concatenate([low, high])
+        sign = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
+        value = np.concatenate([lower[low], upper[high]])
+        select = np.zeros((len(index), len(lower)))
+        select[np.arange(len(index)), index] = sign
+        return cls(lower[:m], upper[:m], index, sign, value, select, position_index(model))
+
+    def holding(self, steps: int) -> np.ndarray:
+        """Whether bounds hold at knots: of controls but at the last, of states but at the first.
+
+        (steps + 1, nb).
+        """
+        knots = np.arange(steps + 1)[:, None]
+        return np.where(self.index < len(self.lower), knots < steps, knots > 0)
+
+
+def _limit_pair(given, own, size, name):
+    """Lower and upper bounds, (size,) each."""
+    if given is None:
+        return np.full(size, -np.inf), np.full(size, np.inf)
+    if isinstance(given, str):
+        if given != "model":
+            raise UnknownNameError(
+                f"{name} must be 'model', None or a pair (lower, upper), got {given!r}"
+            )
+        given = own
+    lower, upper = (np.broadcast_to(np.asarray(x, float), (size,)) for x in given)
+    if not np.all(lower < upper):
+        raise ShapeError(f"{name}: lower must be below upper, got {lower} and {upper}")
+    return lower, upper
+
+
 class Inequalities:
     """Bounds of variables, then path constraints, at all knots.
 
@@ -48,20 +132,19 @@ class Inequalities:
     """
 
     def __init__(self, problem: Any, path_count: int):
-        p, steps, m = problem, problem.steps, len(problem.columns)
-        self.problem, self.bound_count = p, len(p.index)
+        steps, bounds, penalty = problem.steps, problem.bounds, problem.limit_penalty
+        self.bounds, self.bound_count = bounds, len(bounds.index)
         before_end = np.repeat(np.arange(steps + 1)[:, None] < steps, path_count, 1)
-        self.mask = np.concatenate([p.bounded, before_end], 1)
-        of_states = np.concatenate([p.index >= m, np.ones(path_count, bool)])
-        penalty = np.inf if p.limit_penalty is None else p.limit_penalty
-        self.rho = np.where(of_states, penalty, np.inf)
+        self.mask = np.concatenate([bounds.holding(steps), before_end], 1)
+        of_states = np.concatenate([bounds.index >= len(bounds.lower), np.ones(path_count, bool)])
+        self.rho = np.where(of_states, np.inf if penalty is None else penalty, np.inf)
         self.soft = self.mask & np.isfinite(self.rho)
 
     def values(self, knots: Knots, path) -> np.ndarray:
         """Numbers that must be at most zero, (samples, steps + 1, ni)."""
-        p, (q, qd, u) = self.problem, knots
-        z = np.concatenate([u, np.where(p.position >= 0, q[..., p.position], 0.0), qd], axis=-1)
-        bounds = p.sign * (z[..., p.index] - p.value)
+        b, (q, qd, u) = self.bounds, knots
+        z = np.concatenate([u, np.where(b.position >= 0, q[..., b.position], 0.0), qd], axis=-1)
+        bounds = b.sign * (z[..., b.index] - b.value)
         of_path = np.zeros((*bounds.shape[:2], path.shape[-1]))
         of_path[:, :-1] = path
         return np.concatenate([bounds, of_path], axis=-1)
@@ -69,7 +152,7 @@ class Inequalities:
     def gradient(self, weights, by_path) -> np.ndarray:
         """Gradient of the sum of inequalities times weights, (samples, steps + 1, m + n)."""
         nb = self.bound_count
-        found = weights[..., :nb] @ self.problem.select
+        found = weights[..., :nb] @ self.bounds.select
         if by_path.shape[-2]:
             found[:, :-1] += np.einsum("stc,stcz->stz", weights[:, :-1, nb:], by_path)
         return found
@@ -77,14 +160,14 @@ class Inequalities:
     def add_squares(self, H, weights, by_path) -> None:
         """Add the weighted squares of derivatives of inequalities to matrices of knots."""
         nb, at = self.bound_count, np.arange(H.shape[-2])
-        H[..., at, at] += weights[..., :nb] @ self.problem.select**2
+        H[..., at, at] += weights[..., :nb] @ self.bounds.select**2
         if by_path.shape[-2]:
             weighted = by_path * weights[:, :-1, nb:, None]
             H[:, :-1, :, : len(at)] += np.swapaxes(by_path, -1, -2) @ weighted
 
     def along(self, dz, by_path) -> np.ndarray:
         """Derivatives of inequalities along ``dz``, (samples, steps + 1, ni)."""
-        found = dz[..., self.problem.index] * self.problem.sign
+        found = dz[..., self.bounds.index] * self.bounds.sign
         if by_path.shape[-2]:
             inner = np.zeros((*found.shape[:2], by_path.shape[-2]))
             inner[:, :-1] = np.einsum("stcz,stz->stc", by_path, dz[:, :-1])

@@ -351,8 +351,8 @@ class Iterations:
             feedback = np.einsum("smn,sn->sm", K[:, k], dx - part * dz[:, k, m:])
             change = part * dz[:, k, :m] + feedback
             with np.errstate(invalid="ignore"):  # where there are no limits
-                low, high = (near * (u[:, k] - x) + x for x in (p.lower, p.upper))
-            low, high = np.fmax(low, p.lower), np.fmin(high, p.upper)
+                low, high = (near * (u[:, k] - x) + x for x in (p.bounds.lower, p.bounds.upper))
+            low, high = np.fmax(low, p.bounds.lower), np.fmin(high, p.bounds.upper)
             found.u[:, k] = np.clip(u[:, k] + change, low, high)
             held = None if memory is None else memory[:, k]
             after = self.shooting.step(which, k, found.q[:, k], found.qd[:, k], found.u[:, k], held)
@@ -419,7 +419,7 @@ class Iterations:
             for k in range(self.T):
                 dx = self._deviation(k, self.x.knots, found)
                 change = np.einsum("smn,sn->sm", self.K[:, k], dx)
-                u[:, k] = np.clip(u[:, k] + change, p.lower, p.upper)
+                u[:, k] = np.clip(u[:, k] + change, p.bounds.lower, p.bounds.upper)
                 held = None if memory is None else memory[:, max(k - 1, 0)]
                 after = f.step(self.which, k, q[:, k], qd[:, k], u[:, k], held)
                 good = _finite_rows(after)

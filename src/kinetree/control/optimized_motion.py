@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class OptimizedMotion:
             raise ModelError("controllers return joint forces: leave out use='controls'")
         index = self.best if index is None else index if isinstance(index, tuple) else (index,)
         at = (slice(None), *index)
-        plan = Plan.of(self, at)
+        plan = Plan(self, at)
         hold = self._holding(plan.q[-1], plan.qd[-1], HOLDING)
         tight = None
         if hold is not None and not hold.coordinates:
@@ -188,26 +188,17 @@ def between(model, q, qd, dt, passed):
     return k, model.integrate(q[k], change), rate / dt
 
 
-class Plan(NamedTuple):
-    """One motion with its optimal feedback; entries as of ``OptimizedMotion``."""
+class Plan:
+    """One motion of an ``OptimizedMotion``, at an index of its arrays, with its feedback."""
 
-    model: Model
-    q: np.ndarray
-    qd: np.ndarray
-    tau: np.ndarray
-    gains: np.ndarray
-    columns: tuple[int, ...]
-    bounds: tuple[np.ndarray, np.ndarray]
-
-    @classmethod
-    def of(cls, motion, at) -> "Plan":
-        """The motion of an ``OptimizedMotion`` at an index of its arrays."""
-        q, qd, tau, gains = (x[at] for x in (motion.q, motion.qd, motion.tau, motion.gains))
-        return cls(motion.model, q, qd, tau, gains, motion.columns, motion.bounds)
+    def __init__(self, motion: OptimizedMotion, at: Any = ...):
+        self.motion = motion
+        arrays: Any = (motion.q, motion.qd, motion.tau, motion.gains)
+        self.q, self.qd, self.tau, self.gains = (x[at] for x in arrays)
 
     def forces(self, passed, q, qd):
         """Joint forces near the motion, of which some steps have ``passed``; its end is held."""
-        model, k = self.model, min(max(int(passed), 0), len(self.tau) - 1)
+        model, k = self.motion.model, min(max(int(passed), 0), len(self.tau) - 1)
         part = min(max(passed - k, 0.0), 1.0)
         ahead = model.difference(self.q[k], self.q[k + 1])
         dq = model.difference(model.integrate(self.q[k], part * ahead), q)
@@ -216,6 +207,6 @@ class Plan(NamedTuple):
 
     def corrected(self, k, change):
         """Joint forces of a step with a change of the driven ones, within bounds."""
-        tau, driven = self.tau[k].copy(), list(self.columns)
-        tau[driven] = np.clip(tau[driven] + change, *self.bounds)
+        tau, driven = self.tau[k].copy(), list(self.motion.columns)
+        tau[driven] = np.clip(tau[driven] + change, *self.motion.bounds)
         return tau

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from kinetree.control.inequalities import Inequalities, Iterate
+from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.shooting import Knots
-from kinetree.errors import ShapeError
+from kinetree.errors import ShapeError, UnknownNameError
 
 COLD, WARM = 1e-2, 1e-4  # least slacks, and distance of controls from limits, relative
 
@@ -69,7 +70,7 @@ class Start:
 
     def _inner_limits(self):
         """Limits of controls, moved inwards by a part of their distance and of their size."""
-        (lower, upper), push = (self.problem.lower, self.problem.upper), self.least
+        (lower, upper), push = (self.problem.bounds.lower, self.problem.bounds.upper), self.least
         with np.errstate(invalid="ignore"):
             width = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
             off = np.minimum(push * width, push * np.maximum(1.0, np.abs(lower)))
@@ -120,3 +121,31 @@ class Start:
             (length, *batch, size),
         )
         return np.array(np.moveaxis(full.reshape(length, self.arrays.size, size), 0, 1))
+
+
+def as_guess(guess) -> dict[str, Any]:
+    """Arrays of a guess by name, from those that users give or an earlier result."""
+    if guess is None:
+        return {}
+    if isinstance(guess, OptimizedMotion):
+        u = guess.tau[..., list(guess.columns)] if guess.tau is not None else guess.controls
+        return {"q": guess.q, "qd": guess.qd, "u": u, "multipliers": guess.multipliers}
+    unknown = set(guess) - {"q", "qd", "tau", "controls", "u", "multipliers"}
+    if unknown:
+        raise UnknownNameError(
+            f"guess has q, qd, tau and controls, or is an earlier result; got {sorted(unknown)}"
+        )
+    return dict(guess)
+
+
+def later_guess(plan, k):
+    """A guess from a plan of which ``k`` steps have passed: its last knots are repeated."""
+    found = as_guess(plan)
+
+    def moved(x):
+        return np.concatenate([x[k:], np.repeat(x[-1:], k, axis=0)])
+
+    z, y = found.pop("multipliers")
+    shifted = {name: moved(x) for name, x in found.items()}
+    inner = np.concatenate([moved(z[:-1]), z[-1:]])
+    return shifted | {"multipliers": (inner, y)}

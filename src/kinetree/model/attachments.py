@@ -313,18 +313,8 @@ class Attachments:
             self.posture(p.name, q=q, qd=qd if p.moves else None, **commands)
             self._complete_postures.add(p.name)
 
-    def _numbered(self, bodies, loop_names, body_number, joints, where):
-        """Fields of the model: names as numbers, placements in the frames of the tree.
-
-        Args:
-            bodies: of the model, in order.
-            loop_names: names of the joints that close loops, which only actuators can act on.
-            body_number: from name and role to the number of the body and its ``Y``, which takes
-                the coordinates in which it was described to those of the tree.
-            joints: names of all joints, for suggestions.
-            where: what has these names, in error messages.
-        """
-        known = Numbering(bodies, loop_names, body_number, joints, where)
+    def _model_fields(self, known: Numbering):
+        """Fields of the model: names as numbers, placements in the frames of the tree."""
         couplings = [with_joints(c, known.joint) for c in self._couplings]
         actuators = [known.actuator(joint, a) for joint, a in self._actuators]
         return {

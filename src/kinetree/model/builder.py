@@ -12,6 +12,7 @@ from kinetree.model.attachments import Attachments
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of, numbered
+from kinetree.model.numbering import Numbering
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.tree import check_parents, regular_order
 from kinetree.spatial import Inertia
@@ -183,12 +184,11 @@ class ModelBuilder(Attachments):
             )
             for name, predecessor, successor, *rest in self._loops
         ]
-        joint_names = [b["joint_name"] for b in self._bodies]
-        attachments = self._numbered(
+        known = Numbering(
             bodies,
             [loop.name for loop in loops],
             lambda name, role: (number(name, role), None),
-            joint_names,
+            [b["joint_name"] for b in self._bodies],
             "builder",
         )
         return Model(
@@ -196,7 +196,7 @@ class ModelBuilder(Attachments):
             frames=tuple(frames),
             loops=tuple(loops),
             constraints=tuple(self._constraints),
-            **attachments,
+            **self._model_fields(known),
             gravity=self._gravity,
             name=self._name,
             base_name=self._base_name,

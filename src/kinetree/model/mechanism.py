@@ -6,8 +6,8 @@ body frames and closes loops, and hands over a ``Model`` of the same mechanism.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
@@ -19,13 +19,17 @@ from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.graph import ConnectivityGraph, SpanningTree, best_tree, importance
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
+from kinetree.model.numbering import Numbering
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement, is_identity
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import explains_methods
 
 
-class _Joint(NamedTuple):
+@dataclass(frozen=True)
+class Arc:
+    """A joint between two bodies, at ``X_P`` and ``X_S`` of theirs; either may be the base."""
+
     name: str
     joint: AbstractJoint
     predecessor: str
@@ -64,7 +68,7 @@ class MechanismGraph(Attachments):
         super().__init__()
         self._name, self._gravity = name, gravity
         self._bodies: dict[str, Inertia] = {base_name: Inertia.zero()}
-        self._joints: list[_Joint] = []
+        self._joints: list[Arc] = []
         self._frames: list[tuple] = []
 
     @classmethod
@@ -109,7 +113,7 @@ class MechanismGraph(Attachments):
         """
         check_joint_type(joint, f"joint {name!r}")
         X_P, X_S = as_placement(at), as_placement(successor_at)
-        self._joints.append(_Joint(name, joint, predecessor, successor, X_P, X_S, limits, dynamics))
+        self._joints.append(Arc(name, joint, predecessor, successor, X_P, X_S, limits, dynamics))
         return self
 
     def frame(
@@ -273,12 +277,12 @@ class MechanismGraph(Attachments):
             return i, None if is_identity(Y[i]) else Y[i]
 
         loop_names = [loop.name for loop in loops]
-        attachments = self._numbered(bodies, loop_names, number, self.joint_names, "mechanism")
+        known = Numbering(bodies, loop_names, number, self.joint_names, "mechanism")
         return Model(
             tuple(bodies),
             frames=tuple(frames),
             loops=tuple(loops),
-            **attachments,
+            **self._model_fields(known),
             gravity=self._gravity,
             name=self._name,
             base_name=self.base_name,

@@ -1,37 +1,31 @@
 """Joints of an SDF file as joints of kinetree, and the choice of a spanning tree."""
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute, Spherical, Universal
+from kinetree.joints import Fixed, Helical, Prismatic, Revolute, Spherical, Universal
 from kinetree.joints.axis import as_axis
 from kinetree.loaders.sdf.description import Description
 from kinetree.loaders.sdf.frames import WORLD
 from kinetree.loaders.sdf.joints import Axis, Joint
 from kinetree.loaders.xml import Node
 from kinetree.model import JointDynamics, Limits
+from kinetree.model.mechanism import Arc
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
 
 
-class Arc(NamedTuple):
-    """A joint between two links, either of which may be the world."""
+@dataclass(frozen=True)
+class SdfArc(Arc):
+    """A joint between two links, either of which may be the world, and its element."""
 
-    name: str
-    joint: AbstractJoint
-    predecessor: str
-    successor: str
-    X_P: Plucker
-    X_S: Plucker
-    limits: Limits | None
-    dynamics: JointDynamics | None
     node: Node
 
 
-def arcs_of(description: Description) -> list[Arc]:
+def arcs_of(description: Description) -> list[SdfArc]:
     """The joints of a file; gearboxes are not among them, as they connect no bodies."""
     return [
         arc
@@ -55,7 +49,7 @@ def _arcs(description, joint: Joint):
     except JointError as error:
         raise node.error(str(error)) from None
     limits, dynamics = _limits(joint.axes), _dynamics(joint.axes)
-    return [Arc(joint.key, kind, p, s, X_P, X_S, limits, dynamics, node)]
+    return [SdfArc(joint.key, kind, p, s, X_P, X_S, limits, dynamics, node)]
 
 
 def _link(description, joint, name):
@@ -104,7 +98,7 @@ def _two_axes(joint, p, s, X_P, X_S, axes):
         turn = Plucker(np.array([a, b, np.cross(a, b)]), ZERO3)
         limits, dynamics = _limits(joint.axes), _dynamics(joint.axes)
         X_P, X_S = turn @ X_P, turn @ X_S
-        return [Arc(joint.key, Universal("xy"), p, s, X_P, X_S, limits, dynamics, joint.node)]
+        return [SdfArc(joint.key, Universal("xy"), p, s, X_P, X_S, limits, dynamics, joint.node)]
     if abs(along) > 1 - 1e-9:
         raise joint.node.error("axis and axis2 are parallel")
     middle, one = f"{joint.key}_between", Plucker.identity()
@@ -112,7 +106,7 @@ def _two_axes(joint, p, s, X_P, X_S, axes):
     def arc(name, k, p, s, X_P, X_S):
         given = joint.axes[k : k + 1]
         limits, dynamics = _limits(given), _dynamics(given)
-        return Arc(name, Revolute(axes[k]), p, s, X_P, X_S, limits, dynamics, joint.node)
+        return SdfArc(name, Revolute(axes[k]), p, s, X_P, X_S, limits, dynamics, joint.node)
 
     return [
         arc(joint.key, 0, p, middle, X_P, one),
@@ -174,10 +168,10 @@ class Connections:
         needed: names of joints that must be in the tree.
     """
 
-    def __init__(self, links: list[str], arcs: list[Arc], needed: set[str]):
+    def __init__(self, links: list[str], arcs: list[SdfArc], needed: set[str]):
         self.links, self.arcs, self.needed = links, list(arcs), needed
 
-    def add(self, arc: Arc):
+    def add(self, arc: SdfArc):
         """One more joint."""
         self.arcs.append(arc)
 
@@ -192,7 +186,7 @@ class Connections:
         parts.pop(groups.of(WORLD), None)
         return list(parts.values())
 
-    def chosen(self) -> tuple[list[Arc], list[Arc], list[Arc]]:
+    def chosen(self) -> tuple[list[SdfArc], list[SdfArc], list[SdfArc]]:
         """Joints of the tree, joints that close loops, and joints between links that are one."""
         groups, rigid = _Groups([WORLD, *self.links]), _Groups([WORLD, *self.links])
         tree, left, still = [], [], []
@@ -220,7 +214,7 @@ class Connections:
 
     def _distance(self):
         """Distance of each joint from the world, in joints; so that trees are not deep."""
-        touching: dict[str, list[Arc]] = {key: [] for key in (WORLD, *self.links)}
+        touching: dict[str, list[SdfArc]] = {key: [] for key in (WORLD, *self.links)}
         for arc in self.arcs:
             touching[arc.predecessor].append(arc)
             touching[arc.successor].append(arc)

@@ -14,7 +14,7 @@ from kinetree.loaders.report import Effect
 from kinetree.loaders.sdf.description import Description, Includes, version_of
 from kinetree.loaders.sdf.frames import WORLD, pose_in
 from kinetree.loaders.sdf.joints import Joint
-from kinetree.loaders.sdf.mechanism import Arc, Connections, arcs_of, axis_in_joint
+from kinetree.loaders.sdf.mechanism import Connections, SdfArc, arcs_of, axis_in_joint
 from kinetree.loaders.xml import Node, parse
 from kinetree.model import MechanismGraph, Model, lump_fixed
 from kinetree.model.model import STANDARD_GRAVITY
@@ -122,7 +122,7 @@ class _Assembly:
             if key in self.description.static:
                 node = self.description.links[key].node
                 X = frames.between(WORLD, key)
-                yield Arc(f"{key}_static", Fixed(), WORLD, key, X, one, None, None, node)
+                yield SdfArc(f"{key}_static", Fixed(), WORLD, key, X, one, None, None, node)
 
     def _let_fly(self, part, taken):
         """A free joint for what is connected to nothing, under the canonical link of its model."""
@@ -141,7 +141,7 @@ class _Assembly:
         taken.add(name)
         one = Plucker.identity()
         node = links[link].node if link in links else self.arcs[0].node
-        arc = Arc(name, Free(), WORLD, link, one, one, None, None, node)
+        arc = SdfArc(name, Free(), WORLD, link, one, one, None, None, node)
         self.arcs.append(arc)
         self.connections.add(arc)
         self.floating.append(arc)
@@ -271,7 +271,7 @@ class Follower(NamedTuple):
     node: Node
 
 
-def followers_of(description: Description, arcs: list[Arc]) -> list[Follower]:
+def followers_of(description: Description, arcs: list[SdfArc]) -> list[Follower]:
     """Couplings of the file: mimic joints and gearboxes."""
     by_name = {arc.name: arc for arc in arcs}
     followers = []

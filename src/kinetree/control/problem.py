@@ -1,0 +1,253 @@
+"""The problem of a trajectory optimization: terms, bounds, and the solution from any start."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.control.costs import FINAL_STATE, QuadraticCost
+from kinetree.control.inequalities import Bounds, VariableLimits
+from kinetree.control.newton import Iterations
+from kinetree.control.optimized_motion import OptimizedMotion
+from kinetree.control.shooting import Shooting, Terms
+from kinetree.control.starts import as_guess
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.loops.linear.coordinates import velocity_columns
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, whole_number
+from kinetree.simulation.rollouts.inputs import require_kernel
+from kinetree.simulation.rollouts.rollout import run_of
+from kinetree.spelling import no_argument
+
+SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
+OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0", "limits")  # of rollouts
+
+
+class Horizon(NamedTuple):
+    """Steps of a motion; entries as the arguments of ``optimize``, and so in the records below."""
+
+    steps: int
+    dt: float
+    integrator: Any = "semi_implicit_euler"
+
+
+class Objective(NamedTuple):
+    """Costs, goal and constraints, with the arrays of their kernels."""
+
+    running: Any = None
+    terminal: Any = None
+    goal: Any = None
+    path_constraint: Any = None
+    final_constraint: Any = None
+    arguments: Mapping[str, ArrayLike] | None = None
+
+
+class Drives(NamedTuple):
+    """Controls of a motion: joint forces, or those of the model's actuators."""
+
+    use: Literal["tau", "controls"] = "tau"
+    actuated: Sequence[str] | None = None
+
+
+class Search(NamedTuple):
+    """Settings of Newton's method."""
+
+    tolerance: float = 1e-6
+    iterations: int = 200
+    second_order: bool | None = None
+
+
+RECORDS = (Horizon, Objective, Drives, VariableLimits, Search)
+
+
+class Problem:
+    """A problem of trajectory optimization, for any start.
+
+    Args:
+        model: the mechanism.
+        horizon: steps of the motion.
+        objective: costs, goal and constraints.
+        drives: what the controls are.
+        limits: of controls, positions and velocities.
+        search: settings of the iterations.
+        options: further arguments of rollouts.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        horizon: Horizon,
+        objective: Objective,
+        drives: Drives,
+        limits: VariableLimits,
+        search: Search,
+        options: dict[str, Any],
+    ):
+        self.limit_penalty = limits.limit_penalty
+        if self.limit_penalty is not None and not self.limit_penalty > 0:
+            raise ShapeError(f"limit_penalty must be positive or None, got {self.limit_penalty!r}")
+        self.model, self.held = as_model(model), drives.use
+        self.steps, self.dt = whole_number(horizon.steps, "steps", 1), float(horizon.dt)
+        self.tolerance = search.tolerance
+        self.iterations = whole_number(search.iterations, "iterations")
+        if not self.tolerance > 0:
+            raise ShapeError(f"tolerance must be positive, got {self.tolerance!r}")
+        _require_known(options)
+        self.options = {"integrator": horizon.integrator, "limits": None, **options}
+        self.columns = _driven_columns(self.model, drives)
+        self.arguments = dict(objective.arguments or {})
+        self.goal = self._goal_configuration(objective.goal)
+        self.terms = self._terms(objective)
+        contact = options.get("contact")
+        self.touching = contact is not None
+        self.second_order = _uses_second_order(self.model, contact, search.second_order)
+        self.bounds = Bounds.of_limits(self.model, drives.use, self.columns, limits)
+
+    @classmethod
+    def of_arguments(cls, model: Model, **given: Any) -> "Problem":
+        """The problem of arguments of ``optimize``, by name."""
+        records: list[Any] = [
+            record(**{name: given.pop(name) for name in record._fields if name in given})
+            for record in RECORDS
+        ]
+        return cls(model, *records, options=given)
+
+    def _goal_configuration(self, goal):
+        """Configuration of the goal, or None; kernels find the whole state among the arguments."""
+        if goal is None:
+            return None
+        q, qd = goal if isinstance(goal, tuple) else (goal, None)
+        q = as_configuration(self.model, np.asarray(q, float), "goal")
+        qd = np.zeros(self.model.nv) if qd is None else np.asarray(qd, float)
+        qd = as_joint_vector(self.model, qd, "qd of goal")
+        self.arguments |= {"goal_q": q, "goal_qd": qd}
+        return q
+
+    def _terms(self, objective) -> Terms:
+        """Kernels of costs and constraints."""
+        running = self._costs(objective.running, "running")
+        terminal = self._costs(objective.terminal, "terminal")
+        if not (running or terminal):
+            raise TypeError("optimize needs a cost: running=..., terminal=..., or both")
+        path = _constraints(objective.path_constraint)
+        final = _constraints(objective.final_constraint)
+        if self.goal is not None:
+            final = (*final, FINAL_STATE)
+        return Terms(running, terminal, path, final)
+
+    def _costs(self, costs, role):
+        """Kernels of costs; the arrays of quadratic ones become arguments."""
+        n = self.model.nv if self.held == "tau" else len(self.columns)
+        found = []
+        for each in _as_sequence(costs):
+            if isinstance(each, QuadraticCost):
+                name = role if not found else f"{role} {len(found)}"
+                made, arrays = each.parts(self.model, self.held, n, role, name)
+                self.arguments |= arrays
+                found.append(made)
+            else:
+                found.append(require_kernel(each, f"{role} cost"))
+        return tuple(found)
+
+    def solve(
+        self,
+        q0: ArrayLike,
+        qd0: ArrayLike | None = None,
+        *,
+        guess: Any = None,
+        barrier: float | None = None,
+        iterations: int | None = None,
+    ) -> OptimizedMotion:
+        """The motions of least cost from these starts; arguments as for ``optimize``."""
+        guess = as_guess(guess)
+        m, T, model = len(self.columns), self.steps, self.model
+        n = model.nv if self.held == "tau" else m
+        given = {k: x for k, x in guess.items() if k != "multipliers" and x is not None}
+        lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given.values()))
+        held = np.zeros((T, *lead, n)) if T > 1 else np.zeros((1, *lead, n))
+        terms = self.terms
+        groups = terms.running, terms.terminal, terms.path, terms.final
+        costs = [kernel for group in groups for kernel in group]
+        run = run_of(
+            model,
+            q0,
+            qd0,
+            costs=costs,
+            steps=T,
+            dt=self.dt,
+            arguments=self.arguments,
+            function="rollout_gradient",
+            **{self.held: held},
+            **self.options,
+        )
+        found = Iterations(self, Shooting(model, self.terms, self.columns, self.held, run))
+        with run.task():
+            found.begin(guess, barrier)
+            found.run(self.iterations if iterations is None else iterations)
+            arrays = found.result()
+        u, tau = arrays.pop("u"), None
+        if self.held == "tau":
+            tau = np.zeros((*u.shape[:-1], model.nv))
+            tau[..., self.columns] = u
+        return OptimizedMotion(
+            model,
+            found.shooting.times,
+            tau=tau,
+            controls=u if tau is None else None,
+            columns=tuple(map(int, self.columns)),
+            bounds=(self.bounds.lower, self.bounds.upper),
+            options=self.options,
+            **arrays,
+        )
+
+
+def _require_known(options):
+    """Raise TypeError for arguments that neither ``optimize`` nor rollouts have."""
+    own = (name for record in RECORDS for name in record._fields)
+    known = ["model", "q0", "qd0", *own, "guess", "barrier", *OPTIONS]
+    for name in options:
+        if name not in OPTIONS:
+            raise TypeError(no_argument("optimize", name, known))
+
+
+def _driven_columns(model, drives):
+    """Numbers of the driven joint forces or controls."""
+    if drives.use not in ("tau", "controls"):
+        raise UnknownNameError(f"use must be 'tau' or 'controls', got {drives.use!r}")
+    count = model.nv if drives.use == "tau" else len(model.actuators)
+    if not count:
+        what = "joint variable" if drives.use == "tau" else "actuator"
+        raise ModelError(f"model {model.name!r} has no {what} that optimize could drive")
+    if drives.use == "tau":
+        return velocity_columns(model, drives.actuated, "actuated")
+    if drives.actuated is not None:
+        raise UnknownNameError("actuated names joints, for use='tau'; controls are all used")
+    return np.arange(count)
+
+
+def _uses_second_order(model, contact, wanted):
+    """Whether second derivatives of steps are used; by default where they are cheap to compile."""
+    rigid = hasattr(contact, "relaxation")
+    if rigid and not contact.relaxation > 0:
+        raise ModelError(
+            "optimize takes rigid contact with a relaxation, which makes it differentiable: "
+            "kinetree.contact.TimeStepping(scene, relaxation=0.05)"
+        )
+    if wanted is None:
+        flat = all(joint.rates_are_velocities for joint in model.joint[1:])
+        return model.nv <= SMALL[not flat] and not rigid
+    if wanted and rigid:
+        raise ModelError("second derivatives through rigid contact: use second_order=False")
+    return wanted
+
+
+def _constraints(given):
+    """Kernels of constraints: none, one or several."""
+    return tuple(require_kernel(each, "constraint") for each in _as_sequence(given))
+
+
+def _as_sequence(given) -> tuple[Any, ...]:
+    if given is None:
+        return ()
+    return tuple(given) if isinstance(given, Sequence) else (given,)
