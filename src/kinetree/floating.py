@@ -30,8 +30,8 @@ from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
-from kinetree.model.define import kept
 from kinetree.model.edit import floating, grounded
+from kinetree.model.memo import kept
 from kinetree.quantities.closed_chains import actuator_forces
 from kinetree.quantities.dynamics import Names
 from kinetree.quantities.dynamics import forward_dynamics as closed_forward_dynamics

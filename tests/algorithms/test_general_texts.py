@@ -21,7 +21,8 @@ from kinetree.codegen.loops.meaning import interpret
 from kinetree.errors import JointError
 from kinetree.functional.prepare import Prepared
 from kinetree.joints import REPRESENTATIVES, Prescribed
-from kinetree.model.define import ARRAYS, DEFINITIONS
+from kinetree.model.array_arguments import ARRAYS
+from kinetree.model.define import DEFINITIONS
 from kinetree.model.general.model import Source
 from kinetree.model.general.tables import data_of
 from kinetree.samples.random_mechanisms import random_tree

@@ -9,7 +9,8 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.codegen.program import trace
 from kinetree.expr.counting import cost
 from kinetree.functional.prepare import bind, prepare
-from kinetree.model.define import DEFINITIONS, by_the_book, kernel_of
+from kinetree.model.define import DEFINITIONS, kernel_of
+from kinetree.model.kernels import by_the_book
 
 FACTORS = fewest.forward_dynamics_by_inertia_matrix
 

@@ -25,8 +25,9 @@ import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.algorithms.propagation import has_full_inertia
-from kinetree.model.define import called, kernel_of
+from kinetree.model.define import kernel_of
 from kinetree.model.gearing import Gearing
+from kinetree.model.kernels import called
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _STATE = ("q", "qd", "qdd")

@@ -29,7 +29,7 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.passive import own_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.errors import IndeterminateWarning, ShapeError, SingularError, warn
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 

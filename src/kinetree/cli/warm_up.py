@@ -58,7 +58,7 @@ def jobs():
 def _call(name, model):
     """One sample and a batch of a public function, if it needs nothing but a state and a frame."""
     from kinetree.errors import KinetreeError
-    from kinetree.model.define import ARRAYS, argument_shape
+    from kinetree.model.array_arguments import ARRAYS, argument_shape
     from kinetree.quantities import FUNCTIONS
 
     known = {"q": model.neutral(), "name": model.body_names[-1]}

@@ -17,7 +17,7 @@ from kinetree.errors import ModelError, ShapeError
 from kinetree.expr.calls import calls
 from kinetree.expr.diff import jacobian
 from kinetree.model import Model
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.simulation.rollouts.gradient import inverse_rates
 from kinetree.simulation.rollouts.inputs import apply
 from kinetree.simulation.rollouts.transition import Transition

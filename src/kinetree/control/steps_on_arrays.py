@@ -12,7 +12,7 @@ import numpy as np
 from kinetree.errors import KinetreeError
 from kinetree.integration.adjoints import has_adjoint, pulled_back
 from kinetree.integration.on_arrays import field_on_arrays
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.simulation.rollouts.on_arrays import suits
 
 ITERATIONS = 10

@@ -31,8 +31,9 @@ from kinetree.joints import Free
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.model.define import kept, require_tree
+from kinetree.model.define import require_tree
 from kinetree.model.limits import position_bounds, position_index
+from kinetree.model.memo import kept
 from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
 from kinetree.spelling import explains_itself
 

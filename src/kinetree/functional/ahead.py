@@ -23,7 +23,8 @@ from kinetree.functional.prepare import bind, prepare, require_traceable
 from kinetree.functional.transformed import Transformed
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
-from kinetree.model.define import DEFINITIONS, kept
+from kinetree.model.define import DEFINITIONS
+from kinetree.model.memo import kept
 from kinetree.spelling import close_names, explains
 
 

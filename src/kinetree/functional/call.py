@@ -10,7 +10,7 @@ from kinetree.arrays.kinds import is_foreign, refuse_masked
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
 from kinetree.model import Model
-from kinetree.model.define import argument_shape, validate
+from kinetree.model.array_arguments import argument_shape, validate
 
 MODEL_ARRAYS = ("q", "qd", "qdd", "tau", "f_ext", "point")
 """Arguments whose shapes the model knows."""

@@ -36,8 +36,9 @@ from kinetree.functional.transformed import (
     with_group,
 )
 from kinetree.model import Model
+from kinetree.model.array_arguments import ARRAYS
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import ARRAYS, FUNCTIONS, is_public
+from kinetree.model.define import FUNCTIONS, is_public
 from kinetree.model.general.kernels import loop_kernel, recorded, with_parameters_of
 from kinetree.model.general.tables import Marked, data_of
 from kinetree.spatial import Force

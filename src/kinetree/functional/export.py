@@ -24,7 +24,8 @@ from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import bind, leaves_of, prepare
 from kinetree.model import Model
-from kinetree.model.define import argument_shape, is_public, kernel_of
+from kinetree.model.array_arguments import argument_shape
+from kinetree.model.define import is_public, kernel_of
 from kinetree.quantities import FUNCTIONS
 from kinetree.spelling import did_you_mean
 

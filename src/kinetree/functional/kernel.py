@@ -30,7 +30,7 @@ from kinetree.expr.refusals import explained
 from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import AtInstant, kernel_for
+from kinetree.model.kernels import AtInstant, kernel_for
 from kinetree.spatial import ops
 
 _REMEMBERED = 256  # ways of calling one kernel on one model

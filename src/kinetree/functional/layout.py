@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 
 
 def labels(model):

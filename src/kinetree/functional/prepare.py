@@ -28,7 +28,8 @@ from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import by_the_book, is_by_the_book, is_public, kernel_for
+from kinetree.model.define import is_public
+from kinetree.model.kernels import by_the_book, is_by_the_book, kernel_for
 from kinetree.quantities import FUNCTIONS, dynamics
 from kinetree.quantities.external_forces import external_forces
 from kinetree.spatial.ops import check_pivot

@@ -20,7 +20,7 @@ from kinetree.loops.kinematics.constraint import constraint, null_space
 from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.notebook import block, table
 from kinetree.quantities.loops import coordinate_count
 from kinetree.quantities.regressors import regressor

@@ -27,9 +27,10 @@ from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model import Model
-from kinetree.model.define import kept, kernel_for
 from kinetree.model.gearing import with_leaders
+from kinetree.model.kernels import kernel_for
 from kinetree.model.limits import position_index
+from kinetree.model.memo import kept
 from kinetree.model.names import joints_of
 
 # --- The damped step -----------------------------------------------------------------------------

@@ -15,8 +15,8 @@ import numpy as np
 
 from kinetree.functional.kernel import kernel
 from kinetree.joints.jet import jets
-from kinetree.model.define import kept
 from kinetree.model.limits import has_dynamics
+from kinetree.model.memo import kept
 from kinetree.spatial.ops import less, select, stumpff, stumpff_rate
 
 _SERIES = ((1, 1 / 2), (2, 1 / 12), (4, -1 / 720))  # brackets, coefficient: Bernoulli numbers

@@ -18,8 +18,8 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.integration.field import Field, times, too_stiff
 from kinetree.integration.manifold import bracket_matrix, dexp, is_flat
-from kinetree.model.define import kept
 from kinetree.model.limits import has_passive_forces
+from kinetree.model.memo import kept
 from kinetree.quantities import dynamics
 
 LARGE = 24, 12

@@ -21,9 +21,9 @@ from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.rank import rank_at, scaling
 from kinetree.integration.explicit import SemiImplicitEuler
-from kinetree.model.define import kept
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import has_dynamics
+from kinetree.model.memo import kept
 from kinetree.quantities import dynamics
 
 SAFE = 0.5

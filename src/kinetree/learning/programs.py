@@ -10,7 +10,7 @@ from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.learning.random import Draws
 from kinetree.learning.step import ControlStep, Moved
-from kinetree.model.define import kernel_for
+from kinetree.model.kernels import kernel_for
 from kinetree.simulation.rollouts.transition import BY_ROUTINES
 
 OUTPUTS = (

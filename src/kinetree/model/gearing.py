@@ -12,8 +12,9 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError
+from kinetree.model.array_arguments import POSITION, Array
 from kinetree.model.arrays import as_configuration, as_joint_vector
-from kinetree.model.define import POSITION, Array, quantity
+from kinetree.model.define import quantity
 from kinetree.spatial.ops import less
 
 if TYPE_CHECKING:

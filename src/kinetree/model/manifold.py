@@ -9,7 +9,8 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
-from kinetree.model.define import POSITION, quantity
+from kinetree.model.array_arguments import POSITION
+from kinetree.model.define import quantity
 
 if TYPE_CHECKING:
     from kinetree.model import Model

@@ -157,7 +157,7 @@ class Model:
 
     @cached_property
     def memo(self) -> dict:
-        """Other objects kept with this model, by ``kinetree.model.define.kept``."""
+        """Other objects kept with this model, by ``kinetree.model.memo.kept``."""
         return {}
 
     @cached_property

@@ -37,15 +37,10 @@ from kinetree.arrays.kinds import good_samples, is_foreign
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
+from kinetree.model.array_arguments import argument_shape, validate
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
-from kinetree.model.define import (
-    AtInstant,
-    argument_shape,
-    is_by_the_book,
-    kept,
-    kernel_for,
-    validate,
-)
+from kinetree.model.kernels import AtInstant, is_by_the_book, kernel_for
+from kinetree.model.memo import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 

@@ -10,7 +10,7 @@ from kinetree.codegen.program import Argument
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, check_finite
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.spatial import Force, Motion
 
 _FLOAT = np.dtype(float)

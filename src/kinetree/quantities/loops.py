@@ -29,7 +29,9 @@ from kinetree.codegen.inline import trace_of
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import LoopError, ShapeError, SingularError, TraceError, calling
 from kinetree.model.arrays import as_model, require_unit_parts
-from kinetree.model.define import kept, kernel_for, quantity
+from kinetree.model.define import quantity
+from kinetree.model.kernels import kernel_for
+from kinetree.model.memo import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 

@@ -16,9 +16,10 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError, UnknownNameError, UnreachableError
 from kinetree.model import Model
+from kinetree.model.array_arguments import CONFIGURATION, require_shape
+from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.arrays import as_model, check_batches, check_finite
-from kinetree.model.define import CONFIGURATION, composed, quantity, require_shape
-from kinetree.model.define import Array as Argument
+from kinetree.model.define import composed, quantity
 from kinetree.model.manifold import continued
 from kinetree.quantities.cartesian import (
     Method,

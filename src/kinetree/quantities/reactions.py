@@ -21,9 +21,10 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import IndeterminateWarning, LoopError, ShapeError, UnknownNameError, warn
 from kinetree.model import Model
+from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.arrays import as_configuration, as_given, as_model
-from kinetree.model.define import Array as Argument
-from kinetree.model.define import composed, kept, quantity
+from kinetree.model.define import composed, quantity
+from kinetree.model.memo import kept
 from kinetree.quantities import closed_chains
 from kinetree.quantities.dynamics import Forces, forward_dynamics
 from kinetree.quantities.external_forces import external_forces

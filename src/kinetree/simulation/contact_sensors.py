@@ -13,8 +13,8 @@ from kinetree.contact.contacts import contact_axes
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ContactError, ShapeError
-from kinetree.model.define import kept
 from kinetree.model.geometry import Solid
+from kinetree.model.memo import kept
 from kinetree.model.parts import Frame
 
 # --- contact forces ------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kinetree.contact import Contacts, Scene
 from kinetree.errors import ContactError, ModelError
 from kinetree.model import Model, Sensor
 from kinetree.model.arrays import as_model
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.model.names import number_of
 from kinetree.model.sensors import KINDS, size_of
 from kinetree.quantities.actuators import needs_of, sensor_readings

@@ -30,7 +30,7 @@ from kinetree.algorithms.closed.plan import (
 from kinetree.algorithms.closed.rank import closed_configurations, rank_policy, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.errors import SingularError
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 

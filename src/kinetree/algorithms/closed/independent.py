@@ -28,7 +28,7 @@ from kinetree.algorithms.closed.rank import closed_configurations, counted, kept
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import LoopError, SingularError
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 

@@ -29,7 +29,7 @@ from kinetree.algorithms.closed.samples import CLOSED, SAMPLES, Manifold, sample
 from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
-from kinetree.model.define import kept, warn_once
+from kinetree.model.memo import kept, warn_once
 
 if TYPE_CHECKING:
     from kinetree.model import Model

@@ -18,8 +18,8 @@ from kinetree.algorithms.closed.constraints import (
     loop_signs,
     stacked,
 )
-from kinetree.model.define import kept
 from kinetree.model.gearing import with_leaders
+from kinetree.model.memo import kept
 
 _LOOKS = 3  # configurations in which user-defined constraints are evaluated
 

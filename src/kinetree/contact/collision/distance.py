@@ -24,8 +24,8 @@ from kinetree.contact.collision.witness import facing_points, misses, move_into
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.arrays import as_model
-from kinetree.model.define import kept
 from kinetree.model.geometry import HeightField, Mesh, Plane
+from kinetree.model.memo import kept
 from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 from kinetree.spelling import did_you_mean

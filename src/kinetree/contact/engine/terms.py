@@ -18,10 +18,11 @@ from kinetree.algorithms.passive import compensation_force, joint_spring_force, 
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.scheme.inertia import flying, moved, turning_part
-from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel, recorded
 from kinetree.model.general.tables import data_of
+from kinetree.model.kernels import kernel_for
 from kinetree.model.limits import has_dynamics
+from kinetree.model.memo import kept
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
 

@@ -11,8 +11,8 @@ from kinetree.contact.finding.shapes import as_hull, place_shapes
 from kinetree.errors import LoadError, ModelError, ModelWarning, ShapeError, UnknownNameError, warn
 from kinetree.joints import Fixed
 from kinetree.model.arrays import as_configuration
-from kinetree.model.define import kept
 from kinetree.model.geometry import Geometry, HeightField, Plane, Surface, joined_surface
+from kinetree.model.memo import kept
 from kinetree.model.names import ShapeNames
 from kinetree.model.parts import Posture
 from kinetree.spelling import did_you_mean

@@ -33,7 +33,7 @@ from kinetree.loops.dynamics.elimination_order import EliminationOrder, eliminat
 from kinetree.loops.dynamics.methods import Accelerations, Instant
 from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 from kinetree.spatial import Motion, Plucker, crf, crm
 
 

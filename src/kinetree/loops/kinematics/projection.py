@@ -25,7 +25,7 @@ from kinetree.loops.kinematics.descent import descend, smallest_error
 from kinetree.loops.kinematics.space import metric, space_of, tree_inertia
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.model.define import kept
+from kinetree.model.memo import kept
 
 POSITION_TOLERANCE = 1e-12
 """Closure error [rad, or fraction of the size of a loop] with which a configuration is closed."""

@@ -15,8 +15,8 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite
-from kinetree.model.define import kept
 from kinetree.model.gearing import require_leader
+from kinetree.model.memo import kept
 
 
 def velocity_columns(model, names, what):

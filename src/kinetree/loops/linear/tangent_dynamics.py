@@ -38,8 +38,9 @@ from kinetree.errors import SingularError, TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import brackets, is_vector_space, jvp
+from kinetree.model.array_arguments import argument_shape, validate
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import argument_shape, kernel_for, validate
+from kinetree.model.kernels import kernel_for
 from kinetree.model.views import condensed
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
 from kinetree.spatial import Force

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.model.define import kept, kernel_of
+from kinetree.model.define import kernel_of
 from kinetree.model.gearing import Gearing
+from kinetree.model.memo import kept
 
 
 def gears_of(model) -> "Gears | None":

@@ -83,7 +83,7 @@ def recorded(text, key, shapes, *, configurations, frames=None, marks=False) -> 
     Args:
         text: function of a model and arrays.
         key: what identifies the text; its name first.
-        shapes: of the arguments by name, as in ``kinetree.model.define.Array``.
+        shapes: of the arguments by name, as in ``kinetree.model.array_arguments.Array``.
         configurations: names of the arguments with quaternions whose lengths are checked.
         frames: as of ``GeneralModel``.
         marks: as of ``Source``.

@@ -343,7 +343,7 @@ class Source:
 
     Args:
         text: function of a model and arrays.
-        arguments: shapes of the arrays by name, as in ``kinetree.model.define.Array``.
+        arguments: shapes of the arrays by name, as in ``kinetree.model.array_arguments.Array``.
         name: of the program.
         configurations: names of the arrays with quaternions whose lengths are checked.
         frames: as of ``GeneralModel``.

@@ -21,8 +21,8 @@ from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.joints.prescribed import Prescribed
-from kinetree.model.define import kept
 from kinetree.model.fingerprint import is_plain_value
+from kinetree.model.memo import kept
 
 MOST_KINDS = 64
 """Kinds of one robot up to which general code is worth having: each is compiled by itself."""

@@ -15,9 +15,9 @@ from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, U
 from kinetree.functional.kernel import UserKernel, select
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
-from kinetree.model.define import kept
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import ratio_to_leader
+from kinetree.model.memo import kept
 from kinetree.quantities import kinematics
 
 

@@ -31,7 +31,8 @@ from kinetree.integration.manifold import settled
 from kinetree.integration.step import OneCopy
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
-from kinetree.model.define import kept, kernel_for
+from kinetree.model.kernels import kernel_for
+from kinetree.model.memo import kept
 from kinetree.simulation.forces.stateful import Stages, StatefulField, stateful_forces
 from kinetree.simulation.rollouts.inputs import ACTIVATION, FRICTION, apply, number
 
