@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kinetree.cli.view import demo
+from kinetree.cli.demo import demo
 
 OUT = Path(__file__).resolve().parent.parent / "out"
 

@@ -3,7 +3,7 @@
 import kinetree as kt
 from builder import DOCS, ROOT
 from builder.scripts import Shown, run_all
-from kinetree.cli import view
+from kinetree.cli import demo
 
 TUTORIALS = DOCS / "tutorials"
 EXAMPLES = ROOT / "examples" / "gallery"
@@ -65,8 +65,8 @@ def files(results: dict[str, list[Shown]]):
 def moving_arm() -> str:
     """The page of the arm that draws, for the home page."""
     model = kt.samples.panda()
-    motion, _ = view.draw_flower(model, 6.0)
-    return kt.viewer.embedded(motion, **view.FLOWER).text
+    motion, _ = demo.draw_flower(model, 6.0)
+    return kt.viewer.embedded(motion, **demo.FLOWER).text
 
 
 _HEADS = {

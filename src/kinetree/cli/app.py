@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import kinetree
-from kinetree.cli import bench, convert, evaluate, generate, info, simulate, view, warm_up
+from kinetree.cli import bench, convert, demo, evaluate, generate, info, simulate, view, warm_up
 from kinetree.cli.options import Commands, examples, flag
 
 app = typer.Typer(
@@ -74,7 +74,7 @@ _add(
     "kinetree view robot.urdf --q home --show frames,center",
     "kinetree view motion.npz --out motion.html --out motion.mp4",
 )
-_add("demo", view.demo, "kinetree demo", "kinetree demo --out pictures")
+_add("demo", demo.demo, "kinetree demo", "kinetree demo --out pictures")
 _add(
     "generate",
     generate.generate,

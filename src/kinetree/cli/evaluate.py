@@ -24,62 +24,74 @@ def _complete_function(incomplete: str):
     return [(n, summary(f)) for n, f in functions().items() if n.startswith(incomplete)]
 
 
+FunctionName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FUNCTION",
+        help="What to compute; --list lists them.",
+        autocompletion=_complete_function,
+    ),
+]
+RobotName = Annotated[
+    str | None,
+    typer.Argument(metavar="ROBOT", help="A file or a sample.", autocompletion=cli.complete),
+]
+StandardInput = Annotated[
+    str | None, typer.Argument(metavar="[-]", help="'-': arguments as JSON from stdin.")
+]
+Position = Annotated[
+    str | None,
+    option("--q", value="Q", help="Positions: 1,2,3 or neutral or random:7 or a posture."),
+]
+Velocity = Annotated[str | None, option("--qd", value="QD", help="Velocities; zero unless given.")]
+Acceleration = Annotated[
+    str | None, option("--qdd", value="QDD", help="Accelerations; zero unless given.")
+]
+JointForces = Annotated[
+    str | None, option("--tau", value="TAU", help="Joint forces; zero unless given.")
+]
+BodyForces = Annotated[
+    str | None,
+    option("--f-ext", value="JSON", help='Forces on bodies: {"hand": [0,0,0,0,0,-9.8]}.'),
+]
+FrameName = Annotated[str | None, option("--of", value="NAME", help="The frame or body.")]
+Coordinates = Annotated[
+    str | None,
+    option("--in", value="WHICH", help="Coordinates of the answer: world, body or aligned."),
+]
+Point = Annotated[str | None, option("--point", value="X,Y,Z", help="A point in that frame.")]
+Setting = Annotated[
+    list[str] | None, option("--set", value="NAME=JSON", help="Any other argument; repeatable.")
+]
+AsTable = Annotated[
+    bool | None,
+    flag(
+        "--table/--json",
+        help="For people or for programs; by default a table on a terminal, else JSON.",
+        show_default=False,
+    ),
+]
+ShowList = Annotated[bool, flag("--list", help="List the functions.")]
+
+
 def evaluate(
-    function: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FUNCTION",
-            help="What to compute; --list lists them.",
-            autocompletion=_complete_function,
-        ),
-    ] = None,
-    robot: Annotated[
-        str | None,
-        typer.Argument(metavar="ROBOT", help="A file or a sample.", autocompletion=cli.complete),
-    ] = None,
-    stdin: Annotated[
-        str | None, typer.Argument(metavar="[-]", help="'-': arguments as JSON from stdin.")
-    ] = None,
-    q: Annotated[
-        str | None,
-        option("--q", value="Q", help="Positions: 1,2,3 or neutral or random:7 or a posture."),
-    ] = None,
-    qd: Annotated[
-        str | None, option("--qd", value="QD", help="Velocities; zero unless given.")
-    ] = None,
-    qdd: Annotated[
-        str | None, option("--qdd", value="QDD", help="Accelerations; zero unless given.")
-    ] = None,
-    tau: Annotated[
-        str | None, option("--tau", value="TAU", help="Joint forces; zero unless given.")
-    ] = None,
-    f_ext: Annotated[
-        str | None,
-        option("--f-ext", value="JSON", help='Forces on bodies: {"hand": [0,0,0,0,0,-9.8]}.'),
-    ] = None,
-    of: Annotated[str | None, option("--of", value="NAME", help="The frame or body.")] = None,
-    coordinates: Annotated[
-        str | None,
-        option("--in", value="WHICH", help="Coordinates of the answer: world, body or aligned."),
-    ] = None,
-    point: Annotated[
-        str | None, option("--point", value="X,Y,Z", help="A point in that frame.")
-    ] = None,
-    argument: Annotated[
-        list[str] | None, option("--set", value="NAME=JSON", help="Any other argument; repeatable.")
-    ] = None,
+    function: FunctionName = None,
+    robot: RobotName = None,
+    stdin: StandardInput = None,
+    q: Position = None,
+    qd: Velocity = None,
+    qdd: Acceleration = None,
+    tau: JointForces = None,
+    f_ext: BodyForces = None,
+    of: FrameName = None,
+    coordinates: Coordinates = None,
+    point: Point = None,
+    argument: Setting = None,
     floating: Floating = False,
     srdf: SrdfOption = None,
     folder: FolderOption = None,
-    table: Annotated[
-        bool | None,
-        flag(
-            "--table/--json",
-            help="For people or for programs; by default a table on a terminal, else JSON.",
-            show_default=False,
-        ),
-    ] = None,
-    show_list: Annotated[bool, flag("--list", help="List the functions.")] = False,
+    table: AsTable = None,
+    show_list: ShowList = False,
 ):
     """Compute a function of a robot at a state: forces, accelerations, poses, Jacobians, energies.
 

@@ -23,65 +23,80 @@ def _complete_controller(incomplete: str):
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
+Duration = Annotated[
+    float, option("--duration", "-d", value="S", help="How long, in seconds; 5 unless given.")
+]
+StepLength = Annotated[
+    float, option("--dt", value="S", help="Length of a step; 0.001 unless given.")
+]
+StartPosition = Annotated[
+    str | None,
+    option("--q", value="Q", help="Start: 1,2,3 or neutral or random:7 or a posture."),
+]
+StartVelocity = Annotated[
+    str | None, option("--qd", value="QD", help="Velocities at the start; zero unless given.")
+]
+IntegratorName = Annotated[
+    str,
+    option(
+        "--integrator",
+        value="NAME",
+        help="Such as rk4, semi_implicit_euler; by default what suits.",
+        autocompletion=_complete_integrator,
+    ),
+]
+RelativeTolerance = Annotated[
+    float | None,
+    option("--rtol", value="R", help="Let steps adapt to keep this relative error."),
+]
+ControllerName = Annotated[
+    str,
+    option(
+        "--controller",
+        value="NAME",
+        help="none; gravity: carry the weight; pd: and pull to --goal.",
+        autocompletion=_complete_controller,
+    ),
+]
+Goal = Annotated[
+    str | None, option("--goal", value="Q", help="Where pd pulls to; the start unless given.")
+]
+Controls = Annotated[
+    str | None,
+    option("--controls", value="U", help="Of the actuators: 1,2,3 or those of a posture."),
+]
+GroundHeight = Annotated[
+    float | None,
+    option("--ground", value="Z", help="Put a ground at this height, in metres, to fall to."),
+]
+StoreEvery = Annotated[
+    int | None,
+    option("--every", value="N", help="Keep every n-th step; by default about 1000 steps."),
+]
+MotionFile = Annotated[
+    Path | None,
+    option("--out", "-o", value="FILE", help="Keep the motion: .npz, .parquet or .nc."),
+]
+PlotFile = Annotated[
+    Path | None, option("--plot", value="FILE", help="Draw it: .png, .pdf or .svg.")
+]
+
+
 def simulate(
     robot: RobotArgument,
-    duration: Annotated[
-        float, option("--duration", "-d", value="S", help="How long, in seconds; 5 unless given.")
-    ] = 5.0,
-    dt: Annotated[
-        float, option("--dt", value="S", help="Length of a step; 0.001 unless given.")
-    ] = 1e-3,
-    q: Annotated[
-        str | None,
-        option("--q", value="Q", help="Start: 1,2,3 or neutral or random:7 or a posture."),
-    ] = None,
-    qd: Annotated[
-        str | None, option("--qd", value="QD", help="Velocities at the start; zero unless given.")
-    ] = None,
-    integrator: Annotated[
-        str,
-        option(
-            "--integrator",
-            value="NAME",
-            help="Such as rk4, semi_implicit_euler; by default what suits.",
-            autocompletion=_complete_integrator,
-        ),
-    ] = "auto",
-    rtol: Annotated[
-        float | None,
-        option("--rtol", value="R", help="Let steps adapt to keep this relative error."),
-    ] = None,
-    controlled_by: Annotated[
-        str,
-        option(
-            "--controller",
-            value="NAME",
-            help="none; gravity: carry the weight; pd: and pull to --goal.",
-            autocompletion=_complete_controller,
-        ),
-    ] = "none",
-    goal: Annotated[
-        str | None, option("--goal", value="Q", help="Where pd pulls to; the start unless given.")
-    ] = None,
-    controls: Annotated[
-        str | None,
-        option("--controls", value="U", help="Of the actuators: 1,2,3 or those of a posture."),
-    ] = None,
-    ground: Annotated[
-        float | None,
-        option("--ground", value="Z", help="Put a ground at this height, in metres, to fall to."),
-    ] = None,
-    store_every: Annotated[
-        int | None,
-        option("--every", value="N", help="Keep every n-th step; by default about 1000 steps."),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        option("--out", "-o", value="FILE", help="Keep the motion: .npz, .parquet or .nc."),
-    ] = None,
-    picture: Annotated[
-        Path | None, option("--plot", value="FILE", help="Draw it: .png, .pdf or .svg.")
-    ] = None,
+    duration: Duration = 5.0,
+    dt: StepLength = 1e-3,
+    q: StartPosition = None,
+    qd: StartVelocity = None,
+    integrator: IntegratorName = "auto",
+    rtol: RelativeTolerance = None,
+    controlled_by: ControllerName = "none",
+    goal: Goal = None,
+    controls: Controls = None,
+    ground: GroundHeight = None,
+    store_every: StoreEvery = None,
+    file: MotionFile = None,
+    picture: PlotFile = None,
     floating: Floating = False,
     srdf: SrdfOption = None,
     folder: FolderOption = None,
@@ -93,18 +108,10 @@ def simulate(
     """
     import kinetree as kt
 
-    _can_be_written(file, picture)
+    _require_writable(file, picture)
     model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     start, speed = configuration(model, q), vector(model, "qd", qd)
-    if goal is not None and controlled_by != "pd":
-        cli.misuse("--goal is for --controller pd")
-    if store_every is None:
-        store_every = max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
-    target = start if goal is None else configuration(model, goal)
-    control = controller(model, controlled_by, target)
-    if controls is not None and control is not None:
-        cli.misuse("--controls drives the actuators, in place of --controller")
-    held = as_controls(model, controls)
+    driven_by = _drives(model, start, controlled_by, goal, controls)
     contact = None
     if ground is not None:
         model, contact = put_on_ground(model, ground, start)
@@ -115,16 +122,36 @@ def simulate(
             speed,
             duration=duration,
             dt=dt,
-            controller=control,
             rtol=rtol,
-            controls=held,
             integrator=integrator,
-            store_every=store_every,
+            store_every=_stored(duration, dt) if store_every is None else store_every,
             progress=reached,
             contact=contact,
+            **driven_by,
         )
     written = [motion.save(file)] if file else []
     written += [draw(motion, picture)] if picture else []
+    _print_motion(robot, motion, written, as_json)
+
+
+def _stored(duration, dt):
+    """Every how many steps one is kept, for about 1000 in all."""
+    return max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
+
+
+def _drives(model, start, controlled_by, goal, controls):
+    """Controller and controls of a simulation, of which there may be one or neither."""
+    if goal is not None and controlled_by != "pd":
+        cli.misuse("--goal is for --controller pd")
+    target = start if goal is None else configuration(model, goal)
+    law = controller(model, controlled_by, target)
+    if controls is not None and law is not None:
+        cli.misuse("--controls drives the actuators, in place of --controller")
+    return {"controller": law, "controls": as_controls(model, controls)}
+
+
+def _print_motion(robot, motion, written, as_json):
+    """Print where a motion ends, for people or programs, and which files it is in."""
     if as_json:
         cli.print_json(_facts(robot, motion, written))
         return
@@ -133,7 +160,7 @@ def simulate(
         cli.err().print(f"wrote {path}", soft_wrap=True)
 
 
-def _can_be_written(file, picture):
+def _require_writable(file, picture):
     """Reject before anything is computed what could not be kept afterwards."""
     from kinetree.simulation.results.storage import WRITTEN
 

@@ -185,26 +185,20 @@ def identify(
     require_freedoms(model, "identify")
     options: dict = {"friction": friction, "rotors": rotors, "tolerance": tolerance}
     base = base_parameters(model, **options, independent=independent)
-    q, *vectors = _measurements(model, q, qd, qdd, tau)
-    qd, qdd, tau = vectors
+    q, qd, qdd, tau = _measurements(model, q, qd, qdd, tau)
     if not rotors:  # what is known of them is not to be identified
         tau = tau - _armature_force(model, q, qd, qdd)
     tau = base.projected(q, qd, tau)
-    Y, n = base.regressor(q, qd, qdd), tau.shape[-1]
+    Y = base.regressor(q, qd, qdd)
     w = _weights(base, Y, tau, weights)
     A, b = (Y * w[..., None]).reshape(tau.size, len(base)), (tau * w).ravel()
-    condition = _condition(base, A)
-
-    extra = {}
+    condition, extra = _condition(base, A), {}
     if consistent:
-        K = base.combinations
-        found = possible_parameters(model, base, A @ K, b, regularisation)
-        values, D = K @ found.parameters, K @ found.spread
-        covariance = D @ D.T
-        extra = {"parameters": found.parameters, "identified_model": found.model}
+        values, covariance, extra = _consistent_solution(model, base, A, b, regularisation)
     else:
-        values, covariance = _solved(A, b)
+        values, covariance = _solution(A, b)
     residuals = tau - Y @ values
+    n = tau.shape[-1]
     noise = np.sqrt(np.mean(residuals.reshape(tau.size // max(n, 1), n) ** 2, axis=0))
     return Identification(base, values, covariance, noise, residuals, condition, **extra)
 
@@ -249,7 +243,7 @@ def _weights_from_spread(Y, tau):
     for _ in range(50):
         weighted = R * weights[:, None, None]
         A = weighted[..., :-1].reshape(R.shape[0] * R.shape[1], count)
-        values, covariance = _solved(A, weighted[..., -1].ravel())
+        values, covariance = _solution(A, weighted[..., -1].ravel())
         squares = np.sum((R[..., -1] - R[..., :-1] @ values) ** 2, axis=1)
         # What a joint's forces spend on the fit, in degrees of freedom: the trace of A C Aᵀ.
         spent = np.sum((A @ covariance) * A, axis=1).reshape(n, -1).sum(axis=1)
@@ -262,12 +256,21 @@ def _weights_from_spread(Y, tau):
     return weights
 
 
-def _solved(A, b):
+def _solution(A, b):
     """The solution of least squares, and the covariance of its errors for unit noise."""
     scale = np.linalg.norm(A, axis=0)
     Q, R = np.linalg.qr(A / scale)
     inverse = np.linalg.inv(R) / scale[:, None]
     return inverse @ (Q.T @ b), inverse @ inverse.T
+
+
+def _consistent_solution(model, base, A, b, regularisation):
+    """Base parameters of a physically possible model, their covariance, and that model."""
+    K = base.combinations
+    found = possible_parameters(model, base, A @ K, b, regularisation)
+    D = K @ found.spread
+    extra = {"parameters": found.parameters, "identified_model": found.model}
+    return K @ found.parameters, D @ D.T, extra
 
 
 def _condition(base, A):
