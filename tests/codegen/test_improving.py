@@ -1,9 +1,11 @@
 """Procedures are compiled quickly, then optimised in the background, to the same bits."""
 
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from kinetree.codegen import progress
 from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.procedures import Procedure, improving, sqrt
+from kinetree.codegen.procedures import Procedure, improving, native, sqrt
 
 
 def _root(x: float) -> float:
@@ -129,3 +131,33 @@ def test_the_line_says_how_far_it_is():
     work.parts = 127
     work.advance()
     assert str(work).endswith("once on this machine: 1 of 127 parts")
+
+
+def test_better_code_may_come_while_the_first_is_on_its_way(found, monkeypatch):
+    sums, held = found
+    loaded, coming, load = [], threading.Event(), native.load
+
+    def slow(data, level):
+        code = load(data, level)
+        loaded.append((weakref.ref(code), code.address(sums.entry)))
+        coming.wait(20)  # the background has optimised code, and wants it to be used
+        time.sleep(0.05)
+        return code
+
+    def use(code):
+        coming.set()
+        Procedure.use(sums, code)
+
+    monkeypatch.setattr(native, "load", slow)
+    monkeypatch.setattr(sums, "use", use, raising=False)
+    held.set()
+    first = int(sums.place[0])
+    improving.improve_now()
+    gc.collect()
+    alive = {address: code() for code, address in loaded}
+    assert len(loaded) == 1
+    assert alive[first] is not None  # another thread could be in there
+    assert sums.code is not alive[first]
+    assert sums.place[0] == sums.code.address(sums.entry) != first
+    x = np.random.default_rng(0).uniform(1, 2, 50)
+    assert sums(x, 50) == sums.python(x, 50)

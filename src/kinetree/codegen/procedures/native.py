@@ -5,6 +5,7 @@ import ctypes
 import hashlib
 import inspect
 import operator
+import os
 import re
 import textwrap
 from functools import cache, cached_property, partial
@@ -37,7 +38,11 @@ from kinetree.errors import TraceError
 
 _LARGE = 2000  # bytes of Python's code
 _PLAIN = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
-_lock = RLock()
+_lock = RLock()  # of code, and of what calls it
+if hasattr(os, "register_at_fork"):  # who holds it would not be there to release it
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 class Procedure:
@@ -56,6 +61,9 @@ class Procedure:
         )  # fmt: skip
         self.__qualname__, self.__wrapped__ = function.__qualname__, function
         self.find, self._before = scope_of(function), []
+        self._code: Any = None
+        self._place: Any = None
+        self._scope: Any = None  # names of the function of Python that calls the machine code
         self.file, self.first_line = function.__code__.co_filename, function.__code__.co_firstlineno
 
     def __repr__(self):
@@ -284,10 +292,20 @@ class Procedure:
         package = ".".join(self.function.__module__.split(".")[:2])
         return f"code of {package} ({self.name.strip('_').replace('_', ' ')}), once on this machine"
 
-    @cached_property
+    # The background brings better code at any time, even while this code is on its way to the first
+    # call, so that who reads or replaces code holds the lock: what calls an address is replaced
+    # with it, and code that somebody may be in is never let go.
+
+    @property
     def code(self) -> Any:
         """Machine code, from disk or compiled: quickly, where there is no optimised code yet."""
-        with _lock, building(self.title, 0) as work:
+        with _lock:
+            if self._code is None:
+                self._code = self._first_code()
+            return self._code
+
+    def _first_code(self):
+        with building(self.title, 0) as work:
             parts = {p.request: p for p in self.reached if p.is_large or p is self}
             best = {name: kept_procedure(name, 1) for name in parts}
             missing = [name for name, data in best.items() if data is None]
@@ -308,17 +326,21 @@ class Procedure:
 
     def use(self, code) -> None:
         """Run other machine code of the same bits from the next call on."""
-        self._before.append(self.code)  # which another thread may be in
-        self.__dict__["code"] = code
-        if "place" in self.__dict__:
-            self.place[0] = code.address(self.entry)
-        if "_call" in self.__dict__:
-            self._scope |= {"__native": self._native(code), "__code": code}
+        with _lock:
+            self._before.append(self.code)  # which another thread may be in
+            self._code = code
+            if self._place is not None:
+                self._place[0] = code.address(self.entry)
+            if self._scope is not None:
+                self._scope |= {"__native": self._native(code), "__code": code}
 
-    @cached_property
+    @property
     def place(self) -> np.ndarray:
         """The address of its machine code now, (1,), read by functions that ``bound`` returns."""
-        return np.array([self.code.address(self.entry)], dtype=np.int64)
+        with _lock:
+            if self._place is None:
+                self._place = np.array([self.code.address(self.entry)], dtype=np.int64)
+            return self._place
 
     @cached_property
     def request(self) -> str:
@@ -332,9 +354,7 @@ class Procedure:
         self.reached  # noqa: B018  errors of the text come first
         several = self.returns if isinstance(self.returns, tuple) else ()
         scope: dict[str, Any] = {
-            "__native": self._native(self.code),
             "__index": operator.index,
-            "__code": self.code,
             "__address": address_of,
             "__word": lambda x: (ctypes.c_size_t * 3)(0, 0, x),
         }
@@ -372,7 +392,9 @@ class Procedure:
         else:
             lines.append(f"  return __native({', '.join(given)})")
         exec("\n".join(lines), scope)
-        self._scope = scope
+        with _lock:
+            scope |= {"__native": self._native(self.code), "__code": self.code}
+            self._scope = scope
         return scope["call"]
 
     def _native(self, code):
