@@ -7,14 +7,17 @@
 
 Each row is measured in its own process, which has imported kinetree and built the model, with a
 separate copy of the cache: it has seen other robots, as ``kinetree warm-up`` leaves it, and not
-this one. CPU seconds of the whole process. Rows above ``GOAL`` are printed with what was compiled
-for this robot, which is the reason. ``--out`` goes on where it was stopped.
+this one. CPU seconds of the whole process, with one thread of OpenBLAS. Rows above ``GOAL`` are
+printed with what was compiled for this robot, which is the reason. ``--out`` goes on where it was
+stopped.
 """
 
 import argparse
+import functools
 import json
 import os
 import pickle
+import re
 import resource
 import selectors
 import shutil
@@ -25,6 +28,8 @@ import time
 import warnings
 from collections import defaultdict
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # others spin where cores are busy
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "benchmarks")]
@@ -99,18 +104,28 @@ def timed(work, cache):
     """CPU and wall seconds, the peak of memory [MB], and what was compiled, with an own cache."""
 
     def measure():
-        with tempfile.TemporaryDirectory() as own:
+        compiled = watched()
+        cpu, wall = time.process_time(), time.perf_counter()
+        work()
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return cpu, wall, memory, compiled[:6]
+
+    return with_own_cache(measure, cache)
+
+
+def with_own_cache(work, cache):
+    """A function that works with a separate copy of a cache."""
+
+    def worked():
+        # a thread may still be keeping what it has optimised
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
             folder = Path(own) / "cache"
             shutil.copytree(cache, folder, copy_function=_link)
             os.environ["KINETREE_CACHE"] = str(folder)
-            compiled = watched()
-            cpu, wall = time.process_time(), time.perf_counter()
-            work()
-            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            return cpu, wall, memory, compiled[:6]
+            return work()
 
-    return measure
+    return worked
 
 
 def _link(source, target):
@@ -144,28 +159,39 @@ def watched():
 # --- all rows ------------------------------------------------------------------------------------
 
 
-def all_rows():
-    """Names and works of all rows, robot by robot."""
+def all_rows(cache):
+    """Names of all rows, robot by robot, and functions that give their works when needed."""
+    import first_answers_features as features
     import first_answers_rows as those
 
     for robots in (those.samples, those.real_robots):
-        for name, model in robots():
-            prepared = finished(start(lambda m=model: those.prepare(m)))
-            if isinstance(prepared, str):
-                sys.exit(f"arguments for {name}: {prepared}")
-            for what, work in those.rows_of(model, prepared):
-                yield f"{name}: {what}", work
-    yield from those.contact_rows()
-    yield from those.long_chains()
+        for robot, model in robots():
+            prepared = functools.cache(functools.partial(arguments_for, robot, model, cache))
+            for what, work in those.rows_of(model):
+                yield f"{robot}: {what}", lambda w=work, p=prepared: functools.partial(w, p())
+    for what, work in (*those.contact_rows(), *those.long_chains(), *features.rows()):
+        yield what, lambda w=work: w
+
+
+def arguments_for(robot, model, cache):
+    """What ``prepare`` finds for a robot, with a separate cache: rows do not see it."""
+    import first_answers_rows as those
+
+    prepared = finished(start(with_own_cache(lambda: those.prepare(model), cache)))
+    if isinstance(prepared, str):
+        sys.exit(f"arguments for {robot}: {prepared}")
+    return prepared
 
 
 def wanted(options, measured):
     """Rows that were chosen and not measured before."""
     k, n = options.parts
-    for number, (name, work) in enumerate(all_rows()):
-        chosen = number % n == k - 1 and all(word in name for word in options.words)
-        if chosen and name not in measured:
-            yield name, timed(work, options.cache)
+    chosen = re.compile(options.match)
+    for number, (name, work) in enumerate(all_rows(options.cache)):
+        if number % n != k - 1 or not all(word in name for word in options.words):
+            continue
+        if name not in measured and chosen.search(name):
+            yield name, timed(work(), options.cache)
 
 
 def see_other_robots():
@@ -247,6 +273,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="of the names of rows to measure")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="rows at a time")
+    parser.add_argument("--match", default="", help="a regular expression that names contain")
     parser.add_argument("--parts", default="1/1", type=lambda s: tuple(map(int, s.split("/"))))
     parser.add_argument("--out", help="file of all results, which is continued")
     parser.add_argument("--table", help="print results of such a file, and measure nothing")

@@ -92,37 +92,45 @@ def choices(function):
 # --- rows of a robot -----------------------------------------------------------------------------
 
 
-def rows_of(model, prepared):
-    """All rows of a robot."""
-    q, qd, calls = prepared
-    yield from function_rows(model, calls)
-    yield from module_rows(model, q, qd)
-    yield from derivative_rows(model, q, qd)
-    yield from motion_rows(model, q)
+def rows_of(model):
+    """Names of all rows of a robot, and functions of what ``prepare`` finds for it."""
+    yield from function_rows(model)
+    for rows in (module_rows, derivative_rows, motion_rows):
+        for what, work in rows(model):
+            yield what, lambda given, w=work: w(*given[:2])
 
 
-def function_rows(model, calls):
+def function_rows(model):
     """Public functions of a model and arrays: one sample, a batch, and every option."""
     from kinetree.quantities import FUNCTIONS
 
+    def row(name, batch, **options):
+        return lambda given: FUNCTIONS[name](model, **(given[2][name][batch] | options))
+
     for name, function in FUNCTIONS.items():
-        one, batch = calls[name]
-        yield name, lambda f=function, a=one: f(model, **a)
-        yield f"{name}, batch", lambda f=function, a=batch: f(model, **a)
+        yield name, row(name, 0)
+        yield f"{name}, batch", row(name, 1)
         for option, value in choices(function):
-            given = {**one, option: value}
-            yield f"{name}, {option}={value}", lambda f=function, a=given: f(model, **a)
+            yield f"{name}, {option}={value}", row(name, 0, **{option: value})
 
 
-def module_rows(model, q, qd):
+def module_rows(model):
     """Functions of public modules that need a model and its state alone, and their options."""
     import kinetree as kt
 
-    z = np.zeros(model.nv)
+    last, z = model.body_names[-1], np.zeros(model.nv)
     known = {
-        "model": model, "q": q, "qd": qd, "qdd": z, "tau": z, "q0": q, "dt": 0.001,
-        "body": model.body_names[-1], "robot": model, "name": model.body_names[-1],
+        "model": model, "qdd": z, "tau": z, "dt": 0.001, "body": last, "robot": model, "name": last,
     }  # fmt: skip
+    of_state = {"q", "qd", "q0"}
+
+    def row(function, needed, **options):
+        def work(q, qd):
+            at = known | {"q": q, "qd": qd, "q0": q}
+            return function(**{n: at[n] for n in needed}, **options)
+
+        return work
+
     for place in MODULES:
         module = getattr(kt, place)
         if place == "loops" and not model.loops:
@@ -133,33 +141,32 @@ def module_rows(model, q, qd):
                 continue
             needed = [p.name for p in inspect.signature(function).parameters.values()
                       if p.default is p.empty and p.kind is not p.VAR_KEYWORD]  # fmt: skip
-            if "model" not in needed or not known.keys() >= set(needed):
+            if "model" not in needed or not known.keys() | of_state >= set(needed):
                 continue
-            one = {n: known[n] for n in needed}
-            yield f"{place}.{name}", lambda f=function, a=one: f(**a)
+            yield f"{place}.{name}", row(function, needed)
             for option, value in choices(function):
-                given = {**one, option: value}
-                yield f"{place}.{name}, {option}={value}", lambda f=function, a=given: f(**a)
+                yield f"{place}.{name}, {option}={value}", row(function, needed, **{option: value})
 
 
-def derivative_rows(model, q, v):
+def derivative_rows(model):
     """Derivatives by states and parameters, along and against."""
     import kinetree as kt
 
     for function in (kt.inverse_dynamics, kt.forward_dynamics):
         d = kt.differentiate(function, wrt=("q", "qd"))
-        yield f"derivatives of {function.__name__}", lambda d=d: d(model, q, v, v)
+        yield f"derivatives of {function.__name__}", lambda q, v, d=d: d(model, q, v, v)
         for wrt in (f"inertia:{model.body_names[-1]}", "parameters"):
             d = kt.differentiate(function, wrt=wrt)
-            yield f"{function.__name__} by {wrt.partition(':')[0]}", lambda d=d: d(model, q, v, v)
+            name = f"{function.__name__} by {wrt.partition(':')[0]}"
+            yield name, lambda q, v, d=d: d(model, q, v, v)
     push, pull = kt.jvp(kt.forward_dynamics, wrt="q"), kt.vjp(kt.forward_dynamics, wrt="q")
-    yield "jvp of forward_dynamics", lambda: push(model, q, v, v, tangents=v)
-    yield "vjp of forward_dynamics", lambda: pull(model, q, v, v, cotangent=v)
-    yield "linearize", lambda: kt.linearize(model, q, v, v)
-    yield "linearize(dt=)", lambda: kt.linearize(model, q, v, v, dt=0.01)
+    yield "jvp of forward_dynamics", lambda q, v: push(model, q, v, v, tangents=v)
+    yield "vjp of forward_dynamics", lambda q, v: pull(model, q, v, v, cotangent=v)
+    yield "linearize", lambda q, v: kt.linearize(model, q, v, v)
+    yield "linearize(dt=)", lambda q, v: kt.linearize(model, q, v, v, dt=0.01)
 
 
-def motion_rows(model, q):
+def motion_rows(model):
     """Simulations with every integrator, rollouts and their gradients, worlds."""
     import kinetree as kt
     from kinetree.integration.registry import INTEGRATORS
@@ -169,23 +176,23 @@ def motion_rows(model, q):
         return q @ q + qd @ qd
 
     cost_of_plans = kt.control.QuadraticCost(velocity=1.0, effort=1.0)
-    yield "simulate", lambda: kt.simulate(model, q, duration=0.1)
+    yield "simulate", lambda q, _: kt.simulate(model, q, duration=0.1)
     for each in INTEGRATORS:
         yield (
             f"simulate, {each}",
-            lambda i=each: kt.simulate(model, q, duration=0.02, dt=0.002, integrator=i),
+            lambda q, _, i=each: kt.simulate(model, q, duration=0.02, dt=0.002, integrator=i),
         )
-    yield "rollout", lambda: kt.rollout(model, np.array([q, q]), steps=50)
-    yield "rollout_gradient", lambda: kt.rollout_gradient(model, q, steps=5, terminal=cost)
+    yield "rollout", lambda q, _: kt.rollout(model, np.array([q, q]), steps=50)
+    yield "rollout_gradient", lambda q, _: kt.rollout_gradient(model, q, steps=5, terminal=cost)
     yield (
         "optimize",
-        lambda: kt.control.optimize(
+        lambda q, _: kt.control.optimize(
             model, q, steps=5, dt=0.01, running=cost_of_plans, iterations=2
         ),
     )
-    yield "World.step", lambda: world_of(model).step(1)
-    yield "check", lambda: kt.check(model)
-    yield "health", lambda: kt.health(model)
+    yield "World.step", lambda *_: world_of(model).step(1)
+    yield "check", lambda *_: kt.check(model)
+    yield "health", lambda *_: kt.health(model)
 
 
 def world_of(model):

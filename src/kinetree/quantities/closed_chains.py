@@ -1,6 +1,7 @@
 """Forward and inverse dynamics of mechanisms with loops: compiled, batched, never wrong.
 
-Forward dynamics has three solvers in line. The first two are compiled for the model, with an order
+Forward dynamics has three solvers in line; few samples of large mechanisms go to the last one at
+once (``few_samples``). The first two are compiled for the model, with an order
 of elimination that was chosen for it beforehand (``algorithms.closed.forward_dynamics``); every
 sample comes back with a number that says whether its pivots were good, its loops closed, and its
 redundant constraints satisfied. Samples for which they were not go to the next solver. The last one
@@ -41,6 +42,7 @@ from kinetree.model.array_arguments import argument_shape, validate
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
 from kinetree.model.kernels import AtInstant, is_by_the_book, kernel_for
 from kinetree.model.memo import kept
+from kinetree.quantities.few_samples import are_few
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 
@@ -59,6 +61,9 @@ def forward_dynamics(model, arrays):
         return good_samples(qdd, health >= 1)
     if any(_is_traced(a) for a in arrays):
         return _traced(model, *arrays)
+    core = [len(argument_shape(model, name)) for name in _NAMES[: len(arrays)]]
+    if are_few(model.timeless, ("forward_dynamics",), arrays, core):
+        return _by_numpy(model, *arrays)
     try:
         qdd, health = _kernel(model, 0, len(arrays)).call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled

@@ -52,6 +52,9 @@ class AllowedMotion:
 
     rates_of_coordinates: Callable | None = None
     """Of loop joints among the coordinates: ``yd`` as a function of ``q`` and ``qd``."""
+    matrix: Callable | None = None
+    """``K`` as a function of the model and ``q``, where numbers are no symbols: columns of its rate
+    one by one cost fewer operations, and in Python more calls."""
 
     def __init__(self, model, q, qd, G, g, columns, rates, solve):
         self.model, self.q, self.qd, self.G, self.g = model, q, qd, G, g
@@ -111,10 +114,14 @@ class AllowedMotion:
         if model.is_rheonomic:  # time goes on with it
             model = model.at(Dual(model.instant, 1))
             drift = rate_of(self._rates(model, q, model.zero_velocity))
-        columns = [rate_of(self._rates(model, q, v)) - drift for v in self.G.T]  # of dK/dt G
-        if not columns:
+        if not self.G.size:
             return 0 * self.G
-        G_rate = self._solve(-np.stack(columns, axis=-1))
+        if self.matrix is not None:
+            K_rate_G = rate_of(self.matrix(model, q)) @ self.G
+        else:
+            columns = [rate_of(self._rates(model, q, v)) - drift for v in self.G.T]
+            K_rate_G = np.stack(columns, axis=-1)
+        G_rate = self._solve(-K_rate_G)
         if self.rates_of_coordinates is not None:  # R dG/dt = -dR/dt G
             bends = [rate_of(self.rates_of_coordinates(q, v)) for v in self.G.T]
             G_rate = G_rate - self.G @ np.stack(bends, axis=-1)
@@ -149,7 +156,7 @@ class AllowedMotion:
             return x - G @ np.stack([rates(q, v) for v in x.T], axis=-1)
 
         found = AllowedMotion(model, q, qd, G, g, columns, self._rates, solve)
-        found.rates_of_coordinates = rates
+        found.rates_of_coordinates, found.matrix = rates, self.matrix
         return found
 
     # --- the equation of motion of the coordinates -----------------------------------------------

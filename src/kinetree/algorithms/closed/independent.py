@@ -235,8 +235,13 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
     def rates(model, q, qd):
         return loop_constraints(model, q, qd).rate[rows]
 
+    def matrix(model, q):
+        return loop_constraints(model, q, model.zero_velocity).K[rows]
+
     g = inverse[:, p:] @ k
-    return AllowedMotion(model, q, qd, G, g, columns, rates, lambda b: inverse[:, p:] @ b)
+    at = AllowedMotion(model, q, qd, G, g, columns, rates, lambda b: inverse[:, p:] @ b)
+    at.matrix = None if model.constraints else matrix  # whose own are derivatives themselves
+    return at
 
 
 def _chosen(model, K, keep):

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import fewest_operations as fewest
-from kinetree.algorithms import passive
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError
+from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import constraint, require_holonomic
@@ -37,7 +36,8 @@ from kinetree.loops.linear.velocity_basis import (
 )
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.spatial import Force
+from kinetree.model.limits import has_passive_forces
+from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_force
 
 
 class MotionDerivatives(NamedTuple):
@@ -118,17 +118,22 @@ def forces_along(state: MotionState, lam, dq, dqd, dqdd):
 
     The forces ``lam`` of the constraints, (..., nc), and those on the bodies stay what they are.
     """
+    found = joint_forces_along(state, dq, dqd, dqdd)
     if not state.model.is_constrained:
-        return joint_forces_along(state, dq, dqd, dqdd)
-    model, q, qd, qdd, _, f_ext = state
-    tangents = (dq, dqd, dqdd)
-    return along_columns(_force_rate, model, q, qd, qdd, lam, tangents=tangents, f_ext=f_ext)
+        return found
+    return found - along_columns(_held_rate, state.model, state.q, lam, tangents=(dq,))
 
 
 def joint_forces_along(state: MotionState, dq, dqd, dqdd):
     """How ``ID - tau_passive`` changes along columns of ``q``, ``qd`` and ``qdd``."""
     model, q, qd, qdd, _, f_ext = state
-    return along_columns(_load_rate, model, q, qd, qdd, tangents=(dq, dqd, dqdd), f_ext=f_ext)
+    tree, forces = model.spanning_tree, () if f_ext is None else (f_ext,)
+    D_q, D_v = _inverse_derivatives(tree, q, qd, qdd, *forces)
+    H = mass_matrix(tree, q)
+    if has_passive_forces(model):
+        by_q, by_v = _passive_derivatives(model, q, qd)
+        D_q, D_v = D_q - by_q, D_v - by_v
+    return D_q @ dq + D_v @ dqd + H @ dqdd
 
 
 @kernel
@@ -138,20 +143,15 @@ def _constraint_motion(m, q, qd, qdd):
 
 
 @kernel
-def _load(m, q, qd, qdd, f_ext=None):
-    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
-    return fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
-
-
-@kernel
-def _force(m, q, qd, qdd, lam, f_ext=None):
-    load = _load(m, q, qd, qdd, f_ext)
-    return load - loop_constraints(m, q, m.zero_velocity).K.T @ lam
+def _held(m, q, lam):
+    """``Kᵀ lam``."""
+    return loop_constraints(m, q, m.zero_velocity).K.T @ lam
 
 
 _constraint_rate = jvp(_constraint_motion, wrt=("q", "qd"))
-_load_rate = jvp(_load, wrt=("q", "qd", "qdd"))
-_force_rate = jvp(_force, wrt=("q", "qd", "qdd"))
+_held_rate = jvp(_held, wrt=("q",))
+_inverse_derivatives = differentiate(inverse_dynamics, wrt=("q", "qd"))
+_passive_derivatives = differentiate(passive_force, wrt=("q", "qd"))
 
 
 # --- torque derivatives: Spencer 4.3, 4.6 --------------------------------------------------------

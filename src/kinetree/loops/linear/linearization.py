@@ -50,6 +50,7 @@ from kinetree.loops.linear.velocity_basis import (
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import external_forces
+from kinetree.quantities.few_samples import are_few
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,17 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
             f"{list(_METHODS)}"
         )
     require_holonomic(as_model(model))
-    if method == "equations":
+    if method == "equations" and not _are_few(as_model(model), q, qd, tau):
         found = _by_plan(model, q, qd, tau, f_ext, independent)
         if found is not None:
             return found
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
     return _assembled(state, chosen, basis.G, *_METHODS[method](state, chosen, basis))
+
+
+def _are_few(model, *arrays):
+    """Whether samples do not repay compiling a plan: the general way has shorter kernels."""
+    return model.is_constrained and are_few(model, ("linear_model",), arrays, [1, 1, 1])
 
 
 def _assembled(state, chosen, G, A21, A22, B2, turning=None):
