@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.only_motion import OnlyMotion
+from support.only_motion import OnlyMotion, spoil
 
 import kinetree as kt
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
@@ -133,6 +133,14 @@ def test_condensed_steps_are_those_of_the_whole_matrix(tmp_path):
         assert error @ H @ error < 1e-13 * max(found[0].qd @ H @ found[0].qd, 0.1)
         q, qd = found[0].q, found[0].qd
     assert condensed > 30
+
+
+def test_the_matrix_that_is_kept_is_written_before_it_is_read(tmp_path):
+    world = net_world(4, 4, tmp_path)
+    first = kt.simulate(world, duration=0.15)  # onto the post
+    assert first.acted.engine.work.condensed > 0
+    spoil(first.acted.engine)
+    assert np.array_equal(kt.simulate(world, duration=0.15).q, first.q)
 
 
 def test_a_net_on_a_post_stays_closed(tmp_path):

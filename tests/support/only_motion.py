@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.contact.engine.machine import Machine
+from kinetree.contact.engine.renewal import SCRATCH
 
 
 class Stepped(NamedTuple):
@@ -36,3 +37,11 @@ class OnlyMotion(Machine):
         self.run(h, count)
         total = self.motions.total[0]
         return Stepped(self.q[0], self.qd[0], float(total[10]), total[:10].copy())
+
+
+def spoil(engine):
+    """Let all numbers that a renewed engine does not get back be none."""
+    for name in SCRATCH:
+        for holder in (engine.parts.work, engine.parts.problem):
+            if hasattr(holder, name):
+                getattr(holder, name)[...] = np.nan

@@ -76,10 +76,8 @@ class ContactHistory:
     def worst(self) -> Residuals:
         """Residuals of the whole simulation; of a batch, the worst, and of sums the largest."""
         numbers = self.residuals.reshape(len(self.residuals), -1, len(Residuals._fields))
-        largest, total = (
-            f(axis=0).max(axis=0, initial=-np.inf) for f in (numbers.max, numbers.sum)
-        )
-        return Residuals(*np.where(SUMMED, total, largest).tolist())
+        found = np.where(SUMMED, numbers.sum(axis=0), numbers.max(axis=0))
+        return Residuals(*found.max(axis=0, initial=-np.inf).tolist())
 
     def at(self, which):
         """History at some of the times, or, with a tuple, of some motions of a batch."""

@@ -3,6 +3,7 @@
 import operator
 from contextlib import suppress
 from inspect import signature
+from math import isfinite
 from os import PathLike
 from typing import Any
 
@@ -109,6 +110,8 @@ def as_numbers(x, name):
         ) from error
     except ValueError:
         raise ShapeError(f"{name} must be an array, got rows of different lengths") from None
+    if a.dtype.kind in "fc":
+        return a
     if a.dtype == object:
         for number in a.flat:
             if not hasattr(number, "__truediv__") or isinstance(number, type):
@@ -118,9 +121,7 @@ def as_numbers(x, name):
             text = str(a)
             raise ShapeError(f"{name} must hold numbers, got {text!r}; see model.posture({text!r})")
         raise ShapeError(f"{name} must hold numbers, got an array of {a.dtype}")
-    elif not np.issubdtype(a.dtype, np.inexact):
-        a = a.astype(float)
-    return a
+    return a if a.dtype == object else a.astype(float)
 
 
 def as_seconds(x, name, *, least: float | None = None) -> float:
@@ -131,7 +132,7 @@ def as_seconds(x, name, *, least: float | None = None) -> float:
             number = float(x)
     elif isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "fiu":
         number = float(x)
-    if number is None or not np.isfinite(number) or (least is not None and not number > least):
+    if number is None or not isfinite(number) or (least is not None and not number > least):
         kind = "a time in seconds" if least is None else "a positive time in seconds"
         text = repr(x) if len(repr(x)) < 60 else type(x).__name__
         raise ShapeError(f"{name} must be {kind}, got {text}")

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
+from kinetree.model.memo import kept
 from kinetree.model.parts import Posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.spelling import explains_itself
@@ -172,6 +173,32 @@ class Recorded:
         return (self.t[-1] - self.t[0]) / max(len(self.t) - 1, 1)
 
 
+class _ActuatorTables(NamedTuple):
+    """Numbers of the actuators of a model, one for each."""
+
+    control: np.ndarray
+    effort: np.ndarray
+    gain: np.ndarray
+    actuation: np.ndarray | None
+    """``model.actuation``, or None where moment arms depend on the configuration."""
+    most: np.ndarray
+    """Limits of effort of the joints, infinite where they are unknown."""
+
+    @classmethod
+    def of(cls, model) -> "_ActuatorTables":
+        """Those of a model."""
+        control, effort = (
+            np.array([getattr(a, name) for a in model.actuators]).T
+            for name in ("control", "effort")
+        )
+        try:
+            arms = model.actuation
+        except LoopError:
+            arms = None
+        most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
+        return cls(control, effort, np.array([a.gain[0] for a in model.actuators]), arms, most)
+
+
 class Controls:
     """A controller of the motors of a model rather than of its joints.
 
@@ -197,41 +224,36 @@ class Controls:
         self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
             controls
         )  # fmt: skip
-        self.control, self.effort = (
-            np.array([getattr(a, name) for a in model.actuators]).T
-            for name in ("control", "effort")
-        )
-        self.gain = np.array([a.gain[0] for a in model.actuators])
-        self.most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
-        try:
-            self.varies = model.actuation is None
-        except LoopError:  # moment arms depend on the configuration
-            self.varies = True
+        self._tables = kept(model, ("Controls",), lambda: _ActuatorTables.of(model))
         if hasattr(self.function, "next_instant"):  # when the controls change next
             self.next_instant = self.function.next_instant
         self.reset()
 
     def __call__(self, t, q, qd):
         """Joint forces, (..., nv)."""
-        f = np.clip(self.gain * np.clip(self.read(t, q, qd), *self.control), *self.effort)
-        if self.varies:
+        x = self._tables
+        f = np.clip(x.gain * np.clip(self.read(t, q, qd), *x.control), *x.effort)
+        if x.actuation is None:
             tau = (actuation_matrix(self.model, q) * f[..., None, :]).sum(-1)
         else:
-            tau = f @ self.model.actuation.T
-        return tau if self.model.couplings else np.clip(tau, -self.most, self.most)
+            tau = f @ x.actuation.T
+        return tau if self.model.couplings else np.clip(tau, -x.most, x.most)
 
     def read(self, t, q, qd):
         """The controls, (..., n)."""
         u = as_numbers(self.function(t, q, qd), "controls").astype(float)
-        n, names = len(self.model.actuators), [a.name for a in self.model.actuators]
+        n = len(self.model.actuators)
         if u.ndim == 0 or u.shape[-1] != n:
+            names = [a.name for a in self.model.actuators]
             raise ShapeError(
                 f"controls must have shape (..., {n}), one for each actuator of model "
                 f"{self.model.name!r} ({', '.join(names)}), got {u.shape}"
             )
         if np.any(np.isnan(u)):
             raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
-        self.last = np.broadcast_to(u, (*np.broadcast_shapes(np.shape(q)[:-1], u.shape[:-1]), n))
+        lead = np.shape(q)[:-1]
+        same = u.shape[:-1] == lead
+        self.last = u if same else np.broadcast_to(u, (*np.broadcast_shapes(lead, u.shape[:-1]), n))
         return u
 
     def reset(self):
@@ -279,7 +301,8 @@ class ServoControls(Controls):
     def _activation(self, t):
         if self.held is not None:
             return self.servos.state(self.model, t, self.held)[1]
-        return np.broadcast_to(self.start, (*self.last.shape[:-1], self.servos.states))
+        shape = (*self.last.shape[:-1], self.servos.states)
+        return self.start if self.start.shape == shape else np.broadcast_to(self.start, shape)
 
 
 def at_instants(source) -> tuple:

@@ -181,7 +181,7 @@ class Record:
         self.recorded = found if "kinetic" in found else None
         if spread:
             self.tau, self.controls = (
-                np.repeat(x[:1], len(times), axis=0) if len(x) else x
+                np.full((len(times), *x[0].shape), x[0]) if len(x) else x
                 for x in (self.tau, self.controls)
             )
 
@@ -262,7 +262,8 @@ def after_hooks(step, hooks):
 
 def _run_recorded(stepper, clock, motion, store_every, progress, record):
     """Steps that compiled code takes and stores: many in one call, or those of one interval."""
-    stored = np.append(np.arange(0, clock.count, store_every), clock.count)
+    stored = np.arange(0, clock.count + store_every, store_every)
+    stored[-1] = clock.count
     control, held = motion.compiled(stepper), motion.tau(clock.start)
     origin = clock.origin, -clock.first
     stepper.begin(motion.q, motion.qd, store_every, clock.count, origin, control)

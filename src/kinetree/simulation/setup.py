@@ -232,6 +232,8 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     model, method, auto = setup.model, setup.method, integrator == "auto"
     if model.is_constrained and isinstance(setup.constraint, GeneralizedAlpha):
         return setup
+    if isinstance(setup.contact, TimeStepping) and not setup.contact.flight:
+        return setup  # whose steps are implicit in all that is stiff
     key = q.tobytes(), dt, auto
     start, known = setup.known.get("suited", (None, setup))
     if start == key:

@@ -244,8 +244,9 @@ def _start(model, q0, qd0, t0) -> State:
         q0, activation, memory = given.q, given.activation, given.memory
     q = as_configuration(model, q0, "q0").astype(float)
     qd = np.zeros(model.nv) if qd0 is None else as_joint_vector(model, qd0, "qd0").astype(float)
-    batch = common_shape(("q0", "qd0"), (q.shape[:-1], qd.shape[:-1]))
-    q, qd = np.broadcast_to(q, (*batch, model.nq)), np.broadcast_to(qd, (*batch, model.nv))
+    if q.shape[:-1] != qd.shape[:-1]:
+        batch = common_shape(("q0", "qd0"), (q.shape[:-1], qd.shape[:-1]))
+        q, qd = np.broadcast_to(q, (*batch, model.nq)), np.broadcast_to(qd, (*batch, model.nv))
     return State(time, np.array(q), np.array(qd), activation, memory)
 
 

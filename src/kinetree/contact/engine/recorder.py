@@ -2,7 +2,6 @@
 
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -38,19 +37,17 @@ class Recorder:
 
     def have_room(self, times: int) -> None:
         """Arrays for a number of times; what is stored stays."""
-        n = self.n
-        sizes: dict[str, Any] = {name: times * n * wide for name, wide in self._widths.items()}
-        sizes |= dict.fromkeys(("work", "kinetic", "potential"), times * n)
-        sizes |= {"residuals": (times * n, 10)}
-        for name, shape in sizes.items():
-            self._grow(name, np.empty(shape))
-        self._grow("first", np.zeros((times + 1) * n, dtype=np.int64))
+        n, storage = self.n, self.storage
+        new: dict[str, Array] = {name: np.empty(times * n * w) for name, w in self._widths.items()}
+        new |= {name: np.empty(times * n) for name in ("work", "kinetic", "potential")}
+        new["residuals"] = np.empty((times * n, 10))
+        new["first"] = np.zeros((times + 1) * n, dtype=np.int64)
+        for name, array in new.items():
+            if self._room:
+                old = getattr(storage, name)
+                array[: len(old)] = old
+            setattr(storage, name, array)
         self._room = times
-
-    def _grow(self, name, new):
-        old = getattr(self.storage, name)
-        new[: len(old)] = old
-        setattr(self.storage, name, new)
 
     def lengthen(self) -> None:
         """Longer lists: as long as all states need that have as many contacts as those so far."""
@@ -62,9 +59,11 @@ class Recorder:
         """Lists for a number of contacts of every motion; what is stored stays."""
         x, old = self.storage, self.storage.most
         for name, kind in (("key", np.int64), ("force", float)):
-            new = np.empty((self.n, most, 3), dtype=kind)
-            new[:, :old] = getattr(x, name).reshape(self.n, old, 3)
-            setattr(x, name, new.reshape(-1, 3))
+            new = np.empty((self.n * most, 3), dtype=kind)
+            if old:
+                of_each = new.reshape(self.n, most, 3)
+                of_each[:, :old] = getattr(x, name).reshape(self.n, old, 3)
+            setattr(x, name, new)
         x.most = most
 
     # --- steps that are kept one by one ------------------------------------------------------
@@ -96,8 +95,10 @@ class Recorder:
         if name in self._widths:
             values = values[: self.times * self.n * self._widths[name]]
             values = values.reshape(*shape, self._widths[name])
+            if name == "joints" or not self.engine.model.couplings:
+                return values
             of = self.engine.of_q if name == "q" else self.engine.of_v
-            return values[..., of] if self.engine.model.couplings and name != "joints" else values
+            return np.take(values, of, axis=-1)  # contiguous, which an index is not
         return values[: self.times * self.n].reshape(*shape, *values.shape[1:])
 
     def history(self, columns) -> RecordedHistory:
@@ -105,8 +106,13 @@ class Recorder:
         x, engine = self.storage, self.engine
         first = x.first[: (self.times + 1) * self.n].reshape(self.times + 1, self.n)
         counts = np.diff(first, axis=0)
-        lists = (name.reshape(self.n, x.most, 3) for name in (x.key, x.force))
-        key, force = (np.concatenate([y[k, : first[-1, k]] for k in range(self.n)]) for y in lists)
+        if self.n == 1:
+            key, force = (y[: first[-1, 0]].copy() for y in (x.key, x.force))
+        else:
+            lists = [y.reshape(self.n, x.most, 3) for y in (x.key, x.force)]
+            key, force = (
+                np.concatenate([y[k, : first[-1, k]] for k in range(self.n)]) for y in lists
+            )
         return RecordedHistory(
             counts.reshape(self.times, *self.batch),
             key,

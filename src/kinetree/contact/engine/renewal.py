@@ -23,6 +23,8 @@ LARGE = 2**20
 """Numbers of the motions of a machine that is not kept."""
 
 _CONSTANT = ("shapes", "special", "kernels")  # which steps read, or write before they read
+SCRATCH = ("A", "AJ", "J", "discs", "impulses", "changes", "small", "compliance", "response")
+"""Numbers of ``Problem`` and ``Work`` that steps write before they read them."""
 
 
 class AsMade:
@@ -39,7 +41,7 @@ class AsMade:
         self._note(record, leave_out)
         self._copies = Copies(list(self._arrays.values()))
 
-    def _note(self, record, leave_out=()):
+    def _note(self, record, leave_out=SCRATCH):
         self._records.append((vars(record), dict(vars(record))))
         numbers = np.frombuffer(record, dtype=np.uint8)
         self._arrays[id(record)] = numbers, numbers.copy()
@@ -48,7 +50,7 @@ class AsMade:
             if is_record(kind):
                 if kind is not Code and name not in leave_out:
                     self._note(value)
-            elif isinstance(kind, ArrayType) and value.size:
+            elif isinstance(kind, ArrayType) and value.size and name not in leave_out:
                 self._arrays[id(value)] = value, value.copy()
 
     def again(self) -> None:

@@ -97,10 +97,15 @@ class MotionStates:
         self._have_room(64)
         ends = np.cumsum([0, *names.values()]).tolist()
         row, number = self.motions.row.reshape(n, width), self.motions.number.reshape(n, whole)
-        self._of = {name: row[:, ends[k] : ends[k + 1]] for k, name in enumerate(names)}
-        self._whole = {"follows": number[:, 0], "energy_known": number[:, 1], "known": number[:, 2]}
+        self._at: dict[str, Any] = {
+            name: slice(ends[k], ends[k + 1]) for k, name in enumerate(names)
+        }
+        self._of = {name: row[:, at] for name, at in self._at.items()}
+        places: dict[str, Any] = {"follows": 0, "energy_known": 1, "known": 2}
         for k, name in enumerate(("sleeps", "pile", "calm")):
-            self._whole[name] = number[:, 3 + k * trees : 3 + (k + 1) * trees]
+            places[name] = slice(3 + k * trees, 3 + (k + 1) * trees)
+        self._whole = {name: number[:, at] for name, at in places.items()}
+        self._at |= places
 
     def __len__(self):
         return self._n
@@ -190,11 +195,15 @@ class MotionStates:
         By the names of ``Rows``, ``Step``, ``Balance`` and ``Sleep``; and the state it belongs to.
         """
         self._fetch()
-        n, first, b = int(self._whole["known"][k]), k * self.motions.room, self.motions
-        found = {name: self._of[name][k].copy() for name in _MEMORY}
-        found |= {name: np.array(self._whole[name][k]) for name in _WHOLE}
-        found |= {x: getattr(b, x)[first : first + n].copy() for x in _KEPT}
-        return found | {"state": np.concatenate([self.q[k], self.qd[k]])}
+        b, e = self.motions, self.engine
+        n, first = int(self._whole["known"][k]), k * b.room
+        row = b.row[k * b.width : (k + 1) * b.width].copy()
+        number = b.number[k * b.whole : (k + 1) * b.whole].copy()
+        found = {name: row[self._at[name]] for name in _MEMORY}
+        found |= {name: np.asarray(number[self._at[name]]) for name in _WHOLE}
+        found |= {name: getattr(b, name)[first : first + n].copy() for name in _KEPT}
+        q, v = row[self._at["q"]], row[self._at["v"]]
+        return found | {"state": np.concatenate([q[e.of_q], v[e.of_v]])}
 
     def forget(self, which: Any) -> None:
         """Let some motions, by a mask or a number, go on without what steps have left."""
@@ -206,6 +215,10 @@ class MotionStates:
         b = self.motions
         b.failed[which], b.ends[which], b.listed[which] = 0, 0, 0
         b.overlap[which] = np.inf  # not known
+
+    def begin(self, k: int, q: Array, qd: Array) -> None:
+        """Put motion ``k`` of a new machine, or one as new, into a state: nothing is to forget."""
+        self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
 
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
         """Put motion ``k`` into a state with what ``saved`` returned."""

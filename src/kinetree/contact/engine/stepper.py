@@ -168,15 +168,19 @@ class EngineStepper(Stepper):
     def restore(self, memory):
         """See ``Stepper``."""
         if not self.batch and "state" in memory:
-            self._memory = {name: np.array(x) for name, x in memory.items()}
+            self._memory = dict(memory)
 
     def _begin(self, q, qd):
         """Start from states with what was restored."""
-        self._has_begun, model, machine = True, self.model, self.machine
+        model, machine, is_new = self.model, self.machine, not self._has_begun
+        self._has_begun = True
         for k, (x, v) in enumerate(
             zip(q.reshape(-1, model.nq), qd.reshape(-1, model.nv), strict=True)
         ):
-            machine.restore(k, x, v, self._memory)
+            if is_new and not self._memory:
+                machine.begin(k, x, v)
+            else:
+                machine.restore(k, x, v, self._memory)
 
     # --- steps that compiled code takes and stores -------------------------------------------
 

@@ -28,35 +28,21 @@ _NAMED = 3  # pairs that a message names
 
 def time_stepper(settings, effects, method, field, q, events, *, compiled):
     """Stepper and hooks for ``TimeStepping``."""
-    model, scene = effects.model, settings.scene
-    prescription = field.prescription
-    free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    joints = joint_rows(effects, free)
-    if prescription is not None:
-        require_movable(scene, prescription)
-    constraints = StepConstraints(model, scene, joints)
-    batch, tree = q.shape[:-1], model.spanning_tree
-    fixed = compiled and not (scene.is_large or scene.open_pairs)
-    fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
-    fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
-    # Servos of every kind are implicit in the engine, and bounded in the step.
-    fixed = fixed and (field.actuators is None or prescription is not None)
-    short = fixed and is_short(constraints, settings.compiled_rows)
-    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
-    closer = prescription is not None or model.nv == 0  # nothing moves
-    # The unrolled step flies by the integrator with gears, too; the engine by its own step.
-    closer = closer or (settings.flight and bool(model.couplings))
-    only = "general" if not short else "specialised" if closer else None
+    model, batch = effects.model, q.shape[:-1]
+    key = "steps", compiled, settings
+    if key not in effects.known:
+        effects.known[key] = _possible(settings, effects, field, compiled)
+    constraints, only = effects.known[key]
     if only is None and not batch and tiers.setting() == "auto":
         only = "general"  # the steps of worlds; unrolled code pays off where samples run together
-    if scene.choice.made(prod(batch), only=only) == "specialised":
-        step = ContactStep(constraints, settings, tree, prescription)
+    if settings.scene.choice.made(prod(batch), only=only) == "specialised":
+        step = ContactStep(constraints, settings, model.spanning_tree, field.prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch)
         found = _start_gaps(constraints, q)
     else:
-        given = model, method, field, settings, joints, batch
+        given = model, method, field, settings, constraints.joints, batch
         stepper = EngineStepper(*given, compiled=compiled)
-        found = [(index, _deep_contacts(stepper.engine, q[index])) for index in np.ndindex(batch)]
+        found = _deep_starts(stepper.engine, q, effects.known)
     if not compiled:
         _warn_of_python(model, field)
     stepper.inside = _starts_inside(found, q)
@@ -70,7 +56,28 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
             SimulationWarning,
         )
     groups = [UserEvents(events, model)] if events else []
-    return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
+    return stepper, (Watcher(model, groups, batch),) if groups else ()
+
+
+def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str | None]:
+    """The constraints of steps, and the tier of their code if only one can take them."""
+    model, scene, prescription = effects.model, settings.scene, field.prescription
+    free = np.ones(model.nv) if prescription is None else prescription.others(model)
+    joints = joint_rows(effects, free)
+    if prescription is not None:
+        require_movable(scene, prescription)
+    constraints = StepConstraints(model, scene, joints)
+    fixed = compiled and not (scene.is_large or scene.open_pairs)
+    fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
+    fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
+    # Servos of every kind are implicit in the engine, and bounded in the step.
+    fixed = fixed and (field.actuators is None or prescription is not None)
+    short = fixed and is_short(constraints, settings.compiled_rows)
+    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
+    closer = prescription is not None or model.nv == 0  # nothing moves
+    # The unrolled step flies by the integrator with gears, too; the engine by its own step.
+    closer = closer or (settings.flight and bool(model.couplings))
+    return constraints, "general" if not short else "specialised" if closer else None
 
 
 def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) -> ContactStep:
@@ -180,13 +187,25 @@ def _called(force) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _deep_contacts(engine, q):
-    """Names and gaps of contacts at a configuration; none where nothing overlaps."""
-    gaps = engine.found.gap[engine.find(q)]
-    if not np.any(gaps < -CLOSED):
-        return (), ()
-    found = engine.contacts(q)
-    return found.names, found.gap
+def _deep_starts(engine, q, known):
+    """Index of every sample with contacts that overlap, with names and gaps of its contacts.
+
+    Args:
+        engine: of the scene.
+        q: positions at the start, (..., nq).
+        known: what was found for the start of the last simulation, which may be the same.
+    """
+    key = q.shape, q.tobytes()
+    at, found = known.get("deep", (None, []))
+    if at == key:
+        return found
+    found = []
+    for index in np.ndindex(q.shape[:-1]):
+        if np.any(engine.found.gap[engine.find(q[index])] < -CLOSED):
+            contacts = engine.contacts(q[index])
+            found.append((index, (contacts.names, contacts.gap)))
+    known["deep"] = key, found
+    return found
 
 
 def _starts_inside(found, q) -> str:

@@ -14,6 +14,7 @@ from kinetree.algorithms.actuators import resistance, stateful
 from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.functional.kernel import select
 from kinetree.model.limits import ratio_to_leader
+from kinetree.model.memo import kept
 from kinetree.quantities.actuators import activation_after, driving_force
 
 
@@ -69,11 +70,16 @@ def servos_of(model, *, always=False) -> Servos | None:
             f"model {model.name!r} has no actuators to control; give joint forces "
             f"(controller=), or add some: ModelBuilder.actuator"
         )
+    found, varies = kept(model, ("servos_of",), lambda: _servos_of(model))
+    return found if varies or always else None
+
+
+def _servos_of(model):
+    """The actuators, and whether their joint forces vary while controls are held."""
     efforts = model.uncoupled.effort_limits
     limited = model.couplings and np.any(np.isfinite(efforts) & (efforts > 0))
-    if not always and not limited and not any(a.is_servo or a.frame for a in model.actuators):
-        return None
-    return Servos(len(model.actuators), len(stateful(model)))
+    varies = bool(limited) or any(a.is_servo or a.frame for a in model.actuators)
+    return Servos(len(model.actuators), len(stateful(model))), varies
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from kinetree.functional.kernel import select
 from kinetree.model import Model
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import position_bounds, position_index
+from kinetree.model.memo import kept
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 from kinetree.spatial.ops import sqrt
 
@@ -179,6 +180,15 @@ def warn_outside(model, q):
     )
 
 
+def limits_effort(model) -> bool:
+    """Whether joints of a model have limits of effort; one of zero means that it is unknown."""
+    return kept(model, ("limits_effort",), lambda: (_limits_effort(model.effort_limits),))[0]
+
+
+def _limits_effort(efforts):
+    return bool(np.any((efforts > 0) & np.isfinite(efforts)))
+
+
 def beyond_effort(model, tau, t) -> str | None:
     """Message about joint forces beyond the efforts of the joints, or None.
 
@@ -187,9 +197,9 @@ def beyond_effort(model, tau, t) -> str | None:
         tau: joint forces, (n, ..., nv).
         t: their times [s], (n,).
     """
-    limit = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
-    if not tau.size or not np.any(np.isfinite(limit)):
+    if not limits_effort(model) or not tau.size:
         return None
+    limit = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
     others = tuple(range(tau.ndim - 1))
     largest = np.maximum(tau.max(axis=others), -tau.min(axis=others))
     k = int(np.argmax(largest / limit))

@@ -1,5 +1,6 @@
 """Energy, momentum, constraint error and joint reactions along a motion."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from kinetree.quantities import cartesian, centroidal, dynamics
 from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.reactions import joint_reactions
 from kinetree.simulation.forces.applied import ExternalForce
+from kinetree.simulation.forces.limits import limits_effort
 
 
 class Observables(NamedTuple):
@@ -116,6 +118,8 @@ def _errors_at(model, t, q, qd):
 def driven_motion(stepper, servos, arrays) -> dict:
     """Arrays that replace and join what was stored: joint forces, and activations of actuators.
 
+    Forces of servos are a function that finds them, unless a report has to look at them.
+
     Args:
         stepper: what took the steps.
         servos: actuators with servos among them, or None.
@@ -130,7 +134,8 @@ def driven_motion(stepper, servos, arrays) -> dict:
         if servos.states:
             found["activation"] = servos.state(stepper.model, t, held)[1]
         if not prescribed:
-            found["tau"] = servos(stepper.model, t, q, qd, held)
+            find = partial(servos, stepper.model, t, q, qd, held)
+            found["tau"] = find() if limits_effort(stepper.model) else find
     return found
 
 

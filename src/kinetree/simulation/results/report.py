@@ -14,6 +14,7 @@ from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.stepping.health import SingularPass
 from kinetree.model.limits import has_dynamics
+from kinetree.model.memo import kept
 from kinetree.notebook import block, table
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort
@@ -214,12 +215,19 @@ def _energy_error(model, seen, work):
 
     Or over the weight times 1e-12 m: what rests exchanges nothing but errors of rounding.
     """
-    weight = float(sum(I.mass for I in model.inertia[1:]) * np.linalg.norm(model.gravity))
+    weight = kept(model, ("weight",), lambda: (_weight(model),))[0]
     energy = seen.kinetic + seen.gravity
-    exchanged = seen.kinetic.max(axis=0) + np.ptp(seen.gravity, axis=0) + np.abs(work).max(axis=0)
-    scale = exchanged + 1e-9 * np.abs(seen.gravity).max(axis=0) + 1e-12 * weight
-    scale = scale + np.finfo(float).tiny
-    return float(np.max(np.abs(energy - energy[0] - work) / scale, initial=0.0))
+    lowest, highest = seen.gravity.min(axis=0), seen.gravity.max(axis=0)
+    exchanged = seen.kinetic.max(axis=0) + (highest - lowest) + np.abs(work).max(axis=0)
+    scale = exchanged + 1e-9 * np.maximum(highest, -lowest) + 1e-12 * weight + _TINY
+    return float((np.abs(energy - energy[0] - work).max(axis=0) / scale).max(initial=0.0))
+
+
+def _weight(model) -> float:
+    return float(sum(I.mass for I in model.inertia[1:]) * np.linalg.norm(model.gravity))
+
+
+_TINY = np.finfo(float).tiny
 
 
 def _event_energy(events):
@@ -263,7 +271,7 @@ def _floats_freely(model, field, tau):
         and isinstance(roots[0].joint, Free)
         and not any(has_dynamics(roots[0], name) for name in _AT_THE_ROOT)
         and not (model.is_constrained or field.forces or model.gravity_compensation)
-        and not np.any(tau[..., :6])
+        and not np.any(np.asarray(tau() if callable(tau) else tau)[..., :6])
     )
 
 

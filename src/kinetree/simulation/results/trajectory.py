@@ -222,6 +222,17 @@ class Trajectory:
     activation: np.ndarray | None = None
     end: Any = field(default=None, compare=False)
 
+    def __post_init__(self):
+        if callable(self.tau):  # found when they are read
+            self.__dict__["_find_tau"] = self.__dict__.pop("tau")
+
+    def __getattr__(self, name):
+        found = self.__dict__.get("_find_tau")
+        if name != "tau" or found is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        tau = self.__dict__["tau"] = found()
+        return tau
+
     @property
     def state(self) -> State:
         """The state at the last time: ``simulate(model, trajectory.state, ...)`` goes on from it.
@@ -264,7 +275,8 @@ class Trajectory:
         )
 
     def __getstate__(self):
-        return self.__dict__ | {"acted": None}  # functions of the user's cannot be sent
+        kept = {name: x for name, x in self.__dict__.items() if name != "_find_tau"}
+        return kept | {"tau": self.tau, "acted": None}  # functions of the user's cannot be sent
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name, time first."""
