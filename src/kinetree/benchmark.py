@@ -145,9 +145,11 @@ def _states(model, library, theirs, n, seed):
     q = np.array([model.random_configuration(rng) for _ in range(n)])
     qd, x = rng.standard_normal((2, n, model.nv))
     peers = (
-        library.to_q(model, theirs, q), library.to_v(model, theirs, q, qd),
-        library.to_a(model, theirs, q, qd, x), library.to_tau(model, theirs, q, x),
-    )  # fmt: skip
+        library.to_q(model, theirs, q),
+        library.to_v(model, theirs, q, qd),
+        library.to_a(model, theirs, q, qd, x),
+        library.to_tau(model, theirs, q, x),
+    )
     return (q, qd, x) if n > 1 else (q[0], qd[0], x[0]), peers, rng
 
 

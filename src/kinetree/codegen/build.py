@@ -524,9 +524,11 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
     each = [options or (nvrtc.LIGHT if t.light else ()) for t in texts]
     entry, codes = _built_all([t.text for t in texts], host, device, each, [t.apart for t in texts])
     entry |= {
-        "shared": [t.shared for t in texts], "ahead": [t.ahead for t in texts], "work": pieces.work,
+        "shared": [t.shared for t in texts],
+        "ahead": [t.ahead for t in texts],
+        "work": pieces.work,
         "warnings": kernel.program.warnings,
-    }  # fmt: skip
+    }
     if request:
         open_store().put(request, json.dumps(entry).encode())
     return _code(codes, entry, host)

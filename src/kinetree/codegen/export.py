@@ -67,9 +67,11 @@ def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64
     folder = Path(folder)
     project = _Project(prefix, functions, f"{_MARK} {origin}", notes, dtype)
     files = {
-        f"{prefix}.h": project.header(), f"{prefix}.c": project.source(),
-        f"{prefix}_test.c": project.test(), "Makefile": project.makefile(),
-    }  # fmt: skip
+        f"{prefix}.h": project.header(),
+        f"{prefix}.c": project.source(),
+        f"{prefix}_test.c": project.test(),
+        "Makefile": project.makefile(),
+    }
     _refuse_foreign(folder, files)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():

@@ -28,9 +28,11 @@ def compact(program, known=()):
     found = substitute(program.graph, [*roots, *checks], values, graph)
     kept = zip(found[len(roots) :], program.checks, strict=True)
     return replace(
-        program, graph=graph, roots=tuple(found[: len(roots)]),
+        program,
+        graph=graph,
+        roots=tuple(found[: len(roots)]),
         checks=tuple((i, *check[1:]) for i, check in kept),
-    )  # fmt: skip
+    )
 
 
 def alone(program):

@@ -169,8 +169,10 @@ class _Cut:
         return replace(
             self.program,
             outputs=(*(row.output for row in rows), Argument(LEFT, (len(left),))),
-            graph=graph, roots=tuple(number[i] for i in [*results, *left]), checks=checks,
-        )  # fmt: skip
+            graph=graph,
+            roots=tuple(number[i] for i in [*results, *left]),
+            checks=checks,
+        )
 
     def _assembly(self, rows, places, inputs):
         graph = Graph()
@@ -180,9 +182,13 @@ class _Cut:
             for i in row.roots
         ]
         program = replace(
-            self.program, inputs=inputs, outputs=tuple(row.output for row in rows),
-            graph=graph, roots=tuple(roots), checks=(),
-        )  # fmt: skip
+            self.program,
+            inputs=inputs,
+            outputs=tuple(row.output for row in rows),
+            graph=graph,
+            roots=tuple(roots),
+            checks=(),
+        )
         return Part(program, _origins(rows))
 
 

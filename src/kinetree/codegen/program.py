@@ -225,8 +225,12 @@ def trace(function, inputs, name=None):
     roots = tuple(graph.number(x) for a in arrays for x in a.ravel())
     return Program(
         name or getattr(function, "__name__", "program"),
-        tuple(inputs), outputs, graph, roots, check_scopes(graph, roots, graph.checks),
-    )  # fmt: skip
+        tuple(inputs),
+        outputs,
+        graph,
+        roots,
+        check_scopes(graph, roots, graph.checks),
+    )
 
 
 def calls_of(program):

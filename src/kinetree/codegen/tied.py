@@ -31,14 +31,17 @@ def tied_code(kernel, *arrays) -> Code:
         return _no_code()
     variant = kernel.variant("float64", wide=False, samples=1)
     steps = [a.nbytes for a in arrays] + [
-        x for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
+        x
+        for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
         for x in np.zeros(of.shape).strides
-    ]  # fmt: skip
+    ]
     code = Code(
-        loop=variant.code.address("loop"), count=np.ones(1, dtype=np.int64),
+        loop=variant.code.address("loop"),
+        count=np.ones(1, dtype=np.int64),
         frame=np.array([a.ctypes.data for a in arrays], dtype=np.int64),
-        steps=np.array(steps, dtype=np.int64), status=np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
+        steps=np.array(steps, dtype=np.int64),
+        status=np.zeros(1, dtype=np.int64),
+    )
     code.keeps = (variant, arrays)
     return code
 

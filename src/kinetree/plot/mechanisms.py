@@ -190,8 +190,10 @@ def _skeleton(model, q):
         ends.setdefault(body.parent, []).append(at(body.parent, body.placement.r))
     loops = []
     for loop in model.loops:
-        sides = (loop.predecessor, loop.predecessor_placement.r), (
-            loop.successor, loop.successor_placement.r)  # fmt: skip
+        sides = (
+            (loop.predecessor, loop.predecessor_placement.r),
+            (loop.successor, loop.successor_placement.r),
+        )
         for i, r in sides:
             ends.setdefault(i, []).append(at(i, r))
         loops.append(at(*sides[1]))

@@ -209,9 +209,11 @@ def _frame(model, frame):
 
 def _loop(model, loop):
     table = {
-        "name": loop.name, "predecessor": model.body_names[loop.predecessor],
-        "successor": model.body_names[loop.successor], "joint": joint_table(loop.joint, loop.name),
-    }  # fmt: skip
+        "name": loop.name,
+        "predecessor": model.body_names[loop.predecessor],
+        "successor": model.body_names[loop.successor],
+        "joint": joint_table(loop.joint, loop.name),
+    }
     for side in ("predecessor", "successor"):
         keys = placement_keys(getattr(loop, f"{side}_placement"))
         if keys:

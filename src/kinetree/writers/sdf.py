@@ -245,9 +245,8 @@ class _Writer:
 
     def _write_loop(self, loop):
         """A joint more; where its other end is follows from the poses of the links."""
-        what, joint, p, s = (
-            f"loop joint {loop.name!r}", loop.joint, loop.predecessor, loop.successor,
-        )  # fmt: skip
+        what, joint = f"loop joint {loop.name!r}", loop.joint
+        p, s = loop.predecessor, loop.successor
         X_p, X_s = loop.predecessor_placement, loop.successor_placement
         if isinstance(joint, joints.Reversed):
             joint, p, s, X_p, X_s = joint.joint, s, p, X_s, X_p

@@ -283,9 +283,7 @@ class Expressions(Text):
         """``and``, ``or``: what follows is looked at only where it matters."""
         slot, end = self.stack("i1", "c"), self.label()
         for k, each in enumerate(e.values):
-            if strict and not isinstance(each, ast.BoolOp | ast.Compare) and not (
-                isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)
-            ):  # fmt: skip
+            if strict and not is_condition(each):
                 value = self.number(each)
                 if value.kind != BOOL:
                     raise self.fail(
@@ -339,6 +337,12 @@ class Expressions(Text):
         return (
             Number(x, kind) if isinstance(a, Number) else Pointed(x, a.element, a.dims, a.strides)
         )
+
+
+def is_condition(e) -> bool:
+    """Whether an expression is a comparison, or one of ``and``, ``or``, ``not``."""
+    is_not = isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not)
+    return is_not or isinstance(e, ast.BoolOp | ast.Compare)
 
 
 def _number(value):

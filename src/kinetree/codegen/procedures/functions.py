@@ -61,8 +61,9 @@ class Functions(Expressions):
         x = self.cast(self.number(e.args[0]), FLOAT)
         if self.in_lanes:
             raise self.fail(f"{name} comes after a loop over lanes, not in it", e)
-        return Number(x if self.module.lanes == 1 else self.op(f"call double @{name}(double {x})"),
-                      FLOAT)  # fmt: skip
+        if self.module.lanes > 1:
+            x = self.op(f"call double @{name}(double {x})")
+        return Number(x, FLOAT)
 
     f_lane_max = f_lane_sum
 

@@ -56,10 +56,9 @@ class Procedure:
 
     def __init__(self, function, inline=None):
         self.function, self.name, self.inline = function, function.__name__, inline
-        self.__name__, self.__doc__, self.__module__ = (
-            self.name, function.__doc__, function.__module__,
-        )  # fmt: skip
-        self.__qualname__, self.__wrapped__ = function.__qualname__, function
+        self.__name__, self.__qualname__ = self.name, function.__qualname__
+        self.__doc__, self.__module__ = function.__doc__, function.__module__
+        self.__wrapped__ = function
         self.find, self._before = scope_of(function), []
         self._code: Any = None
         self._place: Any = None

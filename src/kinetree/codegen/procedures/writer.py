@@ -301,8 +301,10 @@ class _Writer(Functions):
         elif isinstance(target, ast.Attribute):
             at, kind, tag = self.field(target)
             if kind not in RANK:
-                raise self.fail(f"{target.attr} is {spelled(kind)}: only Python assigns it; "
-                                f"{target.attr}[:] = ... copies numbers")  # fmt: skip
+                raise self.fail(
+                    f"{target.attr} is {spelled(kind)}: only Python assigns it; "
+                    f"{target.attr}[:] = ... copies numbers"
+                )
             self.put_field(at, kind, tag, value)
         elif isinstance(target, ast.Subscript):
             self.put(self.place(target), value)

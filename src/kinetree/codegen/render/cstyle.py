@@ -272,11 +272,13 @@ class _Writer:
         for k, item in enumerate(body, start=1):
             within += [*item.lines, *early.get(k, ())]
         lines = self.language.loop(
-            self._unique("run"), times[0].text, carries,
+            self._unique("run"),
+            times[0].text,
+            carries,
             [v.text for v in initial],
             within,
             [v.text for v in following],
-        )  # fmt: skip
+        )
         inside = set(carries).union(*(item.defines for item in body))
         mentions = frozenset().union(
             *(v.mentions for v in (*initial, *following, *times)), *(a.mentions for a in body)

@@ -150,8 +150,11 @@ class LoopWriter:
         return [
             f"for (int {n} = 0; {n} < {self._header(f'count of {table.domain}')}; {n}++) {{",
             f"    real *const own = &ROW(rows, {record}[{ROW}]);",
-            f"    switch ({record}[{KIND}]) {{", *lines, "    }", "}",
-        ]  # fmt: skip
+            f"    switch ({record}[{KIND}]) {{",
+            *lines,
+            "    }",
+            "}",
+        ]
 
     def length(self, axis) -> str:
         """The length of an axis."""
@@ -177,8 +180,9 @@ class LoopWriter:
         return [
             f"for (int {n} = 0; {n} < {self._times(region.most)}; {n}++) {{",
             *(f"    {line}" for line in (*body, *condition)),
-            f"    if ({held}) break;", "}",
-        ]  # fmt: skip
+            f"    if ({held}) break;",
+            "}",
+        ]
 
     def _when(self, region, scope):
         held, condition = self._held(region, scope)
@@ -246,8 +250,9 @@ def with_arguments(case):
     """A case whose inputs are all among its arguments."""
     known = {n[1] for n in case.graph.nodes if n[0] == "input"} - {a.name for a in case.inputs}
     new = tuple(Argument(name, ()) for name in sorted(known))
-    return type(case)(case.name, (*case.inputs, *new), case.outputs, case.graph, case.roots,
-                      case.checks)  # fmt: skip
+    return type(case)(
+        case.name, (*case.inputs, *new), case.outputs, case.graph, case.roots, case.checks
+    )
 
 
 def hides(case) -> bool:

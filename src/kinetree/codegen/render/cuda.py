@@ -172,12 +172,16 @@ class _Renderer:
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.ahead = None if loops else self._ahead()
-        self.language: Any = CudaWithRoutines(program, dtype) if layout.by_warps else Cuda(
-            program, dtype, self.angles, self.kept, self.part.left, loops_over_angles=loops
-        )  # fmt: skip
+        self.language: Any = self._language(loops)
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
         self.language.in_place = self._in_place() if loops else set()
+
+    def _language(self, loops):
+        if self.layout.by_warps:
+            return CudaWithRoutines(self.program, self.dtype)
+        angles, left = self.angles, self.part.left
+        return Cuda(self.program, self.dtype, angles, self.kept, left, loops_over_angles=loops)
 
     def _used(self):
         """Inputs that the program looks at."""
@@ -289,9 +293,11 @@ class _Renderer:
             text.replace("THIS_ROUTINE", name) for text, name in self.language.functions.items()
         ]
         heads = [
-            line + ";" for text in functions for line in text.splitlines()
+            line + ";"
+            for text in functions
+            for line in text.splitlines()
             if line.startswith("ROUTINE_VOID")
-        ]  # fmt: skip
+        ]
         return [
             APART,
             f"#define PIECES {len(self.pieces)}",

@@ -43,9 +43,11 @@ def render_assembly(parts, whole, dtype, layout) -> CudaText:
     slices = _slices(parts, whole, max(_UNIT, layout.written // (PITCH * size)))
     shared = -(-(1 + max(len(s.slots) for s in slices)) * PITCH // 4) * 4 * size
     text = [
-        f"/* {whole.name}, {dtype}, results: written by kinetree. */", head(dtype, shared),
-        _tables(slices), _entry(parts, whole, len(slices), C(dtype).constant(0.0)),
-    ]  # fmt: skip
+        f"/* {whole.name}, {dtype}, results: written by kinetree. */",
+        head(dtype, shared),
+        _tables(slices),
+        _entry(parts, whole, len(slices), C(dtype).constant(0.0)),
+    ]
     return CudaText("\n\n".join(text) + "\n", shared, ahead=False)
 
 
@@ -113,9 +115,13 @@ def _entry(parts, whole, count, zero):
     ]
     looks = "".join(f"    wrong |= !(own[{WARP * k}] == {zero});\n" for k in parts.watched)
     body = _BODY.format(
-        slots=parts.slots, results=", ".join(results), looks=looks, zero=zero, count=count,
+        slots=parts.slots,
+        results=", ".join(results),
+        looks=looks,
+        zero=zero,
+        count=count,
         pitch=PITCH,
-    )  # fmt: skip
+    )
     return "ENTRY void run(\n    " + ",\n    ".join(parameters) + ")\n" + body
 
 

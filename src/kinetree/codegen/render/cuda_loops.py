@@ -85,10 +85,12 @@ def render(program, dtype="float64", place="memory", resident=0) -> str:
     writer = LoopWriter(program, plan, lambda case: _Case(case, dtype), number(0.0))
     body = writer.text()
     parts = [
-        f"/* {program.name}, any robot, {dtype}: written by kinetree. */", _head(dtype, place),
-        elementary(dtype), _MOVES.replace("ZERO", number(0.0)),
+        f"/* {program.name}, any robot, {dtype}: written by kinetree. */",
+        _head(dtype, place),
+        elementary(dtype),
+        _MOVES.replace("ZERO", number(0.0)),
         _run(program, plan, writer, body, dtype, resident),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(parts) + "\n"
 
 

@@ -57,10 +57,14 @@ def _by_parts(program, dtype, layout, most):
 
     found = in_parts(program, layout.part, fits)
     texts = [
-        render(p.program, dtype, layout,
-               Whole(_outputs(program), p.slices, found.slots, p.left, p.status))
+        render(
+            p.program,
+            dtype,
+            layout,
+            Whole(_outputs(program), p.slices, found.slots, p.left, p.status),
+        )
         for p in found.parts
-    ]  # fmt: skip
+    ]
     if found.assembly.program.roots:
         texts.append(render_assembly(found, program, dtype, layout))
     return Pieces(tuple(texts), found.slots)

@@ -379,8 +379,10 @@ class CudaWithRoutines(Cuda):
         for a, name_of in zip((*callee.outputs, *callee.inputs), (*results, *given), strict=True):
             place = self.places[name_of]
             if place.step > 1 and not callee.has_step(a.name):
-                raise TraceError(f"{callee.name} takes {a.name} from worlds side by side: it needs "
-                                 f"an argument {a.name}{STEP}")  # fmt: skip
+                raise TraceError(
+                    f"{callee.name} takes {a.name} from worlds side by side: it needs "
+                    f"an argument {a.name}{STEP}"
+                )
             places.append(f", {place.of_world()}")
             steps[f"{a.name}{STEP}"] = place.step
         text = routine_text(callee, "THIS_ROUTINE", self.dtype, steps)
@@ -530,7 +532,7 @@ def routine_text(routine, name, dtype, steps) -> str:
             x = routine.given[argument]
             arguments.append(str(x) if isinstance(x, int) else language.constant(x))
     parameters = "".join(f", real *its_{x}" for x in arrays)
-    return "\n".join([
+    lines = [
         *tables,
         f"ROUTINE_VOID {name}(const int live{parameters})",
         "{",
@@ -541,4 +543,5 @@ def routine_text(routine, name, dtype, steps) -> str:
         "    (void)room, (void)live;",
         f"    {routine.procedure.name}({', '.join(arguments)});",
         "}",
-    ])  # fmt: skip
+    ]
+    return "\n".join(lines)

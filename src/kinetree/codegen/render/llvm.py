@@ -20,9 +20,7 @@ from kinetree.codegen.schedule import BLOCK_SIZE, LoopStep, schedule
 from kinetree.codegen.watch import Watch, what_to_watch
 
 
-def render(
-    program, dtype="float64", lanes=2, *, called=False, entries=None, block_size=BLOCK_SIZE
-):  # fmt: skip
+def render(program, dtype="float64", lanes=2, *, called=False, entries=None, block_size=BLOCK_SIZE):
     """IR text of a program; its entry point is ``loop``.
 
     Args:
@@ -210,9 +208,12 @@ class _StepWriter:
         self.lines += [f"  br i1 %more{n}, label %body{n}, label %end{n}", f"body{n}:"]
         self.steps(item.steps, f"body{n}")
         self.lines += [
-            f"  br label %again{n}", f"again{n}:", f"  %next{n} = add i64 %run{n}, 1",
-            f"  br label %head{n}", f"end{n}:",
-        ]  # fmt: skip
+            f"  br label %again{n}",
+            f"again{n}:",
+            f"  %next{n} = add i64 %run{n}, 1",
+            f"  br label %head{n}",
+            f"end{n}:",
+        ]
         return f"end{n}"
 
     def _compare(self, n, times):

@@ -79,10 +79,12 @@ def declarations(*vectors: Vector) -> str:
             *(f"declare {v.scalar} @{f}{letter}({v.scalar})" for f in ("sin", "cos", "log")),
         ]
     lines += [
-        "declare ptr @malloc(i64)", "declare void @free(ptr)",
+        "declare ptr @malloc(i64)",
+        "declare void @free(ptr)",
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)", "!0 = !{}",
-    ]  # fmt: skip
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        "!0 = !{}",
+    ]
     return "\n".join(dict.fromkeys(lines))
 
 

@@ -203,13 +203,15 @@ class _CaseWriter(BlockWriter):
         )
         count = self._once(f"%count.{name}", f"{{}} = load i64, ptr {place}, align 8")
         self._once(
-            f"%end.{name}", f"{{}}.shift = mul i64 {count}, {width}",
+            f"%end.{name}",
+            f"{{}}.shift = mul i64 {count}, {width}",
             f"{{}} = add i64 {row}, {{}}.shift",
-        )  # fmt: skip
+        )
         record = self._once(
-            f"%last.{name}", f"{{}}.all = getelementptr i8, ptr %workspace, i64 {first}",
+            f"%last.{name}",
+            f"{{}}.all = getelementptr i8, ptr %workspace, i64 {first}",
             f"{{}} = getelementptr [{size} x i64], ptr {{}}.all, i64 {count}",
-        )  # fmt: skip
+        )
         return place, count, record
 
     # --- addresses --------------------------------------------------------------------------------
@@ -224,9 +226,10 @@ class _CaseWriter(BlockWriter):
 
     def _word(self, name, pointer, k, kind):
         return self._once(
-            name, f"{{}}_at = getelementptr i64, ptr {pointer}, i64 {k}",
+            name,
+            f"{{}}_at = getelementptr i64, ptr {pointer}, i64 {k}",
             f"{{}} = load {kind}, ptr {{}}_at, !invariant.load !0",
-        )  # fmt: skip
+        )
 
     def _record(self, path) -> tuple[str, str]:
         """Pointer to the record of the row that a path names, and its domain."""

@@ -314,6 +314,8 @@ def binding(dtype, lanes) -> str:
     v = Vector(dtype, lanes)
     calls = SharedCalls(v)
     parts = [
-        f"@kernel = global [{TABLE} x i64] zeroinitializer", loop_entry(calls), single_entry(calls),
-    ]  # fmt: skip
+        f"@kernel = global [{TABLE} x i64] zeroinitializer",
+        loop_entry(calls),
+        single_entry(calls),
+    ]
     return "\n\n".join([*parts, *calls.declared, declarations(v)])

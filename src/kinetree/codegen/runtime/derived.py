@@ -99,11 +99,16 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
         return None if entry is None else getattr(entry, key[0])(key[1])
 
     return type(kernel)(
-        f"{key[0]} of {kernel.name}", inputs, outputs, changed,
-        reference=lambda arrays: evaluated(changed(), arrays), validate=validate,
-        key=lambda: None if kernel.key is None else (kernel.key, *key), general_code=general_code,
+        f"{key[0]} of {kernel.name}",
+        inputs,
+        outputs,
+        changed,
+        reference=lambda arrays: evaluated(changed(), arrays),
+        validate=validate,
+        key=lambda: None if kernel.key is None else (kernel.key, *key),
+        general_code=general_code,
         warn=kernel.warn,
-    )  # fmt: skip
+    )
 
 
 def _renamed(what, argument, kernel):

@@ -66,9 +66,18 @@ class Kernel:
     """
 
     def __init__(
-        self, name, inputs, outputs, make_program, *, reference, validate, key=None,
-        general_code=None, warn=None,
-    ):  # fmt: skip
+        self,
+        name,
+        inputs,
+        outputs,
+        make_program,
+        *,
+        reference,
+        validate,
+        key=None,
+        general_code=None,
+        warn=None,
+    ):
         self.name, self.inputs = name, tuple(inputs)
         self.outputs: tuple[Argument, ...] = tuple(outputs)
         self.make_program, self._key, self.general_code = make_program, key, general_code
@@ -174,9 +183,13 @@ class Kernel:
         if not always and not any(k.calls_general_code or k.is_shared for k in calls_of(program)):
             return None
         found = Kernel(
-            self.name, self.inputs, self.outputs, self.make_program, reference=self.reference,
+            self.name,
+            self.inputs,
+            self.outputs,
+            self.make_program,
+            reference=self.reference,
             validate=self.validate,
-        )  # fmt: skip
+        )
         found.calls_general_code = True
         return found
 

@@ -276,9 +276,7 @@ class LoopKernel(Kernel):
         key: what identifies the source, whatever the robot, or None.
     """
 
-    def __init__(
-        self, name, inputs, outputs, source, data, *, reference, validate, key=None
-    ):  # fmt: skip
+    def __init__(self, name, inputs, outputs, source, data, *, reference, validate, key=None):
         super().__init__(
             name, inputs, outputs, None, reference=reference, validate=validate, key=key
         )
@@ -319,9 +317,15 @@ class LoopKernel(Kernel):
             return found if len(found) > 1 else found[0]
 
         return LoopKernel(
-            f"{what} of {self.name}", inputs, outputs, source, self.data, key=key,
-            reference=reference, validate=lambda arrays: self.validate(arrays[: len(self.inputs)]),
-        )  # fmt: skip
+            f"{what} of {self.name}",
+            inputs,
+            outputs,
+            source,
+            self.data,
+            key=key,
+            reference=reference,
+            validate=lambda arrays: self.validate(arrays[: len(self.inputs)]),
+        )
 
     # --- calls from other programs: see kinetree.expr.calls --------------------------------------
 
@@ -347,11 +351,15 @@ class LoopKernel(Kernel):
             if shared.lanes != lanes:
                 raise ValueError(f"{self.name} runs {shared.lanes} samples at a time, not {lanes}")
             found = self._entries[dtype, lanes] = Entry(
-                f"loops_{shared.step}", shared.codes[shared.step].address(f"step_{shared.step}"),
-                variant.bound.words.ctypes.data, max(-(-space // 64), 1) * 64,
-                tuple(a.size for a in (*self.inputs, *self.outputs)), has_frame=True,
-                is_bound=True, code=variant,
-            )  # fmt: skip
+                f"loops_{shared.step}",
+                shared.codes[shared.step].address(f"step_{shared.step}"),
+                variant.bound.words.ctypes.data,
+                max(-(-space // 64), 1) * 64,
+                tuple(a.size for a in (*self.inputs, *self.outputs)),
+                has_frame=True,
+                is_bound=True,
+                code=variant,
+            )
         return found
 
 

@@ -145,13 +145,20 @@ def single_call(name, dtype, full, alone=None, wide=None, most=0):
     code: Any = alone or wide
     python, descriptor = ctypes.pythonapi, np.dtype(dtype)
     values = {
-        "array_type": _array_api()[_ARRAY_TYPE], "descriptor": id(descriptor),
-        "new_array": _array_api()[_NEW_ARRAY], "vectorcall": _vectorcall(full),
-        "new_tuple": _address(python.PyTuple_New), "set_item": _address(python.PyTuple_SetItem),
-        "release": _address(python.Py_DecRef), "as_scalar": _array_api()[_RETURN],
-        "type_number": descriptor.num, "alone": None if alone is None else 1,
-        "loop": None if wide is None else wide.address("loop"), "most": most, "left": ANY_NUMBER,
-    }  # fmt: skip
+        "array_type": _array_api()[_ARRAY_TYPE],
+        "descriptor": id(descriptor),
+        "new_array": _array_api()[_NEW_ARRAY],
+        "vectorcall": _vectorcall(full),
+        "new_tuple": _address(python.PyTuple_New),
+        "set_item": _address(python.PyTuple_SetItem),
+        "release": _address(python.Py_DecRef),
+        "as_scalar": _array_api()[_RETURN],
+        "type_number": descriptor.num,
+        "alone": None if alone is None else 1,
+        "loop": None if wide is None else wide.address("loop"),
+        "most": most,
+        "left": ANY_NUMBER,
+    }
     host = (ctypes.c_void_p * len(HOST)).from_address(code.global_address("host"))
     for k, key in enumerate(HOST):
         if key != "loop" or wide is not None:  # others may share the code, and its loop
@@ -228,8 +235,17 @@ def gufunc(program, dtype, address, status):
     name, doc = program.name.encode(), b"Compiled by kinetree."
     shapes = signature(program).encode()
     ufunc = _constructor()(
-        ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1,
-        len(program.inputs), len(program.outputs), -1, name, doc, 0, shapes,
-    )  # fmt: skip
+        ctypes.addressof(functions),
+        ctypes.addressof(data),
+        ctypes.addressof(types),
+        1,
+        len(program.inputs),
+        len(program.outputs),
+        -1,
+        name,
+        doc,
+        0,
+        shapes,
+    )
     _keep(ufunc, types, (functions, types, data, name, doc, shapes, status))
     return ufunc

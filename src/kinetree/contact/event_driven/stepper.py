@@ -253,9 +253,8 @@ def loads(transitions, now, t, qd) -> Loads:
     Where forces are not unique, and those nearest to the last are not admissible, a contact problem
     says whether others are.
     """
-    dynamics, mode, tolerance = (
-        transitions.dynamics, transitions.mode, transitions.settings.acceleration_tolerance,
-    )  # fmt: skip
+    dynamics, mode = transitions.dynamics, transitions.mode
+    tolerance = transitions.settings.acceleration_tolerance
     motion = dynamics.motion(now, qd, mode)
     contact, axis = mode.rows
     first, second = np.flatnonzero(axis == 0), np.flatnonzero(axis == 1)

@@ -187,9 +187,13 @@ def height_and_derivatives(field, x, y) -> Surface:
     c = c[first : first + len(wx), second : second + len(wy)]
     along, gradient, bend = (_sum(w, c) for w in (wx, dx, ddx))
     return Surface(
-        _sum(wy, along), _sum(wy, gradient), _sum(dy, along),
-        _sum(wy, bend), _sum(dy, gradient), _sum(ddy, along),
-    )  # fmt: skip
+        _sum(wy, along),
+        _sum(wy, gradient),
+        _sum(dy, along),
+        _sum(wy, bend),
+        _sum(dy, gradient),
+        _sum(ddy, along),
+    )
 
 
 def hollow(field) -> float:

@@ -124,10 +124,9 @@ def contact_states(
         gap_tolerance: largest gap of a closed contact [m].
         velocity_tolerance: largest speed that counts as zero [m/s].
     """
-    open_, closing, opening = (
-        gap > gap_tolerance, zeta < -velocity_tolerance, zeta > velocity_tolerance,
-    )  # fmt: skip
-    found = np.select([open_, closing, opening], [APART, HITTING, LEAVING], TOUCHING)
+    is_open = gap > gap_tolerance
+    closing, opening = zeta < -velocity_tolerance, zeta > velocity_tolerance
+    found = np.select([is_open, closing, opening], [APART, HITTING, LEAVING], TOUCHING)
     return tuple(str(s) for s in found)
 
 

@@ -26,9 +26,13 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
         return library.MjSpec.from_string(text or mjcf.text, **files).compile()
 
     refusals = (
-        ValueError, TypeError, RuntimeError, MemoryError, library.FatalError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        MemoryError,
+        library.FatalError,
         library.UnexpectedError,
-    )  # fmt: skip
+    )
     mj_model, messages, joints = None, [], free_joints(mjcf)
     if joints:
         try:
