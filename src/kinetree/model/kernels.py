@@ -31,7 +31,7 @@ def kernel_for(
     def full_key():  # not needed where code serves every robot
         return (code_key(model), key) if is_plain(model) else None
 
-    return Kernel(
+    kernel = Kernel(
         name,
         inputs,
         outputs,
@@ -40,8 +40,10 @@ def kernel_for(
         validate=validate,
         key=None if key is None else full_key,
         general_code=general_code,
-        warn=None if model is None else functools.partial(give_once, model),
     )
+    if model is not None:
+        kernel.warn = functools.partial(give_once, model)
+    return kernel
 
 
 class AtInstant:

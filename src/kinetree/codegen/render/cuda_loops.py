@@ -178,78 +178,127 @@ DEVICE void turned_out(real *to, real *tile, const real *from, int size, int row
 
 
 def _run(program, plan, writer, body, dtype, resident):
-    f = "f" if dtype == "float32" else ""
-    parameters = ["long long count, long long dense"]
-    sizes, loads, stores, wrong = [], [], [], []
-    for side, names in (("in", program.arguments), ("out", program.results)):
-        for table in names:
-            name = identifier(f"{side}_{table}")
-            size = " * ".join(map(writer.length, program.tables[table].axes)) or "1"
-            sizes += [
-                f"const int size_{name} = {size};",
-                f"real *const {name} = entries + arguments * ENTRY_PITCH + lane;",
-                f"arguments += size_{name};",
-            ]
-            if side == "in":
-                parameters.append(f"const real *RESTRICT given_{name}, long long step_{name}")
-                given = f"given_{name} + first * step_{name}, step_{name}, size_{name}, held"
-                loads.append(f"watched += turned_in({name} - lane, tile, {given});")
-            else:
-                parameters.append(f"real *RESTRICT got_{name}")
-                got = f"got_{name} + first * size_{name}"
-                stores.append(f"turned_out({got}, tile, {name} - lane, size_{name}, held);")
-                nan = f'ENTRY({name}, n) = nan{f}("");'
-                wrong.append(f"    for (int n = 0; n < size_{name}; n++) {nan}")
-    parameters.append("real *RESTRICT work")
-    parameters.append("const int *RESTRICT ints, const real *RESTRICT numbers")
-    zero = writer.zero
-    turn = [
-        "const int held = count - first < 32 ? (int)(count - first) : 32;",
-        "int status = 0;",
-        f"real watched = {zero};",
-        *loads,
-        "{",
-        *(f"    {line}" for line in body),
-        "}",
-    ]
-    if writer.can_hide:
-        turn.append(f"if (!(watched == {zero})) status |= {NOT_FINITE};")
-    turn += ["if (status) {", *wrong, "}", "__syncwarp();", *stores]
-    total = [f"size_{identifier(f'in_{t}')}" for t in program.arguments]
-    total += [f"size_{identifier(f'out_{t}')}" for t in program.results]
+    """The entry point: a warp computes one set of 32 samples after the other."""
+    tables = _Arguments(program, writer, dtype)
     lines = [
         "extern __shared__ vector16 shared[];",
         "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
         "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
         "if (first >= count) return;",
-        *(line for line in sizes if line.startswith("const int")),
-        f"const int entries_of_a_sample = {' + '.join(total) or '0'};",
+        *tables.sizes,
+        f"const int entries_of_a_sample = {tables.entries};",
         f"const int rows_of_a_sample = ints[{plan.header['rows of a sample']}];",
-        "#if ROWS_SHARED",
-        "real *const rows_of_a_warp = (real *)shared + warp * SHARED_NUMBERS;",
-        f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample, *const tile = 0;",
-        "#elif ENTRIES_SHARED",
-        "real *const rows_of_a_warp = work + first * rows_of_a_sample;",
-        "real *const entries = (real *)shared + warp * SHARED_NUMBERS, *const tile = 0;",
-        "#else",
-        "real *const rows_of_a_warp = work + first * (rows_of_a_sample + entries_of_a_sample);",
-        f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample;",
-        f"real *const tile = (real *)shared + warp * {WARP * (_TILE + 1)};",
-        "#endif",
+        *_PLACES_OF_A_WARP,
         "real *const rows = rows_of_a_warp + lane;",
         "int arguments = 0;",
-        *(line for line in sizes if not line.startswith("const int")),
+        *tables.places,
         "(void)tile; (void)rows; (void)dense; (void)entries_of_a_sample; (void)numbers;",
         "for (; first < count; first += (long long)gridDim.x * blockDim.x) {",
-        *(f"    {line}" for line in turn),
+        *(f"    {line}" for line in tables.samples(body)),
         "    __syncwarp();",
         "}",
     ]
-    size = 4 if f else 8
-    unit = 16 // size
+    text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
+    parameters = ",\n    ".join(tables.parameters)
+    return f"{_launch(dtype, resident)} run(\n    {parameters})\n{{\n{text}\n}}"
+
+
+class _Arguments:
+    """Lines about the arguments and results of a program, which come in this order."""
+
+    def __init__(self, program, writer, dtype):
+        self.program, self.writer = program, writer
+        self.nan = f'nan{"f" if dtype == "float32" else ""}("")'
+        self.inputs = [identifier(f"in_{table}") for table in program.arguments]
+        self.outputs = [identifier(f"out_{table}") for table in program.results]
+        self.names = [*self.inputs, *self.outputs]
+
+    @property
+    def parameters(self):
+        """Of the entry point."""
+        return [
+            "long long count, long long dense",
+            *(f"const real *RESTRICT given_{n}, long long step_{n}" for n in self.inputs),
+            *(f"real *RESTRICT got_{n}" for n in self.outputs),
+            "real *RESTRICT work",
+            "const int *RESTRICT ints, const real *RESTRICT numbers",
+        ]
+
+    @property
+    def sizes(self):
+        """Their numbers in a sample."""
+        tables = (*self.program.arguments, *self.program.results)
+        axes = [self.program.tables[table].axes for table in tables]
+        sizes = [" * ".join(map(self.writer.length, a)) or "1" for a in axes]
+        return [f"const int size_{n} = {s};" for n, s in zip(self.names, sizes, strict=True)]
+
+    @property
+    def entries(self):
+        """Numbers of all of them in a sample."""
+        return " + ".join(f"size_{name}" for name in self.names) or "0"
+
+    @property
+    def places(self):
+        """Where a lane has them: one after the other."""
+        return [
+            line
+            for name in self.names
+            for line in (
+                f"real *const {name} = entries + arguments * ENTRY_PITCH + lane;",
+                f"arguments += size_{name};",
+            )
+        ]
+
+    def samples(self, body):
+        """Load 32 samples, compute, and store; results of samples that fail a check are NaN."""
+        zero = self.writer.zero
+        lines = [
+            "const int held = count - first < 32 ? (int)(count - first) : 32;",
+            "int status = 0;",
+            f"real watched = {zero};",
+            *map(self._load, self.inputs),
+            "{",
+            *(f"    {line}" for line in body),
+            "}",
+        ]
+        if self.writer.can_hide:
+            lines.append(f"if (!(watched == {zero})) status |= {NOT_FINITE};")
+        lines += ["if (status) {", *map(self._spoil, self.outputs), "}", "__syncwarp();"]
+        return [*lines, *map(self._store, self.outputs)]
+
+    def _load(self, name):
+        given = f"given_{name} + first * step_{name}, step_{name}, size_{name}, held"
+        return f"watched += turned_in({name} - lane, tile, {given});"
+
+    def _store(self, name):
+        return (
+            f"turned_out(got_{name} + first * size_{name}, tile, {name} - lane, size_{name}, held);"
+        )
+
+    def _spoil(self, name):
+        return f"    for (int n = 0; n < size_{name}; n++) ENTRY({name}, n) = {self.nan};"
+
+
+_PLACES_OF_A_WARP = (
+    "#if ROWS_SHARED",
+    "real *const rows_of_a_warp = (real *)shared + warp * SHARED_NUMBERS;",
+    f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample, *const tile = 0;",
+    "#elif ENTRIES_SHARED",
+    "real *const rows_of_a_warp = work + first * rows_of_a_sample;",
+    "real *const entries = (real *)shared + warp * SHARED_NUMBERS, *const tile = 0;",
+    "#else",
+    "real *const rows_of_a_warp = work + first * (rows_of_a_sample + entries_of_a_sample);",
+    f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample;",
+    f"real *const tile = (real *)shared + warp * {WARP * (_TILE + 1)};",
+    "#endif",
+)
+"""Where rows, arguments and results of a warp are, by ``PLACES``."""
+
+
+def _launch(dtype, resident):
+    """How a kernel begins, with what it has to say of shared memory and registers."""
+    unit = 4 if dtype == "float32" else 2  # numbers in 16 bytes
     whole = f"(({WARP} * ROWS_SHARED * rows_of_a_sample + {PITCH} * entries_of_a_sample + "
     whole += f"{unit - 1}) / {unit} * {unit})"
     bounds = f"{LARGEST_BLOCK}, {resident}" if resident else str(LARGEST_BLOCK)
-    head = f"#define SHARED_NUMBERS {whole}\nKERNEL void __launch_bounds__({bounds}) run(\n    "
-    text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
-    return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
+    return f"#define SHARED_NUMBERS {whole}\nKERNEL void __launch_bounds__({bounds})"

@@ -7,10 +7,8 @@ The loop over samples and what blocks call are functions that all kernels share:
 Constants are read from a table: building them in registers takes up to five instructions each.
 """
 
-from itertools import accumulate
-
 from kinetree.codegen.linking import Linked
-from kinetree.codegen.render.llvm_block import BlockWriter, input_places
+from kinetree.codegen.render.llvm_block import BlockWriter, places_of
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_driver import table
 from kinetree.codegen.render.llvm_math import angle_places, angles_at_once
@@ -39,14 +37,12 @@ def render(program, dtype="float64", lanes=2, *, called=False, entries=None, blo
     constants = Constants()
     # What calls other code looks at its own inputs and results.
     watch = Watch(inputs=False, results=False) if called else what_to_watch(program, dtype)
-    stores, staged = _stores(program), frozenset() if called else _staged(program, v)
-    calls, places = SharedCalls(v, called), input_places(program)
-    sizes = [a.size for a in (*program.inputs, *program.outputs)]
-    before = tuple(accumulate(sizes, initial=0)) if called else None
+    staged = frozenset() if called else _staged(program, v)
+    calls, places = SharedCalls(v, called), places_of(program, called)
     linked = Linked(entries or {}, v, plan.slots)
 
     def writer():
-        return BlockWriter(program, v, constants, stores, watch, calls, places, before, linked)
+        return BlockWriter(program, v, places, watch, constants, calls, linked)
 
     parts = [f"; {program.name}: {dtype} x {lanes}", *linked.text()]
     if plan.steps == (0,):  # one function takes less time to compile than two, and to call
@@ -57,7 +53,7 @@ def render(program, dtype="float64", lanes=2, *, called=False, entries=None, blo
         parts += [writer().write(k, block, staged) for k, block in enumerate(plan.blocks)]
         parts += [step(v, plan, calls, linked.first())]
     if plan.angles:
-        listed = angle_places(plan, places, v, before)
+        listed = angle_places(plan, places, v)
         parts.append(f"@angle_places = internal constant {listed}")
     if staged:
         parts.append(writer().prepare(staged))
@@ -104,16 +100,6 @@ def single_entry(calls):
             "}",
         ]
     )
-
-
-def _stores(program):
-    """Where each root goes: node -> [(argument number, offset), ...]."""
-    stores, position = {}, 0
-    for k, argument in enumerate(program.outputs, start=len(program.inputs)):
-        for offset in range(argument.size):
-            stores.setdefault(program.roots[position], []).append((k, offset))
-            position += 1
-    return stores
 
 
 def _staged(program, v):

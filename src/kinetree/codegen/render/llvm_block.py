@@ -3,11 +3,54 @@
 Conditions are those of the program, and that all results are finite.
 """
 
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from kinetree.expr.calls import callee_of, place_of
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a block finds the inputs of a program, and where its results go."""
+
+    inputs: dict
+    """Argument number and offset of every input node."""
+    results: dict
+    """Where each root goes: node -> [(argument number, offset), ...]."""
+    first: tuple | None = None
+    """Of code that other code calls, the number before each argument: all arguments are then
+    vectors in one array, the inputs before the results. None for a frame of pointers."""
+
+
+def places_of(program, called=False) -> Places:
+    """Where the inputs and results of a program are, in code for NumPy or ``called`` by other."""
+    sizes = [a.size for a in (*program.inputs, *program.outputs)]
+    first = tuple(accumulate(sizes, initial=0)) if called else None
+    return Places(_input_places(program), _result_places(program), first)
+
+
+def _input_places(program):
+    arguments = {a.name: (k, a) for k, a in enumerate(program.inputs)}
+    places = {}
+    for i, node in enumerate(program.graph.nodes):
+        if node[0] == "input":
+            k, argument = arguments[node[1]]
+            index = np.ravel_multi_index(node[2], argument.shape) if argument.shape else 0
+            places[i] = (k, int(index))
+    return places
+
+
+def _result_places(program):
+    places, position = {}, 0
+    for k, argument in enumerate(program.outputs, start=len(program.inputs)):
+        for offset in range(argument.size):
+            places.setdefault(program.roots[position], []).append((k, offset))
+            position += 1
+    return places
+
 
 # --- How results get to memory: in pairs where they come so, constants and zeros ahead of all else
 
@@ -20,13 +63,11 @@ class ResultWriter:
     Args:
         program: what is computed.
         v: the vectors it is computed in.
-        stores: where each root goes: node -> [(argument number, offset), ...].
-        first: of code that other code calls, the number before each argument: all arguments are
-            then vectors in one array, the inputs before the results. None for a frame of pointers.
+        places: where its inputs and results are.
     """
 
-    def __init__(self, program, v, stores, first=None):
-        self.program, self.v, self.stores, self.first = program, v, stores, first
+    def __init__(self, program, v, places):
+        self.program, self.v, self.places = program, v, places
         self.nodes = program.graph.nodes
         self.lines, self.named, self.waiting = [], set(), {}
 
@@ -50,9 +91,9 @@ class ResultWriter:
 
     def _result(self, target, argument, offset):
         """Write a result, together with its neighbour if that is just there: half the stores."""
-        if self.first is not None:
+        if self.places.first is not None:
             n, t = f"{target}_{argument}_{offset}", self.v.type
-            at = self.first[argument] + offset
+            at = self.places.first[argument] + offset
             self._emit(f"%d{n} = getelementptr {t}, ptr %frame, i64 {at}")
             self._emit(f"store {t} %v{target}, ptr %d{n}")
             return
@@ -93,7 +134,7 @@ class ResultWriter:
 
         Code that calls other code knows those of it beforehand.
         """
-        if self.first is not None:
+        if self.places.first is not None:
             return
         v = self.v
         for k, argument in zip(self._outputs(), self.program.outputs, strict=True):
@@ -101,7 +142,7 @@ class ResultWriter:
                 continue
             constant = {
                 offset: self.nodes[root][1]
-                for root, places in self.stores.items()
+                for root, places in self.places.results.items()
                 for output, offset in places
                 if output == k and self.nodes[root][0] == "const"
             }
@@ -130,12 +171,12 @@ class CheckWriter(ResultWriter):
     Args:
         program: what is computed.
         v: the vectors it is computed in.
-        stores: where each root goes.
+        places: where its inputs and results are.
         watch: which values must be finite, or bounded.
     """
 
-    def __init__(self, program, v, stores, watch, first=None):
-        super().__init__(program, v, stores, first)
+    def __init__(self, program, v, places, watch):
+        super().__init__(program, v, places)
         self.watch = watch
         self.checks = {node for node, _ in program.checks}
         self.watched, self.sums, self.conditions = set(), {}, []
@@ -188,27 +229,12 @@ _BINARY = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARE = {"<": "olt", "<=": "ole", "==": "oeq"}
 
 
-def input_places(program):
-    """Argument number and offset of every input node."""
-    arguments = {a.name: (k, a) for k, a in enumerate(program.inputs)}
-    places = {}
-    for i, node in enumerate(program.graph.nodes):
-        if node[0] == "input":
-            k, argument = arguments[node[1]]
-            index = np.ravel_multi_index(node[2], argument.shape) if argument.shape else 0
-            places[i] = (k, int(index))
-    return places
-
-
 class BlockWriter(CheckWriter):
     """Writes one block function: loads, operations and what becomes of their results."""
 
-    def __init__(
-        self, program, v, constants, stores, watch, calls, places, first=None, linked=None
-    ):
-        super().__init__(program, v, stores, watch, first)
-        self.constants, self.places, self.loads = constants, places, {}
-        self.calls = calls
+    def __init__(self, program, v, places, watch, constants, calls, linked=None):
+        super().__init__(program, v, places, watch)
+        self.constants, self.calls, self.loads = constants, calls, {}
         self.linked: Any = linked  # None for programs without calls
 
     def write(self, k, block, staged, name="", before=()):
@@ -359,10 +385,12 @@ class BlockWriter(CheckWriter):
         self.named.update(x for x in s.targets if x is not None)
 
     def _input(self, i):
-        k, offset = self.places[i]
+        k, offset = self.places.inputs[i]
         v = self.v
-        if self.first is not None:
-            self._emit(f"%a{i} = getelementptr {v.type}, ptr %frame, i64 {self.first[k] + offset}")
+        if self.places.first is not None:
+            self._emit(
+                f"%a{i} = getelementptr {v.type}, ptr %frame, i64 {self.places.first[k] + offset}"
+            )
             self._emit(f"%v{i} = load {v.type}, ptr %a{i}")
             return
         self._gathered(i, ((self._pointer(k, lane), offset) for lane in range(v.lanes)))
@@ -442,9 +470,9 @@ class BlockWriter(CheckWriter):
             slot = block.stores[target]
             self._emit(f"%o{target} = getelementptr {v.type}, ptr %workspace, i64 {slot}")
             self._emit(f"store {t} %v{target}, ptr %o{target}")
-        if target in self.stores and self.watch.results:
+        if target in self.places.results and self.watch.results:
             self._watch(target)
-        for argument, offset in self.stores.get(target, ()):
+        for argument, offset in self.places.results.get(target, ()):
             self._result(target, argument, offset)
         if target in self.checks:
             self.conditions.append(f"%v{target}")

@@ -94,6 +94,7 @@ def record(*names):
 
 
 STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
+_KNOWN = "ptr %kernel, ptr %args, ptr %steps, ptr %homes"  # what functions for copies take first
 
 
 def driver(v):
@@ -102,10 +103,14 @@ def driver(v):
 
 
 def _loop(v):
-    known = "ptr %kernel, ptr %args, ptr %steps, ptr %homes"
     given = "ptr %args, ptr %dimensions, ptr %steps, ptr %status, ptr %kernel"
-    return f"""define void @shared({given}) {{
-entry:
+    stages = (_memory(v), _walks(v), _contiguous_axes(), _in_place(v), _through_copies(v), _end())
+    return "\n".join([f"define void @shared({given}) {{", *stages, "}"])
+
+
+def _memory(v):
+    """The table's fields, and memory for frames and the workspace, from the stack or the heap."""
+    return f"""entry:
 {field("step", "ptr")}
 {field("prepare", "ptr")}
 {field("constants", "ptr")}
@@ -143,10 +148,14 @@ ready:
   %space = phi ptr [%on_stack, %stack], [%on_heap, %align]
   %owned = phi ptr [null, %stack], [%memory, %align]
   %homes = getelementptr i8, ptr %space, i64 %workspace
-  br label %argument
+  br label %argument"""
 
-  ; --- where the samples of each argument are: its first one, from vector to vector, lane to lane
-argument:
+
+def _walks(v):
+    """For each argument where its samples are, from vector to vector and from lane to lane, into
+    ``%ways``; and its packed samples into ``%packed_frame``.
+    """
+    return f"""argument:
   %k = phi i64 [0, %ready], [%k_next, %argument_end]
   %fits = phi i1 [true, %ready], [%fits_so_far, %argument_end]
 {record("rank", "size", "home", "staged", "shape", "strides")}
@@ -171,8 +180,12 @@ argument:
   %packed_slot_number = mul i64 %k, {v.lanes}
   %packed_slot = getelementptr ptr, ptr %packed_frame, i64 %packed_slot_number
 {_lanes("packed", "%home_number", "%size", v)}
-  br label %axis
-axis:
+  br label %axis"""
+
+
+def _contiguous_axes():
+    """Whether the samples of the argument are contiguous, then the next; staged results begin."""
+    return f"""axis:
   %d = phi i64 [0, %argument], [%d_next, %axis_body]
   %fits_so_far = phi i1 [%fits, %argument], [%fits_next, %axis_body]
   %more_axes = icmp ult i64 %d, %rank
@@ -196,13 +209,15 @@ begin:
   br i1 %has_staged, label %prepare_staged, label %start
 prepare_staged:
   call void %prepare(ptr %packed_frame)
-  br label %start
-start:
+  br label %start"""
+
+
+def _in_place(v):
+    """The samples that blocks read and write where they are: whole vectors of contiguous data."""
+    return f"""start:
   %whole = and i64 %count, {-v.lanes}
   %direct = select i1 %fits_so_far, i64 %whole, i64 0
   br label %head
-
-  ; --- in place
 head:
   %b = phi i64 [0, %start], [%b_next, %body_end]
   %more = icmp slt i64 %b, %direct
@@ -228,32 +243,37 @@ run:
   call void %step(ptr %frame, ptr %space, ptr %constants, ptr %status)
   br i1 %has_staged, label %copy_staged, label %body_end
 copy_staged:
-  call void @copy_staged({known}, i64 %b)
+  call void @copy_staged({_KNOWN}, i64 %b)
   br label %body_end
 body_end:
   %b_next = add i64 %b, {v.lanes}
-  br label %head
+  br label %head"""
 
-  ; --- through packed copies
-tail_head:
+
+def _through_copies(v):
+    """The other samples, through packed copies."""
+    return f"""tail_head:
   %c = phi i64 [%direct, %head], [%c_next, %tail]
   %left = icmp slt i64 %c, %count
   br i1 %left, label %tail, label %exit
 tail:
   %last = sub i64 %count, 1
-  call void @pack({known}, i64 0, i64 %inputs, i64 %c, i64 %last, i1 true)
+  call void @pack({_KNOWN}, i64 0, i64 %inputs, i64 %c, i64 %last, i1 true)
   call void %step(ptr %packed_frame, ptr %space, ptr %constants, ptr %status)
-  call void @pack({known}, i64 %inputs, i64 %arguments, i64 %c, i64 %last, i1 false)
+  call void @pack({_KNOWN}, i64 %inputs, i64 %arguments, i64 %c, i64 %last, i1 false)
   %c_next = add i64 %c, {v.lanes}
-  br label %tail_head
-exit:
+  br label %tail_head"""
+
+
+def _end():
+    """Memory from the heap is given back."""
+    return """exit:
   br i1 %is_large, label %release, label %done
 release:
   call void @free(ptr %owned)
   br label %done
 done:
-  ret void
-}}"""
+  ret void"""
 
 
 def _lanes(frame, place, apart, v):
@@ -270,8 +290,6 @@ def _lanes(frame, place, apart, v):
 
 
 # --- Copies between samples with any strides and packed ones -------------------------------------
-
-_KNOWN = "ptr %kernel, ptr %args, ptr %steps, ptr %homes"
 
 
 def packing(v):

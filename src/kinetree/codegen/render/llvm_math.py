@@ -137,23 +137,22 @@ def angles_at_once(v):
     return max(1, _IN_FLIGHT // (v.size * v.lanes))
 
 
-def angle_places(plan, places, v, first=None):
+def angle_places(plan, places, v):
     """Where the angles of a schedule are, as ``@angles`` reads it, as text in IR.
 
     Args:
         plan: the schedule.
-        places: argument number and offset of every input node.
+        places: where the inputs of the program are.
         v: the vector type of the blocks.
-        first: of code that other code calls, the number before each argument.
     """
     nodes = [*plan.angles] + [plan.angles[-1]] * (-len(plan.angles) % plan.angle_group)
     table = []
     for node in nodes:
-        argument, offset = places[node]
-        if first is None:
+        argument, offset = places.inputs[node]
+        if places.first is None:
             table += [f"i64 {argument * v.lanes}", f"i64 {offset}"]
         else:
-            table += [f"i64 {(first[argument] + offset) * v.lanes}", "i64 0"]
+            table += [f"i64 {(places.first[argument] + offset) * v.lanes}", "i64 0"]
     return f"[{len(table)} x i64] [{', '.join(table)}]"
 
 
@@ -166,6 +165,8 @@ def angles(v, group, called=0):
     """
     wide, one = Vector(v.dtype, v.lanes * group), Vector(v.dtype, 1)
     t = wide.type
+    gathering, x = _gather(v, wide, group, called)
+    table, near, sine, cosine = sincos_near(wide, x)
     lines = [
         "define void @shared(ptr %frame, ptr %workspace, ptr %status, ptr %places, i64 %count) {",
         "entry:",
@@ -175,27 +176,7 @@ def angles(v, group, called=0):
         "  %k = phi i64 [0, %entry], [%k_next, %loop_end]",
         f"  %sum = phi {t} [{wide.constant(0.0)}, %entry], [%sum_next, %loop_end]",
         "  %k2 = mul i64 %k, 2",
-    ]
-    x = "undef"
-    for a in range(group):
-        lines += [
-            f"  %n{a} = add i64 %k2, {2 * a}",
-            f"  %place{a} = getelementptr i64, ptr %places, i64 %n{a}",
-            f"  %pointers{a} = load i64, ptr %place{a}",
-            f"  %offset_at{a} = getelementptr i64, ptr %place{a}, i64 1",
-            f"  %offset{a} = load i64, ptr %offset_at{a}",
-        ]
-        for lane in range(v.lanes):
-            i, n = f"{a}_{lane}", a * v.lanes + lane
-            lines += [
-                f"  %slot{i} = add i64 %pointers{a}, {lane}",
-                *_address(v, called, i, f"%offset{a}"),
-                f"  %x{i} = load {v.scalar}, ptr %x_at{i}",
-                f"  %v{i} = insertelement {t} {x}, {v.scalar} %x{i}, i32 {n}",
-            ]
-            x = f"%v{i}"
-    table, near, sine, cosine = sincos_near(wide, x)
-    lines += [
+        *gathering,
         *near,
         f"  %to_s = getelementptr {v.type}, ptr %workspace, i64 %k2",
         f"  %to_c = getelementptr {t}, ptr %to_s, i64 1",
@@ -207,21 +188,7 @@ def angles(v, group, called=0):
         f"  %sum_next = call {t} @llvm.fma.{wide.suffix}({t} {x}, {t} {x}, {t} %sum)",
         "  %more = icmp slt i64 %k_next, %count",
         "  br i1 %more, label %loop, label %check",
-        "check:",
-        # One comparison for all: no angle exceeds the range when the sum of squares does not.
-        f"  %far = fcmp ugt {t} %sum_next, {wide.constant(RANGE[v.dtype] ** 2)}",
-        f"  %any_far = call i1 @llvm.vector.reduce.or.v{wide.lanes}i1({wide.mask} %far)",
-        "  br i1 %any_far, label %exact, label %exit",
-        "exact:",
-        "  call void @exact(ptr %frame, ptr %workspace, ptr %places, i64 %count)",
-        # x · 0 ≠ 0 unless x is finite; blocks do not see these inputs.
-        f"  %zero = fmul {t} %sum_next, {wide.constant(0.0)}",
-        f"  %finite = fcmp oeq {t} %zero, {wide.constant(0.0)}",
-        f"  %all = call i1 @llvm.vector.reduce.and.v{wide.lanes}i1({wide.mask} %finite)",
-        "  br i1 %all, label %exit, label %bad",
-        "bad:",
-        "  %old = atomicrmw add ptr %status, i64 1 monotonic",
-        "  br label %exit",
+        *_check_range(wide),
         "exit:",
         "  ret void",
         "}",
@@ -236,6 +203,51 @@ def angles(v, group, called=0):
             declarations(wide, one),
         ]
     )
+
+
+def _gather(v, wide, group, called):
+    """Lines that gather ``group`` angles of all lanes, and the name of the vector they fill."""
+    lines, x = [], "undef"
+    for a in range(group):
+        lines += [
+            f"  %n{a} = add i64 %k2, {2 * a}",
+            f"  %place{a} = getelementptr i64, ptr %places, i64 %n{a}",
+            f"  %pointers{a} = load i64, ptr %place{a}",
+            f"  %offset_at{a} = getelementptr i64, ptr %place{a}, i64 1",
+            f"  %offset{a} = load i64, ptr %offset_at{a}",
+        ]
+        for lane in range(v.lanes):
+            i, n = f"{a}_{lane}", a * v.lanes + lane
+            lines += [
+                f"  %slot{i} = add i64 %pointers{a}, {lane}",
+                *_address(v, called, i, f"%offset{a}"),
+                f"  %x{i} = load {v.scalar}, ptr %x_at{i}",
+                f"  %v{i} = insertelement {wide.type} {x}, {v.scalar} %x{i}, i32 {n}",
+            ]
+            x = f"%v{i}"
+    return lines, x
+
+
+def _check_range(wide):
+    """Lines that compute angles again that are far away, and count those that are not finite."""
+    t = wide.type
+    return [
+        "check:",
+        # One comparison for all: no angle exceeds the range when the sum of squares does not.
+        f"  %far = fcmp ugt {t} %sum_next, {wide.constant(RANGE[wide.dtype] ** 2)}",
+        f"  %any_far = call i1 @llvm.vector.reduce.or.v{wide.lanes}i1({wide.mask} %far)",
+        "  br i1 %any_far, label %exact, label %exit",
+        "exact:",
+        "  call void @exact(ptr %frame, ptr %workspace, ptr %places, i64 %count)",
+        # x · 0 ≠ 0 unless x is finite; blocks do not see these inputs.
+        f"  %zero = fmul {t} %sum_next, {wide.constant(0.0)}",
+        f"  %finite = fcmp oeq {t} %zero, {wide.constant(0.0)}",
+        f"  %all = call i1 @llvm.vector.reduce.and.v{wide.lanes}i1({wide.mask} %finite)",
+        "  br i1 %all, label %exit, label %bad",
+        "bad:",
+        "  %old = atomicrmw add ptr %status, i64 1 monotonic",
+        "  br label %exit",
+    ]
 
 
 def _address(v, called, i, offset):

@@ -98,7 +98,7 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
         entry = kernel.general_entry
         return None if entry is None else getattr(entry, key[0])(key[1])
 
-    return type(kernel)(
+    found = type(kernel)(
         f"{key[0]} of {kernel.name}",
         inputs,
         outputs,
@@ -107,8 +107,9 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
         validate=validate,
         key=lambda: None if kernel.key is None else (kernel.key, *key),
         general_code=general_code,
-        warn=kernel.warn,
     )
+    found.warn = kernel.warn
+    return found
 
 
 def _renamed(what, argument, kernel):

@@ -53,8 +53,6 @@ class Kernel:
         key: what identifies the program before it is traced, or None; or a function for it.
         general_code: makes a kernel of the same inputs and results whose code serves every robot,
             or None where that cannot be had; None for a kernel that has no such code.
-        warn: gives a warning that tracing gave when the code was compiled, for code found in the
-            cache; takes a pair as in ``Program.warnings``.
 
     Attributes:
         call: the fastest way in; takes the inputs in order.
@@ -63,6 +61,8 @@ class Kernel:
         tier, level: of the code chosen then; see ``codegen.tiers``.
         is_settled: whether specialised code of the highest level was requested, for good.
         task: within which the code was chosen, or None.
+        warn: gives a warning that tracing gave when the code was compiled, for code found in the
+            cache; takes a pair as in ``Program.warnings``. Ignores it unless set.
     """
 
     def __init__(
@@ -76,12 +76,11 @@ class Kernel:
         validate,
         key=None,
         general_code=None,
-        warn=None,
     ):
         self.name, self.inputs = name, tuple(inputs)
         self.outputs: tuple[Argument, ...] = tuple(outputs)
         self.make_program, self._key, self.general_code = make_program, key, general_code
-        self.warn: Callable[[tuple], None] = warn or (lambda warning: None)
+        self.warn: Callable[[tuple], None] = lambda warning: None
         self.samples, self.tier, self.level = 0, "specialised", 0
         self.is_settled, self.task = False, None
         self._connected, self._budget = None, None  # what goes the lean path, and how far
