@@ -138,7 +138,7 @@ def watched():
     """A list to which what is compiled from now on is added, with its CPU seconds."""
     from kinetree.codegen import build
 
-    found, specialised, general = [], build._compiled, build.compiled_programs
+    found, specialised, general = [], build._compile, build.compiled_programs
 
     def one(kernel, *arguments):
         begun = time.process_time()
@@ -152,7 +152,7 @@ def watched():
         found.append(f"{len(texts)} units {time.process_time() - begun:.2f} s")
         return codes
 
-    build._compiled, build.compiled_programs = one, several
+    build._compile, build.compiled_programs = one, several
     return found
 
 

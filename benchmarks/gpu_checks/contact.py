@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import kinetree as kt
-from kinetree.codegen.inline import evaluated
+from kinetree.codegen.inline import evaluate
 from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.simulation.setup import laws_of
 
@@ -112,7 +112,7 @@ def expected(case, q, qd, steps):
     count, ones = len(q), np.ones(len(q))
     memory = np.zeros((count, transition.memory))
     given = 0 * ones, STEP * ones, steps * ones, q, qd, 0 * ones, memory
-    return evaluated(kernel.program, given)[:2]
+    return evaluate(kernel.program, given)[:2]
 
 
 def checks(report, libraries, case=None, steps=20, bounds=BOUNDS):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.codegen.inline import evaluated
+from kinetree.codegen.inline import evaluate
 from kinetree.codegen.runtime.kernel import Kernel
 
 __all__ = ["compute_by_definition"]
@@ -18,4 +18,4 @@ def _by_definition(kernel, arrays, batch, dtype, out):
         np.broadcast_to(np.asarray(a, float), (*batch, *i.shape))
         for a, i in zip(arrays, kernel.inputs, strict=True)
     ]
-    return evaluated(kernel.program, full)
+    return evaluate(kernel.program, full)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.codegen.inline import evaluated
+from kinetree.codegen.inline import evaluate
 from kinetree.learning.environment import OUTPUTS
 
 _EXAMPLES = str(Path(__file__).parents[2] / "examples")
@@ -59,7 +59,7 @@ def checks(report, libraries, worlds=70, steps=6):
             arrays = [np.asarray(back(a), float) for a in given]
             *_, info = env.step(action)
             program = env._kernels["step"].program
-            right = evaluated(program, [*arrays, action.astype(float)])
+            right = evaluate(program, [*arrays, action.astype(float)])
             names = (*env.state, *OUTPUTS)
             expected = dict(zip(names, right, strict=True))
             over = expected["terminated"] + expected["truncated"] > 0

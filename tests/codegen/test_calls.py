@@ -9,7 +9,7 @@ import pytest
 from support.graphs import check_graph
 
 import kinetree as kt
-from kinetree.codegen.inline import evaluated, trace_of
+from kinetree.codegen.inline import evaluate, trace_of
 from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import SingularError
@@ -171,7 +171,7 @@ def _complex_step(which, x, y):
     for k in range(4):
         z = np.concatenate([x, y]).astype(complex)
         z[k] += 1e-30j
-        results = evaluated(which.program, [z[:2], z[2:]])
+        results = evaluate(which.program, [z[:2], z[2:]])
         columns.append(np.concatenate([np.ravel(r) for r in results]).imag / 1e-30)
     return np.array(columns).T
 

@@ -8,7 +8,7 @@ from support import fake_cupy
 from support.backends import cuda_on_cpu
 
 import kinetree as kt
-from kinetree.codegen.inline import evaluated
+from kinetree.codegen.inline import evaluate
 from kinetree.codegen.render import cuda_outlined
 from kinetree.codegen.render.cuda import ROUTINES
 from kinetree.contact import Scene, TimeStepping
@@ -160,7 +160,7 @@ def test_the_text_for_a_gpu_gives_the_same(dtype, bound, sweeps, rng, tmp_path, 
     steps = transition(contact, dtype, controller=hold)
     zeros, ones = np.zeros(3), np.ones(3)
     given = zeros, H * ones, 8 * ones, q, qd, zeros, np.zeros((3, steps.memory))
-    right = evaluated(steps.steps().program, given)
+    right = evaluate(steps.steps().program, given)
     for name, expected in zip(("q", "qd"), right, strict=False):
         a = np.asarray(getattr(found, name))[-1]
         np.testing.assert_allclose(a, expected, rtol=0, atol=bound * 30, err_msg=name)
@@ -350,7 +350,7 @@ def test_stiff_stops_at_several_joints_of_a_limb_take_energy_and_give_none(engin
         states = [(q, qd)]
         for k in range(1, steps + 1):
             given = 0 * ones, 1e-3 * ones, k * ones, q, qd, 0 * ones, memory
-            states.append(evaluated(kernel.program, given)[:2])
+            states.append(evaluate(kernel.program, given)[:2])
         states = [np.array(x) for x in zip(*states, strict=True)]
     energy = kt.kinetic_energy(model, *states) + kt.potential_energy(model, states[0])
     for i_q, _, sign, bound, k, _ in law.stops:

@@ -8,7 +8,7 @@ from support.closeness import assert_close
 from support.graphs import check_graph
 
 from kinetree.algorithms import aba, rnea
-from kinetree.codegen.program import Argument, regroup, regrouped, trace
+from kinetree.codegen.program import Argument, regroup, regroup_sums, trace
 from kinetree.expr.counting import count_operations
 from kinetree.expr.interpret import holds, run
 from kinetree.expr.repeat import repeat
@@ -35,28 +35,28 @@ def test_a_sum_of_products_takes_one_instruction_per_product():
     inputs = [Argument("x", (8,))]
     program = trace(lambda x: (x[0] * x[1] - x[2] * x[3]) + (x[4] * x[5] - x[6] * x[7]), inputs)
     assert instructions(program) == 5
-    assert instructions(regrouped(program)) == 4
+    assert instructions(regroup_sums(program)) == 4
 
 
 def test_a_sum_begins_with_what_is_not_a_product():
     inputs = [Argument("x", (7,))]
     program = trace(lambda x: (x[0] * x[1] + x[2] * x[3]) - (x[4] * x[5] - x[6]), inputs)
     assert instructions(program) == 5
-    assert instructions(regrouped(program)) == 3
+    assert instructions(regroup_sums(program)) == 3
 
 
 def test_a_sum_of_negative_terms_changes_sign_once():
     inputs = [Argument("x", (3,))]
-    program = regrouped(trace(lambda x: -(x[0] * x[1]) - x[2], inputs))
+    program = regroup_sums(trace(lambda x: -(x[0] * x[1]) - x[2], inputs))
     assert run(program, np.array([2.0, 3.0, 4.0]))[0] == -10
     assert count_operations(program.graph, program.roots).sign_changes == 1
 
 
 def test_reciprocals_that_serve_once_become_divisions():
     inputs = [Argument("x", (3,))]
-    once = regrouped(trace(lambda x: x[0] / x[1], inputs))
+    once = regroup_sums(trace(lambda x: x[0] / x[1], inputs))
     assert str(count_operations(once.graph, once.roots)) == "1d"
-    twice = regrouped(trace(lambda x: np.array([x[0] / x[1], x[2] / x[1]]), inputs))
+    twice = regroup_sums(trace(lambda x: np.array([x[0] / x[1], x[2] / x[1]]), inputs))
     assert str(count_operations(twice.graph, twice.roots)) == "2m + 1d"
 
 
@@ -67,7 +67,7 @@ def test_recursive_algorithms_save_a_sixth(algorithm, saving, rng):
     model = chain(5)
     inputs = [Argument(name, (5,)) for name in ("q", "qd", "u")]
     program = trace(lambda *state: algorithm(model, *state), inputs)
-    better = regrouped(program)
+    better = regroup_sums(program)
     check_graph(better.graph, better.roots)
     assert instructions(better) < (1 - saving) * instructions(program)
     state = rng.standard_normal((3, 6, 5))
@@ -80,7 +80,7 @@ def test_recursive_algorithms_save_a_sixth(algorithm, saving, rng):
 def test_regrouping_twice_changes_nothing(rng):
     model = chain(3)
     inputs = [Argument(name, (3,)) for name in ("q", "qd", "u")]
-    once = regrouped(trace(lambda *state: rnea.inverse_dynamics(model, *state), inputs))
+    once = regroup_sums(trace(lambda *state: rnea.inverse_dynamics(model, *state), inputs))
     graph, roots = regroup(once.graph, once.roots)
     assert graph.nodes == once.graph.nodes
     assert tuple(roots) == once.roots
@@ -92,7 +92,7 @@ def test_loops_keep_their_meaning():
 
     program = trace(lambda x: repeat(body, x, 4), [Argument("x", (2,))])
     x = np.array([0.3, 0.7])
-    better = regrouped(program)
+    better = regroup_sums(program)
     check_graph(better.graph, better.roots)
     assert_close(run(better, x)[0], repeat(body, x, 4))
 
@@ -111,7 +111,7 @@ terms = st.recursive(
 )
 def test_whole_numbers_give_the_same_results(texts, numbers):
     program = trace(lambda x: np.array([eval(t, {"x": x}) for t in texts]), [Argument("x", (5,))])
-    better = regrouped(program)
+    better = regroup_sums(program)
     check_graph(better.graph, better.roots)
     x = np.array(numbers, dtype=object)  # exact
     assert run(better, x)[0].tolist() == run(program, x)[0].tolist()

@@ -101,7 +101,7 @@ def test_nothing_is_compiled_for_the_robot(model, state, monkeypatch):
     def refused(kernel, *rest):
         raise AssertionError(f"{kernel.name} is compiled")
 
-    monkeypatch.setattr(build, "_compiled", refused)
+    monkeypatch.setattr(build, "_compile", refused)
     for function in (kt.forward_dynamics, kt.inverse_dynamics, kt.coriolis_matrix):
         function(other, *[q, zero, zero][: len(function.definition.required)])
 
@@ -111,8 +111,8 @@ def test_compiled_code_takes_over(model, state, monkeypatch):
     other = model.replace(gravity=(0.0, 0.0, -1.0))
     first = kt.inverse_dynamics(other, *arrays)
     monkeypatch.setattr(tiers, "SOME", 2)
-    names, compiled = [], build._compiled
-    monkeypatch.setattr(build, "_compiled", lambda k, *a: names.append(k.name) or compiled(k, *a))
+    names, compiled = [], build._compile
+    monkeypatch.setattr(build, "_compile", lambda k, *a: names.append(k.name) or compiled(k, *a))
     again = kt.inverse_dynamics(other, *arrays)
     assert names == ["inverse_dynamics"]
     assert kt.tier_of(other, kt.inverse_dynamics) == "general"

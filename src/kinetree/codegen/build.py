@@ -28,7 +28,7 @@ from kinetree.codegen.machine_code import (
 )
 from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
-from kinetree.codegen.runtime.threads import mapped, workers
+from kinetree.codegen.runtime.threads import map_on_cores, workers
 from kinetree.codegen.schedule import BLOCK_SIZE
 from kinetree.codegen.weak_table import WeakTable
 
@@ -236,27 +236,27 @@ def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
     for better in (1, 0)[: 2 - level]:
         variant = f"{lanes[better]}, called" if called else lanes[better]
         request = request_key(kernel, dtype, variant, llvm.host(better))
-        code = _requested(kernel, request, better)
+        code = _code_of_request(kernel, request, better)
         if code is not None:
             break
     if code is None:
         with open_store().alone(request):
-            code = _requested(kernel, request, level)  # another process may have compiled it
-            code = code or _compiled(kernel, dtype, lanes[level], called, request, level)
+            code = _code_of_request(kernel, request, level)  # another process may have compiled it
+            code = code or _compile(kernel, dtype, lanes[level], called, request, level)
     if request:
         _loaded[request] = code
     _recent.append(code)
     return code
 
 
-def _requested(kernel, request, level):
+def _code_of_request(kernel, request, level):
     """Code that was compiled for the same request, without tracing it again."""
     code = _loaded.get(request) if request else None
     if code is None and request:
         kept = open_store().get(request)
         if kept is not None:
             program, _, warnings = kept.decode().partition("\n")
-            code = _found(program, level)
+            code = _existing_code(program, level)
             _keep_warnings(request, json.loads(warnings or "[]"))
     if code is not None:
         for warning in _warnings.get(request, ()):
@@ -269,7 +269,7 @@ def _keep_warnings(request, warnings):
         _warnings[request] = tuple(map(tuple, warnings))
 
 
-def _compiled(kernel, dtype, lanes, called, request, level):
+def _compile(kernel, dtype, lanes, called, request, level):
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
     with building(kernel.name, level) as work:
@@ -297,7 +297,7 @@ def _code_of(text, level, entries=()):
     """The same, with the name of the program; ``entries`` are what it calls."""
     program = _name_of(text)
     robot = entries if any(e.is_bound for e in entries) else ()
-    code = _found(program, level, robot)
+    code = _existing_code(program, level, robot)
     if code is None:
         from kinetree.codegen.render.llvm_shared import shared_symbols
 
@@ -305,26 +305,26 @@ def _code_of(text, level, entries=()):
         data = object_code(text, level)
         key = program_key(program, llvm.host(level))
         open_store().put(key, " ".join(symbols).encode() + b"\n" + data)
-        code = _linked(program, symbols, data, level, robot)
+        code = _link(program, symbols, data, level, robot)
     return code, program
 
 
-def _kept(key):
+def _object_on_disk(key):
     """Names of what object code on disk calls, and the code; None where there is none."""
     symbols, _, data = (open_store().get(key) or b"").partition(b"\n")
     return (symbols.decode().split(), data) if data else None
 
 
-def _found(program, level, robot=()):
-    """Machine code of a program, from memory or disk, or None; ``robot`` as in ``_linked``."""
+def _existing_code(program, level, robot=()):
+    """Machine code of a program, from memory or disk, or None; ``robot`` as in ``_link``."""
     key = program_key(program, llvm.host(level))
     code = None if robot else _loaded.get(key)
-    if code is None and (kept := _kept(key)) is not None:
-        code = _linked(program, *kept, level, robot)
+    if code is None and (kept := _object_on_disk(key)) is not None:
+        code = _link(program, *kept, level, robot)
     return code
 
 
-def _linked(program, symbols, data, level, robot=()):
+def _link(program, symbols, data, level, robot=()):
     """Machine code with the functions that it calls, or None where one is missing.
 
     ``robot`` are the entries of code that is tied to a robot: what calls it is loaded for each.
@@ -332,7 +332,7 @@ def _linked(program, symbols, data, level, robot=()):
     names = [s.removeprefix(_CALLS) for s in symbols if s.startswith(_CALLS)]
     entries = list(robot) or [_entry(name, level) for name in names]
     shared = [s for s in symbols if not s.startswith(_CALLS)]
-    if None in entries or not all(map(_provided, shared)):
+    if None in entries or not all(map(_provide_shared, shared)):
         return None
     code = load(data, level)
     if not robot:
@@ -351,13 +351,13 @@ def _entry(name, level):
     levels = (1, 0)[: 2 - level]  # code of a higher level computes the same
     found = [e for e in (_entries.get((name, k)) for k in levels) if e is not None]
     for k in levels if not found else ():
-        code = _found(name, k)
+        code = _existing_code(name, k)
         if code is not None:
             found.append(_entries.setdefault((name, k), Entry.of(code, ())))
     return found[0] if found else None
 
 
-def _provided(symbol):
+def _provide_shared(symbol):
     """Whether a shared function is there; compiles it when it is not."""
     if is_provided(symbol):
         return True
@@ -404,20 +404,20 @@ def kept_program(program) -> Any:
     code = _loaded.get(program_key(program))
     if code is not None:
         return code
-    symbols, data = _kept(program_key(program)) or ((), None)
-    return data if all(map(_provided, symbols)) else None
+    symbols, data = _object_on_disk(program_key(program)) or ((), None)
+    return data if all(map(_provide_shared, symbols)) else None
 
 
 def compiled_programs(texts) -> dict[str, bytes]:
     """Object code of programs given by name, compiled on all cores and kept on disk."""
     from kinetree.codegen.render.llvm_shared import shared_symbols
 
-    found = dict(zip(texts, mapped(object_code, [*texts.values()]), strict=True))
+    found = dict(zip(texts, map_on_cores(object_code, [*texts.values()]), strict=True))
     for program, data in found.items():
         symbols = shared_symbols(texts[program])
         open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
         for symbol in symbols:
-            _provided(symbol)
+            _provide_shared(symbol)
     return found
 
 
@@ -587,22 +587,22 @@ def _built_all(texts, host, device, options, apart=None):
     pairs = zip(options, texts, strict=True)
     programs = [_name_of(f"{some} {text}") for some, text in pairs]
     with workers(len(texts)) as threads:
-        build = partial(_built, host=host, device=device)
+        build = partial(_device_code, host=host, device=device)
         all_apart = apart or [0] * len(texts)
         return {"programs": programs}, list(threads.map(build, programs, texts, options, all_apart))
 
 
-def _built(program, text, options, apart, *, host, device):
+def _device_code(program, text, options, apart, *, host, device):
     """Machine code, from disk if it is there."""
     code = open_store().get(program_key(program, host))
     if code is None:
-        compiled = partial(nvrtc.compiled_apart, registers=apart) if apart else nvrtc.compiled
+        compiled = partial(nvrtc.compiled_apart, registers=apart) if apart else nvrtc.compile_text
         code = compiled(text, device, options)
         open_store().put(program_key(program, host), code)
     return code
 
 
 def _code(codes, entry, host):
-    functions, shared, ahead = map(nvrtc.loaded, codes), entry["shared"], entry["ahead"]
+    functions, shared, ahead = map(nvrtc.load_function, codes), entry["shared"], entry["ahead"]
     key = program_key(" ".join(entry["programs"]), host)
     return CudaCode(tuple(functions), tuple(shared), tuple(ahead), entry["work"], key)

@@ -99,7 +99,7 @@ class Store:
             with suppress(OSError):
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
                 require_private(self.folder, os.stat(self.folder))
-                held = _locked(path)
+                held = _open_locked(path)
         try:
             yield
         finally:
@@ -204,7 +204,7 @@ def _remove(path):
     return True
 
 
-def _locked(path):
+def _open_locked(path):
     """The descriptor of a file that is locked for us, or None after ``_PATIENCE``."""
     until, wait = time.monotonic() + _PATIENCE, 0.005
     while True:

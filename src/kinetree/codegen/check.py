@@ -167,12 +167,12 @@ def _structure():
     """Several outputs of several shapes; constants, inputs passed on, values used twice."""
     inputs = [Argument("a", (2, 3)), Argument("b", ()), Argument("unused", (4,))]
 
-    def mixed(a, b, unused):
+    def mix(a, b, unused):
         total = a[0, 0] * b[()] + a[1, 2]
         return a.T, np.array(7.0), np.array([total, a[0, 1], total, -0.5]), b * total
 
     numbers = np.arange(6.0 * 5).reshape(5, 2, 3), np.arange(5.0) - 2, np.ones((5, 4))
-    yield Case(trace(mixed, inputs, "structure"), numbers)
+    yield Case(trace(mix, inputs, "structure"), numbers)
     constant = trace(lambda x: np.array([[1.0, 2.0]]), [Argument("x", (2,))], "constants")
     yield Case(constant, (np.ones((3, 2)),))
     swap = trace(lambda x: x[::-1], [Argument("x", (3,))], "inputs as outputs")

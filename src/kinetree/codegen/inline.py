@@ -14,7 +14,7 @@ from kinetree.expr.repeat import loop_of
 
 
 def compact(program, known=()):
-    """The same program in its own graph, without what differentiation left behind.
+    """Copy a program into its own graph, without what differentiation left behind.
 
     ``known`` are the nodes of conditions that always hold.
     """
@@ -51,14 +51,14 @@ def alone(program):
     return compact(program, [i for i in known if i is not None]) if any(known) else program
 
 
-def evaluated(program, arrays):
+def evaluate(program, arrays):
     """Results of a program on numbers of any kind, by its definition."""
     graph = trace_of(arrays)
     if graph is not None:
         note(program.warnings)
-        results = _inlined(program, arrays, graph)
+        results = _inline(program, arrays, graph)
     else:
-        results = _interpreted(program, [_as_floats(a) for a in arrays])
+        results = _interpret(program, [_as_floats(a) for a in arrays])
     return results[0] if len(results) == 1 else results
 
 
@@ -72,7 +72,7 @@ def _as_floats(array):
 _PLAIN = (int, float, complex, np.number)
 
 
-def _interpreted(program, arrays):
+def _interpret(program, arrays):
     functions = _elementary(arrays)
     try:
         return interpret.run(program, *arrays, functions=functions)
@@ -132,7 +132,7 @@ def _elementary(arrays):
     return None
 
 
-def _inlined(program, arrays, graph):
+def _inline(program, arrays, graph):
     """A copy of a program in another trace; batch axes are written out sample by sample."""
     shapes = [i.shape for i in program.inputs]
     leads = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes, strict=True)]

@@ -65,7 +65,7 @@ class Entry:
 
 
 class Linked:
-    """What a program calls, and where in its workspace they meet.
+    """Code that a program calls, and where in its workspace they meet.
 
     All calls use the same places, behind the slots of the caller's schedule: the address of
     ``@callees``, an array for arguments and results, a frame where one is wanted, and the workspace

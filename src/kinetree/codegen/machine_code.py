@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from threading import Condition
 
 from kinetree.codegen.runtime.interrupts import Interrupt
-from kinetree.codegen.runtime.threads import mapped
+from kinetree.codegen.runtime.threads import map_on_cores
 from kinetree.errors import UnknownNameError
 
 
@@ -109,7 +109,7 @@ def object_code(ir, level=None) -> bytes:
     """Object code of a module given as text; large ones in pieces, on all cores at once."""
     level, texts = optimization() if level is None else level, _pieces(ir)
     with _emitting():
-        return _packed(mapped(lambda text: _emitted(text, level), texts))
+        return _pack(map_on_cores(lambda text: _emit_uninterrupted(text, level), texts))
 
 
 def branching_code(texts, level, advance=lambda: None) -> list[bytes]:
@@ -121,7 +121,7 @@ def branching_code(texts, level, advance=lambda: None) -> list[bytes]:
         advance: called when the next one is there.
     """
     with _emitting(straight=False):
-        return mapped(lambda text: _branching(text, level), texts, advance)
+        return map_on_cores(lambda text: _branching(text, level), texts, advance)
 
 
 def branching_code_in_background(text) -> bytes:
@@ -131,7 +131,7 @@ def branching_code_in_background(text) -> bytes:
 
 
 def _branching(text, level):
-    return _emitted(text, 2 if level else 0, passes=bool(level))
+    return _emit_uninterrupted(text, 2 if level else 0, passes=bool(level))
 
 
 _PIECE = 100_000  # letters, about a thousand operations; less is not worth a piece
@@ -162,7 +162,7 @@ def _pieces(ir):
     return ["\n\n".join(parts) for parts in (*([*g, *declared] for g in groups), rest)]
 
 
-def _emitted(ir, level, *, passes=False):
+def _emit_uninterrupted(ir, level, *, passes=False):
     """Object code of one module, as ``_emit`` makes it; Ctrl-C waits until it is there.
 
     In between it could be lost: llvmlite frees modules where Python ignores exceptions.
@@ -225,7 +225,7 @@ def _run_passes(module, machine):
 _SEVERAL = b"PIECES"
 
 
-def _packed(objects):
+def _pack(objects):
     """Object codes as one: how many and how long they are, and they."""
     if len(objects) == 1:
         return objects[0]
@@ -236,7 +236,7 @@ def _packed(objects):
     )
 
 
-def _unpacked(data):
+def _unpack(data):
     if not data.startswith(_SEVERAL):
         return [data]
     at = len(_SEVERAL)
@@ -331,7 +331,7 @@ def load(data, level=1) -> MachineCode:
         engine = llvm.create_mcjit_compiler(module, _target_machine())
         engine.remove_module(module)
         for each in data if isinstance(data, list) else [data]:
-            for piece in _unpacked(each):
+            for piece in _unpack(each):
                 engine.add_object_file(llvm.ObjectFileRef.from_data(piece))
         engine.finalize_object()
     return MachineCode(engine, level)

@@ -97,7 +97,7 @@ def is_large(device: int) -> bool:
     return int(architecture(device)) >= 90 and attributes["MaxSharedMemoryPerBlockOptin"] >= _LARGE
 
 
-def compiled(text: str, device: int, options=()) -> bytes:
+def compile_text(text: str, device: int, options=()) -> bytes:
     """Machine code of a text for a device."""
     nvrtc = _nvrtc()
     program = nvrtc.createProgram(text, "kernel.cu", (), ())
@@ -108,7 +108,7 @@ def compiled(text: str, device: int, options=()) -> bytes:
         if {*QUICKLY, *COMPACT} & set(
             options
         ):  # an older NVRTC, or what is wrong is said without it
-            return compiled(
+            return compile_text(
                 text, device, tuple(x for x in options if x not in (*QUICKLY, *COMPACT))
             )
         raise BackendError(
@@ -129,7 +129,7 @@ def compiled_apart(text: str, device: int, options=(), registers=128) -> bytes:
     each = [(*options, _APART, "-DPROGRAM_ALONE"), (*best, _APART, limit, "-DROUTINES_ALONE")]
     each += [(*options, _APART, limit, f"-DPIECE_ALONE={n + 1}") for n in range(count)]
     with workers(len(each)) as threads:
-        codes = list(threads.map(lambda some: compiled(text, device, some), each))
+        codes = list(threads.map(lambda some: compile_text(text, device, some), each))
     cupy().cuda.runtime.free(0)  # makes a context where there is none
     state = driver().linkCreate()
     try:
@@ -140,7 +140,7 @@ def compiled_apart(text: str, device: int, options=(), registers=128) -> bytes:
         driver().linkDestroy(state)
 
 
-def loaded(code: bytes) -> Function:
+def load_function(code: bytes) -> Function:
     """The function ``run`` of machine code, on the current device; it stays there."""
     cupy().cuda.runtime.free(0)  # makes a context where there is none
     module = driver().moduleLoadData(code)

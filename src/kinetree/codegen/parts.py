@@ -128,11 +128,11 @@ class _Cut:
                 if homes and alone:  # a row of zeros goes with the one before it
                     owner = homes.pop() if len(homes) == 1 else None
                 row = Row(argument, start, tuple(roots))
-                if owner is not None and not self.fits(_joined([*found[owner], row])):
+                if owner is not None and not self.fits(_join([*found[owner], row])):
                     owner = None
                 found[owner].append(row)
             position += argument.size
-        return {owner: _joined(rows) for owner, rows in found.items()}
+        return {owner: _join(rows) for owner, rows in found.items()}
 
     def _check_everywhere(self, shares):
         """Let every share look at all conditions."""
@@ -192,7 +192,7 @@ class _Cut:
         return Part(program, _origins(rows))
 
 
-def _joined(rows):
+def _join(rows):
     """Rows that follow each other as one."""
     found = []
     for row in rows:
@@ -220,7 +220,7 @@ _SHORT = 60  # operations of a history that cost less than a number written and 
 
 @dataclass
 class Share:
-    """What is computed together, as nodes of a program."""
+    """Nodes of a program that are computed together."""
 
     roots: list
     """Results and checks."""
@@ -271,7 +271,7 @@ class Shares:
         return [*shares, share]
 
     def needs(self, roots, share, number):
-        """What must be computed for some roots in a share, and loaded."""
+        """Nodes to be computed for some roots in a share, and those to be loaded."""
         computed, loaded, waiting = set(), set(), list(roots)
         while waiting:
             i = waiting.pop()

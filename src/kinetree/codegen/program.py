@@ -270,8 +270,8 @@ def cheapest(programs):
     return min(programs, key=lambda program: cost(program.graph, program.roots))
 
 
-def regrouped(program):
-    """The same program with its sums in the order that suits fused multiply-add best."""
+def regroup_sums(program):
+    """Order the sums of a program as suits fused multiply-add best."""
     graph, roots = regroup(program.graph, program.wanted)
     n = len(program.roots)
     graph.checks = [(i, *rest) for i, (_, *rest) in zip(roots[n:], program.checks, strict=True)]

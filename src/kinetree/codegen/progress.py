@@ -36,7 +36,7 @@ def _columns():
 
 
 class Building:
-    """What is compiled now.
+    """Work that is compiled now.
 
     Attributes:
         name: of the function.

@@ -57,10 +57,10 @@ def _disconnect(kernels):
 
 
 def setting() -> Tier:
-    """What was set, by ``set_tier`` or the environment variable KINETREE_TIER."""
+    """Tier that was set, by ``set_tier`` or the environment variable KINETREE_TIER."""
     if _State.setting is None:
         text = os.environ.get("KINETREE_TIER", "").strip()
-        _State.setting = _checked(text, "KINETREE_TIER") if text else DEFAULT
+        _State.setting = _check(text, "KINETREE_TIER") if text else DEFAULT
     return _State.setting
 
 
@@ -72,7 +72,7 @@ def set_tier(tier: Tier) -> None:
             ``"specialised"``: code for one robot alone; ``"auto"``: general code until the work
             repays compiling, see docs/tiers.md.
     """
-    _State.setting = _checked(tier, "tier")
+    _State.setting = _check(tier, "tier")
     _disconnect(_kernels)
 
 
@@ -87,7 +87,7 @@ def tier(tier: Tier) -> Iterator[None]:
         set_tier(before)
 
 
-def _checked(tier: Any, name) -> Tier:
+def _check(tier: Any, name) -> Tier:
     for word in get_args(Tier):
         if isinstance(tier, str) and tier == word:
             return word
@@ -234,7 +234,7 @@ def first_calls() -> str:
 
 
 def next_tier(kernel) -> str:
-    """What ``decide`` would choose for one sample more."""
+    """Tier that ``decide`` would choose for one sample more."""
     kept = _State.task is not None and kernel.task is _State.task
     return kernel.tier if kept else _tier(kernel, kernel.samples + 1)
 
@@ -248,7 +248,7 @@ def samples_left(kernel) -> int | None:
     return MANY - kernel.samples if kernel.tier == "general" and setting() == "auto" else None
 
 
-def connected(kernel) -> None:
+def note_connection(kernel) -> None:
     """Take note that calls of a kernel bypass the rule, as far as ``samples_left`` allows."""
     if kernel.general_code is not None or samples_left(kernel) is not None:
         _kernels.add(kernel)

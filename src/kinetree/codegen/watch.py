@@ -17,7 +17,7 @@ _BOUNDS = (75, 50, 30, 15, 9, 6, 4)  # powers of ten that inputs may be held to
 
 @dataclass(frozen=True)
 class Watch:
-    """What to look at.
+    """Values of a program that are watched.
 
     Attributes:
         inputs, results: whether they are looked at.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.codegen.inline import compact, evaluated
+from kinetree.codegen.inline import compact, evaluate
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.control.steps_on_arrays import StepsOnArrays
@@ -181,7 +181,7 @@ class Shooting:
 
         def built():
             kernel = t._kernel(
-                what, inputs, Traced(make), lambda arrays: evaluated(kernel.program, arrays)
+                what, inputs, Traced(make), lambda arrays: evaluate(kernel.program, arrays)
             )
             return kernel
 

@@ -18,7 +18,7 @@ from kinetree.algorithms import crba, ltl
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.propagation import has_full_inertia, joint_inertia_bound
 from kinetree.arrays.batch import of_sample
-from kinetree.codegen.inline import compact, evaluated, trace_of
+from kinetree.codegen.inline import compact, evaluate, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.errors import LoopError, SingularError
 from kinetree.expr.calls import calls, calls_to
@@ -217,14 +217,14 @@ class _Preparation:
             _run_plainly(self.function, self.call, changed, arrays[:count])
             if model is not None and model.is_constrained:  # pivots that do not suit all samples
                 _require_good(self._exact_program, arrays, model)
-                return evaluated(self._exact_program, arrays)
+                return evaluate(self._exact_program, arrays)
         graph = trace_of(arrays)
         if graph is not None and calls_to() == "general" and not is_by_the_book():
             found = self.kernel.called_once(graph, arrays)
             if found is not None:
                 return found
         is_exact = graph is None and any(a.dtype == object for a in arrays)
-        return evaluated(self._exact_program if is_exact else self.kernel.program, arrays)
+        return evaluate(self._exact_program if is_exact else self.kernel.program, arrays)
 
     def _general_code(self):
         given = self.call, self.inputs, self.outputs, self._reference, self._validate

@@ -21,7 +21,7 @@ import numpy as np
 from kinetree.algorithms.closed.constraints import closure_errors, loop_constraints, loop_signs
 from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
-from kinetree.codegen.inline import evaluated
+from kinetree.codegen.inline import evaluate
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
@@ -415,7 +415,7 @@ class Problem:
             inputs,
             [Argument(f"out{k}", shape) for k, shape in enumerate(outputs)],
             lambda: trace(function, inputs, text),
-            reference=lambda arrays: evaluated(kernel.program, arrays),
+            reference=lambda arrays: evaluate(kernel.program, arrays),
             validate=lambda arrays: None,
             key=key,
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.inline import evaluated
+from kinetree.codegen.inline import evaluate
 from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.learning.random import Draws
@@ -57,7 +57,7 @@ def compiled(step: ControlStep, what: str) -> Kernel:
     traced = Traced(lambda: replace(trace(text, inputs, what), total=True))
     kernel = kernel_for(
         step.model, f"Environment.{what}", inputs, traced.program.outputs, traced,
-        reference=lambda arrays: evaluated(kernel.program, arrays),
+        reference=lambda arrays: evaluate(kernel.program, arrays),
         validate=lambda arrays: None,
     )  # fmt: skip
     if calls_of(traced.program):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.batch import over_batch
-from kinetree.codegen.inline import evaluated, shortest, trace_of
+from kinetree.codegen.inline import evaluate, shortest, trace_of
 from kinetree.codegen.program import Argument, Traced, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.expr.calls import call, calls_to
@@ -165,7 +165,7 @@ class KernelBuild:
         if self.model.scalar_type().kind == "O":  # parameters of the model are traced, too
             texts = [functools.partial(self._by, a, arrays) for a in self._algorithms]
             return shortest(texts, graph)
-        return evaluated(self._kernel.program, arrays)
+        return evaluate(self._kernel.program, arrays)
 
     def _checked(self, algorithm):
         """An algorithm that requires unit quaternions of the configurations it is given."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from kinetree.codegen.loops.language import Place, input_name, output_name, place_of
-from kinetree.codegen.program import Argument, Program, regrouped
+from kinetree.codegen.program import Argument, Program, regroup_sums
 from kinetree.expr import simplify
 from kinetree.expr.node import Graph
 
@@ -136,7 +136,7 @@ def explicit_sums(case: Program) -> Program:
         roots.append(root)
     checks = case.checks
     read = inputs(graph, [*roots, *(c for c, *_ in checks)])
-    return regrouped(Program(case.name, read, tuple(outputs), graph, tuple(roots), checks))
+    return regroup_sums(Program(case.name, read, tuple(outputs), graph, tuple(roots), checks))
 
 
 # --- graphs --------------------------------------------------------------------------------------

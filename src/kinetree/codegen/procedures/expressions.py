@@ -181,10 +181,10 @@ class Expressions(Text):
         return Pointed(x, kind.element, kind.dims, strides_of(kind.dims))
 
     def place(self, e):
-        """What a subscript means: a part of an array, or address and type of a number."""
+        """Meaning of a subscript: a part of an array, or address and type of a number."""
         array = self.any(e.value)
         if isinstance(array, Small):
-            array = self.pointed(array)
+            array = self.array_in_memory(array)
         if not isinstance(array, Pointed):
             raise self.fail(f"{ast.unparse(e.value)} has no [...]: it is {what(array)}", e)
         indices = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
@@ -309,7 +309,7 @@ class Expressions(Text):
         for label, each in ((yes, e.body), (no, e.orelse)):
             self.start(label)
             value = self.any(each)
-            values.append(value if isinstance(value, Number) else self.pointed(value))
+            values.append(value if isinstance(value, Number) else self.array_in_memory(value))
             ends.append(len(self.lines))
             self.lines.append("")  # to be the store and the jump, once the type is known
             self.done = True

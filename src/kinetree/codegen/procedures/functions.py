@@ -12,7 +12,7 @@ from kinetree.codegen.procedures.language import (
     ArrayType,
     builtin,
     is_record,
-    spelled,
+    spell,
 )
 from kinetree.codegen.procedures.text import (
     RANK,
@@ -57,7 +57,7 @@ class Functions(Expressions):
         return self.call(callee, e)
 
     def f_lane_sum(self, e, name):
-        """What all lanes of a warp have found, or the only one."""
+        """Sum or maximum over all lanes of a warp; the number itself where there is one lane."""
         x = self.cast(self.number(e.args[0]), FLOAT)
         if self.in_lanes:
             raise self.fail(f"{name} comes after a loop over lanes, not in it", e)
@@ -86,7 +86,7 @@ class Functions(Expressions):
         if set(given) != {name for name, _ in callee.arguments} or len(e.args) > len(
             callee.arguments
         ):
-            wanted = ", ".join(f"{n}: {spelled(k)}" for n, k in callee.arguments)
+            wanted = ", ".join(f"{n}: {spell(k)}" for n, k in callee.arguments)
             raise self.fail(f"{callee.name} takes ({wanted})", e)
         values = [self.argument(callee, name, kind, given[name]) for name, kind in callee.arguments]
         return ", ".join(values)
@@ -145,7 +145,7 @@ class Functions(Expressions):
             return f"{kind} {self.exact(value, kind, label)}"
         if is_record(kind):
             if not isinstance(value, Pointer) or value.kind is not kind:
-                raise self.fail(f"{label} is {spelled(kind)}, got {what(value)}", e)
+                raise self.fail(f"{label} is {spell(kind)}, got {what(value)}", e)
             return f"ptr {value.at}"
         if not isinstance(value, Pointed | Small) or (
             value.element != kind.element
@@ -153,7 +153,7 @@ class Functions(Expressions):
             or any(k not in (None, d) for k, d in zip(kind.dims, value.dims, strict=True))
         ):
             raise self.fail(f"{label} is {kind}, got {what(value)}", e)
-        value = self.pointed(value)
+        value = self.array_in_memory(value)
         if not value.is_contiguous:
             raise self.fail(f"{label} must be contiguous: copy it into a local array", e)
         return f"ptr {value.at}"
@@ -231,7 +231,7 @@ class Functions(Expressions):
 
     def f_invoke(self, e, name):
         """Call machine code by its address."""
-        arrays = [self.pointed(self.any(a)).at for a in e.args[1:]]
+        arrays = [self.array_in_memory(self.any(a)).at for a in e.args[1:]]
         code = self.op(f"inttoptr i64 {self.integer(e.args[0])} to ptr")
         self.emit(f"call void {code}({', '.join(f'ptr {at}' for at in arrays)})")
 

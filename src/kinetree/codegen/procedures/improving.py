@@ -115,7 +115,7 @@ def _improve():
             continue
         name = order.choice(names)
         if name not in known:
-            known[name] = kept_procedure(name, 1, job.store) or _compiled(name, job)
+            known[name] = kept_procedure(name, 1, job.store) or _compile_in_background(name, job)
         job.found[name] = known[name]
 
 
@@ -126,7 +126,7 @@ def _set_niceness(value):
             os.setpriority(os.PRIO_PROCESS, _State.number, value)
 
 
-def _compiled(name, job):
+def _compile_in_background(name, job):
     def compiled(texts, level):
         return [branching_code_in_background(text) for text in texts]
 

@@ -68,10 +68,10 @@ class ArrayType:
         return array
 
 
-def spelled(kind) -> str:
+def spell(kind) -> str:
     """A type as the user writes it."""
     if isinstance(kind, tuple):
-        return "(" + ", ".join(map(spelled, kind)) + ")"
+        return "(" + ", ".join(map(spell, kind)) + ")"
     return kind.__name__ if isinstance(kind, type) else SPELLED.get(kind) or str(kind)
 
 
@@ -352,7 +352,7 @@ _BUILTINS: dict[Any, str] = {
 
 
 def builtin(value: Any) -> str | None:
-    """What the compiler calls a function of Python, or None."""
+    """Name that the compiler has for a function of Python, or None."""
     try:
         return _BUILTINS.get(value)
     except TypeError:

@@ -30,7 +30,7 @@ from kinetree.codegen.procedures.language import (
     is_record,
     lanes,
     scope_of,
-    spelled,
+    spell,
     type_of,
 )
 from kinetree.codegen.progress import building
@@ -106,7 +106,7 @@ class Procedure:
         kind = self._type(self.function.__annotations__.get("return"))
         parts = kind if isinstance(kind, tuple) else (kind,)
         if not all(k in (FLOAT, INT, BOOL, None) for k in parts):
-            raise self._error(f"it returns numbers only, not {spelled(kind)}")
+            raise self._error(f"it returns numbers only, not {spell(kind)}")
         return kind
 
     def _type(self, annotation):
@@ -253,7 +253,7 @@ class Procedure:
     def interface(self) -> str:
         """A digest of what those who call it depend on."""
         kinds = [(n, _layout(kind)) for n, kind in self.arguments]
-        returns, defaults = spelled(self.returns), sorted(self.defaults.items())
+        returns, defaults = spell(self.returns), sorted(self.defaults.items())
         return _digest((self.symbol, self.inline, self.is_large, kinds, returns, defaults))
 
     @cached_property
@@ -470,8 +470,8 @@ class Choice:
         """First difference between two of the procedures, in words; empty if they are alike."""
 
         def signature(p):
-            kinds = ", ".join(spelled(kind) for _, kind in p.arguments)
-            return f"({kinds}) -> {spelled(p.returns)}"
+            kinds = ", ".join(spell(kind) for _, kind in p.arguments)
+            return f"({kinds}) -> {spell(p.returns)}"
 
         for p in self.procedures:
             if signature(p) != signature(self.otherwise):
@@ -499,7 +499,7 @@ def _memory_of(e) -> set[str]:
 def _layout(kind):
     """A type with all that code depends on, as text."""
     if not is_record(kind):
-        return spelled(kind)
+        return spell(kind)
     fields = [(n, _layout(k), kind.offsets[n]) for n, k in kind.types.items()]
     return f"{kind.__name__} {_digest(fields)}"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from kinetree.codegen.procedures.language import BOOL, FLOAT, INT, SPELLED, ArrayType, spelled
+from kinetree.codegen.procedures.language import BOOL, FLOAT, INT, SPELLED, ArrayType, spell
 from kinetree.errors import TraceError
 
 _FLOATS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
@@ -116,13 +116,13 @@ def text_of(kind) -> str:
 
 
 def what(value) -> str:
-    """What a value is, for messages."""
+    """Kind of a value, for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, tuple):
         return "a tuple"
     kind = value.kind
-    return SPELLED[kind] if isinstance(kind, str) else spelled(kind)
+    return SPELLED[kind] if isinstance(kind, str) else spell(kind)
 
 
 class Text:
@@ -223,7 +223,7 @@ class Text:
         if isinstance(value, Small):
             return value
         if not isinstance(value, Pointed) or None in value.dims:
-            raise self.fail(f"this needs an array of fixed size, got {spelled(value.kind)}")
+            raise self.fail(f"this needs an array of fixed size, got {spell(value.kind)}")
         self.limit(math.prod(value.dims))
         numbers = [self.load(value.element, self.number_at(value, k)).x for k in places(value.dims)]
         return Small(value.element, value.dims, tuple(numbers))
@@ -233,7 +233,7 @@ class Text:
         if count > MOST:
             raise self.fail(f"{count} operations in one expression on arrays: write a loop")
 
-    def pointed(self, value) -> Pointed:
+    def array_in_memory(self, value) -> Pointed:
         """An array in memory."""
         if isinstance(value, Pointed):
             return value
@@ -261,11 +261,9 @@ class Text:
     def exact(self, value, kind, what):
         """A number as a type that must not lose anything."""
         if not isinstance(value, Number) or not isinstance(kind, str):
-            raise self.fail(
-                f"{what} is {spelled(kind)}, got {spelled(getattr(value, 'kind', None))}"
-            )
+            raise self.fail(f"{what} is {spell(kind)}, got {spell(getattr(value, 'kind', None))}")
         if RANK[value.kind] > RANK[kind]:
-            raise self.fail(f"{what} is {spelled(kind)}, got {spelled(value.kind)}: write int(...)")
+            raise self.fail(f"{what} is {spell(kind)}, got {spell(value.kind)}: write int(...)")
         return self.cast(value, kind)
 
     def cast(self, value, kind) -> str:
@@ -285,7 +283,7 @@ class Text:
         if known == BOOL:
             y = {"true": "1", "false": "0"}.get(x) or self.op(f"zext i1 {x} to i64")
             return self.cast(Number(y, INT), kind)
-        raise self.fail(f"{spelled(known)} is not {spelled(kind)}")
+        raise self.fail(f"{spell(known)} is not {spell(kind)}")
 
     def whole(self, x):
         """A float without its fraction; the nearest int where it is larger than any."""

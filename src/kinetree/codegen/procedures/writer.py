@@ -21,7 +21,7 @@ from kinetree.codegen.procedures.language import (
     ArrayType,
     builtin,
     is_record,
-    spelled,
+    spell,
 )
 from kinetree.codegen.procedures.text import (
     RANK,
@@ -97,7 +97,7 @@ class _Writer(Functions):
         if not self.done:
             if p.returns is not None:
                 raise self.fail(
-                    f"it returns {spelled(p.returns)}, but may end without a return",
+                    f"it returns {spell(p.returns)}, but may end without a return",
                     p.tree.body[-1],
                 )
             self.emit("ret void")
@@ -124,7 +124,7 @@ class _Writer(Functions):
         known = self.names.get(name)
         if isinstance(value, Number):
             if known is not None and not isinstance(known, Number):
-                raise self.fail(f"{name} was {spelled(known.kind)} and becomes a number: two names")
+                raise self.fail(f"{name} was {spell(known.kind)} and becomes a number: two names")
             kind = self.wider(name, value.kind)
             if known is None:
                 known = self.names[name] = Number(self.stack(kind, name), kind)
@@ -134,9 +134,7 @@ class _Writer(Functions):
             if known is None:
                 known = self.names[name] = Pointer(self.stack("ptr", name), value.kind)
             if known.kind is not value.kind:
-                raise self.fail(
-                    f"{name} was {spelled(known.kind)} and becomes {spelled(value.kind)}"
-                )
+                raise self.fail(f"{name} was {spell(known.kind)} and becomes {spell(value.kind)}")
             self.emit(f"store ptr {value.at}, ptr {known.at}")
             return
         if isinstance(value, tuple) or value is None:
@@ -160,7 +158,7 @@ class _Writer(Functions):
             dims,
             strides,
         ):
-            raise self.fail(f"{name} was {spelled(known.kind)} and becomes {value.kind}: two names")
+            raise self.fail(f"{name} was {spell(known.kind)} and becomes {value.kind}: two names")
         if fresh:
             self.owned.add(name)
             home = self.home(name, value.kind)
@@ -196,7 +194,7 @@ class _Writer(Functions):
         wanted = self.procedure.returns
         if s.value is None:
             if wanted is not None:
-                raise self.fail(f"it returns {spelled(wanted)}, not nothing")
+                raise self.fail(f"it returns {spell(wanted)}, not nothing")
             self.emit("ret void")
         elif wanted is None:
             raise self.fail("it returns nothing: annotate what it returns, such as -> int")
@@ -204,7 +202,7 @@ class _Writer(Functions):
             parts = s.value.elts if isinstance(s.value, ast.Tuple) else None
             values = [self.number(e) for e in parts] if parts else self.any(s.value)
             if not isinstance(values, list | tuple) or len(values) != len(wanted):
-                raise self.fail(f"it returns {spelled(wanted)}")
+                raise self.fail(f"it returns {spell(wanted)}")
             whole = "poison"
             for k, (value, kind) in enumerate(zip(values, wanted, strict=True)):
                 x = self.exact(value, kind, "what it returns")
@@ -226,7 +224,7 @@ class _Writer(Functions):
         if isinstance(first, ast.Tuple) and isinstance(s.value, ast.Tuple):
             if len(first.elts) != len(s.value.elts):
                 raise self.fail(f"{len(s.value.elts)} values for {len(first.elts)} names")
-            values = [self.taken(e) for e in s.value.elts]
+            values = [self.own_value(e) for e in s.value.elts]
             for target, value, e in zip(first.elts, values, s.value.elts, strict=True):
                 self.assign(target, value, e)
             return
@@ -290,7 +288,7 @@ class _Writer(Functions):
         for target in targets:
             self.assign(target, self.any(ast.Call(e.func, [element, *dims], e.keywords)))
 
-    def taken(self, e):
+    def own_value(self, e):
         """The value of an expression, which assignments to others do not change any more."""
         is_own = isinstance(e, ast.Name) and e.id in self.owned
         return self.small(self.any(e)) if is_own else self.any(e)
@@ -302,7 +300,7 @@ class _Writer(Functions):
             at, kind, tag = self.field(target)
             if kind not in RANK:
                 raise self.fail(
-                    f"{target.attr} is {spelled(kind)}: only Python assigns it; "
+                    f"{target.attr} is {spell(kind)}: only Python assigns it; "
                     f"{target.attr}[:] = ... copies numbers"
                 )
             self.put_field(at, kind, tag, value)

@@ -15,7 +15,7 @@ class _Case(Places, C):
 
 
 def arguments(program, data, names=()):
-    """What the function takes and gives, as ``Argument``s.
+    """Arguments and results of the function, as ``Argument``s.
 
     Args:
         program: a ``LoopProgram``.
@@ -23,12 +23,12 @@ def arguments(program, data, names=()):
         names: of the results, where they are not those of the program.
     """
 
-    def shaped(table, name):
+    def argument(table, name):
         axes = program.tables[table].axes
         return Argument(name, tuple(data.lengths[a] if isinstance(a, str) else a for a in axes))
 
     results = zip(program.results, names or program.results, strict=True)
-    return [shaped(t, t) for t in program.arguments], [shaped(*pair) for pair in results]
+    return [argument(t, t) for t in program.arguments], [argument(*pair) for pair in results]
 
 
 def stack(program, data) -> int:

@@ -76,7 +76,7 @@ class _Writer:
         self.taken, self.serial = set(self.arguments) | {a.name for a in program.outputs}, {}
         self.outputs = self._outputs()
         self.uses = self._uses()
-        self.absorbed = self._absorbed() if language.sums_absorb else set()
+        self.absorbed = self._fused_products() if language.sums_absorb else set()
         self.lists: dict = {None: []}  # assignments of every loop, and of what is outside all loops
 
     def write(self):
@@ -111,7 +111,7 @@ class _Writer:
             uses[i].extend([None] * (len(places) - 1))
         return uses
 
-    def _absorbed(self):
+    def _fused_products(self):
         """Products that one sum or difference alone uses: one for each of these."""
         found = set()
         for i in self.order:

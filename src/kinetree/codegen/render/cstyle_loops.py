@@ -25,7 +25,7 @@ from kinetree.codegen.loops.language import (
     place_of,
 )
 from kinetree.codegen.order import fewest_waiting
-from kinetree.codegen.program import Argument, regrouped
+from kinetree.codegen.program import Argument, regroup_sums
 from kinetree.codegen.render.cstyle import assignments, identifier
 from kinetree.codegen.render.loop_tables import KIND, NUMBERS, ROW, name_of
 from kinetree.codegen.watch import SUMS_AND_PRODUCTS
@@ -176,7 +176,7 @@ class LoopWriter:
 
     def _until(self, region, scope):
         n = self._new("n")
-        body, held, condition = self.regions(region.body, scope), *self._held(region, scope)
+        body, held, condition = self.regions(region.body, scope), *self._condition(region, scope)
         return [
             f"for (int {n} = 0; {n} < {self._times(region.most)}; {n}++) {{",
             *(f"    {line}" for line in (*body, *condition)),
@@ -185,11 +185,11 @@ class LoopWriter:
         ]
 
     def _when(self, region, scope):
-        held, condition = self._held(region, scope)
+        held, condition = self._condition(region, scope)
         body = self.regions(region.body, scope)
         return [*condition, f"if ({held}) {{", *(f"    {line}" for line in body), "}"]
 
-    def _held(self, region, scope):
+    def _condition(self, region, scope):
         """Name and lines of a condition."""
         name = self._new("held")
         return name, [f"int {name} = 0;", *self._code(region.condition, scope, name)]
@@ -223,7 +223,7 @@ class LoopWriter:
         return [*lines, "}"]
 
     def _case(self, case, variables, held, appends):
-        case = with_arguments(regrouped(case))
+        case = with_arguments(regroup_sums(case))
         self.can_hide |= hides(case)
         self.checks |= bool(case.checks or appends)
         language = self.language(case)

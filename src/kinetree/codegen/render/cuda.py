@@ -30,16 +30,16 @@ from kinetree.codegen.render.c import NOT_FINITE, offset
 from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
-from kinetree.codegen.render.cuda_outlined import guarded, outlined
+from kinetree.codegen.render.cuda_outlined import guard, outline
 from kinetree.codegen.render.cuda_places import (
     WARP,
     Ahead,
     Tile,
     given_up,
-    kept,
     last_mentions,
     last_uses,
-    parked,
+    park,
+    sparse_results,
     tiles,
 )
 from kinetree.codegen.render.cuda_procedures import (
@@ -125,7 +125,7 @@ _OWN = [
 
 @dataclass(frozen=True)
 class Whole:
-    """What an entry point computes a part of."""
+    """Results of which an entry point computes a part."""
 
     outputs: tuple
     """All of them, as ``Argument``s."""
@@ -161,15 +161,15 @@ class _Renderer:
         every = {a.name: (a.name, 0) for a in self.outputs}
         self.part = whole or Whole(tuple(self.outputs), every)
         self.order = self._order()
-        self.tiles = tiles(self._used(), 0 if layout.by_warps else _STAGED)
+        self.tiles = tiles(self._inputs_read(), 0 if layout.by_warps else _STAGED)
         self.results = self._results()
         names = set() if layout.by_warps else {a.name for a in self.outputs}
-        self.kept = kept(program, names, dtype)
+        self.kept = sparse_results(program, names, dtype)
         self.hidden = sorted(hidden_inputs(program))
         loops = len(self.order) > layout.short and not layout.by_warps
         self.angles = set() if loops else angles_of(program, self.tiles)
         self.watched = self.angles & self._hidden_places()  # when it is looked whether they are far
-        self.taken = self._taken()
+        self.taken = self._reused_tiles()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.ahead = None if loops else self._ahead()
         self.language: Any = self._language(loops)
@@ -183,7 +183,7 @@ class _Renderer:
         angles, left = self.angles, self.part.left
         return Cuda(self.program, self.dtype, angles, self.kept, left, loops_over_angles=loops)
 
-    def _used(self):
+    def _inputs_read(self):
         """Inputs that the program looks at."""
         nodes = self.program.graph.nodes
         names = {nodes[i][1] for i in self.order if nodes[i][0] == "input"}
@@ -235,7 +235,7 @@ class _Renderer:
         makers = {"created": created, "results": by_results, None: fewest_waiting}
         return makers[self.layout.order](self.program)
 
-    def _taken(self):
+    def _reused_tiles(self):
         """Results that take the tile of an input, by name."""
         if not self.layout.reuse:
             return {}
@@ -259,7 +259,7 @@ class _Renderer:
     def render(self):
         entry = Entry(self)
         sample = self._sample(entry)
-        self.shared = shared = self._shared()
+        self.shared = shared = self._shared_bytes()
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
@@ -307,11 +307,11 @@ class _Renderer:
             "#else",
             *heads,
             "#endif",
-            *(guarded(n, text) for n, text in enumerate(self.pieces)),
+            *(guard(n, text) for n, text in enumerate(self.pieces)),
             "#if !defined(ROUTINES_ALONE) && !defined(PIECE_ALONE)",
         ]
 
-    def _shared(self):
+    def _shared_bytes(self):
         """Bytes of shared memory of a warp."""
         if self.layout.by_warps:
             room = WARP // self.language.lanes * self.language.room
@@ -360,7 +360,7 @@ class _Renderer:
             own = [ins[name] for name in ahead.twice if name not in self.taken.values()]
             slots = [(text, place) for text, place in last.items() if text.split("[")[0] in own]
             slots += [(f"parked[{WARP * k}]", -1) for k in range(ahead.slots)]
-            lines = parked(items, _IN_REGISTERS * 4 // self.size, slots)
+            lines = park(items, _IN_REGISTERS * 4 // self.size, slots)
         lines[int(_PREFETCHED * len(lines))] += entry.prefetching(0)
         for k, name in enumerate(ahead.again):
             end = max(place for text, place in last.items() if text.startswith(f"{ins[name]}["))
@@ -394,7 +394,7 @@ class _Renderer:
             lines = self._with_prefetches(self.ahead, items, entry)
         body = [*self._watch(), *turns, *(line for some in lines for line in some)]
         if self.layout.by_warps:
-            body, self.pieces, frame = outlined(in_blocks(stored_early(body)))
+            body, self.pieces, frame = outline(in_blocks(stored_early(body)))
             body = [*([f"real frame[{frame}];"] if frame else []), *body]
         return "\n".join(
             [

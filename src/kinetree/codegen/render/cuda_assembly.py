@@ -80,7 +80,7 @@ def _slices(parts, whole, most):
 
 
 def _tables(slices):
-    """What the entry point looks up."""
+    """Tables that the entry point looks up."""
     slots = [WARP * slot for s in slices for slot in s.slots]
     places = [PITCH * place for s in slices for place in s.places]
     rows, slot, place = [], 0, 0

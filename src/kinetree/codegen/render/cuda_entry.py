@@ -135,7 +135,7 @@ class Entry:
         """Numbers between the two tiles of an input."""
         return sum(self.plan.tiles[name].numbers for name in self.plan.ahead.twice)
 
-    def _filled(self):
+    def _fill_tiles(self):
         """Tiles of inputs that are there."""
         given = ", ".join(f"{name}_tile, {name}, {name}_step" for name, _ in self._tiles())
         now = [f"load(first, count, (int)dense, {given});", "finish_loads();"]
@@ -155,7 +155,7 @@ class Entry:
         ]
 
     def _turn(self, step):
-        """What a warp does with 32 samples."""
+        """Work of a warp on 32 samples."""
         lines = [
             "const int rows = count - first < 32 ? (int)(count - first) : 32;",
             "const int whole = dense && rows == 32;",
@@ -177,23 +177,23 @@ class Entry:
         for k, names in enumerate(self.portions or [self.plan.tiles]):
             lines += ["free = next->only;"] * (k == 1)
             for name in names:
-                lines += self._placed(ins[name], self.plan.tiles[name])
+                lines += self._place_row(ins[name], self.plan.tiles[name])
         for a in self.plan.inputs:
-            lines += [] if a.name in self.plan.tiles else self._placed(ins[a.name], None)
+            lines += [] if a.name in self.plan.tiles else self._place_row(ins[a.name], None)
         lines.append(f"free = inputs + {self.plan.tiled};")
         for a in self.plan.separate:
             if self.plan.layout.by_warps:
                 to = f"{result_name(a.name)} + (first + {_ROW}) * {a.size}"
                 lines.append(f"real *const part_{a.name}_own = {to};")
                 continue
-            lines += self._placed(f"part_{a.name}", self.plan.results[a.name])
+            lines += self._place_row(f"part_{a.name}", self.plan.results[a.name])
         if self.plan.kept.tables:
             lines.append("real *const kept = free, *const kept_own = kept + lane;")
             lines.append(f"kept_own[0] = {self.plan.language.constant(0.0)};")
-        lines += self._filled() if self.loaded else []
+        lines += self._fill_tiles() if self.loaded else []
         return [*lines, *self._moderate_angles(), *self._call(), *self._stores()]
 
-    def _placed(self, name, tile):
+    def _place_row(self, name, tile):
         """A tile and the row of this thread in it, or the row in device memory."""
         if tile is None:
             return [f"const real *const {name}_own = {name} + (first + {_ROW}) * {name}_step;"]

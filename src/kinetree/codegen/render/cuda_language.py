@@ -42,7 +42,7 @@ class Cuda(C):
         self.angles, self.kept, self.left = angles, kept, left
         self.inputs, self.outputs = _names("in", program.inputs), _names("out", program.outputs)
         self.shapes = {a.name: a for a in program.inputs}
-        self.checked = _checked(program)
+        self.checked = _bounded_nodes(program)
         self.loops_over_angles = loops_over_angles
         self.turned, self.in_place = dict[str, int](), set[str]()
 
@@ -105,7 +105,7 @@ class Cuda(C):
         return [f"{self.outputs[argument.name]}[{offset(argument, index)}] = {text};"]
 
 
-def _checked(program):
+def _bounded_nodes(program):
     """Nodes that a check requires to be larger than something."""
     nodes = program.graph.nodes
     return {nodes[node][2] for node, *_ in program.checks if nodes[node][0] == "<"}

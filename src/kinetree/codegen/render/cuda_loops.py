@@ -64,7 +64,7 @@ class _Case(Places, Cuda):
         super().__init__(case, dtype, set(), Kept({}, {}), ())
 
     def sine_and_cosine(self, names, text, argument):
-        """Of any angle."""
+        """Sine and cosine of any angle."""
         sine, cosine = (
             name or f"unused_{other}" for name, other in zip(names, names[::-1], strict=True)
         )
@@ -215,7 +215,7 @@ class _Arguments:
 
     @property
     def parameters(self):
-        """Of the entry point."""
+        """Parameters of the entry point."""
         return [
             "long long count, long long dense",
             *(f"const real *RESTRICT given_{n}, long long step_{n}" for n in self.inputs),
@@ -226,7 +226,7 @@ class _Arguments:
 
     @property
     def sizes(self):
-        """Their numbers in a sample."""
+        """Lines that define how many numbers of a sample each has."""
         tables = (*self.program.arguments, *self.program.results)
         axes = [self.program.tables[table].axes for table in tables]
         sizes = [" * ".join(map(self.writer.length, a)) or "1" for a in axes]

@@ -21,7 +21,7 @@ _OTHER = {"active", "status", "row", "column", "if", "const", "float", "double",
 _HEAD = "int NAME(real *frame, const int active, real *row, real *column)"
 
 
-def outlined(lines) -> tuple[list[str], list[str], int]:
+def outline(lines) -> tuple[list[str], list[str], int]:
     """The lines with calls in place of long parts, functions of these, and the size of ``frame``.
 
     Args:
@@ -34,10 +34,10 @@ def outlined(lines) -> tuple[list[str], list[str], int]:
     owner = {k: n for n, part in enumerate(parts) for k in part}
     uses: dict[str, set[int | None]] = {}
     for k, line in enumerate(stripped):
-        for name in _mentioned(line):
+        for name in _names_mentioned(line):
             uses.setdefault(name, set()).add(owner.get(k))
-    made = [{name for k in part for name in _defined(found[k])} for part in parts]
-    taken = [{name for k in part for name in _mentioned(stripped[k])} for part in parts]
+    made = [{name for k in part for name in _names_defined(found[k])} for part in parts]
+    taken = [{name for k in part for name in _names_mentioned(stripped[k])} for part in parts]
     places: dict[str, int] = {}
     inside = set().union(*made) if made else set()
     functions, calls = [], {}
@@ -49,7 +49,7 @@ def outlined(lines) -> tuple[list[str], list[str], int]:
         functions.append(_function(n, part, stripped, found, given, left, places, kinds))
         indent = lines[part[0]][: -len(stripped[part[0]])]
         stored = [f"frame[{places[x]}] = {_real(x, kinds)};" for x in given if x not in inside]
-        loaded = [_loaded(x, places, kinds) for x in sorted(left) if None in uses[x]]
+        loaded = [_load(x, places, kinds) for x in sorted(left) if None in uses[x]]
         call = f"status |= piece_{n}(frame, active, row, column);"
         calls[part[0]] = [indent + x for x in (*stored, call, *loaded)]
     text = []
@@ -86,13 +86,13 @@ def _cut(run, stripped):
     return [range(a, b) for a, b in zip(ends, (*ends[1:], run.stop), strict=True)]
 
 
-def _defined(match) -> list[str]:
+def _names_defined(match) -> list[str]:
     """Names that a line gives a meaning."""
     found = "" if match is None else match["name"] or match["names"] or ""
     return [str(name) for name in found.split(", ") if name]
 
 
-def _mentioned(line) -> set[str]:
+def _names_mentioned(line) -> set[str]:
     """Names of numbers in a line."""
     if line.startswith("if (active) "):
         line = line.partition(" = ")[2]
@@ -103,7 +103,7 @@ def _real(name, kinds):
     return f"(real){name}" if kinds.get(name) == "int" else name
 
 
-def _loaded(name, places, kinds):
+def _load(name, places, kinds):
     at = f"frame[{places[name]}]"
     if kinds.get(name) == "int":
         return f"const int {name} = {at} != 0;"
@@ -115,14 +115,14 @@ def _function(n, part, stripped, found, given, left, places, kinds):
     alias = {x: f"given_{places[x]}" for x in given if "[" in x}
     body = ["IN_LOCAL_MEMORY(frame);", "int status = 0;", "(void)row, (void)column, (void)active;"]
     for x in given:
-        body.append(_loaded(alias.get(x, x), {alias.get(x, x): places[x]}, kinds))
+        body.append(_load(alias.get(x, x), {alias.get(x, x): places[x]}, kinds))
     waiting: list[str] = []
     for k in part:
         line = stripped[k]
         if alias:
             line = _NAME.sub(lambda m: alias.get(m[0], m[0]), line)
         body.append(line)
-        names = _defined(found[k])
+        names = _names_defined(found[k])
         if line.startswith("real "):
             waiting = names
             continue
@@ -133,7 +133,7 @@ def _function(n, part, stripped, found, given, left, places, kinds):
     return f"PIECE {head}\n{{\n{lines}\n    return status;\n}}"
 
 
-def guarded(n, text) -> str:
+def guard(n, text) -> str:
     """A function, or its declaration, where the text is compiled in parts."""
     head = f"PIECE {_HEAD.replace('NAME', f'piece_{n}')};"
     lines = [f"#if !defined(ALONE) || PIECE_ALONE == {n + 1}", text]

@@ -15,7 +15,7 @@ from kinetree.codegen.parts import Row, in_parts
 from kinetree.codegen.render.cuda import Layout, Whole, render
 from kinetree.codegen.render.cuda_assembly import render_assembly
 from kinetree.codegen.render.cuda_entry import CudaText
-from kinetree.codegen.render.cuda_places import kept
+from kinetree.codegen.render.cuda_places import sparse_results
 from kinetree.expr.node import LEAVES
 
 
@@ -39,7 +39,7 @@ def render_pieces(program, dtype="float64", layout=None) -> Pieces:
         return Pieces((text,), text.left)
     if _is_long(program, layout):
         return _by_parts(program, dtype, layout, most)
-    groups = _grouped(program, most, dtype)
+    groups = _group_slices(program, most, dtype)
     return Pieces(tuple(_piece(program, group, dtype, layout) for group in groups))
 
 
@@ -76,11 +76,11 @@ def _outputs(program):
 
 def _room(program, dtype):
     """Numbers of a sample's results that must be in shared memory."""
-    found = kept(program, {a.name for a in program.outputs}, dtype)
+    found = sparse_results(program, {a.name for a in program.outputs}, dtype)
     return found.count + sum(a.size for a in program.outputs if a.name not in found.tables)
 
 
-def _grouped(program, most, dtype):
+def _group_slices(program, most, dtype):
     """Slices of results that fit together."""
     groups = [[]]
     for s in _slices(program, most):

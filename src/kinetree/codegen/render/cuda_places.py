@@ -89,7 +89,7 @@ class Kept:
         return -(-self.count * PITCH // 4) * 4
 
 
-def kept(program, names, dtype) -> Kept:
+def sparse_results(program, names, dtype) -> Kept:
     """Results of a program that are zero for the most part, where all together take much memory.
 
     Args:
@@ -124,7 +124,7 @@ def given_up(program, order, inputs, outputs):
         inputs: names of the inputs that have tiles.
         outputs: names of the results that have tiles.
     """
-    read, written = last_uses(program, order), _written(program, order)
+    read, written = last_uses(program, order), _last_uses(program, order)
     found, free = {}, [a for a in program.inputs if a.name in inputs]
     for o in program.outputs:
         if o.name not in outputs:
@@ -160,7 +160,7 @@ def last_uses(program, order):
     return last
 
 
-def _written(program, order):
+def _last_uses(program, order):
     """The place in the order after which a number of a result is written."""
     place = {i: k for k, i in enumerate(order)}
     found, position = {}, 0
@@ -208,7 +208,7 @@ def last_mentions(lines, names):
     }
 
 
-def parked(items, most, slots):
+def park(items, most, slots):
     """Lines of assignments; values used last go to shared memory where registers are few.
 
     Compilers that run out of registers put values into local memory, and load them late.
@@ -229,7 +229,7 @@ def parked(items, most, slots):
         for name in sorted(item.mentions - texts.keys()):
             texts[name] = f"again_{k}_{name}"
             before.append(f"const real {texts[name]} = {there[name]};")
-        lines = [_renamed(line, {x: texts[x] for x in item.mentions}) for line in item.lines]
+        lines = [_rename(line, {x: texts[x] for x in item.mentions}) for line in item.lines]
         texts |= {name: name for name in item.defines}
         for name in (*item.mentions, *item.defines):
             if uses.get(name, [-1])[-1] <= k:
@@ -248,6 +248,6 @@ def parked(items, most, slots):
     return found
 
 
-def _renamed(line, names):
+def _rename(line, names):
     """A line with other names."""
     return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), line)

@@ -208,7 +208,7 @@ class _Function:
         return ""
 
     def at(self, kind, place):
-        """What is stored at a place: a variable, or a number of an array."""
+        """Value stored at a place: a variable, or a number of an array."""
         name = self.value(place)
         return name if place in self.places else f"*({_TYPES[kind]} *){name}"
 

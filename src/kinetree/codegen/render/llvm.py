@@ -37,7 +37,7 @@ def render(program, dtype="float64", lanes=2, *, called=False, entries=None, blo
     constants = Constants()
     # What calls other code looks at its own inputs and results.
     watch = Watch(inputs=False, results=False) if called else what_to_watch(program, dtype)
-    staged = frozenset() if called else _staged(program, v)
+    staged = frozenset() if called else _results_to_stage(program, v)
     calls, places = SharedCalls(v, called), places_of(program, called)
     linked = Linked(entries or {}, v, plan.slots)
 
@@ -102,7 +102,7 @@ def single_entry(calls):
     )
 
 
-def _staged(program, v):
+def _results_to_stage(program, v):
     """Numbers of results that are put together in one place and then copied as a whole.
 
     Large ones with many constants: these are then written once, and memory that is not in the
@@ -156,7 +156,7 @@ def step(v, plan, calls, begin=()):
 
 
 def first(plan, calls):
-    """What comes before the blocks: the sines and cosines of all joint angles."""
+    """Lines before the blocks: the sines and cosines of all joint angles."""
     if not plan.angles:
         return []
     count = -(-len(plan.angles) // plan.angle_group) * plan.angle_group

@@ -306,7 +306,7 @@ class BlockWriter(CheckWriter):
         self._splat(i, f"%s{i}")
 
     def _addend(self, i):
-        """The same for what is added to something: constants then come as whole vectors.
+        """Name of a node that is added to something: constants then come as whole vectors.
 
         A product can take one element of a register as its factor; a sum cannot, and a fused
         product overwrites what it is added to.
@@ -393,11 +393,11 @@ class BlockWriter(CheckWriter):
             )
             self._emit(f"%v{i} = load {v.type}, ptr %a{i}")
             return
-        self._gathered(i, ((self._pointer(k, lane), offset) for lane in range(v.lanes)))
+        self._gather(i, ((self._pointer(k, lane), offset) for lane in range(v.lanes)))
         if self.watch.inputs:
             self._watch(i)
 
-    def _gathered(self, i, places):
+    def _gather(self, i, places):
         """Node ``i`` from a number per lane, each given by a pointer and an offset."""
         v, result = self.v, "undef"
         for lane, (pointer, offset) in enumerate(places):
@@ -446,7 +446,7 @@ class BlockWriter(CheckWriter):
                 self._emit(f"%r{target} = getelementptr {v.type}, ptr %ca{call}, i64 {k}")
                 self._emit(f"%v{target} = load {v.type}, ptr %r{target}")
                 continue
-            self._gathered(target, ((f"%ca{call}", at) for at in entry.lane_places(k, v.lanes)))
+            self._gather(target, ((f"%ca{call}", at) for at in entry.lane_places(k, v.lanes)))
 
     def _sincos(self, s):
         t = self.v.type

@@ -157,7 +157,7 @@ class Body:
         return self.emit(f"fcmp {condition} {self.v.type} {a}, {b}")
 
     def cast(self, x, source, target):
-        """The same bits as another type."""
+        """Bits of a value as another type."""
         return self.emit(f"bitcast {source} {x} to {target}")
 
     def horner(self, coefficients, z):
@@ -181,5 +181,5 @@ def by_lane(v, lines, function):
 
 
 def c_name(v, function):
-    """What the C library calls a function in the precision of ``v``."""
+    """Name of a function of the C library in the precision of ``v``."""
     return function if v.dtype == "float64" else f"{function}f"

@@ -45,7 +45,7 @@ def unit(program, plan, domains, kinds, dtype, lanes) -> str:
         case = code.cases[tuple(kinds)]
         writer = _CaseWriter(case, v, constants, calls, program, plan, variables, angle)
         answers = any(o.name == HOLDS for o in case.outputs)
-        head = f"define {'i1' if answers else 'void'} @case_{n}({_given(variables)})"
+        head = f"define {'i1' if answers else 'void'} @case_{n}({_parameters(variables)})"
         parts.append(f"{head} {writer.case(code.appends)}")
     # Not a constant: LLVM would rebuild its numbers, in up to five instructions each.
     table = constants.table(v).replace("internal constant", "internal global")
@@ -81,7 +81,7 @@ def angle_of(program, plan, domains, kinds):
     return None
 
 
-def _given(variables):
+def _parameters(variables):
     return ", ".join([GIVEN, *(f"ptr %{name}" for name in variables)])
 
 
@@ -361,7 +361,7 @@ class _CaseWriter(BlockWriter):
             self._emit(f"%x{i} = load {v.scalar}, ptr %a{i}, !invariant.load !0")
             self._splat(i, f"%x{i}")
         else:
-            self._gathered(i, (self._entry(place, lane) for lane in range(v.lanes)))
+            self._gather(i, (self._entry(place, lane) for lane in range(v.lanes)))
             if self.watch.inputs and storage == "argument":
                 self._watch(i)
 

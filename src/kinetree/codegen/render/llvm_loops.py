@@ -240,7 +240,7 @@ class _Loops:
         return f"%k{n}"
 
     def _backwards(self, first, along, body):
-        """The same from the last row on, by a list of the records."""
+        """Walk from the last row to the first, by a list of the records."""
         count, n = self._upwards(first, along, lambda record, k: None), self._new()
         self._emit(
             f"%stack{n} = call ptr @llvm.stacksave.p0()", f"%way{n} = alloca ptr, i64 {count}"

@@ -43,7 +43,7 @@ def exponential(v):
     b, k = Body(v), v.constant
     x = b.select(b.compare("ogt", "%x", k(high)), k(high), "%x")  # NaN stays NaN
     x = b.select(b.compare("olt", x, k(low)), k(low), x)
-    p, n = _reduced(b, x)
+    p, n = _reduce(b, x)
     half = b.integer("ashr", n, v.integers(1))
     p = b.op("fmul", p, _power_of_two(b, half))
     return _function(b, b.op("fmul", p, _power_of_two(b, b.integer("sub", n, half))))
@@ -56,7 +56,7 @@ def tangent(v):
     near = b.fma(b.op("fmul", "%x", z), b.horner(TANH[v.dtype], z), "%x")
     twice = b.op("fadd", a, a)
     twice = b.select(b.compare("ogt", twice, k(_ONE[v.dtype])), k(_ONE[v.dtype]), twice)
-    p, n = _reduced(b, twice)
+    p, n = _reduce(b, twice)
     e = b.op("fmul", p, _power_of_two(b, n))
     rest = b.op("fdiv", k(2.0), b.op("fadd", e, k(1.0)))
     far = b.op("fsub", k(1.0), rest)
@@ -70,7 +70,7 @@ def logarithm(v):
     return _function(b, by_lane(v, b.lines, "log"))
 
 
-def _reduced(b, x):
+def _reduce(b, x):
     """``exp(r)`` and the integers ``n`` with ``x = n log 2 + r``."""
     v = b.v
     t, i, k = v.type, v.integer, v.constant
@@ -105,7 +105,7 @@ _TEXTS = {
 
 @cache
 def shared_symbol(name: str, v: Vector, *options: int) -> str:
-    """What the function ``name`` for vectors ``v`` is called; ``options`` are its own."""
+    """Symbol of the shared function ``name`` for vectors ``v`` and its ``options``."""
     text = _text(name, v, *options)
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
     return "_".join(["kinetree", name, v.dtype, *map(str, (v.lanes, *options)), digest])

@@ -35,7 +35,7 @@ class TablePlan:
 
     @cached_property
     def header(self) -> dict:
-        """What is at which word."""
+        """Number of the word at which each entry is."""
         names = ["rows of a sample", *(f"length of {e}" for e in self.extents)]
         for domain in self.columns:
             names += [f"count of {domain}", f"records of {domain}"]

@@ -51,7 +51,7 @@ class CudaKernel:
         self.device = device
         self._bytes = 4 if dtype == "float32" else 8
         attributes = cupy().cuda.Device(device).attributes
-        self.code = self._built(kernel, dtype, attributes, layout, options)
+        self.code = self._build(kernel, dtype, attributes, layout, options)
         self._processors = attributes["MultiProcessorCount"]
         self._by_warps = getattr(layout, "by_warps", False)
         most = attributes["MaxSharedMemoryPerBlockOptin"]
@@ -81,7 +81,7 @@ class CudaKernel:
         self.block = int(known) if known else None
         self._launch = driver().launchKernel
 
-    def _built(self, kernel, dtype, attributes, layout, options):
+    def _build(self, kernel, dtype, attributes, layout, options):
         """The code."""
         return build_cuda(kernel, dtype, self.device, layout, options)
 
@@ -147,12 +147,12 @@ class CudaKernel:
         samples = words[1] if self._by_warps else _WARP
         room = -(-min(count, most) // samples) * _WARP * self.code.work * self._bytes
         with external_stream(stream):  # what is freed is used again in its order
-            work = self._allocated(room)
+            work = self._allocate(room)
         for first in range(0, count, most):
-            some = [min(count - first, most), *self._shifted(words[1:], first), work.ptr]
+            some = [min(count - first, most), *self._shift(words[1:], first), work.ptr]
             self._start_parts(block, some, stream)
 
-    def _allocated(self, room):
+    def _allocate(self, room):
         """A workspace of the given number of bytes."""
         try:
             return cupy().cuda.alloc(room)
@@ -170,7 +170,7 @@ class CudaKernel:
         warps = int(_SHARE * total) // (_WARP * self.code.work * self._bytes)
         return max(1, warps) * _WARP
 
-    def _shifted(self, words, first):
+    def _shift(self, words, first):
         """Arguments of a function for samples from ``first`` on."""
         found, n = [words[0]], 1 + 2 * len(self._given)
         for place, step in zip(words[1:n:2], words[2:n:2], strict=True):
@@ -189,9 +189,9 @@ class CudaKernel:
         samples = words[1] if self._by_warps else _WARP
         needed = -(-words[0] * _WARP // (samples * block))
         for address, shared, most in self._parts:
-            self._launched(address, min(needed, most[block]), block, shared, words, stream)
+            self._launch_function(address, min(needed, most[block]), block, shared, words, stream)
 
-    def _launched(self, address, grid, block, shared, words, stream):
+    def _launch_function(self, address, grid, block, shared, words, stream):
         if self.device not in _ready.__dict__:
             cupy().cuda.runtime.free(0)  # a thread that is new here has no context yet
             _ready.__dict__[self.device] = True
@@ -207,7 +207,7 @@ class CudaKernel:
             return max(self.blocks, key=lambda b: (self._warps[b], b))
         if count >= _LARGE:
             if self.block is None and not _capturing(stream):
-                self.block = self._measured(words, stream)
+                self.block = self._quickest_block(words, stream)
                 open_store().put(self._launch_key, str(self.block).encode())
             return self.block or self.blocks[0]
         for block in self.blocks:  # of a small batch every processor gets its share
@@ -215,7 +215,7 @@ class CudaKernel:
                 return block
         return min(self.blocks)
 
-    def _measured(self, words, stream):
+    def _quickest_block(self, words, stream):
         cuda, times = cupy().cuda, {}
         for block in self.blocks:
             self._start(block, words, stream)
@@ -238,7 +238,7 @@ _WARPS = {"shared": 4, "arguments": 12}  # on a multiprocessor, for which a plac
 
 
 class LoopCudaKernel(CudaKernel):
-    """The same by loops over tables (``render.cuda_loops``).
+    """A kernel on a GPU by loops over tables (``render.cuda_loops``).
 
     Attributes:
         place: what is in shared memory, one of ``render.cuda_loops.PLACES``.
@@ -248,7 +248,7 @@ class LoopCudaKernel(CudaKernel):
     place: str
     robot: tuple
 
-    def _built(self, kernel, dtype, attributes, layout, options):
+    def _build(self, kernel, dtype, attributes, layout, options):
         layout = layout or LoopLayout()
         sizes = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
 
@@ -285,9 +285,9 @@ class LoopCudaKernel(CudaKernel):
         blocks = min(blocks, -(-words[0] // block))
         if self.code.work:
             with external_stream(stream):  # what is freed is used again in its order
-                work = self._allocated(blocks * block * self.code.work * self._bytes)
+                work = self._allocate(blocks * block * self.code.work * self._bytes)
         words += [work.ptr if work else 0, *(table.data.ptr for table in self.robot)]
-        self._launched(address, blocks, block, shared, words, stream)
+        self._launch_function(address, blocks, block, shared, words, stream)
 
 
 def block_sizes(shared: int, most: int) -> list[int]:

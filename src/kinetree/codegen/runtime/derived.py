@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from kinetree.codegen.inline import compact, evaluated
+from kinetree.codegen.inline import compact, evaluate
 from kinetree.codegen.program import Argument, symbols_of
 from kinetree.expr.diff import jacobian
 
@@ -22,7 +22,7 @@ def rates(kernel, wrt):
         kernel: the kernel.
         wrt: numbers of inputs, a tuple.
     """
-    more = [_renamed("rate of", kernel.inputs[k], kernel) for k in wrt]
+    more = [_new_argument("rate of", kernel.inputs[k], kernel) for k in wrt]
 
     def differentiate(graph, symbols, results):
         direction = {}
@@ -32,7 +32,7 @@ def rates(kernel, wrt):
         flat = np.concatenate([r.ravel() for r in results])
         return jacobian(graph, flat, [direction], "forward")[:, 0]
 
-    return _derived(kernel, ("rates", wrt), more, kernel.outputs, differentiate)
+    return _derive(kernel, ("rates", wrt), more, kernel.outputs, differentiate)
 
 
 def gradients(kernel, wrt, way="gradients"):
@@ -43,7 +43,7 @@ def gradients(kernel, wrt, way="gradients"):
         wrt: numbers of the inputs with respect to which, a tuple; one result for each.
         way: ``"transposed"`` for a kernel that is linear in these inputs and need not see them.
     """
-    more = [_renamed("weight of", output, kernel) for output in kernel.outputs]
+    more = [_new_argument("weight of", output, kernel) for output in kernel.outputs]
 
     def differentiate(graph, symbols, results):
         total = 0
@@ -54,7 +54,7 @@ def gradients(kernel, wrt, way="gradients"):
 
     dropped = wrt if way == "transposed" else ()
     outputs = [kernel.inputs[k] for k in wrt]
-    return _derived(kernel, (way, wrt), more, outputs, differentiate, dropped)
+    return _derive(kernel, (way, wrt), more, outputs, differentiate, dropped)
 
 
 def transposed(kernel, wrt):
@@ -62,14 +62,14 @@ def transposed(kernel, wrt):
     return gradients(kernel, wrt, "transposed")
 
 
-def _derived(kernel, key, more, outputs, differentiate, dropped=()):
+def _derive(kernel, key, more, outputs, differentiate, dropped=()):
     """The kernel of what ``differentiate`` finds; nothing is traced before it is needed."""
     own = [i for k, i in enumerate(kernel.inputs) if k not in dropped]
     inputs, count = (*own, *more), len(own)
     outputs = tuple(Argument(f"out{k}", o.shape) for k, o in enumerate(outputs))
 
     @cache
-    def changed():
+    def derivative():
         program = compact(kernel.program)  # a graph of our own to write to
         graph = program.graph
         symbols = [symbols_of(graph, i) for i in program.inputs]
@@ -102,8 +102,8 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
         f"{key[0]} of {kernel.name}",
         inputs,
         outputs,
-        changed,
-        reference=lambda arrays: evaluated(changed(), arrays),
+        derivative,
+        reference=lambda arrays: evaluate(derivative(), arrays),
         validate=validate,
         key=lambda: None if kernel.key is None else (kernel.key, *key),
         general_code=general_code,
@@ -112,7 +112,7 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
     return found
 
 
-def _renamed(what, argument, kernel):
+def _new_argument(what, argument, kernel):
     """An argument of that shape, with a name that the kernel does not have yet."""
     name, taken = f"{what} {argument.name}", {i.name for i in kernel.inputs}
     while name in taken:

@@ -20,7 +20,7 @@ from kinetree.arrays.kinds import foreign_call, refuse_masked
 from kinetree.codegen import tiers
 from kinetree.codegen.build import build, build_entry
 from kinetree.codegen.loops.language import BODIES
-from kinetree.codegen.program import Argument, calls_of, noting, regrouped
+from kinetree.codegen.program import Argument, calls_of, noting, regroup_sums
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.on_arrays import ArraysVariant
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
@@ -101,30 +101,30 @@ class Kernel:
 
     @cached_property
     def key(self) -> Any:
-        """What identifies the program before it is traced, or None."""
+        """Identity of the program before it is traced, or None."""
         return self._key() if callable(self._key) else self._key
 
     @cached_property
     def program(self):
         """The traced program, ready to be compiled."""
         with calls(None):
-            return self._traced()
+            return self._trace()
 
     @cached_property
     def program_with_calls(self):
-        """The same, calling other kernels where it may: what is compiled for the processor."""
+        """Program that calls other kernels where it may, as it is compiled for the processor."""
         with calls("general" if self.calls_general_code else "specialised"):
-            program = self._traced()
+            program = self._trace()
         if not calls_of(program):
             self.__dict__.setdefault("program", program)
         return program
 
-    def _traced(self):
+    def _trace(self):
         with noting() as noted:
             program = self.make_program()
         program = replace(program, warnings=tuple(dict.fromkeys((*program.warnings, *noted))))
         if not self.calls_general_code:  # the first answer should not wait for regrouping
-            program = regrouped(program)
+            program = regroup_sums(program)
         both = (program.outputs, self.outputs)
         traced, declared = ([a.shape for a in outputs] for outputs in both)
         if traced != declared:  # compiled code would write beyond its arrays
@@ -140,7 +140,7 @@ class Kernel:
     is_shared = False  # called by programs that call general code, copied by specialised ones
 
     def to_call(self) -> "Kernel":
-        """What the program that is traced now should call: general code where it calls such."""
+        """Kernel that the program traced now should call: general code where it calls such."""
         return self.general_entry or self if calls_to() == "general" else self
 
     def called_in(self, graph, arrays) -> Any:
@@ -205,7 +205,7 @@ class Kernel:
 
     @cached_property
     def own_cost(self) -> float:
-        """The same without those of what it calls."""
+        """Operations of its own program, without those of code that it calls."""
         graph, roots = self.program_with_calls.graph, self.program_with_calls.roots
         return self.cost - cost_of_calls(graph, roots)
 
@@ -239,12 +239,12 @@ class Kernel:
 
         self._count()
         tiers.decide(self, samples)
-        tiers.connected(self)
+        tiers.note_connection(self)
         general = self.tier == "general" or (tiers.setting() == "auto" and self.is_large)
         return cuda_kernel(self.general_entry or self if general else self, dtype, device)
 
     def planned(self, compiled, count) -> Any:
-        """What further calls on a device may launch by themselves; None if they have to ask.
+        """Launch that further calls on a device may repeat by themselves; None if they have to ask.
 
         Args:
             compiled: what a call has just launched.
@@ -269,17 +269,17 @@ class Kernel:
 
     def rates(self, wrt) -> "Kernel":
         """Rates of the results: takes the inputs, then rates of the inputs numbered ``wrt``."""
-        return self._kept(derived.rates, wrt)
+        return self._derive_once(derived.rates, wrt)
 
     def gradients(self, wrt) -> "Kernel":
         """Gradients of a weighted sum of the results: takes the inputs, then the weights."""
-        return self._kept(derived.gradients, wrt)
+        return self._derive_once(derived.gradients, wrt)
 
     def transposed(self, wrt) -> "Kernel":
         """As ``gradients``, for a kernel that is linear in ``wrt`` and need not see these."""
-        return self._kept(derived.transposed, wrt)
+        return self._derive_once(derived.transposed, wrt)
 
-    def _kept(self, derive, wrt):
+    def _derive_once(self, derive, wrt):
         found = self._derived.get((derive, wrt))
         if found is None:
             found = self._derived[derive, wrt] = derive(self, wrt)
@@ -327,7 +327,7 @@ class Kernel:
 
     @property
     def general_entry(self) -> Any:
-        """The same where programs can call it: what answers on arrays alone has no such code."""
+        """General kernel where programs can call it; one that answers on arrays alone has none."""
         found = self.general_kernel
         return found if found is not None and found.calls_general_code else None
 
@@ -362,7 +362,7 @@ class Kernel:
             if not self._ways:
                 self.call = self.lean
             self._connected, self._left = codes, left_of(*codes)
-            tiers.connected(self)
+            tiers.note_connection(self)
         self._budget, self._left.value = left, ANY_NUMBER if left is None else left
 
     def disconnect(self):
@@ -416,7 +416,7 @@ class Kernel:
             self._check_out(out, batch, dtype)
         if self.is_empty:
             self.validate(arrays)  # ufuncs have no axes of length zero
-            return _copied(_of_type(self.reference(arrays), dtype), out)
+            return _copy_to(_of_type(self.reference(arrays), dtype), out)
         if out is not None:  # inputs may be needed again after results have been written
             arrays = [a.copy() if _overlaps(a, out) else a for a in arrays]
         return self._run(arrays, batch, dtype, out)
@@ -465,10 +465,10 @@ class Kernel:
         run = run_whole if variant.code is None else run_threaded
         result = run(variant.ufunc, arrays, self, batch, dtype, out)
         if variant.status.value != before:
-            result = _copied(self._repaired(arrays, result), out)
+            result = _copy_to(self._repair(arrays, result), out)
         return result
 
-    def _repaired(self, arrays, result):
+    def _repair(self, arrays, result):
         """After a failed check: an error that names the sample, or the result by other means."""
         self.validate(arrays)
         shape = np.shape(result[0] if isinstance(result, tuple) else result)
@@ -540,7 +540,7 @@ def _of_type(result, dtype):
     return result.astype(dtype) if result.dtype.kind == "O" else result[()]
 
 
-def _copied(result, out):
+def _copy_to(result, out):
     """The result, in the arrays ``out`` when there are any."""
     if out is None:
         return result

@@ -138,7 +138,7 @@ class LoopCode:
         return True
 
     def _entry(self, program, domains, kinds, found):
-        """What is kept of a unit: its program, if it has code, and where numbers of a row are."""
+        """Record of a unit: its program, if it has code, and where numbers of a row are."""
         from kinetree.codegen.render.llvm_cases import angle_of, cases_of, unit
 
         cases = [n for n, *_ in cases_of(program, self.plan, domains, kinds)]
@@ -155,7 +155,7 @@ class LoopCode:
         return json.loads(json.dumps(entry))  # as it is on disk
 
     def _request_of(self, unit, data):
-        """What identifies the code of a unit before it is recorded, or None."""
+        """Identity of the code of a unit before it is recorded, or None."""
         domains, kinds = unit
         names = [getattr(kind, "key", kind) for kind in kinds]
         # Where numbers are in the rows of two kinds is known once each is there by itself.

@@ -60,7 +60,7 @@ def workers(count: int) -> "ThreadPoolExecutor":
     return ThreadPoolExecutor(count, thread_name_prefix="kinetree")
 
 
-def mapped(function, items, advance=lambda: None) -> list:
+def map_on_cores(function, items, advance=lambda: None) -> list:
     """Results of a function for each item, in order, on all cores.
 
     Args:
@@ -174,7 +174,7 @@ def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
 
 
 def run_whole(ufunc, arrays, kernel, batch, dtype, out=None):
-    """The same without splitting: for functions that use threads themselves."""
+    """Call a function on the whole batch, without splitting: one that uses threads itself."""
     if out is None and batch:
         out = tuple(empty(batch + o.shape, dtype) for o in kernel.outputs)
     return _quiet(ufunc, *arrays, **({} if out is None else {"out": out}))
@@ -214,10 +214,10 @@ def empty(shape, dtype):
     if not _LARGE <= size <= KEPT_BYTES or not _counts_references():
         return np.empty(shape, dtype)
     with _lock:
-        return _unused(size).view(dtype).reshape(shape)
+        return _idle_bytes(size).view(dtype).reshape(shape)
 
 
-def _unused(size):
+def _idle_bytes(size):
     """Bytes that nothing refers to; the views that arrays are made of refer to them."""
     for k in range(len(_kept)):
         if _kept[k].size == size and sys.getrefcount(_kept[k]) == _ALONE:
@@ -231,7 +231,7 @@ def _unused(size):
 
 
 def _references_of_one():
-    """What the interpreter counts for an object that only a list refers to."""
+    """References that the interpreter counts for an object that only a list refers to."""
     one = [np.empty(0)]
     return sys.getrefcount(one[0])
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen import tiers
-from kinetree.codegen.inline import compact, evaluated
+from kinetree.codegen.inline import compact, evaluate
 from kinetree.codegen.nvrtc import COMPACT, QUICKLY
 from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
@@ -348,7 +348,7 @@ class Transition:
         except TraceError:  # no derivative by loops
             made = Traced(make)
         kernel = self._kernel(
-            name, inputs, made, lambda arrays: evaluated(kernel.program, arrays), general=True
+            name, inputs, made, lambda arrays: evaluate(kernel.program, arrays), general=True
         )
         return kernel
 
