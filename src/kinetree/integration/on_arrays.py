@@ -35,7 +35,7 @@ REPAID_BACK = 400
 """The same for the gradients of a step."""
 
 
-def chosen(model, method, field, samples: int = 0, *, back: bool = False) -> bool:
+def chosen(model, method, field, samples: int = 0, *, back: bool = False, longer: int = 1) -> bool:
     """Whether the steps of a task run on arrays.
 
     Args:
@@ -44,13 +44,14 @@ def chosen(model, method, field, samples: int = 0, *, back: bool = False) -> boo
         field: gives its accelerations.
         samples: steps × worlds, where no task says how many there are.
         back: whether it is about gradients of a step.
+        longer: how many times as long as others its step takes to compile.
     """
     large = (LARGE_BACK if back else LARGE)[method.differentiates]
     if model.is_constrained:
         large, known = 1 if back else LARGE_LOOPS, _constrained(model, field)
     else:
         known = type(field) is Field
-    if not known or not method.on_arrays or model.nv < large:
+    if not known or not method.on_arrays or longer * model.nv < large:
         return False
     needs_rates = getattr(method, "inner", method).arrays_need_rates
     if needs_rates and (model.is_constrained or not is_flat(model)):

@@ -11,12 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.batch import of_sample
 from kinetree.codegen.program import Argument
-from kinetree.errors import KinetreeError
+from kinetree.errors import KinetreeError, ShapeError, SingularError
+from kinetree.functional.parameters import parameter
 from kinetree.integration.adjoints import has_adjoint, pulled_back
 from kinetree.integration.manifold import is_flat, settled
 from kinetree.integration.on_arrays import chosen, field_on_arrays
 from kinetree.simulation.rollouts.inputs import names_of
+from kinetree.simulation.rollouts.own_models import have_gradients, models_of
+
+MOST_MODELS = 16
+"""Samples with parameters, of which each has a model on arrays."""
+WITH_PARAMETERS = 2
+"""How many times as long it takes to compile steps with parameters."""
 
 
 def steps_of(run) -> Any:
@@ -27,30 +35,36 @@ def steps_of(run) -> Any:
 def pullback_of(run, running) -> Any:
     """Way back through the steps of a run: on arrays, or compiled."""
     transition = run.transition
-    known = running is None or "tau" not in names_of(running)
-    known = known or any(g.kind == "tau" for g in run.arrays.given)
+    held = transition.controller is None and any(g.kind == "tau" for g in run.arrays.given)
+    known = running is None or held or "tau" not in names_of(running)
     known = known and has_adjoint(run.model, transition.method, transition.field)
+    known = known and (not transition.parameters or have_gradients(transition))
     if known and suits(run, back=True):
         return PullbackOnArrays(run, running)
     return transition.pullback(running)
 
 
 def suits(run, *, back: bool = False, costs: bool = False, times: int = 1) -> bool:
-    """Whether steps take nothing but joint forces, and are worth taking on arrays.
+    """Whether steps are worth taking on arrays, and nothing acts that only compiled ones know.
 
     ``back``: or going back through them. ``costs``: whether other arrays may be given to costs.
     ``times``: how often each step is taken.
     """
     transition, arrays = run.transition, run.arrays
-    plain = transition.controller is None and transition.contact is None
-    plain = plain and not (transition.parameters or transition.stateful)
-    kinds = ("tau", "inputs", "arguments") if costs else ("tau",)
+    controlled = transition.controller is not None
+    plain = transition.contact is None and not transition.stateful
+    plain = plain and not (controlled and (costs or transition.field.actuators is not None))
+    kinds = ("tau", "inputs", "arguments") if costs or controlled else ("tau",)
+    kinds = (*kinds, *["parameters"] * (not costs))
     plain = plain and all(g.kind in kinds for g in arrays.given) and arrays.dtype == "float64"
     if not plain or not arrays.size:
         return False
+    if transition.parameters and (run.model.is_constrained or arrays.total > MOST_MODELS):
+        return False
     samples = times * run.steps * arrays.size
     given = transition.model, transition.method, transition.field
-    return chosen(*given, samples, back=back)
+    longer = WITH_PARAMETERS if transition.parameters else 1
+    return chosen(*given, samples, back=back, longer=longer)
 
 
 class _OnArrays(ABC):
@@ -88,27 +102,52 @@ class _OnArrays(ABC):
     def full(self, *arrays: Any) -> tuple:
         """Results for arrays; raises where there are none."""
 
-    def _tau(self, qd, given):
-        return np.broadcast_to(given[0], qd.shape) if given else np.zeros(qd.shape)
+    def held(self, t, q, qd, rest) -> Any:
+        """Joint forces that a step holds, for the arrays after the state."""
+        if self.transition.controller is not None:
+            return self.transition.holding().full(np.asarray(t), q, qd, *rest)
+        names = [g.name for g in self.transition.given]
+        tau = rest[names.index("tau")] if "tau" in names else 0.0
+        return np.broadcast_to(tau, qd.shape)
+
+    def mechanisms(self, rest) -> Any:
+        """Of the samples: part of the batch, model and field of each; one of all by default."""
+        values = rest[len(self.transition.given) :]
+        if not values:
+            return [(slice(None), self.model, self.field)]
+        return models_of(self.transition, values)
 
 
 class StepsOnArrays(_OnArrays):
-    """As ``Transition.steps``: takes t, h, the number of steps, q, qd, work, and tau if given."""
+    """As ``Transition.steps``: takes t, h, the number of steps, q, qd, work, and what is given."""
 
     def __init__(self, run):
         super().__init__(run)
-        names = ("t", "h", "count", "q", "qd", "work")
-        shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
-        own = [Argument(name, shapes.get(name, ())) for name in names]
-        self.inputs = (*own, *self.transition.given)
+        self.inputs = tuple(self.transition.step_arguments())
         self.numbers = 2 * (self.model.nq + self.model.nv)
 
-    def full(self, t, h, count, q, qd, work, *given):
+    def full(self, t, h, count, q, qd, work, *rest):
         """``q, qd, work`` after some steps, and the largest defect, if there is one."""
-        method, t, h = self.transition.method, float(t), float(h)
-        worst, tau = 0.0, self._tau(qd, given)
+        if not self.transition.parameters:
+            return self._steps(self.model, self.field, t, h, count, q, qd, work, rest)
+        lead = np.shape(q)[:-1]
+        state = [np.reshape(x, (-1, *np.shape(x)[len(lead) :])) for x in (q, qd, work, *rest)]
+        found = []
+        for k, (_, model, field) in enumerate(self.mechanisms(state[3:])):
+            q, qd, work, *own = (x[k] for x in state)
+            try:
+                found.append(self._steps(model, field, t, h, count, q, qd, work, own))
+            except (ShapeError, SingularError) as error:
+                raise of_sample(error, np.unravel_index(k, lead)) from error
+        parts = (np.stack(x) for x in zip(*found, strict=True))
+        return tuple(x.reshape(*lead, *x.shape[1:]) for x in parts)
+
+    def _steps(self, model, field, t, h, count, q, qd, work, rest):
+        method, t, h, worst = self.transition.method, float(t), float(h), 0 * work
         for k in range(int(count)):
-            after = method.advance(self.field, self.model, t + k * h, h, q, qd, tau)
+            now = t + k * h
+            tau = self.held(now, q, qd, rest)
+            after = method.advance(field, model, now, h, q, qd, tau)
             q, qd, work = after.q, after.qd, work + after.work
             if self.transition.doubts:
                 worst = np.maximum(worst, method.doubt(after))
@@ -120,30 +159,55 @@ class PullbackOnArrays(_OnArrays):
 
     def __init__(self, run, running):
         super().__init__(run)
-        model, given = self.model, self.transition.given
-        self.cost = None if running is None else self.transition.terminal(running)
-        shapes = [(), (model.nq,), (model.nv,), *(g.shape for g in given)]
+        model, transition = self.model, self.transition
+        self.cost = None if running is None else transition.terminal(running)
+        self.rest = transition.step_arguments()[6:]
+        tangents = [parameter(model, name).tangent for name in transition.parameters]
+        given = [g.shape for g in transition.given]
+        shapes = [(), (model.nq,), (model.nv,), *given, *tangents]
         self.outputs = tuple(Argument(f"out{k}", shape) for k, shape in enumerate(shapes))
         self.numbers = 3 * (model.nq + model.nv)
 
     def full(self, t, h, q, qd, *rest):
         """The running cost, and gradients by the state at the start and by what is given."""
-        *given, p_q, p_v = rest
+        *rest, p_q, p_v = rest
         cost, costs = np.zeros(qd.shape[:-1]), None
         if self.cost is not None:
-            cost, *costs = self.cost.full(t, h, q, qd, *given)
-        t, h, model, tau = float(t), float(h), self.model, self._tau(qd, given)
-        q, qd = settled(model, q, qd)
-        if not is_flat(model):
-            end = self.transition.method.step(self.field, model, t, h, q, qd, tau).q
-            p_q = _along(model, end, p_q)
-        state = t, h, q, qd, tau
-        found = pulled_back(self.transition.method, self.field, model, state, p_q, p_v)
-        by_q = found.q if is_flat(model) else _against(model, q, found.q)
-        results = [by_q, found.qd, *([found.tau] if given else [])]
+            cost, *costs = self.cost.full(t, h, q, qd, *rest)
+        found, at = [], p_v.ndim - 2
+        for part, model, field in self.mechanisms(rest):
+            own = [x[part] for x in rest]
+            gradient = p_q[..., part, :], p_v[..., part, :]
+            found.append(self._back(model, field, t, h, q[part], qd[part], own, *gradient))
+        results = [np.concatenate(x, axis=at) for x in zip(*found, strict=True)]
         if costs is not None:
             results = [x + y for x, y in zip(results, costs, strict=True)]
         return cost, *results
+
+    def _back(self, model, field, t, h, q, qd, rest, p_q, p_v):
+        """Gradients of some samples by ``q``, ``qd``, what is given, and parameters."""
+        q, qd = settled(model, q, qd)
+        tau, h, method = self.held(t, q, qd, rest), float(h), self.transition.method
+        state = float(t), h, q, qd, tau
+        if not is_flat(model):
+            p_q = _along(model, method.step(field, model, *state).q, p_q)
+        found = pulled_back(method, field, model, state, p_q, p_v)
+        by_q = found.q if is_flat(model) else _against(model, q, found.q)
+        own = [g.name for g in self.transition.given]
+        by_given = [found.tau if n == "tau" else np.zeros(_of(p_v, x)) for n, x in
+                    zip(own, rest[: len(own)], strict=True)]  # fmt: skip
+        by_parameters = field.gradients() if self.transition.parameters else []
+        results = [by_q, found.qd, *by_given, *by_parameters]
+        if self.transition.controller is None:
+            return results
+        back = self.transition.holding_gradient().full(np.asarray(t), h, q, qd, *rest, found.tau)
+        results[2 : 2 + len(own)] = [0 * x for x in by_given]
+        return [x + y for x, y in zip(results, back[1:], strict=True)]
+
+
+def _of(p, array):
+    """Shape of gradients by an array, (samples, ...), with the axes of ``p`` before those."""
+    return *p.shape[:-1], *array.shape[1:]
 
 
 def _along(model, q, gradient):

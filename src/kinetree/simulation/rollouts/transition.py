@@ -230,9 +230,13 @@ class Transition:
             *(Argument(p.name, p.shape) for p in own),
         ]
 
+    def step_arguments(self) -> list:
+        """Arguments of ``steps``: six, and those that are given."""
+        return self._arguments("t", "h", "count", "q", "qd", "work")
+
     def steps(self) -> Kernel:
         """Compiled ``advanced``."""
-        inputs = self._arguments("t", "h", "count", "q", "qd", "work")
+        inputs = self.step_arguments()
         return self._kept("steps", lambda: self._compiled("rollout", inputs, self.advance))
 
     def one_step(self) -> Kernel:
@@ -244,6 +248,26 @@ class Transition:
         """Compiled ``applied``."""
         inputs = self._arguments("t", "q", "qd")
         return self._kept("forces", lambda: self._compiled("joint forces", inputs, self.applied))
+
+    def holding(self) -> Kernel:
+        """Compiled ``held``."""
+
+        def function(t, q, qd, *rest):
+            return (self.held(*self.changed(rest), t, q, qd),)
+
+        inputs = self._arguments("t", "q", "qd")
+        return self._kept("held", lambda: self._compiled("controller", inputs, function))
+
+    def holding_gradient(self) -> Kernel:
+        """Zero, and gradients by the state and all arrays for those by what is held."""
+
+        def function(t, h, q, qd, *rest):
+            *rest, p = rest
+            return 0 * t, p @ self.held(*self.changed(rest), t, q, qd)
+
+        inputs = [*self._arguments("t", "h", "q", "qd"), Argument("gradient", (self.model.nv,))]
+        name = "gradient of the controller"
+        return self._kept("back to held", lambda: self._gradients(name, inputs, function))
 
     def of_controls(self) -> Kernel:
         """Compiled controls of the step that begins at a state."""

@@ -1,0 +1,99 @@
+"""Rollouts with controllers and parameters on arrays, against compiled code."""
+
+import numpy as np
+import pytest
+from support.closeness import assert_close
+
+import kinetree as kt
+
+METHODS = "rk4", "semi_implicit_euler"
+STEPS = 4
+
+
+@kt.kernel
+def pull(m, q, qd, gain: ()):
+    return -gain * q[-m.nv :] - 0.1 * qd
+
+
+@kt.kernel
+def reach(m, q, qd):
+    return q @ q + qd @ qd
+
+
+@kt.kernel
+def effort(m, q, gain: ()):
+    return 0.1 * gain * (q @ q)
+
+
+def given(model, rng):
+    """Arrays of a rollout of two samples, and what acts in it, by what that is."""
+    q0 = np.array([model.posture("home").q] * 2)
+    qd0, tau = 0.3 * rng.normal(size=(2, model.nv)), rng.normal(size=(STEPS, 2, model.nv))
+    second, last = model.body_names[2], model.body_names[-1]
+    inertia = np.array([model.inertia[2].parameters()] * 2) * [[1.0], [1.3]]
+    masses = {f"mass:{last}": np.array([1.0, 1.2]), f"inertia:{second}": inertia}
+    controlled = {"controller": pull, "arguments": {"gain": np.array([0.1, 0.2])}}
+    return (q0, qd0, tau), {
+        "masses": {"parameters": masses},
+        "a controller": controlled,
+        "both": {**controlled, "parameters": {f"mass:{last}": 1.0}},
+        "damping": {"parameters": {f"damping:{model.joint_names[-1]}": np.array([0.1])}},
+    }
+
+
+@pytest.mark.parametrize("what", ["masses", "a controller", "both", "damping"])
+@pytest.mark.parametrize("method", METHODS)
+def test_rollouts_and_gradients_agree_with_compiled_code(method, what, rng):
+    model = kt.samples.quadruped()
+    arrays, options = given(model, rng)
+    options = options[what] | {"steps": STEPS, "integrator": method}
+    costs = {"terminal": reach} | ({"running": effort} if "arguments" in options else {})
+    moved = kt.rollout(model, *arrays, **options)
+    back = kt.rollout_gradient(model, *arrays, **costs, **options)
+    assert moved.tier == "general"
+    with kt.tier("specialised"):
+        expected = kt.rollout(model, *arrays, **options)
+        expected_back = kt.rollout_gradient(model, *arrays, **costs, **options)
+    assert expected.tier == "specialised"
+    for name in ("q", "qd", "work"):
+        assert_close(getattr(moved, name), getattr(expected, name), ulps=1000)
+    for name in ("value", "q0", "qd0", "tau"):
+        assert_close(getattr(back, name), getattr(expected_back, name), ulps=1000)
+    for kind in ("parameters", "arguments"):
+        found, wanted = getattr(back, kind), getattr(expected_back, kind)
+        assert found.keys() == wanted.keys()
+        for name, value in found.items():
+            assert_close(value, wanted[name], ulps=1000)
+
+
+def test_many_models_are_compiled():
+    model = kt.samples.quadruped()
+    q0 = np.array([model.posture("home").q] * 17)
+    parameters = {f"mass:{model.body_names[-1]}": np.linspace(1.0, 2.0, 17)}
+    assert kt.rollout(model, q0, steps=1, parameters=parameters).tier == "specialised"
+
+
+def test_final_states_by_parameters(rng):
+    """Several gradients at once."""
+    model = kt.samples.quadruped()
+    (q0, qd0, _), options = given(model, rng)
+    options = options["masses"] | {"steps": 2}
+    found = kt.final_state_derivatives(model, q0, qd0, **options)
+    with kt.tier("specialised"):
+        expected = kt.final_state_derivatives(model, q0, qd0, **options)
+    assert_close(found.state, expected.state, ulps=1000)
+    for name, value in found.parameters.items():
+        assert_close(value, expected.parameters[name], ulps=1000)
+
+
+def test_the_sample_that_breaks_down_is_named():
+    model = kt.samples.quadruped()
+    q0 = np.array([model.posture("home").q] * 3)
+    qd0 = np.zeros((3, model.nv))
+    qd0[1] = 1e8
+    options = {"steps": 40, "dt": 0.1, "parameters": {f"mass:{model.body_names[-1]}": 1.0}}
+    with pytest.raises(kt.SimulationError, match=r"sample \(1,\)"):
+        kt.rollout(model, q0, qd0, **options)
+    with pytest.raises(kt.SimulationError) as found:
+        kt.rollout(model, q0[1], qd0[1], **options)
+    assert "sample" not in str(found.value)
