@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.contact import Scene, TimeStepping
+from kinetree.contact import Regularized, Scene, SoftContact, TimeStepping
+from kinetree.contact.contacts import contact_axes
 from kinetree.model import Actuator
 from kinetree.model.geometry import Plane, Sphere
+from kinetree.simulation.results.observables import accelerations
 from kinetree.spatial import Inertia
 
 LINK = Inertia.from_mass_center(1.0, np.array([0.0, 0.0, -0.2]), 0.01 * np.eye(3))
@@ -90,3 +92,86 @@ def test_controls_that_change_and_controls_of_a_kernel():
     np.testing.assert_allclose(found.controls, -3 * found.q)
     assert found.activation is None
     assert kt.rollout(plain, START, steps=2).controls is None
+
+
+LAWS = {
+    "hunt_crossley": {"stiffness": 2e4, "damping": 0.3},
+    "patch": {"stiffness": 2e4, "damping": 200.0},
+}
+
+
+@pytest.fixture(scope="module", params=LAWS)
+def soft_motions(request):
+    """A soft contact, and the same motion that touches by it through two doors."""
+    model = arm()
+    soft = SoftContact(Scene(model), law=request.param, **LAWS[request.param])
+    given = {"dt": 2e-4, "store_every": 125, "contact": soft, "controls": np.array([0.4, 0.1])}
+    start = np.tile(START, (3, 1)) + 0.01 * np.arange(3)[:, None]
+    rolled = kt.rollout(model, start, steps=2000, integrator="rk4", **given)
+    simulated = kt.simulate(model, start[1], duration=0.4, integrator="rk4", **given)
+    return soft, simulated, rolled
+
+
+def test_soft_contact_has_the_same_record_in_simulate_and_rollout(soft_motions):
+    soft, simulated, rolled = soft_motions
+    expected, found = simulated.contact, rolled.contact
+    assert found.names == expected.names == soft.scene.candidates.names
+    assert expected.force.shape == (17, 1, 3)
+    assert expected.force[:, 0, 0].max() > 1.0
+    for name in ("force", "gap", "point", "normal"):
+        np.testing.assert_allclose(
+            getattr(found, name)[:, 1], getattr(expected, name), rtol=1e-9, atol=1e-9
+        )
+    assert expected.worst.penetration == -expected.gap.min() > 0
+    assert expected.worst.touching == np.sum(expected.force[:, 0, 0] > 0)
+    alone = rolled.motion(1).contact
+    assert np.array_equal(alone.force, found.force[:, 1])
+    assert np.array_equal(simulated[3:5].contact.force, expected.force[3:5])
+
+
+def test_forces_of_soft_contact_are_those_that_acted(soft_motions):
+    soft, simulated, rolled = soft_motions
+    if not soft.state_size:
+        expected = soft.forces(simulated.model, simulated.q, simulated.qd)
+        np.testing.assert_allclose(simulated.contact.force, expected, rtol=1e-12, atol=1e-12)
+    k = int(np.argmax(simulated.contact.force[:, 0, 0]))
+    contacts, force = simulated.contact.contacts(k)
+    np.testing.assert_allclose(contacts.point[0, 2], -0.82 + contacts.gap[0] / 2, atol=1e-12)
+    pushed = kt.forward_dynamics(
+        simulated.model, simulated.q[k], simulated.qd[k], simulated.tau[k],
+        f_ext={"lower": np.concatenate([np.cross(contacts.point[0], base(force)), base(force)])},
+    )  # fmt: skip
+    for motion in (simulated, rolled.motion(1)):
+        np.testing.assert_allclose(accelerations(motion)[k], pushed, rtol=1e-9)
+
+
+def base(force):
+    """A force along the normal, upwards, and the tangents, x and y, in base coordinates."""
+    return contact_axes(np.array([[0.0, 0.0, 1.0]]))[0].T @ force[0]
+
+
+def test_touch_sensors_read_soft_contact_through_both_doors(soft_motions):
+    _, simulated, rolled = soft_motions
+    sensors = kt.sensors(simulated.model)
+    assert np.array_equal(sensors(simulated)["pad"][:, 0], simulated.contact.force[:, 0, 0])
+    np.testing.assert_allclose(
+        sensors(rolled)["pad"][:, 1], sensors(simulated)["pad"], rtol=1e-9, atol=1e-9
+    )
+
+
+def test_soft_records_in_files_and_of_several_soft_contacts(tmp_path):
+    model = arm()
+    scene = Scene(model)
+    softs = [
+        SoftContact(scene, law="patch", stiffness=1e4, damping=100.0),
+        SoftContact(scene, stiffness=2e4, damping=0.3, tangential=Regularized()),
+    ]
+    motion = kt.simulate(
+        model, START, duration=0.4, dt=2e-4, store_every=250, forces=softs[1], contact=softs[0]
+    )
+    assert motion.contact.names == 2 * scene.candidates.names
+    separate = softs[1].forces(model, motion.q, motion.qd)
+    np.testing.assert_allclose(motion.contact.force[:, 1:], separate, rtol=1e-12, atol=1e-12)
+    again = kt.Trajectory.load(motion.save(tmp_path / "soft.npz"))
+    assert np.array_equal(again.contact.force, motion.contact.force)
+    assert again.contact.names == motion.contact.names

@@ -12,6 +12,7 @@ from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.contacts import contact_axes
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.soft.history import SoftHistory
 from kinetree.errors import ContactError, ShapeError
 from kinetree.model.geometry import Solid
 from kinetree.model.memo import kept
@@ -24,8 +25,11 @@ def contacts_along(trajectory, scene) -> list:
     """Contacts and their forces (n, 3) of every state of a motion, in the order of its axes.
 
     Forces are those of the step that ended at each time; at the first, those of the one after it.
+    Of soft contact they are those at each time.
     """
     history = trajectory.contact
+    if isinstance(history, SoftHistory):
+        return [history.contacts(index) for index in np.ndindex(trajectory.q.shape[:-1])]
     scene = _scene(trajectory, scene)
     found, force = [], history.force.copy()
     if len(force) > 1:

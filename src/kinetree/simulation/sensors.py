@@ -209,7 +209,7 @@ class Sensors(Mapping[str, Sensor]):
         if touching is None:
             raise ContactError(
                 f"sensor {s.name!r} (touch) needs contact forces: those of a trajectory with "
-                f"rigid contact, or contacts= and contact_forces= of a state"
+                f"contact, or contacts= and contact_forces= of a state"
             )
         return np.clip(contact_sensors.touch(self.model, s, q, *touching), None, s.cutoff or np.inf)
 

@@ -12,6 +12,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen import tiers
 from kinetree.codegen.progress import clock_reporter
 from kinetree.contact.attached import warn_of_ground
+from kinetree.contact.soft.history import SoftHistory, SoftTerms, soft_contacts
 from kinetree.errors import ModelError, ShapeError
 from kinetree.integration.events import Event
 from kinetree.integration.integrator import Integrator
@@ -338,13 +339,31 @@ class _Run:
                 reason=setup.reason,
                 tier=tier,
             ),
-            contact=record.contact,
+            contact=self._contact(record, arrays),
             acted=stepper,
             end=_end(start, self.clock, stepper, control, arrays),
             **arrays,
         )
         stepper.release()
         return found
+
+    def _contact(self, record, arrays):
+        """Contacts at the stored times: as steps have recorded them, or of forces of the state."""
+        softs = soft_contacts(self.setup.forces)
+        if record.contact is not None or not softs:
+            return record.contact
+        model, stepper, (t, q, qd) = (
+            self.setup.model,
+            self.stepper,
+            map(arrays.get, ("t", "q", "qd")),
+        )
+
+        def found():
+            if not hasattr(stepper, "states_at"):
+                return SoftTerms(softs).along(model, q, qd)
+            return SoftTerms(softs, stepper.stateful).along(model, q, qd, stepper.states_at(t))
+
+        return SoftHistory(softs, found)
 
     def _with_passes(self, events, arrays):
         """Events, and where the mechanism was close to a singular configuration, in order."""

@@ -73,6 +73,11 @@ class StatefulField:
         ends = [f.settled(model, q, old, new, h) for f, old, new in parts]
         return self._joined(ends, np.shape(before)[:-1])
 
+    def of_each(self, forces, s) -> tuple:
+        """The part of states that belongs to each of some forces; None for those without any."""
+        parts = dict(zip(map(id, self.forces), self._split(s), strict=True))
+        return tuple(parts.get(id(force)) for force in forces)
+
     def _split(self, s):
         sizes = [(f.scene.candidates.size, f.state_size) for f in self.forces]
         parts = np.split(s, np.cumsum([n * k for n, k in sizes])[:-1], axis=-1)
@@ -239,12 +244,20 @@ class StatefulStepper(Stepper):
 
     def field_at(self, t):
         """The field at a time at which a step ended, with the states of then."""
+        return self.stateful.at(self._state_at(t))
+
+    def _state_at(self, t):
+        """States at a time at which a step ended."""
         if len(self._sorted) != len(self._history):
             self._sorted = np.sort(list(self._history))
         k = np.searchsorted(self._sorted, t - 1e-9 * max(abs(t), 1.0))
         if k == len(self._sorted) or self._sorted[k] > t + 1e-9 * max(abs(t), 1.0):
-            return self.stateful.at(self._first)  # the start
-        return self.stateful.at(self._history[float(self._sorted[k])])
+            return self._first  # at the start
+        return self._history[float(self._sorted[k])]
+
+    def states_at(self, times):
+        """States of the forces at times at which steps ended, (T, ..., n)."""
+        return np.array([self._state_at(t) for t in times])
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps."""

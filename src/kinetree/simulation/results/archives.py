@@ -24,6 +24,7 @@ from kinetree.contact.history import (
     RecordedHistory,
     Residuals,
 )
+from kinetree.contact.soft.history import SoftHistory
 from kinetree.errors import LoadError
 from kinetree.integration.events import EventRecord
 from kinetree.loops.stepping.health import SingularPass
@@ -144,7 +145,7 @@ _CLASSES: dict = {  # by the names that files have for them, whatever the place 
     "kinetree." + "simulation.contact.phases.history.PhaseResiduals": PhaseResiduals,
 }
 _NAMES = {kind: name for name, kind in _CLASSES.items()}
-_NAMES[RecordedHistory] = _NAMES[ContactHistory]
+_NAMES[RecordedHistory] = _NAMES[SoftHistory] = _NAMES[ContactHistory]
 
 
 def plain(x):

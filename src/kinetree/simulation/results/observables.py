@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.energy import elastic_energy
+from kinetree.contact.soft.history import SoftHistory
 from kinetree.errors import ContactError, calling
 from kinetree.functional.kernel import kernel
 from kinetree.integration.field import Field
@@ -174,7 +175,8 @@ def accelerations(trajectory) -> np.ndarray:
     With rigid contact, whose impacts have none, the mean ones since the stored time before.
     """
     model, stepper, t, qd = (getattr(trajectory, n) for n in ("model", "acted", "t", "qd"))
-    if trajectory.contact is not None and len(t) > 1:
+    impacts = not isinstance(trajectory.contact, (SoftHistory, type(None)))
+    if impacts and len(t) > 1:
         mean = np.diff(qd, axis=0) / np.diff(t).reshape(-1, *[1] * (qd.ndim - 1))
         return np.concatenate([mean[:1], mean])
     field = Field() if stepper is None else stepper.field

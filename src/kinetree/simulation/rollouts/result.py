@@ -9,6 +9,7 @@ import numpy as np
 
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.contact.history import ContactHistory
+from kinetree.contact.soft.history import SoftHistory, soft_contacts
 from kinetree.errors import (
     ModelWarning,
     warn,
@@ -109,12 +110,18 @@ class Rollout:
 
     @cached_property
     def contact(self) -> ContactHistory | None:
-        """Forces of rigid contacts, stops, dry friction and loops at the stored times.
+        """Forces of contacts, stops, dry friction and loops at the stored times.
 
         Residuals are those of the steps since the time before; of unrolled steps, see ``tier``,
-        those of all steps, which stand at the last time.
+        those of all steps, which stand at the last time. Forces of soft contact are those at each
+        time.
         """
-        return self._run.history(self._shaped)
+        found = self._run.history(self._shaped)
+        softs = () if found is not None else soft_contacts(self._run.transition.field.forces)
+        if not softs:
+            return found
+        kernel = self._run.transition.of_soft_contacts(softs)
+        return SoftHistory(softs, lambda: self._each_of_states(kernel))
 
     @cached_property
     def energy(self) -> np.ndarray:
@@ -145,8 +152,18 @@ class Rollout:
         }
         if self.contact is not None:
             found["contact"] = self.contact.at(at)
-            found["acted"] = SimpleNamespace(notes=self._run, field=self._run.transition.field)
+            found["acted"] = self._acted(at)
         return found
+
+    def _acted(self, at):
+        """The forces that acted, for accelerations and reactions, and what could touch."""
+        run, field = self._run, self._run.transition.field
+        acted = SimpleNamespace(notes=run, field=field)
+        stateful = run.transition.stateful
+        if stateful is not None:
+            states = dict(zip(self.t.tolist(), self._shaped(run.memory)[at], strict=True))
+            acted.field_at = lambda t: stateful.at(states[float(t)])
+        return acted
 
     def trajectory(self) -> Trajectory:
         """All motions as one ``Trajectory`` with batch axes, for tables, files and plots.
@@ -175,16 +192,23 @@ class Rollout:
 
     def _of_states(self, kernel):
         """A compiled function of states and what is given, for all times."""
-        run, (q, qd, _) = self._run, self._flat
         if kernel.is_empty:
-            return self._shaped(np.zeros((*q.shape[:2], *kernel.outputs[0].shape), q.dtype))
+            lead, q = self._flat[0].shape[:2], self._flat[0]
+            return self._shaped(np.zeros((*lead, *kernel.outputs[0].shape), q.dtype))
+        (found,) = self._each_of_states(kernel)
+        return found
+
+    def _each_of_states(self, kernel):
+        """The results of a compiled function, for all times."""
+        run, (q, qd, _) = self._run, self._flat
         last = max(run.steps - 1, 0)
         results = []
         for k, (mark, t, q_k, qd_k) in enumerate(zip(self._marks, self.t, q, qd, strict=True)):
             held = [g.at(min(int(mark), last)) for g in run.arrays.given]
             memory = [] if run.memory is None else [run.memory[k]]
-            results.append(kernel.full(np.array(t, q.dtype), q_k, qd_k, *memory, *held))
-        return self._shaped(np.array(results))
+            found = kernel.full(np.array(t, q.dtype), q_k, qd_k, *memory, *held)
+            results.append(found if isinstance(found, tuple) else (found,))
+        return tuple(self._shaped(np.array(x)) for x in zip(*results, strict=True))
 
     def _shaped(self, array):
         return array.reshape((len(array), *self.batch, *array.shape[2:]))

@@ -18,6 +18,7 @@ from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact.history import Residuals, accumulated
+from kinetree.contact.soft.history import SoftTerms
 from kinetree.contact.stepping.drives import Start
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.calls import calls, calls_to
@@ -279,6 +280,16 @@ class Transition:
             return (np.asarray(held)[: self.field.actuators.count],)
 
         return self._kept("controls", lambda: self._compiled("controls", inputs, function))
+
+    def of_soft_contacts(self, softs) -> Kernel:
+        """Compiled gaps, points, normals and forces of soft contacts at a state."""
+        inputs, terms = self._arguments("t", "q", "qd"), SoftTerms(softs, self.stateful)
+
+        def function(t, q, qd, *rest):
+            model, _ = self.changed(rest[bool(self.memory) :])
+            return terms(model, q, qd, *rest[: bool(self.memory)])
+
+        return self._kept("soft contacts", lambda: self._compiled("contacts", inputs, function))
 
     def of_state(self, name, text) -> Kernel:
         """Compiled function of a state: ``text(model, arrays, t, q, qd)`` to a tuple of arrays."""
