@@ -129,21 +129,22 @@ class StepsOnArrays(_OnArrays):
     def full(self, t, h, count, q, qd, work, *rest):
         """``q, qd, work`` after some steps, and the largest defect, if there is one."""
         if not self.transition.parameters:
-            return self._steps(self.model, self.field, t, h, count, q, qd, work, rest)
+            return self._steps(self.model, self.field, (t, h, count), (q, qd, work), rest)
         lead = np.shape(q)[:-1]
         state = [np.reshape(x, (-1, *np.shape(x)[len(lead) :])) for x in (q, qd, work, *rest)]
         found = []
         for k, (_, model, field) in enumerate(self.mechanisms(state[3:])):
-            q, qd, work, *own = (x[k] for x in state)
+            *start, own = *(x[k] for x in state[:3]), [x[k] for x in state[3:]]
             try:
-                found.append(self._steps(model, field, t, h, count, q, qd, work, own))
+                found.append(self._steps(model, field, (t, h, count), start, own))
             except (ShapeError, SingularError) as error:
                 raise of_sample(error, np.unravel_index(k, lead)) from error
         parts = (np.stack(x) for x in zip(*found, strict=True))
         return tuple(x.reshape(*lead, *x.shape[1:]) for x in parts)
 
-    def _steps(self, model, field, t, h, count, q, qd, work, rest):
-        method, t, h, worst = self.transition.method, float(t), float(h), 0 * work
+    def _steps(self, model, field, times, state, rest):
+        (t, h, count), (q, qd, work) = map(float, times), state
+        method, worst = self.transition.method, 0 * work
         for k in range(int(count)):
             now = t + k * h
             tau = self.held(now, q, qd, rest)
@@ -177,16 +178,16 @@ class PullbackOnArrays(_OnArrays):
         found, at = [], p_v.ndim - 2
         for part, model, field in self.mechanisms(rest):
             own = [x[part] for x in rest]
-            gradient = p_q[..., part, :], p_v[..., part, :]
-            found.append(self._back(model, field, t, h, q[part], qd[part], own, *gradient))
+            state, gradient = (q[part], qd[part]), (p_q[..., part, :], p_v[..., part, :])
+            found.append(self._back(model, field, (t, h), state, own, gradient))
         results = [np.concatenate(x, axis=at) for x in zip(*found, strict=True)]
         if costs is not None:
             results = [x + y for x, y in zip(results, costs, strict=True)]
         return cost, *results
 
-    def _back(self, model, field, t, h, q, qd, rest, p_q, p_v):
+    def _back(self, model, field, times, state, rest, gradients):
         """Gradients of some samples by ``q``, ``qd``, what is given, and parameters."""
-        q, qd = settled(model, q, qd)
+        (t, h), (p_q, p_v), (q, qd) = times, gradients, settled(model, *state)
         tau, h, method = self.held(t, q, qd, rest), float(h), self.transition.method
         state = float(t), h, q, qd, tau
         if not is_flat(model):
@@ -194,8 +195,8 @@ class PullbackOnArrays(_OnArrays):
         found = pulled_back(method, field, model, state, p_q, p_v)
         by_q = found.q if is_flat(model) else _against(model, q, found.q)
         own = [g.name for g in self.transition.given]
-        by_given = [found.tau if n == "tau" else np.zeros(_of(p_v, x)) for n, x in
-                    zip(own, rest[: len(own)], strict=True)]  # fmt: skip
+        pairs = zip(own, rest, strict=False)
+        by_given = [found.tau if n == "tau" else np.zeros(_of(p_v, x)) for n, x in pairs]
         by_parameters = field.gradients() if self.transition.parameters else []
         results = [by_q, found.qd, *by_given, *by_parameters]
         if self.transition.controller is None:
