@@ -1,4 +1,4 @@
-"""Rollouts with controllers and parameters on arrays, against compiled code."""
+"""Steps on arrays, with controllers, parameters and loops, against compiled code."""
 
 import numpy as np
 import pytest
@@ -97,3 +97,23 @@ def test_the_sample_that_breaks_down_is_named():
     with pytest.raises(kt.SimulationError) as found:
         kt.rollout(model, q0[1], qd0[1], **options)
     assert "sample" not in str(found.value)
+
+
+@pytest.mark.parametrize("method", ["auto", "rk4", "rosenbrock_w"])
+def test_simulations_of_large_linkages_agree(method, rng):
+    """Dampers make the matrix of a W-method another one than that of inertias."""
+    model = kt.samples.delta()
+    pairs = zip(model.joint_names, model.joint[1:], strict=True)
+    damped = {name: kt.JointDynamics(damping=[0.3]) for name, joint in pairs if joint.nv == 1}
+    model = model.replace(dynamics=damped)
+    q = kt.loops.assemble(model)
+    qd = 0.2 * kt.loops.project_velocity(model, q, rng.normal(size=model.nv))
+    options = {"duration": 0.02, "dt": 2e-3, "integrator": method}
+    found = kt.simulate(model, q, qd, **options)
+    assert found.report.tier == "general"
+    with kt.tier("specialised"):
+        expected = kt.simulate(model, q, qd, **options)
+    assert expected.report.tier == "specialised"
+    assert_close(found.q, expected.q, ulps=1000)
+    assert_close(found.qd, expected.qd, ulps=1e5)
+    assert_close(found.energy, expected.energy, ulps=1e4)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.codegen.tiers import Choice
 from kinetree.functional.products import vjp
 from kinetree.integration.field import times
 from kinetree.integration.manifold import move
@@ -25,10 +26,28 @@ from kinetree.integration.on_arrays import (
     solved,
     transposed_times,
 )
+from kinetree.integration.on_arrays import chosen as chosen_on_arrays
 from kinetree.loops.kinematics.constraint import equations
+from kinetree.model.memo import kept
 from kinetree.quantities import dynamics
 
 _pull = vjp(equations, wrt=("q", "qd"))
+
+
+LARGE = 16
+"""Velocity variables from which the steps of a simulation run on arrays."""
+REPAID = 10
+"""Steps of a simulation that repay compiling them, for each velocity variable: single motions gain
+more than the batches of rollouts do."""
+
+
+def are_few(model, method, field) -> bool:
+    """Whether the steps of a simulation, a task that says how many there are, run on arrays."""
+    if model.nv < LARGE:
+        return False
+    key = "simulated on arrays", method
+    choice = kept(model, key, lambda: Choice(REPAID * model.nv))
+    return choice.made(0) == "general" and chosen_on_arrays(model, method, field)
 
 
 class Equations(NamedTuple):
@@ -61,6 +80,21 @@ class ConstrainedOnArrays(FieldOnArrays):
         """See ``Field``."""
         total = self.joint_force(model, t, q, qd, tau)
         return self._accelerated(q, qd, total)[0], (total * qd).sum(-1)
+
+    def choosing(self, chosen) -> "ConstrainedOnArrays":
+        """The same where other equations are solved."""
+        return ConstrainedOnArrays(self._model, self._field, chosen)
+
+    def response(self, model, q, M):
+        """See ``Constrained.response``."""
+        K = self._equations_at(q, np.zeros((*q.shape[:-1], model.nv))).K
+        matrix = _matrix(M, K)
+
+        def of(f, given):
+            right = np.concatenate([f, times(K, given)], axis=-1)
+            return solved(matrix, right)[..., : model.nv]
+
+        return of
 
     def _accelerated(self, q, qd, total):
         """Accelerations, forces of the loops, and the matrix of both."""

@@ -13,6 +13,7 @@ from kinetree.integration.prescription import looped
 from kinetree.integration.step import Stepper
 from kinetree.loops.state_space.charts.atlas import ChartStepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
+from kinetree.loops.stepping import on_arrays
 from kinetree.loops.stepping.choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.loops.stepping.motion import Regularization
@@ -67,8 +68,11 @@ class Projection:
     def stepper(self, given: Given) -> Stepper:
         """The stepper of this method; for adaptive steps, only the error estimate counts."""
         steps = Projected(given.method, given.choice.chosen, energy=self.energy)
+        field, compiled = given.constrained(), given.compiled
+        if compiled and not given.adaptive and on_arrays.are_few(given.model, steps, field):
+            field, compiled = field.on_arrays(given.model), False
         return ProjectedStepper(
-            given.model, steps, given.constrained(), compiled=given.compiled,
+            given.model, steps, field, compiled=compiled,
             health=np.full(given.batch, given.choice.health),
             refine=self.refine and not given.adaptive,
         )  # fmt: skip

@@ -6,7 +6,7 @@ metric of the inertia matrix: velocities change as by an impulse of the constrai
 next step starts from is the projected state.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,10 @@ class Constrained(FieldAround):
     def on_arrays(self, model) -> ConstrainedOnArrays:
         """Field on arrays."""
         return ConstrainedOnArrays(model, self.field, self.chosen)
+
+    def choosing(self, chosen) -> "Constrained":
+        """The same where other equations are solved."""
+        return replace(self, chosen=chosen)
 
     def response(self, model, q, M):
         """See ``Field.response``; constraints and prescribed joints obey ``given``."""

@@ -162,7 +162,7 @@ class ProjectedStepper(Stepper):
         for name in ("_one", "_full", "_many", "_rates"):
             other.__dict__.pop(name, None)
         other.method = replace(self.method, chosen=chosen)
-        other.field = replace(self.field, chosen=chosen)
+        other.field = self.field.choosing(chosen)
         return other
 
     def _require_closed(self, t, h, q, index):
