@@ -1,8 +1,13 @@
 """Back ends as functions of a program and a dtype, for tests that compare them."""
 
 import ctypes
+import hashlib
+import os
+import platform
 import shutil
 import subprocess
+import time
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +20,9 @@ from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+LIBRARIES = Path(__file__).parents[2] / ".pytest_cache" / "d" / "c"
+"""Where compiled C is kept for the next run, which most often wants the same: by all it is of."""
+_LONG = 14 * 86400  # [s] after which what nobody used goes
 _SAMPLES_OF_A_WARP = 2  # where it has fewer than lanes
 _ROOM = "__syncwarp(); for (int k = 0; k < NUMBERS_OF_ROOM; k++) room[k] = NAN; __syncwarp();"
 _alive = []
@@ -62,12 +70,38 @@ def all_exported_c(folder, programs, dtype="float64", level=1):
 
 def _compile_c(library, texts, level):
     """Make a library of functions in C, which becomes the last of ``_alive``."""
-    source = library.with_suffix(".c")
-    source.write_text("\n\n".join(["#include <math.h>", *texts]) + "\n")
+    text = "\n\n".join(["#include <math.h>", *texts]) + "\n"
     flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
-    flags += ["-pedantic", "-shared", "-fPIC"]
-    subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
-    _alive.append(ctypes.CDLL(str(library)))
+    _alive.append(_library(library, text, [*flags, "-pedantic"]))
+
+
+def _library(path, text, flags):
+    """The library of a text in C: one that is kept, or else compiled as ``path``, and kept."""
+    header = Path(__file__).with_name("cuda_shim.h").read_text(encoding="utf-8")
+    key = repr((_compiler_and_processor(), flags, header, text)).encode()
+    kept = LIBRARIES / f"{hashlib.sha256(key).hexdigest()}.so"
+    if kept.exists():
+        os.utime(kept)
+        return ctypes.CDLL(str(kept))
+    source = path.with_suffix(".c")
+    source.write_text(text, encoding="utf-8")
+    more = ["-shared", "-fPIC", source, "-o", path, "-lm"]
+    subprocess.run([COMPILER, *flags, *more], check=True)
+    made = LIBRARIES / f"{os.getpid()}-{path.name}"
+    shutil.copyfile(path, made)
+    made.replace(kept)  # other workers see all of it, or nothing
+    return ctypes.CDLL(str(kept))
+
+
+@cache
+def _compiler_and_processor():
+    """What a library depends on besides its text; makes room for what is kept, too."""
+    LIBRARIES.mkdir(parents=True, exist_ok=True)
+    for path in LIBRARIES.iterdir():
+        if path.stat().st_mtime < time.time() - _LONG:
+            path.unlink(missing_ok=True)
+    said = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
+    return said.stdout, platform.machine()
 
 
 def _calls_of(function, arguments, dtype):
@@ -114,12 +148,10 @@ def cuda_on_cpu(folder, layout=None, threads=32):
 def _compiled_shim(program, found, work, folder, robot=False):
     """The function that launches a piece."""
     name = f"cuda{len(_alive)}"
-    source, library = folder / f"{name}.c", folder / f"{name}.so"
-    source.write_text(_shimmed(program, found, work, robot), encoding="utf-8")
+    text = _shimmed(program, found, work, robot)
     flags = ["-std=gnu11", "-O0", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
     flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
-    subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
-    _alive.append(ctypes.CDLL(str(library)).launch)
+    _alive.append(_library(folder / f"{name}.so", text, flags).launch)
     return _alive[-1]
 
 
