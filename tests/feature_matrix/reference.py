@@ -15,6 +15,7 @@ import numpy as np
 from kinetree.joints import Free, PrescribedInstant, Spherical
 
 STEP = 1e-30
+_MEMORY = 64  # configurations of which poses a step away are kept: loops ask for the same ones
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
 """Central differences of the sixth order."""
 WIDTH = 2e-2
@@ -36,7 +37,14 @@ def cross(a, b):
 
 def vector_of(A):
     """``a`` of the skew-symmetric part of ``A``."""
-    return np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]]) / 2
+    return np.array(turned_by(A)) / 2
+
+
+def turned_by(A):
+    """``2 a`` of the skew-symmetric part of matrices, as three components."""
+    return (
+        A[..., 2, 1] - A[..., 1, 2], A[..., 0, 2] - A[..., 2, 0], A[..., 1, 0] - A[..., 0, 1]
+    )  # fmt: skip
 
 
 def pose_of(X):
@@ -91,6 +99,7 @@ class Reference:
         self.gravity = np.asarray(model.gravity, float)
         self.placements = [pose_of(b.placement) for b in model.bodies]
         self._transforms = {}  # of joints, by their positions: most stay while one moves
+        self._beside = {}  # poses a step away, by configuration and time
         self.parent = list(model.parent)
         followers = {c.joint for c in model.couplings}
         self.leaders = [i for i in range(1, self.count + 1) if i not in followers]
@@ -107,7 +116,7 @@ class Reference:
     def at_velocity(self, qd):
         """The same configuration at another velocity: what depends on ``q`` alone is kept."""
         other = Reference(self.model, self.q, qd)
-        for name in ("T", "J", "G", "H", "drift", "_transforms"):
+        for name in ("T", "J", "G", "H", "drift", "_transforms", "_beside"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         if not self.is_driven:  # by the chain rule, in place of differences for every velocity
@@ -154,17 +163,42 @@ class Reference:
         """Poses of all bodies, the base first; ``t`` after the instant of prescribed joints."""
         found, full = [(np.eye(3), np.zeros(3))], self.full(q)
         for i, b in enumerate(self.model.bodies, start=1):
-            joint, at = b.joint, full[i]
-            if isinstance(joint, PrescribedInstant):
-                x, v, a = (np.asarray(n) for n in (joint.q, joint.qd, joint.qdd))
-                joint, at = joint.joint, x + t * v + t * t / 2 * a
-            key = i, at.dtype.char, at.tobytes()
-            local = self._transforms.get(key)
-            if local is None:
-                X_J = joint.jcalc(at, np.zeros(joint.nv))[0]
-                local = self._transforms[key] = composed(self.placements[i - 1], pose_of(X_J))
-            found.append(composed(found[b.parent], local))
+            found.append(composed(found[b.parent], self._local(i, full[i], t)))
         return found
+
+    def _local(self, i, at, t):
+        """The pose of a body relative to its parent, for the positions of its joint."""
+        joint = self.model.bodies[i - 1].joint
+        if isinstance(joint, PrescribedInstant):
+            x, v, a = (np.asarray(n) for n in (joint.q, joint.qd, joint.qdd))
+            joint, at = joint.joint, x + t * v + t * t / 2 * a
+        key = i, at.dtype.char, at.tobytes()
+        local = self._transforms.get(key)
+        if local is None:
+            X_J = joint.jcalc(at, np.zeros(joint.nv))[0]
+            local = self._transforms[key] = composed(self.placements[i - 1], pose_of(X_J))
+        return local
+
+    def _poses_beside(self, q, t):
+        """Rotations and positions of all bodies a complex step away along each velocity variable,
+        (count + 1, nv, 3, 3) and (count + 1, nv, 3).
+        """
+        key = q.tobytes(), t
+        found = self._beside.get(key)
+        if found is not None:
+            return found
+        ways = [self.full(q + 1j * STEP * self.rate(q, e)) for e in np.eye(self.nv)]
+        R = np.zeros((self.count + 1, self.nv, 3, 3), complex)
+        p = np.zeros((self.count + 1, self.nv, 3), complex)
+        R[0] = np.eye(3)
+        for i, b in enumerate(self.model.bodies if self.nv else (), start=1):
+            turns, moves = zip(*(self._local(i, full[i], t) for full in ways), strict=True)
+            R[i] = R[b.parent] @ np.array(turns)
+            p[i] = (R[b.parent] @ np.array(moves)[:, :, None])[:, :, 0] + p[b.parent]
+        while len(self._beside) >= _MEMORY:
+            del self._beside[next(iter(self._beside))]
+        self._beside[key] = R, p
+        return R, p
 
     def rate(self, q, qd):
         """``dq/dt``."""
@@ -188,26 +222,24 @@ class Reference:
 
     # --- velocities ------------------------------------------------------------------------------
 
-    def twists(self, q, direction, of_time=0.0, t=0.0, still=None):
-        """Velocities of all bodies, (count + 1, 6), in one direction of ``q`` and time.
-
-        ``still`` are the poses at ``q`` and ``t``, where they are known.
-        """
-        still = self.poses(q, t) if still is None else still
+    def twists(self, q, direction, of_time=0.0, t=0.0):
+        """Velocities of all bodies, (count + 1, 6), in one direction of ``q`` and time."""
         moved = self.poses(
             q + 1j * STEP * self.rate(q, np.asarray(direction)), t + 1j * STEP * of_time
         )
-        R, R1 = (np.array([R for R, _ in poses]) for poses in (still, moved))
-        A = np.imag(R1) @ np.real(R).transpose(0, 2, 1)  # [ω×]
-        turning = [A[:, 2, 1] - A[:, 1, 2], A[:, 0, 2] - A[:, 2, 0], A[:, 1, 0] - A[:, 0, 1]]
-        moving = np.imag(np.array([p for _, p in moved]))
-        return np.column_stack([*(x / 2 for x in turning), moving]) / STEP
+        return self._rates(self.poses(q, t), *map(np.array, zip(*moved, strict=True)))
 
     def jacobians_at(self, q, t=0.0):
         """(count + 1, 6, nv)."""
-        still = self.poses(q, t)
-        columns = [self.twists(q, e, t=t, still=still) for e in np.eye(self.nv)]
-        return np.stack(columns, -1) if columns else np.zeros((self.count + 1, 6, 0))
+        R, p = (x.swapaxes(0, 1) for x in self._poses_beside(q, t))
+        return self._rates(self.poses(q, t), R, p).transpose(1, 2, 0)
+
+    @staticmethod
+    def _rates(still, R, p):
+        """Velocities from the poses and from those a complex step away, (..., count + 1, 6)."""
+        A = np.imag(R) @ np.array([np.real(R) for R, _ in still]).transpose(0, 2, 1)  # [ω×]
+        turning = np.stack([x / 2 for x in turned_by(A)], -1)
+        return np.concatenate([turning, np.imag(p)], -1) / STEP
 
     def drift_at(self, q, t=0.0):
         """Velocities of the bodies at ``qd = 0``: prescribed joints."""
@@ -361,13 +393,11 @@ class Reference:
 
     def _relative_columns(self, loop, q, t):
         R, _ = seen_from(*self._ends(loop, self.poses(q, t)))
-        columns = []
-        for e in np.eye(self.nv):
-            moved = self.poses(q + 1j * STEP * self.rate(q, e), t)
-            R1, d1 = seen_from(*self._ends(loop, moved))
-            w = vector_of(R.T @ (np.imag(R1) / STEP))
-            columns.append(np.concatenate([w, R.T @ (np.imag(d1) / STEP)]))
-        return np.array(columns).reshape(self.nv, 6).T
+        (R_p, p_p), (R_s, p_s) = self._ends(loop, [*zip(*self._poses_beside(q, t), strict=True)])
+        back = R_p.swapaxes(-1, -2)
+        turning = R.T @ np.imag(back @ R_s)
+        moving = np.imag(back @ (p_s - p_p)[..., None])[..., 0] @ R
+        return np.concatenate([np.stack(turned_by(turning)) / 2, moving.T]) / STEP
 
     def _subspace(self, joint, at):
         """``S``: velocities across the joint for rates of its variables, in successor axes."""
