@@ -101,19 +101,6 @@ def pytest_unconfigure():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-SEARCHED = [0]
-"""How often all of the memory had been searched for garbage when something was last frozen."""
-
-
-def pytest_runtest_logstart():
-    # Tests leave gigabytes that stay: what survived a search is not searched again.
-    searched = gc.get_stats()[2]["collections"]
-    if searched != SEARCHED[0]:
-        gc.collect(1)
-        gc.freeze()
-        SEARCHED[0] = searched
-
-
 KEPT = [0.0]
 """Memory [bytes] after it was last let go."""
 
@@ -234,9 +221,8 @@ def pytest_collection_finish():
     if WORKER == "gw0" and os.environ["KINETREE_TESTS_FRESH"]:
         COLLECTED.touch()
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
-    gc.freeze()
+    memory.keep_early()
     gc.enable()
-    gc.set_threshold(200_000, 4, 3)
 
 
 def _name(thing):

@@ -14,7 +14,9 @@ FORGETFUL = type(lru_cache(lambda: None))
 """What keeps the results of functions; those of limited size may forget."""
 
 MUCH = 150e6
-"""Growth [bytes] after which it is worth a second to search everything."""
+"""Growth [bytes] after which it is worth a moment to search what tests have made."""
+
+_EARLY: list = []  # models and caches that were there before the first test
 
 
 def used(name="VmRSS") -> float:
@@ -25,8 +27,19 @@ def used(name="VmRSS") -> float:
     return next((1024.0 * int(x.split()[1]) for x in lines if x.startswith(name)), 0.0)
 
 
+def keep_early() -> None:
+    """Never search again what is there now, before the first test: modules and tests, which stay.
+
+    That is millions of objects. The garbage of tests is found by ``let_go``, once there is much of
+    it, and by Python itself only within a test that makes gigabytes.
+    """
+    _EARLY[:] = _that_keep(gc.get_objects())
+    gc.freeze()
+    gc.set_threshold(200_000, 4, 8)
+
+
 def let_go() -> None:
-    """Free what nobody needs: cycles, frozen ones too, what JAX and PyTorch compiled, kernels.
+    """Free what nobody needs: cycles, what JAX and PyTorch compiled, kernels.
 
     Models of whole files of tests live as long as these, with all code that was ever made for
     them; on disk it stays.
@@ -37,25 +50,29 @@ def let_go() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what PyTorch still imports
             sys.modules["torch._dynamo"].reset()
-    gc.unfreeze()
     _forget_kernels()
     gc.collect()
-    gc.freeze()
     if STATUS.exists() and hasattr(library := ctypes.CDLL(None), "malloc_trim"):  # glibc
         library.malloc_trim(0)
 
 
 def _forget_kernels():
     """Remove what models keep and what caches of limited size in the library may forget."""
+    for each in (*_EARLY, *_that_keep(gc.get_objects())):
+        if type(each) is FORGETFUL:
+            each.cache_clear()
+        else:
+            for name in ("kernels", "memo"):  # made again when needed
+                vars(each).pop(name, None)
+
+
+def _that_keep(objects):
+    """Models, and caches that may forget."""
     from kinetree.model.model import Model  # not before its environment is set
 
     # Not isinstance: it asks the object, and some warn when they are asked.
-    for each in [x for x in gc.get_objects() if type(x) in (Model, FORGETFUL)]:
-        if type(each) is Model:
-            for name in ("kernels", "memo"):  # made again when needed
-                vars(each).pop(name, None)
-        elif _is_ours(each):
-            each.cache_clear()
+    found = [x for x in objects if type(x) in (Model, FORGETFUL)]
+    return [x for x in found if type(x) is Model or _is_ours(x)]
 
 
 def _is_ours(cached):
