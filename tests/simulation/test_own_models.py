@@ -117,3 +117,20 @@ def test_simulations_of_large_linkages_agree(method, rng):
     assert_close(found.q, expected.q, ulps=1000)
     assert_close(found.qd, expected.qd, ulps=1e5)
     assert_close(found.energy, expected.energy, ulps=1e4)
+
+
+@pytest.mark.parametrize("friction", [False, True])
+def test_gradients_of_w_methods_agree(friction, rng):
+    """Their matrix depends on the state: inertias, and friction that bends."""
+    model = kt.samples.quadruped()
+    pairs = zip(model.joint_names, model.joint[1:], strict=True)
+    law = kt.JointDynamics(damping=[3.0], stiffness=[50.0], friction=[0.4 * friction])
+    model = model.replace(dynamics={name: law for name, joint in pairs if joint.nv == 1})
+    (q0, qd0, tau), _ = given(model, rng)
+    options = {"steps": STEPS, "dt": 2e-3, "integrator": "rosenbrock_w", "terminal": reach}
+    options |= {"friction": kt.Friction()} if friction else {}
+    found = kt.rollout_gradient(model, q0, qd0, tau, **options)
+    with kt.tier("specialised"):
+        expected = kt.rollout_gradient(model, q0, qd0, tau, **options)
+    for name in ("value", "q0", "qd0", "tau"):
+        assert_close(getattr(found, name), getattr(expected, name), ulps=1000)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
-from kinetree.integration.implicit import ImplicitMidpoint
+from kinetree.integration.field import times
+from kinetree.integration.implicit import ImplicitMidpoint, RosenbrockW
 from kinetree.integration.manifold import (
     bracket_matrix,
     dexp,
@@ -24,6 +25,7 @@ from kinetree.integration.manifold import (
     turns_over,
 )
 from kinetree.integration.on_arrays import (
+    inverse_dynamics_derivatives,
     motion_derivatives,
     moved,
     of_each,
@@ -44,6 +46,7 @@ class Gradients(NamedTuple):
 def has_adjoint(model, method, field) -> bool:
     """Whether ``pulled_back`` knows the steps of a method."""
     known = type(method) in ADJOINTS and field.drive is None and field.actuators is None
+    known = known and not (type(method) is RosenbrockW and model.is_constrained)
     inner = getattr(method, "inner", None)
     return known and not turns_over(model) and (inner is None or has_adjoint(model, inner, field))
 
@@ -109,8 +112,51 @@ def _through_midpoint(method, field, model, state, p_q, p_v):
     return Gradients(by_q, transposed_times(H, y) - p_v, h / 2 * y)
 
 
+def _through_w_stages(method, field, model, state, p_q, p_v):
+    """W-methods: stages whose common matrix ``M = σ H + D + K/σ`` changes with the state, too."""
+    (t, h, q, _, tau), table = state, method.tableau
+    sigma, count = 1 / (table.gamma * h), len(table.m)
+    stages, of_start = method.stages(field, model, *state)
+    end = _Moved(model, _sum(table.m, [x.k_u for x in stages]))
+    by_q, by_v, by_tau, by_u = end.back(p_q), p_v, 0 * p_v, end.along(p_q)
+    b_u, b_v = [m * by_u for m in table.m], [m * p_v for m in table.m]
+    weights = []
+    for i in reversed(range(count)):
+        x, a, c = stages[i], (*table.a[i], *(0.0,) * i), (*table.c[i], *(0.0,) * i)
+        y = solved(of_start.M, b_v[i] + b_u[i] / sigma)
+        by_r = b_u[i] / sigma - times(of_start.K, y) / sigma
+        by_s = times(of_start.H, y)
+        weights.append((y, x))
+        at = _Moved(model, x.u)
+        now = t + table.alpha[i] * h, move(model, q, x.u), x.v, tau
+        w, at_q, at_v = field.pulled_back(now, x.qdd, by_s)
+        rate_u, rate_v = at.through_rate(x.v, by_r, method.order)
+        at_v, at_u = at_v + rate_v, at.along(at_q) + rate_u
+        by_q, by_v, by_tau = by_q + at.back(at_q), by_v + at_v, by_tau + w
+        for j in range(i):
+            b_u[j] = b_u[j] + a[j] * at_u + c[j] / h * by_r
+            b_v[j] = b_v[j] + a[j] * at_v + c[j] / h * by_s
+    for_q, for_v = _through_w_matrix(field, model, state, sigma, weights)
+    return Gradients(by_q + for_q, by_v + for_v, by_tau)
+
+
+def _through_w_matrix(field, model, state, sigma, weights):
+    """What ``H``, ``K`` and ``D`` of the start add: ``M k_v = H s - K r/σ`` in every stage."""
+    t, _, q, qd, tau = state
+    rest, by_q, by_K, by_D = 0 * qd, 0.0, 0.0, 0.0
+    gravity, _ = inverse_dynamics_derivatives(model, q, rest, rest)
+    for y, x in weights:
+        D_q, _ = inverse_dynamics_derivatives(model, q, rest, x.s - sigma * x.k_v)
+        by_q = by_q + transposed_times(D_q - gravity, y)
+        by_K = by_K - y[..., :, None] * x.k_u[..., None, :]
+        by_D = by_D - y[..., :, None] * x.k_v[..., None, :]
+    for_q, for_v = field.of_joints.through_derivatives((t, q, qd, tau), (by_K, by_D))
+    return by_q + for_q, for_v
+
+
 ADJOINTS = {
     ExplicitRungeKutta: _through_stages,
+    RosenbrockW: _through_w_stages,
     SemiImplicitEuler: _through_euler,
     ImplicitMidpoint: _through_midpoint,
 }

@@ -1,6 +1,7 @@
 """Implicit steps on the manifold, for stiff forces: midpoint, Rosenbrock, variational."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from kinetree.integration.on_arrays import (
     joint_forces,
     motion_derivatives,
     moved,
+    opposing,
     turning,
 )
 from kinetree.quantities import dynamics, lagrangian
@@ -164,6 +166,22 @@ ROS34PW2 = RosenbrockTableau(  # Rang & Angermann 2005: L-stable, stiffly accura
 )
 
 
+class RosenbrockStage(NamedTuple):
+    """One stage of a step: where it is, and what it adds."""
+
+    u: Any
+    """Local coordinates."""
+    v: Any
+    """Velocity."""
+    qdd: Any
+    """Acceleration there."""
+    s: Any
+    """The same, with what earlier stages add."""
+    k_u: Any
+    k_v: Any
+    k_w: Any
+
+
 @dataclass(frozen=True)
 class Rosenbrock(Integrator):
     """A Rosenbrock method: every stage solves a linear system, with one matrix for all stages.
@@ -190,9 +208,18 @@ class Rosenbrock(Integrator):
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""
         table = self.tableau
-        sigma = 1 / (table.gamma * h)
-        system = self._system(model, sigma, t, q, qd, tau, field)
-        k_u, k_v, k_w = [], [], []
+        stages, system = self.stages(field, model, t, h, q, qd, tau)
+        every = zip(*((x.k_u, x.k_v, x.k_w) for x in stages), strict=True)
+        k_u, k_v, k_w = map(list, every)
+        u, dv, work = (combined(table.m, k) for k in (k_u, k_v, k_w))
+        error = combined(table.e, k_u), combined(table.e, k_v)
+        return Stepped(move(model, q, u), qd + dv, work + system.quadratic(qd + dv / 2, dv), error)
+
+    def stages(self, field, model, t, h, q, qd, tau) -> tuple:
+        """All stages of a step, and what was linearized at its start."""
+        table = self.tableau
+        system = self._system(model, 1 / (table.gamma * h), t, q, qd, tau, field)
+        k_u, k_v, k_w, stages = [], [], [], []
         rows = zip(table.alpha, table.gammas, table.a, table.c, strict=True)
         for alpha, gamma, a, c in rows:
             u, q_i, v = 0 * qd, q, qd
@@ -206,11 +233,11 @@ class Rosenbrock(Integrator):
                 x + combined(c, k) / h if any(c) else x
                 for x, k in ((rate, k_u), (qdd, k_v), (rest, k_w))
             )
-            for k, new in zip((k_u, k_v, k_w), system.solve(r, s, w, gamma * h), strict=True):
+            found = system.solve(r, s, w, gamma * h)
+            for k, new in zip((k_u, k_v, k_w), found, strict=True):
                 k.append(new)
-        u, dv, work = (combined(table.m, k) for k in (k_u, k_v, k_w))
-        error = combined(table.e, k_u), combined(table.e, k_v)
-        return Stepped(move(model, q, u), qd + dv, work + system.quadratic(qd + dv / 2, dv), error)
+            stages.append(RosenbrockStage(u, v, qdd, s, *found))
+        return stages, system
 
     def _system(self, *given):
         return _Linearized(*given)
@@ -299,13 +326,14 @@ class _Resisted:
         if isinstance(field, FieldOnArrays):
             F_q, F_v, _ = field.of_joints.derivatives(t, q, qd, tau)
             self.H = dynamics.mass_matrix(model.spanning_tree, q)
-            self.K, D = _opposing(F_q), _opposing(F_v)
+            self.K, D = opposing(F_q), opposing(F_v)
         else:
             matrices = _matrices if np.asarray(q).dtype == object else _matrices_of_arrays
             self.H, self.K, D = matrices(model, t, q, qd, tau, field=field.of_joints)
         self.sigma, self.bias = sigma, None
         self.total = field.joint_force(model, t, q, qd, tau)
-        self.response = field.response(model, q, sigma * self.H + D + self.K / sigma)
+        self.M = sigma * self.H + D + self.K / sigma
+        self.response = field.response(model, q, self.M)
 
     def quadratic(self, v, dv):
         """``v · H dv``."""
@@ -338,14 +366,6 @@ def _resisting(F):
     A = -(F + F.T) / 2
     for i, x in enumerate(np.diagonal(A)):
         A[i, i] = x if is_zero(x) else select(x > 0, x, 0 * x)
-    return A
-
-
-def _opposing(F):
-    """``_resisting`` of arrays, (..., nv, nv)."""
-    A = -(F + np.swapaxes(F, -1, -2)) / 2
-    i = np.arange(A.shape[-1])
-    A[..., i, i] = np.maximum(A[..., i, i], 0)
     return A
 
 

@@ -16,6 +16,7 @@ from kinetree.algorithms import ltl
 from kinetree.codegen.tiers import Choice
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.functional.products import vjp
 from kinetree.integration.field import Field, times, too_stiff
 from kinetree.integration.manifold import bracket_matrix, dexp, is_flat
 from kinetree.model.limits import has_passive_forces
@@ -117,6 +118,23 @@ class FieldOnArrays:
         by_q, by_v = ((qd[..., None] * f).sum(-2) for f in (f_q, f_v))
         return by_q, by_v + force, (f_t * qd).sum(-1)
 
+    def through_derivatives(self, state, weights) -> tuple[Any, Any]:
+        """Gradients by positions and velocities for those by stiffness and damping.
+
+        Args:
+            state: ``t, q, qd, tau``.
+            weights: gradients by ``opposing`` of the derivatives with respect to both.
+        """
+        t, q, qd, tau = state
+        if self.is_given:
+            return 0 * qd, 0 * qd
+        F = self.derivatives(t, q, qd, tau)[:2]
+        pairs = zip(weights, F, strict=True)
+        cotangent = *(_through_opposing(w, D) for w, D in pairs), np.zeros(weights[0].shape[:-1])
+        lead = cotangent[0].shape[:-2]
+        q, qd, tau = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, qd, tau))
+        return self._curvature.call(_number(t), q, qd, tau, *cotangent)
+
     def pulled_back(self, state, qdd, weight) -> tuple[Any, Any, Any]:
         """Gradients by joint forces, positions and velocities for those by accelerations.
 
@@ -160,6 +178,13 @@ class FieldOnArrays:
         call = _force_derivatives.bind(*self._zeros(), field=self._field)
         return _force_derivatives.prepared(call)
 
+    @cached_property
+    def _curvature(self):
+        n = self._model.nv
+        zeros = tuple(np.zeros(shape) for shape in ((n, n), (n, n), n))
+        call = _force_curvature.bind(*self._zeros(), field=self._field, cotangent=zeros)
+        return _force_curvature.prepared(call).kernel
+
     def _zeros(self):
         model = self._model
         return model, 0.0, model.neutral(), np.zeros(model.nv), self._field.inputs(model)
@@ -172,6 +197,7 @@ def joint_forces(model, t, q, qd, inputs, *, field):
 
 
 _force_derivatives = differentiate(joint_forces, wrt=("q", "qd", "t"))
+_force_curvature = vjp(_force_derivatives, wrt=("q", "qd"))
 inverse_dynamics_derivatives = differentiate(dynamics.inverse_dynamics, wrt=("q", "qd"))
 
 
@@ -180,6 +206,22 @@ def motion_derivatives(field, model, t, q, qd, qdd, tau) -> tuple[Any, ...]:
     D_q, D_v = inverse_dynamics_derivatives(model, q, qd, qdd)
     f_q, f_v, f_t = field.derivatives(t, q, qd, tau)
     return D_q - f_q, D_v - f_v, dynamics.mass_matrix(model, q), -f_t
+
+
+def opposing(F) -> Any:
+    """What of ``-F``, (..., nv, nv), pushes back: its symmetric part, no diagonal below zero."""
+    A = -(F + np.swapaxes(F, -1, -2)) / 2
+    i = np.arange(A.shape[-1])
+    A[..., i, i] = np.maximum(A[..., i, i], 0)
+    return A
+
+
+def _through_opposing(weight, F):
+    """Gradients by ``F`` for those by ``opposing(F)``."""
+    found = -(weight + np.swapaxes(weight, -1, -2)) / 2
+    i = np.arange(F.shape[-1])
+    found[..., i, i] *= F[..., i, i] < 0
+    return found
 
 
 def moved(model, u) -> Any:
