@@ -173,7 +173,7 @@ def test_rollouts_of_loops_stay_on_their_device_and_have_derivatives(monkeypatch
 
     assert gradcheck(end, torch.full((model.nv,), 0.1, dtype=torch.float64, requires_grad=True))
     with pytest.raises(
-        kt.errors.ArrayKindError, match=r"which has loops, looks at the numbers where it"
+        kt.errors.ArrayKindError, match=r"which has loops: a rollout looks at the numbers where it"
     ):
         torch.func.vmap(lambda q: kt.rollout(model, q, **options).q)(q0[None])
     with pytest.raises(kt.LoopError, match="does not close loop 'pin'"):

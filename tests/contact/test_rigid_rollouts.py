@@ -175,5 +175,5 @@ def test_what_cannot_be_part_of_a_rollout_is_rejected():
         rolled(*thrown([0.5]), {"friction": np.ones(1)})
     few = TimeStepping(Scene(TABLE), compiled_rows=3)
     own = {"contact_friction": np.ones(few.scene.candidates.size)}  # without, the engine takes it
-    with pytest.raises(kt.errors.ModelError, match=r"cannot be unrolled .* more than 3 rows"):
+    with pytest.raises(kt.errors.ModelError, match=r"cannot be unrolled: .* more than 3 rows"):
         kt.rollout(TABLE, TABLE.neutral(), steps=1, contact=few, arguments=own)

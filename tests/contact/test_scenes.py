@@ -171,7 +171,7 @@ def test_scene_without_pairs_has_no_candidates_and_no_contacts():
 def test_pairs_without_closed_form_are_named_and_can_be_left_out():
     model = with_ground(two_bodies(Box((1, 1, 1)), Ellipsoid((1, 2, 3))))
     scene = Scene(model, friction=0.3)
-    message = "1 of 3 pairs have no closed form.*first is 'a/b' .Box and Ellipsoid.*closed_forms"
+    message = "1 of 3 pairs that have no closed form.*first 'a/b' .Box and Ellipsoid.*closed_forms"
     with pytest.raises(ModelError, match=message):
         scene.candidate_terms(model, model.neutral(), np.zeros(12))
     with pytest.raises(ModelError, match="no closed form"):

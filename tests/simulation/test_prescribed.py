@@ -206,7 +206,7 @@ def test_a_spherical_joint_moves_as_prescribed_and_a_rheonomic_joint_agrees():
     assert np.allclose(found.qd[:, :3], [x[1] for x in where], rtol=0, atol=2e-15)
     assert found.report.energy_error < 1e-8
     table = RecordedMotion(found.t, found.q[:, :4])
-    with pytest.raises(JointError, match=r"'ball' \(Spherical\) has velocities that are not the"):
+    with pytest.raises(JointError, match=r"'ball' \(Spherical\), whose velocities are not the"):
         kt.simulate(given, q0, duration=0.1, prescribed={"ball": table})
 
 

@@ -26,6 +26,7 @@ from kinetree.contact.finding.pairs import (
 )
 from kinetree.errors import ModelError, ModelWarning, SingularError, warn
 from kinetree.functional.kernel import kernel
+from kinetree.integration.refusals import MOVING_SURFACES, OPEN_PAIRS
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.geometry import Geometry, Plane, Surface
 from kinetree.model.model import Model
@@ -308,11 +309,10 @@ class Scene:
             return
         k = self.open_pairs[0]
         kinds = " and ".join(type(g.shape).__name__ for g in self.pairs[k][:2])
-        raise ModelError(
-            f"{len(self.open_pairs)} of {len(self.pairs)} pairs have no closed form, or one that "
-            f"is too long, the first is {self.pair_names[k]!r} ({kinds}): compiled code cannot "
-            f"find where they touch. Leave them out: scene.closed_forms(), "
-            f"Scene(model, pairs='base') or a list of pairs; or use scene.contacts(q)"
+        raise OPEN_PAIRS.of(
+            f"compiled contacts of {self.model.name!r}",
+            f"{len(self.open_pairs)} of {len(self.pairs)} pairs that have no closed form, or one "
+            f"that is too long, the first {self.pair_names[k]!r} ({kinds})",
         )
 
     def closed_forms(self) -> "Scene":
@@ -375,12 +375,8 @@ def _moves(geometry):
 def require_plain_friction(scene, what):
     """Raise ModelError for surfaces that move, and warn of friction that ``what`` does not have."""
     if scene.moving_surfaces:
-        raise ModelError(
-            f"{what} takes surfaces that rest on their shapes, and one of "
-            f"{scene.pair_names[scene.moving_surfaces[0]]!r} moves (Surface.velocity): use "
-            f"kinetree.contact.TimeStepping or kinetree.World, or move the body itself with "
-            f"prescribed="
-        )
+        moving = scene.pair_names[scene.moving_surfaces[0]]
+        raise MOVING_SURFACES.of(what, f"a surface of {moving!r}, which moves (Surface.velocity)")
     if scene.resisting_pairs:
         warn(
             f"{what} has sliding friction alone: torsion and rolling of "

@@ -15,6 +15,7 @@ from kinetree.errors import JointError, ShapeError, SimulationError, SimulationW
 from kinetree.functional.kernel import UserKernel
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.integrator import Integrator
+from kinetree.integration.refusals import EVENT_PRESCRIBED, RECORDED_RATES
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.gearing import require_leader
 
@@ -195,10 +196,10 @@ def as_prescription(model, prescribed) -> Prescription | None:
                 f"(q, qd, qdd), or kinetree.RecordedMotion(t, q); got {type(motion).__name__}"
             )
         if isinstance(motion, RecordedMotion) and not model.joint[i].rates_are_velocities:
-            raise JointError(
-                f"joint {name!r} ({type(model.joint[i]).__name__}) has velocities that are not the "
-                f"rates of its position variables, and a RecordedMotion takes them for that: give "
-                f"a function of time that returns its (q, qd, qdd)"
+            raise RECORDED_RATES.of(
+                "a RecordedMotion",
+                f"joint {name!r} ({type(model.joint[i]).__name__}), whose velocities are not the "
+                f"rates of its position variables",
             )
         found[i] = (name, motion)
     joints = tuple(sorted(found))
@@ -325,9 +326,9 @@ def require_untouched(prescription, model):
                 if np.any(event.q[at_q] != event.q_after[at_q]) or np.any(
                     event.qd[at_v] != event.qd_after[at_v]
                 ):
-                    raise SimulationError(
-                        f"event {event.name!r} at t = {event.t:.6g} s changes the state of joint "
-                        f"{name!r}, whose motion is prescribed: leave it where it is"
+                    raise EVENT_PRESCRIBED.of(
+                        f"event {event.name!r} at t = {event.t:.6g} s, which changes the state,",
+                        f"joint {name!r}, whose motion is prescribed",
                     )
         return step
 

@@ -1,7 +1,8 @@
 """Table of the options of a simulation that are not compatible.
 
 Errors of ``simulate``, ``rollout`` and ``rollout_gradient``, the table in docs/simulation.md and
-the refusals that tests expect all come from ``CONFLICTS``. A ``Feature`` finds something in a
+the refusals that tests expect all come from ``CONFLICTS``, and from ``REFUSALS`` what is found
+where it arises. A ``Feature`` finds something in a
 ``Setup``, such as an implicit integrator, and says how an error calls it; a ``Conflict`` is a pair
 of features with the reason and what to do instead.
 """
@@ -23,6 +24,7 @@ from kinetree.errors import (
 )
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
 from kinetree.integration.field import is_traceable
+from kinetree.integration.refusals import REFUSALS
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.stepping.options import AscherChin, Baumgarte, Projection, Uncorrected
@@ -88,6 +90,8 @@ def conflict_table() -> str:
     rows = ["| this | cannot be combined with | because, and instead |", "|---|---|---|"]
     for c in CONFLICTS:
         rows.append(f"| {c.first.title} | {c.second.title} | {c.reason}; {c.instead} |")
+    for r in REFUSALS:
+        rows.append(f"| {r.first} | {r.second} | {r.reason}; {r.instead} |")
     return "\n".join(rows)
 
 

@@ -13,11 +13,12 @@ from kinetree.codegen import tiers
 from kinetree.codegen.progress import clock_reporter
 from kinetree.contact.attached import warn_of_ground
 from kinetree.contact.soft.history import SoftHistory, SoftTerms, soft_contacts
-from kinetree.errors import ModelError, ShapeError
+from kinetree.errors import ShapeError
 from kinetree.integration.events import Event
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled, turns_over
 from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
+from kinetree.integration.refusals import OWN_NUMBERS
 from kinetree.loops.stepping.choice import closed_start
 from kinetree.loops.stepping.health import passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
@@ -184,9 +185,8 @@ class _Given:
         if of_world is not None:
             own: Any = of_world()
             if own.give is not None:
-                raise ModelError(
-                    f"simulate takes one world, and these worlds {own.model.name!r} have their own "
-                    f"numbers: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
+                raise OWN_NUMBERS.of(
+                    "simulate", f"worlds {own.model.name!r} with their own numbers"
                 )
             self.model, self.q0 = own.model, own.state if self.q0 is None else self.q0
             self.dt = own.timestep if self.dt is None else self.dt

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import ModelError, ShapeError
+from kinetree.integration.refusals import BATCH_MASSES, BATCH_SIZES
 from kinetree.model import Model
 from kinetree.model.geometry import SOLIDS, Geometry, Solid, Surface
 from kinetree.spatial import Inertia, Plucker
@@ -69,9 +70,9 @@ def _grown_inertia(I, factor):
 def _grown(g: Geometry, factor: float) -> Geometry:
     if not isinstance(g.shape, Solid):
         known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
-        raise ModelError(
-            f"size of a batch is for solids with sizes ({known}); shape {g.name!r} is a "
-            f"{type(g.shape).__name__}"
+        raise BATCH_SIZES.of(
+            f"the size of a batch, which is for solids with sizes ({known}),",
+            f"shape {g.name!r}, a {type(g.shape).__name__}",
         )
     placement = Plucker(g.placement.E, g.placement.r * factor)
     return replace(g, shape=g.shape.grown(factor), placement=placement)
@@ -109,10 +110,7 @@ def inertias_of(worlds):
     model, numbers = worlds.model, worlds._batch.engine.numbers
     if not numbers or model.gravity_compensation:
         what = "gravity compensation" if numbers else "a joint class without parameters()"
-        raise ModelError(
-            f"masses and sizes of a batch of {model.name!r} would have to be compiled for each "
-            f"world, for it has {what}; make a world of each: world.with_model(...)"
-        )
+        raise BATCH_MASSES.of("masses and sizes of a batch", f"{model.name!r}, which has {what}")
     found = np.tile(numbers["inertia"], (len(worlds), 1, 1))
     for what in ("mass", "size"):
         for name, values in worlds.columns.get(what, {}).items():

@@ -20,7 +20,7 @@ from kinetree.contact.event_driven.search import distinct, near
 from kinetree.contact.event_driven.vectors import cross, turned, velocity_at
 from kinetree.contact.finding.closed_forms import is_compiled
 from kinetree.contact.scene import Candidates
-from kinetree.errors import ModelError
+from kinetree.integration.refusals import EVENT_SHAPES
 from kinetree.model.geometry import Box, Cylinder, Mesh, Plane
 from kinetree.quantities import kinematics
 
@@ -63,11 +63,10 @@ class Features:
             known = all(issubclass(kind, (Box, Cylinder, Mesh, Plane)) for kind in both)
             if not (convex and known and round_ones <= 1):
                 names = " and ".join(kind.__name__ for kind in both)
-                raise ModelError(
-                    f"event-driven contact takes shapes with closed forms, polyhedra (Box, Mesh by "
-                    f"its convex hull, Plane) and a Cylinder on one of them, and "
-                    f"{scene.pair_names[k]!r} is {names}: leave the pair out, "
-                    f"scene.closed_forms(), or take kinetree.contact.TimeStepping"
+                raise EVENT_SHAPES.of(
+                    "event-driven contact, which takes shapes with closed forms, polyhedra (Box, "
+                    "Mesh by its convex hull, Plane) and a Cylinder on one of them,",
+                    f"{scene.pair_names[k]!r}, {names}",
                 )
         self.smooth = scene.closed_forms()
         of = self.smooth.candidates

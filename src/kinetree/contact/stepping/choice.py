@@ -18,6 +18,7 @@ from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.errors import ModelError, SimulationWarning, warn
 from kinetree.integration.events import UserEvents
 from kinetree.integration.field import is_traceable
+from kinetree.integration.refusals import HELD_PAIRS, UNROLLED
 from kinetree.integration.watcher import Watcher
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.model.tree import supports
@@ -159,11 +160,9 @@ def _require_unrolled(model, scene, constraints, most):
     elif scene.is_large or not is_short(constraints, most):
         reason = f"it has more than {most} rows, or as much code (TimeStepping.compiled_rows)"
     if reason:
-        raise ModelError(
-            f"the scene of {model.name!r} cannot be unrolled into a rollout: {reason}. Leave out "
-            f"pairs that need not touch: Scene(model, pairs='feet') or pairs='base', in a world "
-            f"world.exclude(a, b), or use simple shapes such as spheres on planes. Without "
-            f"derivatives and relaxation, kinetree.simulate and world.batch(n) take any scene"
+        raise UNROLLED.of(
+            "a rollout whose steps are unrolled",
+            f"the scene of {model.name!r}, which cannot be unrolled: {reason}",
         )
 
 
@@ -283,8 +282,8 @@ def require_movable(scene, prescription):
         if not kappa[pair.first.body] ^ kappa[pair.second.body]
     ]
     if stuck:
-        raise ModelError(
+        raise HELD_PAIRS.of(
+            "contact",
             f"{', '.join(stuck)}: only prescribed joints "
-            f"({', '.join(map(repr, prescription.names))}) could keep these shapes apart, and no "
-            f"force changes their motion; leave the pairs out of the scene, with ignore="
+            f"({', '.join(map(repr, prescription.names))}) could keep these shapes apart",
         )

@@ -33,9 +33,9 @@ from kinetree.contact.stepping.balance import Balance, balanced
 from kinetree.contact.stepping.drives import Resisting, StepForces, once_for_all
 from kinetree.contact.stepping.projection import SWEEPS, TRIES, bounded
 from kinetree.contact.stepping.step import FIRST, ContactStep, Ended
-from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
+from kinetree.integration.refusals import SLOT_DERIVATIVES, SLOTS
 from kinetree.joints import Free, Planar
 from kinetree.model.geometry import Cylinder, Ellipsoid, Plane
 from kinetree.quantities import dynamics
@@ -115,11 +115,10 @@ class SlotStep(ContactStep):
         )  # fmt: skip
         for reason, holds in checks:
             if holds:
-                raise ModelError(
-                    f"the scene of {model.name!r} has {known.size} potential contacts, too many to "
-                    f"be unrolled for a GPU, and steps with slots for those that are close do not "
-                    f"apply: {reason}. Give NumPy arrays, whose engine takes any scene, or fewer "
-                    f"pairs, Scene(model, pairs)"
+                raise SLOTS.of(
+                    f"a rollout on a GPU with {known.size} potential contacts, too many to be "
+                    f"unrolled,",
+                    f"the scene of {model.name!r}, where {reason}",
                 )
 
     @property
@@ -146,9 +145,8 @@ class SlotStep(ContactStep):
     def __call__(self, method, field, model, start, force, energy=None, found=None) -> Ended:
         """The state after a step: see ``ContactStep``."""
         if found is not None or self.is_relaxed:
-            raise ModelError(
-                f"steps of {model.name!r} with slots for contacts have no derivatives: a scene "
-                f"that can be unrolled has them, Scene(model, pairs='feet')"
+            raise SLOT_DERIVATIVES.of(
+                "derivatives on a GPU", f"steps of {model.name!r} with slots for contacts"
             )
         h, energy = start.h, self.energies(start.q, start.qd) if energy is None else energy
         fast = self._looks_back and self.constraints.is_fast(model, start.q, start.qd, h / 2)

@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.algorithms.actuators import resistance, stateful
 from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.functional.kernel import select
+from kinetree.integration.refusals import CURVES_ALONE, CURVES_IN_TREE, CURVES_OF_LEADERS
 from kinetree.model.limits import ratio_to_leader
 from kinetree.model.memo import kept
 from kinetree.quantities.actuators import activation_after, driving_force
@@ -173,15 +174,12 @@ def drive_of(model, motors) -> Drive | None:
         a = actuators[name]
         if not a.joint:
             drives = a.tendon or a.frame or f"{model.driven_joint(a)}, which closes a loop"
-            raise ModelError(
-                f"motors[{name!r}]: a torque-speed curve is for an actuator of a joint in the "
-                f"tree; this one drives {drives}"
-            )
+            raise CURVES_IN_TREE.of(f"motors[{name!r}]", f"an actuator that drives {drives}")
         driven = ratio_to_leader(model, a.joint) if model.couplings else (a.joint, 1.0)
         if driven is None:
-            raise ModelError(
-                f"motors[{name!r}]: a torque-speed curve is for a joint that leads, or that "
-                f"follows one other by a constant ratio; {model.driven_joint(a)!r} does not"
+            raise CURVES_OF_LEADERS.of(
+                f"motors[{name!r}]",
+                f"joint {model.driven_joint(a)!r}, which follows by a ratio that varies",
             )
         at, ratio = model.v_slice[driven[0]], driven[1]
         others = [
@@ -190,11 +188,10 @@ def drive_of(model, motors) -> Drive | None:
             if b.name != name and (b.joint == a.joint or _share(model, a, b))
         ]
         if at.stop - at.start != 1 or others or a.gear[0] * ratio == 0:
-            raise ModelError(
-                f"motors[{name!r}]: a torque-speed curve is for an actuator that drives one "
-                f"variable, alone and with a gear that is not zero; joint "
-                f"{model.joint_names[a.joint - 1]!r} has {at.stop - at.start} and is also driven "
-                f"by {others or 'nothing else'}"
+            raise CURVES_ALONE.of(
+                f"motors[{name!r}]",
+                f"joint {model.joint_names[a.joint - 1]!r}, which has {at.stop - at.start} "
+                f"variables and is also driven by {others or 'nothing else'}",
             )
         found.append((at.start, a.gear[0] * ratio, curve))
     return Drive(tuple(found))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.minv import inverse_mass_matrix
-from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, UnknownNameError
+from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.functional.kernel import UserKernel, select
 from kinetree.integration.field import is_traceable
+from kinetree.integration.refusals import VARYING_RATIO
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import ratio_to_leader
@@ -142,10 +143,9 @@ def leading_levels(model, levels):
             continue
         driven = ratio_to_leader(model, c.joint)
         if driven is None:
-            raise ModelError(
-                f"exact friction of joint {model.joint_names[c.joint - 1]!r} needs a joint that "
-                f"leads it by a constant ratio, which coupling {c.name!r} does not have: use "
-                f"friction='smooth'"
+            raise VARYING_RATIO.of(
+                f"exact friction of joint {model.joint_names[c.joint - 1]!r}",
+                f"coupling {c.name!r}, in which no joint leads it by a constant ratio",
             )
         found[model.v_slice[driven[0]].start] += abs(driven[1]) * level
     return found

@@ -12,7 +12,8 @@ import numpy as np
 
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.passive import tendon_variables
-from kinetree.errors import ModelError, SingularError
+from kinetree.errors import SingularError
+from kinetree.integration.refusals import STOPS_OF_LOOPS
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
 from kinetree.model.limits import has_dynamics
 from kinetree.simulation.forces.applied import at_least, neutral_mobility, on_variables
@@ -104,10 +105,9 @@ def is_bounded(loop) -> bool:
     if limits is None or not np.any(np.isfinite([*limits.lower, *limits.upper])):
         return False
     if not loop.joint.rates_are_velocities:
-        raise ModelError(
-            f"joint {loop.name!r} ({type(loop.joint).__name__}) has finite limits, but its "
-            f"velocities are not the rates of its position variables, so that no stop can be put "
-            f"there: leave the limits out, or pass limits=None"
+        raise STOPS_OF_LOOPS.of(
+            f"finite limits of joint {loop.name!r}",
+            f"a {type(loop.joint).__name__}, whose velocities are not the rates of its positions",
         )
     return True
 

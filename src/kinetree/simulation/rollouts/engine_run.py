@@ -20,8 +20,8 @@ from kinetree.contact.engine.renewal import IdleMachines
 from kinetree.contact.engine.stepper import columns_in
 from kinetree.contact.history import ContactHistory, gathered
 from kinetree.contact.stepping.choice import joint_rows, tier_of_rollout
-from kinetree.errors import ModelError
 from kinetree.functional.parameters import with_parameters, with_some
+from kinetree.integration.refusals import BAKED_PARAMETERS
 from kinetree.simulation.rollouts.inputs import FRICTION
 from kinetree.simulation.rollouts.run import Run, require_inertia
 from kinetree.simulation.rollouts.transition import Transition
@@ -261,10 +261,9 @@ def give_parameters(b, model, given, levels=None) -> None:
         kinds - {"mass", "inertia", "gravity"} and (model.is_constrained or model.tendons)
     )
     if not numbers or baked or (model.couplings and not kinds <= {"mass", "inertia"}):
-        raise ModelError(
-            f"parameters of {model.name!r} ({', '.join(given)}) are part of the code of its loops, "
-            f"couplings, tendons, gravity compensation or joints of your own: rigid contact takes "
-            f"one model at a time with these, kinetree.simulate"
+        raise BAKED_PARAMETERS.of(
+            f"parameters ({', '.join(given)}) of a rollout with rigid contact",
+            f"model {model.name!r}",
         )
     if kinds <= {"mass", "inertia"}:
         table = np.tile(numbers["inertia"], (n, 1, 1))

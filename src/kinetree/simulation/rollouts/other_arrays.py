@@ -18,8 +18,14 @@ import numpy as np
 from kinetree.arrays.batch import common_shape
 from kinetree.arrays.kinds import common, good_samples, is_foreign, module_of, namespace
 from kinetree.codegen.program import Argument
-from kinetree.errors import ArrayKindError, UnknownNameError
+from kinetree.errors import UnknownNameError
 from kinetree.functional.parameters import parameter
+from kinetree.integration.refusals import (
+    OTHERS_ACTIVATIONS,
+    OTHERS_OWN,
+    OTHERS_PRESCRIBED,
+    OTHERS_TRANSFORMED,
+)
 from kinetree.integration.step import DEFECT
 from kinetree.simulation.rollouts.inputs import contact_arguments, sample_shape
 from kinetree.simulation.rollouts.run import contact_notes
@@ -97,10 +103,9 @@ def rollout_of(
         arrays["controls"] = options["controls"]
     followed = any(map(kind.is_followed, foreign.values()))
     if options["prescribed"] and followed:
-        raise ArrayKindError(
-            f"rollouts of model {model.name!r} with prescribed joints are computed on the CPU "
-            f"and have no derivatives for arrays of other libraries: detach them, or take "
-            f"kinetree.rollout_gradient"
+        raise OTHERS_PRESCRIBED.of(
+            "arrays of other libraries with derivatives",
+            f"a rollout of model {model.name!r} with prescribed joints",
         )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
         start = [_mapped(kind.to_numpy, x) for x in (q0, qd0, tau)]
@@ -112,15 +117,12 @@ def rollout_of(
         parts = {name: kind.convert(x, like) for name, x in each if x is not None}
         return ArrayRollout(model, found.batch, found.t, **parts)
     if own_numbers:
-        raise ArrayKindError(
-            f"worlds {model.name!r} with their own numbers are stepped on the CPU: give NumPy "
-            f"arrays, or those of the CPU"
+        raise OTHERS_OWN.of(
+            "arrays of other libraries", f"worlds {model.name!r} with their own numbers"
         )
     if any(a.activation for a in model.actuators) and options["controls"] is not None:
-        raise ArrayKindError(
-            f"activations of actuators of model {model.name!r} are computed on the CPU, and have "
-            f"no derivatives for arrays of other libraries: give NumPy arrays, or take "
-            f"kinetree.rollout_gradient"
+        raise OTHERS_ACTIVATIONS.of(
+            "arrays of other libraries", f"activations of actuators of model {model.name!r}"
         )
     groups = [options[group] for group in _GROUPS]
     kernels = [options["controller"]] if options["controller"] is not None else []
@@ -176,9 +178,9 @@ def _start(model, x, kind):
     if not is_foreign(x):
         return x
     if not kind.has_numbers(x):
-        raise ArrayKindError(
-            f"a rollout of model {model.name!r}, which has loops, looks at the numbers where it "
-            f"starts, and inside a transformation there are none: call it outside of jit and vmap"
+        raise OTHERS_TRANSFORMED.of(
+            "a transformation such as jit and vmap",
+            f"a rollout of model {model.name!r}, which has loops",
         )
     return np.asarray(kind.to_numpy(x), float)
 

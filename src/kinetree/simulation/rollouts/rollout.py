@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike, is_foreign
-from kinetree.errors import ModelError, SimulationWarning, TraceError, warn
+from kinetree.errors import ModelError, SimulationWarning, warn
 from kinetree.integration.integrator import Integrator
+from kinetree.integration.refusals import FOLLOWED_ACTIVATIONS, OTHERS_MEMORY, OWN_RELAXED
 from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
 from kinetree.simulation.controllers import of_posture
@@ -125,10 +126,8 @@ def rollout(
     if not foreign:
         return taken(model, *start, tau, store_every=store_every, out=out, **options)
     if getattr(options["contact"], "state_size", 0):
-        raise TraceError(
-            f"rollout takes soft contact with a memory with NumPy arrays only, unlike "
-            f"{', '.join(foreign)}: use law='hunt_crossley' or 'linear' with Regularized friction, "
-            f"which need no memory"
+        raise OTHERS_MEMORY.of(
+            f"arrays of other libraries ({', '.join(foreign)})", "soft contact with a memory"
         )
     return rollout_of(
         taken,
@@ -230,9 +229,9 @@ def run_of(
     arrays = closed_arrays(model, arrays, t0)
     unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
     if unrolled and give is not None:
-        raise ModelError(
-            "worlds with their own masses, sizes or friction are stepped without relaxation: "
-            "leave out `relaxation`, or give these numbers by parameters= of a rollout of one model"
+        raise OWN_RELAXED.of(
+            f"{function} with relaxation or derivatives",
+            "worlds with their own masses, sizes or friction",
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
         run = run_by_engine(setup, arrays, controller, *given[:2], steps, dt, t0, give)
@@ -283,10 +282,9 @@ def _as_controls(model, controls, controller, tau):
 
 def _require_known(model, controls):
     if controls is None:
-        raise TraceError(
-            f"actuators of model {model.name!r} have activations, which follow from controls "
-            f"that are known beforehand: give controls= as arrays, or use kinetree.simulate, "
-            f"which takes any function"
+        raise FOLLOWED_ACTIVATIONS.of(
+            "controls of a kernel in a rollout",
+            f"actuators of model {model.name!r} that have activations",
         )
 
 
