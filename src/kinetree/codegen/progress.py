@@ -63,13 +63,64 @@ class Building:
         return f"kinetree: compiling {self.name}, {self.operations} operations: about {seconds} s"
 
 
-_shown: list[Building] = []  # one at a time: what others compile meanwhile is a part of it
+class Working:
+    """Work that is done now, such as a plan or an identification.
+
+    Attributes:
+        what: the work, in words.
+        total: how many parts it has, or 0.
+        unit: what these are called.
+        done: how many are done.
+        inner: what is compiled for it now, if anything is.
+    """
+
+    def __init__(self, what, total=0, unit="steps"):
+        self.what, self.total, self.unit = what, total, unit
+        self.done, self.inner = 0, None
+
+    def advance(self, more=1):
+        """Take note that more parts are done."""
+        self.done += more
+
+    def __str__(self):
+        parts = f": {self.done} of {self.total} {self.unit}" if self.total else ""
+        inner = f" ({str(self.inner).partition(': ')[2]})" if self.inner else ""
+        return f"kinetree: {self.what}{parts}{inner}"
+
+
+_shown: list[Building | Working] = []  # one at a time: what others do meanwhile is a part of it
 
 
 @contextmanager
 def building(name: str, level: int = 0) -> Iterator[Building]:
     """Say what is compiled, and how long it may take, when that is more than a second."""
     work = Building(name, level)
+    if _shown and isinstance(outer := _shown[0], Working) and outer.inner is None:
+        outer.inner = work
+        try:
+            yield work
+        finally:
+            outer.inner = None
+        return
+    if _shown or not is_shown():
+        yield work
+        return
+    with _line(work, lambda: str(work), PATIENCE):
+        yield work
+
+
+@contextmanager
+def working(what: str, total: int = 0, unit: str = "steps") -> Iterator[Working]:
+    """Say what is done, and how far it is, when that takes more than a second.
+
+    Also the decorator of a function, of whose work no parts are counted.
+
+    Args:
+        what: the work, in words.
+        total: how many parts it has; 0 if they are not counted.
+        unit: what these are called.
+    """
+    work = Working(what, total, unit)
     if _shown or not is_shown():
         yield work
         return

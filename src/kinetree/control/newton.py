@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen.progress import working
 from kinetree.control.inequalities import Inequalities, Iterate
 from kinetree.control.riccati import control_gradients, solve
 from kinetree.control.shooting import Derivatives, Knots, Multipliers, Shooting, Values
@@ -152,6 +153,10 @@ class Iterations:
 
     def run(self, iterations):
         """Iterate until all samples are done, ``iterations`` times at most."""
+        with working("optimizing a motion", iterations, "iterations") as work:
+            self._run(iterations, work)
+
+    def _run(self, iterations, work):
         for _ in range(iterations + 1):
             a = np.flatnonzero(~self.done)
             if not len(a):
@@ -163,6 +168,7 @@ class Iterations:
             if last or self.done.all():
                 break
             self.history.append(self.values.cost.copy())
+            work.advance()
 
     def _iterate(self, a, last):
         """One iteration of samples ``a``; only their errors if it is the last."""

@@ -14,6 +14,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import closed_configurations, rank_at
 from kinetree.algorithms.regressors import joint_effects
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.progress import working
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import constraint, null_space
@@ -56,6 +57,7 @@ def inertial_parameters(model: Model) -> Array:
 
 
 @names_itself
+@working("finding base parameters")
 def base_parameters(
     model: Model,
     *,

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.independent import named_variables, variable_names
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.progress import working
 from kinetree.errors import LoopError, SingularError, UnreachableError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
@@ -70,6 +71,7 @@ def fourier_trajectory(
 
 
 @names_itself
+@working("looking for an exciting trajectory")
 def exciting_trajectory(
     model: "Model",
     *,

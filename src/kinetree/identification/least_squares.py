@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.progress import working
 from kinetree.errors import (
     ExcitationError,
     ExcitationWarning,
@@ -132,6 +133,7 @@ _FINEST = 1e-7  # of the largest force: no measurement is taken to be more preci
 
 
 @on_host
+@working("identifying parameters")
 def identify(
     model: Model,
     q: ArrayLike,

@@ -18,6 +18,7 @@ from kinetree.algorithms.closed.plan import make_plan
 from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.algorithms.honours import timed_joints
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.progress import working
 from kinetree.errors import ShapeError, UnknownNameError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -26,6 +27,7 @@ from kinetree.symbolic.trigonometry import Arranger
 
 
 @names_itself
+@working("deriving the equations of motion")
 def equations_of_motion(
     model: Model,
     symbols: Sequence[str] | Mapping[str, Any] | None = None,

@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.progress import working
 from kinetree.errors import AssemblyError, LoopError, ShapeError
 from kinetree.loops.kinematics.constraint import closing, loop_gaps, rank, velocity_matrix
 from kinetree.loops.kinematics.descent import descend, limits_of, smallest_error
@@ -185,6 +186,7 @@ _SINGULAR = 1e-6  # singular value below which an assembly may be a double one
 
 
 @on_host
+@working("looking for assemblies")
 def assemblies(
     model: Model, hold: Sequence[str] | dict = (), *, q: ArrayLike | None = None,
     by: Sequence[str] | None = None, limits: bool = False, starts: int = 512,

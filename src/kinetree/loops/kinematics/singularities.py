@@ -15,6 +15,7 @@ from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.progress import working
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
 from kinetree.loops.kinematics.constraint import velocity_matrix
@@ -84,6 +85,7 @@ def singularity(
 
 
 @on_host
+@working("looking for singularities")
 def singularities(
     model: Model, q: ArrayLike, *, hold: Sequence[str] = (), rank: int | None = None
 ) -> list[Singularity]:

@@ -360,7 +360,7 @@ def rollout_gradient(
         _check_terminal(terminal, options.get("inputs"))
     costs, name = (running, terminal), "rollout_gradient"
     run = run_of(model, q0, qd0, tau, costs=costs, function=name, **options)
-    with run.task():
+    with run.watched_task():
         adjoint = Adjoint(run, running)
 
         def piece(part):
@@ -392,7 +392,7 @@ def final_state_derivatives(
     """
     run = run_of(model, q0, qd0, tau, function="final_state_derivatives", **options)
     n, size, dtype = model.nv, run.arrays.size, run.arrays.dtype
-    with run.task():
+    with run.watched_task():
         adjoint = Adjoint(run, None, (2 * n,))
         ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)
 

@@ -174,7 +174,7 @@ def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollou
             _warn_of_effort(model, given, run)
     marks = run.marks(store_every)
     q, qd, work = new_arrays(run, len(marks), out)
-    with run.task():
+    with run.watched_task():
         run.fill(marks, q, qd, work)
     found = Rollout(run, marks, q, qd, work)
     warn_of_failures(run, found.failed)

@@ -1,12 +1,14 @@
 """A rollout: its result, and its steps in chunks of the batch, with what goes wrong."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from kinetree.codegen import tiers
+from kinetree.codegen.progress import working
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
 from kinetree.contact.history import ContactHistory
 from kinetree.errors import (
@@ -48,6 +50,7 @@ class Run:
         memory: states of forces at the stored times, (times, samples, n), or None.
         tier: of the code that took the steps.
         halted: not empty once it was interrupted.
+        work: what is shown of it while it runs, or None.
     """
 
     tier = "specialised"
@@ -58,6 +61,7 @@ class Run:
         self.memory: Any = None
         self.warned: list = [] if whole is None else whole.warned
         self.halted: list = [] if whole is None else whole.halted
+        self.work: Any = None if whole is None else whole.work
 
     @property
     def model(self):
@@ -100,6 +104,12 @@ class Run:
     def task(self):
         """The steps as a task, whose code does not change within."""
         return tiers.task(self.steps * self.arrays.size)
+
+    @contextmanager
+    def watched_task(self):
+        """The same, which says how far it is."""
+        with self.task(), working("rollout", self.steps * self.arrays.size) as self.work:
+            yield
 
     def marks(self, store_every):
         """Numbers of the steps before which the state is stored; and that after the last."""
@@ -175,6 +185,8 @@ class Run:
                 else:
                     call(t, h, n, *state, *held, out=after)
                 state, k = after, k + count
+                if self.work is not None:
+                    self.work.advance(count * len(state[0]))
 
     def _carefully(self, marks, q, qd, work):
         """Once more after a check has failed, for the error to say what, when and where."""
