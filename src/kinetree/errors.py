@@ -127,7 +127,13 @@ class AssemblyError(KinetreeError, ValueError):
 
 
 class LoadError(KinetreeError, ValueError):
-    """A file that cannot be read as a mechanism; the message begins with file and line."""
+    """A file that cannot be read as a mechanism; the message begins with file and line.
+
+    Attributes:
+        reason: what is wrong, without the place, where the error is about an element of a file.
+    """
+
+    reason = ""
 
 
 class JointError(KinetreeError, ValueError):

@@ -139,3 +139,29 @@ def test_the_home_folder_is_not_one_robots(workspace, monkeypatch):
     monkeypatch.setenv("HOME", str(workspace.parent / "me"))
     with pytest.raises(LoadError, match="outside the folders"):
         Folders(workspace / "bare/urdf/bare.urdf").resolve("../m.stl")
+
+
+def test_a_package_goes_by_the_name_in_its_package_xml(tmp_path):
+    package = tmp_path / "arm-main"
+    (package / "urdf").mkdir(parents=True)
+    (package / "meshes").mkdir()
+    (package / "meshes/m.stl").write_bytes(b"")
+    (package / "package.xml").write_text("<package><name> arm_description </name></package>")
+    folders = Folders(package / "urdf/arm.urdf")
+    assert folders.resolve("package://arm_description/meshes/m.stl").endswith("m.stl")
+    with pytest.raises(LoadError, match="no package 'other'"):
+        folders.resolve("package://other/meshes/m.stl")
+
+
+def test_folders_above_are_packages_only_with_a_package_xml(tmp_path):
+    """A name alone reached files outside the robot's own package."""
+    deep = tmp_path / "things/robots/arm/urdf"
+    deep.mkdir(parents=True)
+    (tmp_path / "things/secret").write_text("x")
+    (tmp_path / "things/robots/arm/m.stl").write_bytes(b"")
+    folders = Folders(deep / "arm.urdf")
+    assert folders.resolve("package://arm/m.stl").endswith("m.stl")  # may be referred to anyway
+    with pytest.raises(LoadError, match="no package 'things' above or beside the file"):
+        folders.resolve("package://things/secret")
+    (tmp_path / "things/package.xml").write_text("<package><name>things</name></package>")
+    assert Folders(deep / "arm.urdf").resolve("package://things/secret").endswith("secret")

@@ -5,7 +5,6 @@ import pytest
 from support.urdf_files import arm, joint, link, quietly, read, robot
 
 import kinetree as kt
-from kinetree.errors import LoadError
 from kinetree.loaders import loads
 from kinetree.model import Actuator, Coupling, Tendon
 from kinetree.writers.urdf import to_urdf
@@ -65,9 +64,11 @@ def test_a_joint_that_does_not_move_is_not_driven():
     assert model.actuators == ()
 
 
-def test_a_reduction_that_is_not_a_number_is_an_error():
-    with pytest.raises(LoadError, match="<mechanicalReduction>: the content must be a number"):
-        read(arm("continuous", "", SIMPLE.replace(">50<", "><")))
+def test_a_transmission_whose_reduction_is_not_a_number_is_left_out():
+    for text in ("", "fifty"):
+        model, notices = read(arm("continuous", "", SIMPLE.replace(">50<", f">{text}<")))
+        assert model.actuators == ()
+        assert "it is left out: <mechanicalReduction>: the content must" in notices[0]
 
 
 def test_rotor_inertia_is_armature():
@@ -215,14 +216,14 @@ def test_other_joints_and_parts_of_ros2_control():
     model, notices = read(commanded(effort).replace("</robot>", SIMPLE + "</robot>"))
     assert [a.name for a in model.actuators] == ["motor"]
     assert "<joint name='j'>: joint 'j' has an actuator already" in " ".join(notices)
-    with pytest.raises(LoadError, match="parameter 'kp' must not be negative, got -3"):
-        read(commanded("<command_interface name='position'/><param name='kp'>-3</param>"))
-    with pytest.raises(LoadError, match="parameter 'max' must hold numbers, got 'x'"):
-        read(
-            commanded(
-                "<command_interface name='effort'><param name='max'>x</param></command_interface>"
-            )
-        )
+    text = "<command_interface name='position'/><param name='kp'>-3</param>"
+    model, notices = read(commanded(text))
+    assert model.actuators == ()
+    assert "parameter 'kp' must not be negative, got -3" in notices[0]
+    text = "<command_interface name='effort'><param name='max'>x</param></command_interface>"
+    model, notices = read(commanded(text))
+    assert model.actuators == ()
+    assert "it is left out: <command_interface name='effort'>: parameter 'max' must" in notices[0]
 
 
 def test_a_mimic_of_ros2_control_is_a_coupling():

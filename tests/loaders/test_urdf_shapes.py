@@ -119,7 +119,6 @@ def test_what_cannot_be_drawn_is_noted(inside, notice):
     [
         (look("<box/>"), "<box>: attribute 'size' is missing"),
         (look("<box size='1 2'/>"), "'size' must be 3 numbers"),
-        (look("<sphere radius='1'/><box size='1 1 1'/>"), "a second shape"),
         (look("<mesh/>"), "<mesh>: attribute 'filename' is missing"),
         (look("<mesh filename='a' scale='1 2'/>"), "'scale' must be 3 numbers, got 2"),
         (
@@ -128,9 +127,28 @@ def test_what_cannot_be_drawn_is_noted(inside, notice):
         ),
     ],
 )
-def test_what_is_wrong_with_a_shape(inside, message):
-    with pytest.raises(LoadError, match=message):
-        read(robot(link("a", inside)))
+def test_a_shape_that_cannot_be_read_is_left_out(inside, message):
+    for kind in ("visual", "collision"):
+        model, notices = read(robot(link("a", inside.replace("visual", kind))))
+        colored = "material" in inside  # loses its colour alone
+        assert len(model.geometry) == colored
+        assert message in " ".join(notices) or (kind == "collision" and colored)
+
+
+def test_of_two_shapes_in_one_geometry_the_first_counts():
+    model, notices = read(robot(link("a", look("<sphere radius='1'/><box size='1 1 1'/>"))))
+    assert [g.shape for g in model.geometry] == [Sphere(1.0)]
+    assert "<box>: a second shape, where the first counts" in notices[0]
+
+
+def test_of_a_scale_of_four_numbers_three_count(tmp_path):
+    (tmp_path / "m.stl").write_bytes(b"")
+    (tmp_path / "r.urdf").write_text(
+        robot(link("a", look("<mesh filename='m.stl' scale='1 2 3 4'/>")))
+    )
+    loaded = read_file(tmp_path / "r.urdf")
+    assert loaded.model.geometry[0].shape.scale == (1.0, 2.0, 3.0)
+    assert "'scale' has 4 numbers: the first three count" in str(loaded.notices[0])
 
 
 def mesh_file(tmp_path, filename, scale=""):

@@ -7,6 +7,7 @@ from kinetree.errors import LoadError
 from kinetree.loaders import xml
 from kinetree.loaders.report import Report
 from kinetree.loaders.xml import Node, numbers_in, parse, root_tag
+from kinetree.loaders.xml_repairs import repaired
 
 
 def node(text):
@@ -203,3 +204,23 @@ def test_content_of_a_node():
 
 def test_the_limits_fit_real_files():
     assert xml.LIMIT_BYTES >= 10_000_000
+
+
+def test_repairs_keep_lines():
+    text = b"\n<?xml version='0.0'\n?>\n<!DOCTYPE robot>\n<!-- a -- b --->\n<robot name='a&b'/>"
+    root = parse(text, "x")
+    assert (root.sourceline, root.get("name")) == (6, "a&b")
+    source, notes = repaired(text)
+    assert source.count(b"\n") == text.count(b"\n")
+    assert [what for what, _ in notes] == ["<?xml?>", "<!DOCTYPE>", "a comment", "'&'"]
+    assert repaired(source) == (source, [])
+
+
+@pytest.mark.parametrize("part", [b"<!--", b"-->", b"<!-- --", b"&", b"&a", b"<!DOCTYPE r ", b"-"])
+def test_repairs_take_time_in_proportion_to_the_text(part):
+    assert_quick(lambda: repaired(b"<robot>" + part * 1_000_000), 2)
+
+
+def test_texts_that_are_not_xml_or_have_wide_characters_are_left_as_they_are():
+    for text in (b"a & b", b'{"a": "&"}', "<?xml version='0'?><a/>".encode("utf-16")):
+        assert repaired(text) == (text, [])

@@ -16,6 +16,7 @@ from kinetree.joints import Free
 from kinetree.loaders.paths import Folders, content
 from kinetree.loaders.report import Notice, Report, in_lines, short
 from kinetree.loaders.xml import root_tag
+from kinetree.loaders.xml_repairs import repaired
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean, explains
 
@@ -228,6 +229,9 @@ def read(
 
 def _read(source, path, folders, format, options) -> Loaded:
     report = Report(path)
+    source, repairs = repaired(source)
+    for what, why in repairs:
+        report.ignored(None, what, why, effect="setting")
     format = format or _format(source, path)
     if format not in FORMATS:
         hint = did_you_mean(format, FORMATS, f"known: {', '.join(FORMATS)}")

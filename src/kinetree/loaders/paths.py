@@ -6,6 +6,7 @@ symbolic links included, and must end up inside an allowed folder.
 """
 
 import os
+import re
 import stat
 from pathlib import Path
 from urllib.parse import unquote
@@ -20,6 +21,8 @@ _SCHEMES = {
     "model": ("model.config", ("GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH")),
 }
 _MARKERS = ("package.xml", "model.config")
+_MARKER_BYTES = 65536
+_PACKAGE_NAME = re.compile(rb"<name>\s*([\w.-]+)\s*</name>", re.ASCII)
 _SUBFOLDERS = {"urdf", "robots", "robot", "sdf", "mjcf", "xml", "models", "xacro"}
 _HOW = "pass folders=[...] to kinetree.load to allow another folder"
 
@@ -29,7 +32,10 @@ class Folders:
 
     These are the folder of the file; the one above if the file lies in a folder called ``urdf``
     or the like; the package that the file is part of, known by its ``package.xml`` or
-    ``model.config``; and what the user adds.
+    ``model.config``; and what the user adds. ``package://name`` is looked up as ROS does: in
+    folders that the user or the environment names, in the package around the file by the name that
+    its ``package.xml`` has, and in packages beside it. Without a ``package.xml`` only the first two
+    folders count, by their own names.
 
     Args:
         file: path of the robot file; None for text without a file.
@@ -120,7 +126,8 @@ class Folders:
         for folder in (self.own, *self.own.parents):
             if _is_top(folder):
                 return
-            if folder.name == package and _near(folder, self.own):
+            named = folder in self.allowed and folder.name == package
+            if named or package_name(folder / marker) == package:
                 yield folder
             beside = folder / package
             if os.path.isfile(beside / marker):
@@ -145,10 +152,21 @@ def _is_top(folder):
     return len(folder.parts) <= 2 or str(folder) == os.path.realpath(home)
 
 
-def _near(folder, own):
-    """Whether a folder is at most four levels up, or marked as a package."""
-    levels = len(own.parts) - len(folder.parts)
-    return levels <= 4 or any(os.path.isfile(folder / m) for m in _MARKERS)
+def package_name(marker: Path) -> str:
+    """The name that a ``package.xml`` gives its folder; that of the folder for other markers.
+
+    ROS goes by what is written there: a clone may lie in a folder of another name.
+    """
+    if not os.path.isfile(marker):
+        return ""
+    if marker.name != "package.xml":
+        return marker.parent.name
+    try:
+        with open(marker, "rb") as file:
+            found = _PACKAGE_NAME.search(file.read(_MARKER_BYTES))
+    except OSError:
+        return ""
+    return found[1].decode() if found else marker.parent.name
 
 
 # --- Content of a robot file ---------------------------------------------------------------------

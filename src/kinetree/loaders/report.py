@@ -60,6 +60,7 @@ class Report:
         self.effects: Mapping[str, Effect] = effects or {}
         self.notices: list[Notice] = []
         self.settings: dict[str, Any] = {}  # of a simulation, such as the time step
+        self.first_counts = False  # of elements that may be there once; two are an error otherwise
         self._used: dict = {}  # the names of the used attributes, by element
         self._wanted: dict = {}  # tags of the children that were looked for, by element
 
@@ -149,7 +150,9 @@ class Report:
             return LoadError(f"{self.path}: {message}")
         if isinstance(where, int):
             return LoadError(f"{self.path}:{where}: {message}")
-        return LoadError(f"{self.path}:{where.sourceline}: {label(where)}: {message}")
+        error = LoadError(f"{self.path}:{where.sourceline}: {label(where)}: {message}")
+        error.reason = f"{label(where)}: {message}"
+        return error
 
 
 def _unused(name, wanted):

@@ -6,11 +6,16 @@ in a ``Report`` what was read, and raises ``LoadError`` with file and line for w
 
 import math
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import LoadError
 from kinetree.loaders.report import Effect, Report, short, tag_of
+from kinetree.loaders.xml_repairs import repaired
+
+Found = TypeVar("Found")
 
 LIMIT_BYTES = 32 * 2**20
 LIMIT_ELEMENTS = 100_000  # with their attributes
@@ -31,6 +36,7 @@ def parse(source: bytes, path: str):
         raise LoadError(
             f"{path}: the file has {len(source)} bytes; kinetree reads at most {LIMIT_BYTES}"
         )
+    source, _ = repaired(source)
     try:
         return _parse(source, path)
     except etree.XMLSyntaxError as error:
@@ -41,7 +47,7 @@ def parse(source: bytes, path: str):
 
 def root_tag(source: bytes) -> str | None:
     """The tag of the root element without looking further, or None where this is not XML."""
-    parser = _parser()
+    parser, (source, _) = _parser(), repaired(source)
     try:
         for start in range(0, len(source), _PIECE):
             parser.feed(source[start : start + _PIECE])
@@ -158,6 +164,19 @@ class Node:
         effect = effect or self.report.effect_of(self.element)
         self.report.ignored(self.line, what, why, effect)
 
+    def tolerate(self, read: "Callable[[], Found]", instead: "Found") -> "Found":
+        """What ``read`` returns; where it finds an error in this element, a notice of it.
+
+        For what does not change motion: a robot is not refused for its pictures or controllers.
+        """
+        try:
+            return read()
+        except LoadError as error:
+            if not error.reason:
+                raise
+            self.ignored(f"it is left out: {error.reason}")
+            return instead
+
     # --- attributes ----------------------------------------------------------------------------
 
     def get(self, name: str, default: str | None = None) -> str | None:
@@ -210,11 +229,14 @@ class Node:
         return [Node(e, self.report) for e in found if not tags or tag_of(e) in tags]
 
     def one(self, tag: str) -> "Node | None":
-        """The child with this tag, if any; two are an error."""
-        found = self.all(tag)
-        if len(found) > 1:
-            raise found[1].error(f"{self.tag} has a second <{tag}>; only one is allowed")
-        return found[0] if found else None
+        """The child with this tag, if any; two are an error, or the first counts, by the report."""
+        first, *more = self.all(tag) or [None]
+        if more and not self.report.first_counts:
+            raise more[0].error(f"{self.tag} has a second <{tag}>; only one is allowed")
+        for node in more:
+            why = f"a second <{tag}> of <{self.tag}>: the first counts, as in other programs"
+            node.ignored(why)
+        return first
 
     def need_one(self, tag: str) -> "Node":
         """The child with this tag, which must be there."""

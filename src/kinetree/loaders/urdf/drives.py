@@ -5,6 +5,7 @@ is that of a servo, whose gains are seldom in the file: without them the actuato
 with a notice.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from kinetree.loaders.urdf.joints import Mimic
@@ -46,7 +47,7 @@ def read_drives(robot: Node, freedoms: dict[str, int]) -> Drives:
     reader = _Reader(freedoms)
     for node in robot.all("transmission", "kinetree:actuator"):
         if node.tag == "transmission":
-            reader.transmission(node)
+            node.tolerate(partial(reader.transmission, node), None)
         else:
             reader.add("", Actuator(node.need("name"), **_own_fields(node, None, (1.0,))))
     for node in robot.all("ros2_control"):
@@ -85,10 +86,7 @@ class _Reader:
 
     def _is_known(self, node, parts):
         if parts.kind not in ("simple", "differential"):
-            node.ignored(
-                f"a SimpleTransmission of one joint or a DifferentialTransmission of two is an "
-                f"actuator, not {parts.kind or 'one without a type'}"
-            )
+            node.ignored(_unknown_transmission(parts))
             return False
         for name in parts.names:
             nv = self.freedoms.get(name)
@@ -117,8 +115,8 @@ class _Reader:
         """``tau_1 = n_1 (N_a f_a + N_b f_b)``, ``tau_2 = n_2 (N_a f_a - N_b f_b)``."""
         parts.note_interface()
         one, other = (parts.reduction(j) for j in parts.joints)
-        for actuator, sign in zip(parts.actuators, (1, -1), strict=True):
-            name, gear = actuator.need("name"), parts.reduction(actuator)
+        drives = [(a.need("name"), parts.reduction(a)) for a in parts.actuators]
+        for (name, gear), sign in zip(drives, (1, -1), strict=True):
             self.tendons[name] = dict(zip(parts.names, (one, sign * other), strict=True))
             self.add("", Actuator(name, gear=(gear,), tendon=name))
 
@@ -146,20 +144,24 @@ class _Reader:
             sensor.ignored("a sensor of the hardware; sensors of a model are those of MJCF")
         through, done = {}, set()
         for part in node.all("transmission"):
-            parts = _Parts.of(part)
-            if not self._is_known(part, parts):
-                continue
-            if parts.kind == "differential":
-                if not self._driven(part, parts.names):
-                    self._differential(part, parts)
-                    done |= set(parts.names)
-                continue
-            actuator = parts.actuators[0]
-            n = parts.reduction(parts.joints[0], actuator, part)
-            through[parts.names[0]] = actuator.need("name"), n
-            self._rotor(actuator, parts.names[0])
+            part.tolerate(partial(self._of_block, part, through, done), None)
         for part in node.all("joint"):
-            self._commanded(part, through, done)
+            part.tolerate(partial(self._commanded, part, through, done), None)
+
+    def _of_block(self, node, through, done):
+        """A transmission of a block: reductions by joint, or the tendons of a differential."""
+        parts = _Parts.of(node)
+        if not self._is_known(node, parts):
+            return
+        if parts.kind == "differential":
+            if not self._driven(node, parts.names):
+                self._differential(node, parts)
+                done |= set(parts.names)
+            return
+        actuator = parts.actuators[0]
+        n = parts.reduction(parts.joints[0], actuator, node)
+        self._rotor(actuator, parts.names[0])
+        through[parts.names[0]] = actuator.need("name"), n
 
     def _driven(self, node, names):
         """Whether one of the joints is driven already, which is noted."""
@@ -239,6 +241,18 @@ class _Parts(NamedTuple):
             if kind and not kind.startswith(_FORCES):
                 node.ignored(_without_gains(kind))
                 return
+
+
+def _unknown_transmission(parts):
+    """Why a transmission is no actuator."""
+    count = f"{len(parts.actuators)} <actuator> and {len(parts.joints)} <joint>"
+    for kind, size in (("SimpleTransmission", 1), ("DifferentialTransmission", 2)):
+        if kind in parts.kind:
+            return f"a {kind} has {size} <actuator> and {size} <joint>; this one has {count}"
+    return (
+        f"a SimpleTransmission of one joint or a DifferentialTransmission of two is an actuator, "
+        f"not {parts.kind or 'one without a type'}"
+    )
 
 
 def _role(node):

@@ -163,13 +163,9 @@ def _mimic(node):
 def _note_controllers(node):
     safety = node.one("safety_controller")
     if safety is not None:
-        for key in ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"):
-            safety.number(key, 0.0)
         safety.ignored(f"soft limits of a controller, {_NO_PLACE}")
     calibration = node.one("calibration")
     if calibration is not None:
-        for key in ("rising", "falling", "reference_position"):
-            calibration.number(key, 0.0)
         calibration.ignored(f"where a sensor finds its zero, {_NO_PLACE}")
 
 

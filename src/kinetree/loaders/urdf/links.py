@@ -1,6 +1,7 @@
 """Links of a URDF file: inertia, visuals, collisions, materials."""
 
 import re
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,22 +104,29 @@ def looks_in(link: Node, materials: "Materials", folders: Folders) -> list[Look]
     """The visual and collision shapes of a link."""
     looks = []
     for node in link.all("visual", "collision"):
-        shape = _shape_in(node, folders)
-        visual = node.tag == "visual"
-        color = materials.color(node) if visual else None
-        placement = origin_in(node)
-        if shape is None:
-            node.ignored("it has no shape that can be drawn, only an empty or unknown one")
-        else:
-            looks.append(Look(shape, placement, node.get("name") or "", visual, color))
+        look = node.tolerate(partial(_look_in, node, materials, folders), None)
+        if look is not None:
+            looks.append(look)
     return looks
+
+
+def _look_in(node, materials, folders):
+    """The shape of a visual or collision; None, and a notice, where there is none."""
+    shape = _shape_in(node, folders)
+    visual = node.tag == "visual"
+    color = materials.color(node) if visual else None
+    placement = origin_in(node)
+    if shape is None:
+        node.ignored("it has no shape that can be drawn, only an empty or unknown one")
+        return None
+    return Look(shape, placement, node.get("name") or "", visual, color)
 
 
 def _shape_in(node, folders):
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
-    if len(shapes) > 1:
-        raise shapes[1].error("a second shape; give each its own <visual> or <collision>")
+    for other in shapes[1:]:
+        other.ignored("a second shape, where the first counts; give each a <visual> of its own")
     return _SHAPES[shapes[0].tag](shapes[0], folders) if shapes else None
 
 
@@ -142,9 +150,11 @@ def _positive(node, what, sizes):
 def _mesh(node, folders):
     name = node.need("filename")
     scale = node.numbers("scale", None, (1.0, 1.0, 1.0))
-    if len(scale) not in (1, 3):
+    if len(scale) in (0, 2):
         raise node.error(f"attribute 'scale' must be 3 numbers, got {len(scale)}")
-    scale = scale * 3 if len(scale) == 1 else scale
+    if len(scale) > 3:
+        node.note("<mesh>", f"attribute 'scale' has {len(scale)} numbers: the first three count")
+    scale = scale * 3 if len(scale) == 1 else scale[:3]
     path = mesh_file(name, folders, lambda why: node.note("<mesh>", why))
     return None if path is None else Mesh(path, scale)
 
@@ -159,7 +169,7 @@ class Materials:
         self._colors = {}
         visuals = [v for link in robot.all("link") for v in link.all("visual")]
         for node in [m for place in (robot, *visuals) for m in place.all("material")]:
-            color = _color_in(node)
+            color = node.tolerate(partial(_color_in, node), None)
             if color is not None and node.get("name"):
                 self._colors.setdefault(node.get("name"), color)
 
@@ -168,7 +178,7 @@ class Materials:
         material = visual.one("material")
         if material is None:
             return None
-        name, color = material.get("name"), _color_in(material)
+        name, color = material.get("name"), material.tolerate(partial(_color_in, material), None)
         if color is None and name:
             color = self._colors.get(name)
             if color is None and not material.all():

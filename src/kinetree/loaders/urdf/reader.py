@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def read_urdf(source, report, folders, options) -> Model:
     The root link is the base, or with ``options.floating_base`` a body on a free joint called
     ``root_joint``. See ``kinetree.loaders.load`` for the arguments.
     """
-    report.effects = EFFECTS
+    report.effects, report.first_counts = EFFECTS, True
     element = parse(source, report.path)
     refuse_xacro(element, report)
     robot = Node(element, report)
@@ -157,20 +158,24 @@ class _Assembly:
 
     def _sensors(self):
         """Sensors of links, and of forces in joints, that ``<gazebo>`` has."""
-        from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
-
-        found, one = [], Plucker.identity()
+        found = []
         for gazebo in self.robot.all("gazebo"):
             name = gazebo.get("reference")
             for node in gazebo.all("sensor"):
-                pose = pose_in(node).placement
-                if name in self.links:
-                    found += on_link(node, name, pose)
-                elif name in self.joints:
-                    found += on_joint(node, self.joints[name].child, one, pose)
-                else:
-                    node.ignored(f"there is no link or joint {name!r}", effect="control")
+                found += node.tolerate(partial(self._sensors_of, node, name), [])
         return tuple(named_apart(found, set()))
+
+    def _sensors_of(self, node, name):
+        """Sensors on the link or joint of a name."""
+        from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
+
+        pose = pose_in(node).placement
+        if name in self.links:
+            return on_link(node, name, pose)
+        if name in self.joints:
+            return on_joint(node, self.joints[name].child, Plucker.identity(), pose)
+        node.ignored(f"there is no link or joint {name!r}", effect="control")
+        return []
 
     def _is_possible(self):
         dynamics = [j.dynamics for j in self.tree.joints if j.dynamics is not None]

@@ -1,0 +1,95 @@
+"""Repairs of XML that the parsers of robot programs read and the standard forbids.
+
+Robot files are written by hand and read by small parsers (tinyxml2 in ROS, Gazebo and MuJoCo),
+which ignore declarations and document types and are content with two hyphens in a comment. What
+is replaced keeps its lines, so that places in messages stay right.
+"""
+
+import codecs
+import re
+
+_DECLARATION = re.compile(rb"\s*<\?xml\b([^>]*?)\?>")
+_VERSION = re.compile(rb"version\s*=\s*[\"']1\.[0-9][\"']")
+_ENCODING = re.compile(rb"encoding\s*=\s*[\"']([^\"']*)[\"']")
+_PLAIN_DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+\s*>")
+_BARE_AMPERSAND = re.compile(rb"&(?!#?\w+;)")
+_HEAD = 4096
+
+
+def repaired(source: bytes) -> tuple[bytes, list[tuple[str, str]]]:
+    """A text that XML parsers read, and what was changed: pairs of what, and why it could be.
+
+    Texts of two or four bytes a character, and what is not XML, are left as they are.
+    """
+    start = source[:_HEAD].removeprefix(codecs.BOM_UTF8).lstrip()
+    if not start.startswith(b"<") or b"\0" in start:
+        return source, []
+    source = source.removeprefix(codecs.BOM_UTF8)
+    notes: list[tuple[str, str]] = []
+    for repair in (_without_declaration, _without_doctype, _without_hyphens, _with_ampersands):
+        source, note = repair(source)
+        notes += [note] if note else []
+    return source, notes
+
+
+def _blank(text):
+    """As many blanks, on the same lines."""
+    return re.sub(rb"[^\n]", b" ", text)
+
+
+def _without_declaration(source):
+    found = _DECLARATION.match(source)
+    if found is None:
+        return source, None
+    encoding = _ENCODING.search(found[1])
+    fault = ""
+    if encoding is not None and not _is_known(encoding[1]):
+        fault = f"the encoding {encoding[1].decode('latin-1')!r} is not known: read as UTF-8"
+    elif not _VERSION.search(found[1]):
+        fault = "it has no version of XML that exists: read as 1.0"
+    elif not source.startswith(b"<"):
+        if encoding is not None and codecs.lookup(encoding[1].decode()).name != "utf-8":
+            return source[found.start(0) :].lstrip(), None
+        fault = "something stands before it"
+    if not fault:
+        return source, None
+    return _blank(found[0]) + source[found.end() :], ("<?xml?>", fault)
+
+
+def _is_known(name):
+    try:
+        codecs.lookup(name.decode("ascii"))
+    except (LookupError, UnicodeDecodeError, ValueError):
+        return False
+    return True
+
+
+def _without_doctype(source):
+    """A document type without any definition is a name; all others stay, and are rejected."""
+    found = _PLAIN_DOCTYPE.search(source, 0, _HEAD)
+    if found is None:
+        return source, None
+    why = "a document type says nothing here"
+    return source[: found.start()] + _blank(found[0]) + source[found.end() :], ("<!DOCTYPE>", why)
+
+
+def _without_hyphens(source):
+    parts, done, at = [], 0, source.find(b"<!--")
+    while at >= 0:
+        end = source.find(b"-->", at + 4)
+        if end < 0:
+            break
+        inside = source[at + 4 : end]
+        if b"--" in inside or inside.endswith(b"-"):
+            parts += [source[done : at + 4], inside.replace(b"-", b" ")]
+            done = end
+        at = source.find(b"<!--", end)
+    if not parts:
+        return source, None
+    note = ("a comment", "two hyphens stand in it, which XML forbids")
+    return b"".join([*parts, source[done:]]), note
+
+
+def _with_ampersands(source):
+    changed = _BARE_AMPERSAND.sub(b"&amp;", source)
+    return changed, (("'&'", "read as itself; XML wants &amp;") if changed != source else None)
