@@ -230,13 +230,14 @@ class Node:
 
     def one(self, tag: str) -> "Node | None":
         """The child with this tag, if any; two are an error, or the first counts, by the report."""
-        first, *more = self.all(tag) or [None]
-        if more and not self.report.first_counts:
-            raise more[0].error(f"{self.tag} has a second <{tag}>; only one is allowed")
-        for node in more:
-            why = f"a second <{tag}> of <{self.tag}>: the first counts, as in other programs"
-            node.ignored(why)
-        return first
+        found = self.all(tag)
+        for node in found[1:]:
+            if not self.report.first_counts:
+                raise node.error(f"{self.tag} has a second <{tag}>; only one is allowed")
+            node.ignored(
+                f"a second <{tag}> of <{self.tag}>: the first counts, as in other programs"
+            )
+        return found[0] if found else None
 
     def need_one(self, tag: str) -> "Node":
         """The child with this tag, which must be there."""

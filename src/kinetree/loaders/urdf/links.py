@@ -126,7 +126,7 @@ def _shape_in(node, folders):
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
     for other in shapes[1:]:
-        other.ignored("a second shape, where the first counts; give each a <visual> of its own")
+        other.ignored("a second shape, where the first counts; give each its own <visual>")
     return _SHAPES[shapes[0].tag](shapes[0], folders) if shapes else None
 
 
