@@ -9,7 +9,7 @@ import typing
 
 import numpy as np
 
-KNOWN = ("panda", "quadruped", "arm", "four_bar", "stewart")
+KNOWN = ("panda", "quadruped", "arm", "humanoid", "four_bar", "stewart")
 """Samples that ``kinetree warm-up`` has seen; all others are new robots."""
 REAL = (
     "tiago", "talos_full_v2", "icub", "hyq_no_sensors", "solo12", "ur10_robot", "kinova",

@@ -44,7 +44,8 @@ def jobs():
     import kinetree as kt
 
     yield _drop_things
-    for model in (kt.samples.panda(), kt.samples.quadruped(), kt.samples.arm()):
+    seen = kt.samples.panda(), kt.samples.quadruped(), kt.samples.arm(), kt.samples.humanoid()
+    for model in seen:
         for name in kt.quantities.FUNCTIONS:
             yield partial(_call, name, model)
         for function in (kt.inverse_dynamics, kt.forward_dynamics):
