@@ -45,8 +45,9 @@ def possible_parameters(model, base, A, b, regularisation):
         T[block.rows, block.at] = block.columns
         at += block.size
     x_0 = np.concatenate([np.zeros(0), *(block.neutral for block in blocks)])
-    B = np.concatenate([np.linalg.qr(A, mode="r") @ T, regularisation * np.eye(at)])
-    right = np.concatenate([np.linalg.qr(A)[0].T @ b, regularisation * x_0])
+    R, b = triangular(A, b)
+    B = np.concatenate([R @ T, regularisation * np.eye(at)])
+    right = np.concatenate([b, regularisation * x_0])
     x = _interior_point(B, right, blocks, x_0)
 
     spread = T @ np.linalg.inv(np.linalg.qr(B, mode="r"))
@@ -87,8 +88,15 @@ _GAP = 1e-9  # how far from the best fit to stop, in squared standard deviations
 def _solution(A, b):
     """Least squares with columns of very different lengths."""
     scale = np.linalg.norm(A, axis=0)
-    Q, R = np.linalg.qr(A / scale)
-    return np.linalg.solve(R, Q.T @ b) / scale
+    R, b = triangular(A / scale, b)
+    return np.linalg.solve(R, b) / scale
+
+
+def triangular(A, b):
+    """``R`` and ``Qᵀ b`` of ``A = Q R``, without ``Q``, which takes as long again to form."""
+    n = A.shape[1]
+    both = np.linalg.qr(np.column_stack([A, b]), mode="r")[: min(A.shape)]
+    return both[:, :n], both[:, n]
 
 
 def _barriers(blocks, x):

@@ -16,7 +16,7 @@ from kinetree.errors import (
     warn,
 )
 from kinetree.identification.base import BaseParameters, base_parameters, require_freedoms
-from kinetree.identification.consistent import possible_parameters
+from kinetree.identification.consistent import possible_parameters, triangular
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.model.gearing import Gearing
@@ -261,9 +261,9 @@ def _weights_from_spread(Y, tau):
 def _solution(A, b):
     """The solution of least squares, and the covariance of its errors for unit noise."""
     scale = np.linalg.norm(A, axis=0)
-    Q, R = np.linalg.qr(A / scale)
+    R, b = triangular(A / scale, b)
     inverse = np.linalg.inv(R) / scale[:, None]
-    return inverse @ (Q.T @ b), inverse @ inverse.T
+    return inverse @ b, inverse @ inverse.T
 
 
 def _consistent_solution(model, base, A, b, regularisation):
@@ -301,7 +301,7 @@ def _singular_values(base, A):
     still = norms <= _DEFICIENT * np.max(norms, initial=0.0)
     if np.any(still):
         raise ExcitationError(_unseen(base, np.flatnonzero(still)))
-    _, s, Vt = np.linalg.svd(A / norms, full_matrices=False)
+    _, s, Vt = np.linalg.svd(np.linalg.qr(A / norms, mode="r"))
     hidden = Vt[s <= _DEFICIENT * np.max(s, initial=0.0)]
     if len(hidden):
         part = np.linalg.norm(hidden, axis=0)
