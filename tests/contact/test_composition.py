@@ -203,7 +203,7 @@ def test_patches_that_stay_in_touch_are_springs_and_dampers(features, prescribed
         )
         for law in laws
     )  # fmt: skip
-    assert found.contact is None
+    np.testing.assert_allclose(found.contact.force, known.contact.force, atol=1e-4)
     np.testing.assert_allclose(found.q, known.q, atol=1e-9)
     np.testing.assert_allclose(found.tau, known.tau, atol=1e-5)
     if found.model.loops:
