@@ -17,6 +17,7 @@ import argparse
 import ast
 import inspect
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -73,13 +74,14 @@ def string_imports() -> list[str]:
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         package = ".".join(path.relative_to(SOURCE.parent).parent.parts)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if any(x in text for x in IMPORTERS) else ():
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
-            text = _beginning(node.args[0]) if name in IMPORTERS else ""
-            own = path.name == "__init__.py" and text.startswith(f"{package}.")
-            if text.split(".")[0] == "kinetree" and not own:
+            called = _beginning(node.args[0]) if name in IMPORTERS else ""
+            own = path.name == "__init__.py" and called.startswith(f"{package}.")
+            if called.split(".")[0] == "kinetree" and not own:
                 found.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno}")
     return found
 
@@ -130,13 +132,27 @@ def offenders() -> dict[str, dict[str, int]]:
 def functions_in(tree, within="") -> list[tuple[str, ast.FunctionDef]]:
     """Functions and methods with their qualified names, also those in others."""
     found = []
-    for node in ast.iter_child_nodes(tree):
+    for node in statements_in(tree):
         name = f"{within}{getattr(node, 'name', '')}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found.append((name, node))
         inner = f"{name}." if hasattr(node, "name") else within
         found += functions_in(node, inner)
     return found
+
+
+def statements_in(node) -> Iterator[ast.AST]:
+    """Statements directly in a statement, with handlers and cases; none is in an expression."""
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        parts = getattr(node, name, ())
+        yield from parts if isinstance(parts, list) else ()
+
+
+def all_statements(node) -> Iterator[ast.AST]:
+    """The same, and those in these."""
+    for part in statements_in(node):
+        yield part
+        yield from all_statements(part)
 
 
 def sizes_of(function) -> dict[str, int]:
@@ -153,7 +169,7 @@ def skips_in(tree, text) -> int:
     """How often ``# fmt: skip`` stands at something else than a table of data."""
     tables = {
         node.end_lineno
-        for node in ast.walk(tree)
+        for node in all_statements(tree)
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and is_table(node.value)
     }
     lines = enumerate(text.splitlines(), start=1)

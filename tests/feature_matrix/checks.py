@@ -1,6 +1,7 @@
 """What is required of the functions of ``kinetree`` itself."""
 
 import numpy as np
+from feature_matrix.features import made_once
 from feature_matrix.reference import Reference, cross_matrix
 from feature_matrix.walk import check
 
@@ -232,6 +233,7 @@ def _(f, c):
             f.same(actual, expected, tolerance=1e-8)
 
 
+@made_once
 def with_sensors(c):
     """A case's model with sensors of a frame, and of the force that carries it."""
     kinds = ["framepos", "framelinvel", "frameangvel", "accelerometer"]
@@ -323,6 +325,7 @@ def passive(c):
     return tau + r.loop_forces(forces) + (carried(r) if whole.gravity_compensation else 0)
 
 
+@made_once
 def servos(c):
     """The model with a servo at every joint; controls, forces before gears, and joint forces."""
     r, whole = c.ref, c.ref.whole

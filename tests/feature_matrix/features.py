@@ -5,7 +5,7 @@ A new feature enters the matrix by a line in ``FEATURES``.
 
 import zlib
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 
 import numpy as np
 import sympy
@@ -19,6 +19,20 @@ from kinetree.samples import random_inertia
 from kinetree.spatial import Inertia, Plucker, ops
 
 NOTHING = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def made_once(make):
+    """A function of a case alone, whose result all checks share: models have code of their own."""
+
+    @wraps(make)
+    def found(case):
+        known = case.__dict__.setdefault("made", {})
+        key = make, case.name, case.q.tobytes(), case.qd.tobytes(), id(case.model)
+        if key not in known:  # copies of a case share what it has made, and may be elsewhere
+            known[key] = make(case)
+        return known[key]
+
+    return found
 
 
 @dataclass

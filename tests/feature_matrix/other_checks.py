@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from feature_matrix.checks import Coordinates, kinetic_rate, max_of, parameters, passive  # noqa: F401
+from feature_matrix.features import made_once
 from feature_matrix.loop_checks import acceleration_derivatives, projector
 from feature_matrix.reference import Reference
 from feature_matrix.walk import check, not_of_a_model, numbers
@@ -153,6 +154,7 @@ def _(f, c):
     f.holds(found.replace(geometry=c.model.geometry) == c.model, "all else is as it was")
 
 
+@made_once
 def ball_and_target(c):
     """The model with a ball at a moving body's origin and one far away, and where they are."""
     body, (_, p), lever = c.ref.frame(c.name)
