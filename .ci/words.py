@@ -61,8 +61,8 @@ _PATTERNS = {
     for phrase, better in WORDS.items()
 }
 _ANY = re.compile("|".join(p.pattern for p in _PATTERNS), re.IGNORECASE)
-# Across literals, and of text in small letters: alternatives that begin with another letter are passed
-# over at once then, which takes a seventh of the time.
+# Across literals, and of text in small letters: alternatives that begin with another letter are
+# passed over at once then, which takes a seventh of the time.
 _PERHAPS = re.compile(rf"\b(?:{'|'.join(WORDS)})\b".replace(" ", r"[\s#\"'f\\]+"))
 
 
