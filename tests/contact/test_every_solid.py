@@ -227,7 +227,9 @@ def test_sizes_of_a_batch_are_for_solids(tmp_path):
     world = kt.World()
     world.add(Plane(), name="ground")
     world.add(Box((1, 1, 1)), mass=1.0, at=(0, 0, 2), name="box")
-    text = r"size of a batch, which is for solids with sizes \(Box, Capsule, .*\), .*, a Plane"
+    text = (
+        r"size of a batch, which is for solids with sizes \(Box, Capsule, .*\), .*which is a Plane"
+    )
     with pytest.raises(ModelError, match=text):
         world.batch(2, size={"ground": [1.0, 2.0]})
     assert not Mesh.formats

@@ -271,5 +271,7 @@ def test_beam_pushed_like_chalk_over_a_box_is_painleves_paradox():
 
 def test_shapes_that_are_no_polyhedra_are_named():
     m = on_box(BLOCK.replace(geometry=(Geometry(1, Cone(0.1, 0.2), name="cone"),)))
-    with pytest.raises(ModelError, match=r"polyhedra .*'table/cone' is Box and Cone.*TimeStep"):
+    with pytest.raises(
+        ModelError, match=r"polyhedra .*'table/cone', which is Box and Cone.*TimeStep"
+    ):
         kt.simulate(m, m.neutral(), duration=0.1, contact=EventDriven(Scene(m)))

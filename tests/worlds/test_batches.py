@@ -193,7 +193,7 @@ def test_many_contacts_make_room():
         (lambda w: w.batch(2, mass=[1, 2]), "mass of a batch must be given by part"),
         (lambda w: w.batch(2, friction=[1, 2, 3]), r"friction of 'a batch' must be 2 numbers"),
         (lambda w: w.batch(2, friction={"bax": 1}), "no part or body 'bax'; did you mean 'box'"),
-        (lambda w: w.batch(2, size={"ground": 2.0}), "shape 'ground' is a Plane"),
+        (lambda w: w.batch(2, size={"ground": 2.0}), "shape 'ground', which is a Plane"),
         (lambda w: w.batch(2).step(1, tau=np.zeros((3, 12))), r"tau of 2 worlds must be \(2, 12\)"),
     ],
 )

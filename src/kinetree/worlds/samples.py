@@ -72,7 +72,7 @@ def _grown(g: Geometry, factor: float) -> Geometry:
         known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
         raise BATCH_SIZES.of(
             f"the size of a batch, which is for solids with sizes ({known}),",
-            f"shape {g.name!r}, a {type(g.shape).__name__}",
+            f"shape {g.name!r}, which is a {type(g.shape).__name__}",
         )
     placement = Plucker(g.placement.E, g.placement.r * factor)
     return replace(g, shape=g.shape.grown(factor), placement=placement)

@@ -66,7 +66,7 @@ class Features:
                 raise EVENT_SHAPES.of(
                     "event-driven contact, which takes shapes with closed forms, polyhedra (Box, "
                     "Mesh by its convex hull, Plane) and a Cylinder on one of them,",
-                    f"{scene.pair_names[k]!r}, {names}",
+                    f"{scene.pair_names[k]!r}, which is {names}",
                 )
         self.smooth = scene.closed_forms()
         of = self.smooth.candidates
