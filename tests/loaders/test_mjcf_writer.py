@@ -2,6 +2,7 @@
 
 import warnings
 
+import mujoco
 import numpy as np
 import pytest
 from support.mujoco_mechanisms import loaded
@@ -266,3 +267,14 @@ def test_a_posture_of_a_planar_joint_comes_back(rng):
     mj_model = M.to_model(model)
     np.testing.assert_allclose(M.to_q(model, mj_model, q), mj_model.key_qpos[0], atol=1e-15)
     np.testing.assert_allclose(M.to_v(model, mj_model, q, qd), mj_model.key_qvel[0], atol=1e-15)
+
+
+@pytest.mark.parametrize("path", ["package://nowhere/part.stl", "/nowhere/part.stl"])
+def test_meshes_whose_files_are_not_there_are_left_out(path, tmp_path):
+    """MuJoCo would not load the file, and neither would ``kt.load``."""
+    mesh = geometry.Geometry(1, geometry.Mesh(path))
+    model = kt.samples.double_pendulum().replace(geometry=(mesh,))
+    with pytest.warns(ModelWarning, match="part.stl', whose file was not found"):
+        kt.save(model, tmp_path / "r.xml")
+    assert kt.load(tmp_path / "r.xml").nv == model.nv
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml")).nv == model.nv

@@ -263,3 +263,18 @@ def test_samples_through_sdf(tmp_path, rng):
         q = model.random_configuration(rng)
         bare = model.replace(dynamics=dict.fromkeys(model.joint_names))
         assert_close(kt.mass_matrix(again, q), kt.mass_matrix(bare, q), ulps=5000)
+
+
+def test_who_follows_a_joint_that_is_called_otherwise_follows_it_still():
+    """Its new name must not be that of another joint, either."""
+    builder = ModelBuilder("m", base_name="world")
+    for name, joint_name in (("finger", "finger"), ("thumb", "finger_joint"), ("other", "k")):
+        builder.body(name, joint=Revolute("y"), inertia=SOLID, joint_name=joint_name)
+    model = builder.build().replace(couplings=(Coupling("m", 3, 1, (0.1, 2.0)),))
+    with pytest.warns(ModelWarning, match="joint 'finger' is called 'finger_joint_'"):
+        text = to_sdf(model)
+    again = load(text)
+    assert again.joint_names == ("finger_joint_", "finger_joint", "k")
+    assert again.couplings[0].source == 1
+    q = np.array([0.3, -0.2])
+    assert_close(kt.mass_matrix(again, q), kt.mass_matrix(model, q), ulps=64)

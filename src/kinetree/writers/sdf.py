@@ -44,6 +44,20 @@ def to_sdf(model) -> str:
     return _Writer(model).text()
 
 
+def _free_joint_names(model) -> dict[str, str]:
+    """Other names of joints that are called like a link or frame: in SDF they share their names."""
+    names = [*model.joint_names, *(loop.name for loop in model.loops)]
+    others = {WORLD, *(b.name for b in model.bodies), *(f.name for f in model.frames)}
+    taken, found = {*others, *names}, {}
+    for name in names:
+        if name in others:
+            found[name] = f"{name}_joint"
+            while found[name] in taken:
+                found[name] += "_"
+            taken.add(found[name])
+    return found
+
+
 class _Writer:
     def __init__(self, model):
         self.model, self.lost = model, []
@@ -55,6 +69,7 @@ class _Writer:
         self.base_link = ""  # the frame that is written as a link, to carry shapes of the base
         self.link_names = [WORLD, *(b.name for b in model.bodies)]
         self.X_0 = self._poses()
+        self.joint_names = _free_joint_names(model)
         self.links, self.joints = {}, {}  # elements by number of the body
 
     def text(self) -> str:
@@ -236,6 +251,7 @@ class _Writer:
             if coupling.joint == i and coupling.is_mimic:
                 source = self.model.joint_names[coupling.source - 1]
                 mimic = etree.SubElement(element.find("axis"), "mimic")
+                source = self.joint_names.get(source, source)
                 mimic.set("joint", self._seen(source, body.joint_name, what))
                 mimic.set("axis", "axis")
                 offset, multiplier = coupling.coefficients
@@ -273,10 +289,10 @@ class _Writer:
         limits = part.limits
         unbounded = limits is None or not np.any(np.isfinite((*limits.lower, *limits.upper)))
         kind = "continuous" if kind == "revolute" and unbounded else kind
-        taken = {*self.link_names, *(f.name for f in self.model.frames)}
-        if name in taken:  # links, joints and frames share their names in SDF
-            self.lost.append(f"{what} is called {name + '_joint'!r}: a link or frame has its name")
-        scope, own = self._scope(name + "_joint" if name in taken else name)
+        called = self.joint_names.get(name, name)
+        if called != name:
+            self.lost.append(f"{what} is called {called!r}: a link or frame has its name")
+        scope, own = self._scope(called)
         element = _named(scope, "joint", own, type=kind)
         for tag, end in zip(("parent", "child"), ends, strict=True):
             _put(element, tag, self._seen(end, name, what))

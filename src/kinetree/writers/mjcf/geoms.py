@@ -35,6 +35,11 @@ def links_of(model) -> set:
     return {g.link for g in model.geometry if g.link} - set(model.body_names)
 
 
+def is_lost(path) -> bool:
+    """Whether a mesh is known not to be there: a file with it would not load again."""
+    return "://" in path or (os.path.isabs(path) and not os.path.isfile(path))
+
+
 def write_geometry(model, elements, root, left_out):
     """Shapes as geoms, meshes as assets too; ``left_out`` collects what MuJoCo cannot read."""
     asset, meshes = etree.SubElement(root, "asset"), {}
@@ -48,6 +53,9 @@ def write_geometry(model, elements, root, left_out):
                 left_out.append(f"convex=False of mesh {shape.path!r}: MuJoCo takes its hull")
             if os.path.splitext(shape.path)[1].lower() not in _MESHES:
                 left_out.append(f"mesh {shape.path!r}, which MuJoCo cannot read")
+                continue
+            if is_lost(shape.path):
+                left_out.append(f"mesh {shape.path!r}, whose file was not found")
                 continue
             if shape not in meshes:
                 meshes[shape] = f"mesh_{len(meshes)}"
