@@ -274,7 +274,8 @@ def test_meshes_whose_files_are_not_there_are_left_out(path, tmp_path):
     """MuJoCo would not load the file, and neither would ``kt.load``."""
     mesh = geometry.Geometry(1, geometry.Mesh(path))
     model = kt.samples.double_pendulum().replace(geometry=(mesh,))
-    with pytest.warns(ModelWarning, match="part.stl', whose file was not found"):
+    with pytest.warns(ModelWarning) as caught:
         kt.save(model, tmp_path / "r.xml")
+    assert any("part.stl', whose file was not found" in str(w.message) for w in caught)
     assert kt.load(tmp_path / "r.xml").nv == model.nv
     assert mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml")).nv == model.nv
