@@ -37,6 +37,31 @@ def test_derivatives_agree_with_specialised_code(name, rng):
             np.testing.assert_allclose(a, b, 0, 1e-11 * np.max(np.abs(b)))
 
 
+@pytest.mark.parametrize("wrt", ["q", "tau", ("q", "qd")])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_products_agree_with_specialised_code(name, wrt, rng):
+    model = getattr(kt.samples, name)()
+    arrays, v = states(model, rng), rng.normal(size=(3, 1, model.nv))
+    push, pull = (f(kt.forward_dynamics, wrt=wrt) for f in (kt.jvp, kt.vjp))
+    tangents = (v, 2 * v) if isinstance(wrt, tuple) else v
+    found = push(model, *arrays, tangents=tangents), pull(model, *arrays, cotangent=v)
+    assert kt.tier_of(model, push) == kt.tier_of(model, pull) == "general"
+    with kt.tier("specialised"):
+        expected = push(model, *arrays, tangents=tangents), pull(model, *arrays, cotangent=v)
+    np.testing.assert_allclose(found[0], expected[0], 0, 1e-11 * np.max(np.abs(expected[0])))
+    both = (x if isinstance(x, tuple) else (x,) for x in (found[1], expected[1]))
+    for a, b in zip(*both, strict=True):
+        np.testing.assert_allclose(a, b, 0, 1e-11 * np.max(np.abs(b)))
+
+
+def test_many_samples_are_compiled(rng):
+    model = kt.samples.slider_crank()
+    q, qd, tau = (x[0] for x in states(model, rng))
+    push, many = kt.jvp(kt.forward_dynamics, wrt="tau"), np.zeros((3000, model.nv))
+    assert push(model, q, qd, many, tangents=tau).shape == many.shape
+    assert kt.tier_of(model, push) == "specialised"
+
+
 def test_velocities_are_those_of_differences(rng):
     """Along a motion that keeps loops closed, of a mechanism with redundant constraints."""
     model = kt.samples.bennett()

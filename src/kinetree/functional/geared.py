@@ -83,17 +83,14 @@ def _contracted(gears, kernel, wrt, arrays):
     )
 
 
-def product_on_arrays(derivative, call, along: bool) -> Callable[..., tuple] | None:
-    """The arrays of a call and vectors to products with a derivative, by the whole of it; or None.
+def product_on_arrays(whole, count: int, along: bool) -> Callable[..., tuple]:
+    """A function of the arrays of a call and vectors to products with a derivative.
 
     Args:
-        derivative: a ``Derivative`` of a public function.
-        call: of it, with a model that has couplings.
+        whole: the derivative as a function of arrays, one result for each entry.
+        count: number of arrays of the call.
         along: whether vectors are tangents; else there is one of weights.
     """
-    whole, count = derivative_on_arrays(derivative, call), len(call.shapes)
-    if whole is None:
-        return None
 
     def rates(*arrays):
         pairs = zip(whole(*arrays[:count]), arrays[count:], strict=True)

@@ -34,6 +34,10 @@ from kinetree.quantities import FUNCTIONS, dynamics
 from kinetree.quantities.external_forces import external_forces
 from kinetree.spatial.ops import check_pivot
 
+REPAID_BY_LOOPS = 2**11
+"""Samples that repay compiling derivatives of mechanisms with loops: on arrays a single one takes
+a hundred times as long, the compiler some seconds."""
+
 
 @cache
 def _signature(function):
@@ -166,6 +170,8 @@ class _Preparation:
             key=key,
             general_code=self._general_code if is_general else None,
         )
+        if self.model is not None and self.model.is_constrained:
+            self.kernel.many = REPAID_BY_LOOPS
         return Prepared(self.kernel, form)
 
     def _text(self, recursive):

@@ -25,9 +25,9 @@ from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.errors import ShapeError
 from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import jacobian
+from kinetree.functional import closed, geared
 from kinetree.functional.ahead import CompiledFunction
 from kinetree.functional.differentiate import differentiate
-from kinetree.functional.geared import product_on_arrays
 from kinetree.functional.kernel import kernel
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
 from kinetree.functional.transformed import (
@@ -141,11 +141,11 @@ class Product(Transformed):
         names, model = tuple(inner.arrays), inner.model
         if definition is None or not is_public(self.function) or model is None:
             return None
-        if model.couplings:
-            return self._of_gears(inner, inputs, outputs, reference, validate)
+        if model.couplings or model.is_constrained:
+            return self._of_arrays(inner, inputs, outputs, reference, validate)
         extra = names[len(definition.required) :]
         plain = names == (*definition.required, *extra) and set(extra) <= set(definition.optional)
-        if not plain or model.is_constrained or not self._are_given(inner):
+        if not plain or not self._are_given(inner):
             return None
         function = definition.kernel(model, extra, **inner.options).general_kernel
         if not isinstance(function, LoopKernel):  # whose derivatives are loops, too
@@ -167,15 +167,20 @@ class Product(Transformed):
         )
         return plain.with_general_calls()
 
-    def _of_gears(self, call, inputs, outputs, reference, validate):
-        """The same for gears of constant ratios, on arrays."""
-        derivative = differentiate(self.function, self.entries())
-        along = isinstance(self, JacobianVectorProduct)
-        on_arrays = product_on_arrays(derivative, call, along) if self._are_given(call) else None
-        if on_arrays is None:
+    def _of_arrays(self, call, inputs, outputs, reference, validate):
+        """The same for gears of constant ratios and for closed loops, on arrays."""
+        if not self._are_given(call):
             return None
+        derivative = differentiate(self.function, self.entries())
+        if call.model.couplings:
+            whole = geared.derivative_on_arrays(derivative, call)
+        else:
+            whole = closed.derivative_on_arrays(derivative, jvp, call)
+        if whole is None:
+            return None
+        along = isinstance(self, JacobianVectorProduct)
         found = Kernel(self.__name__, inputs, outputs, None, reference=reference, validate=validate)
-        found.on_arrays = on_arrays
+        found.on_arrays = geared.product_on_arrays(whole, len(call.shapes), along)
         return found
 
     def _are_given(self, call):
