@@ -65,6 +65,12 @@ def on_rail(what):
     return q[1:], end.qd[-1]
 
 
+@cache
+def on_its_feet(what):
+    """The linkage on a free sled; one for all doors, which share its code."""
+    return with_ground(linkage(kt.Free(), **ACTS[what]), surface=Surface(friction=0.0))
+
+
 def in_world(model, q, h, u):
     world = kt.World(timestep=h)
     world.add(model, q=q)
@@ -136,7 +142,7 @@ DOORS = {
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("what", ACTS)
 def test_what_acts_is_of_second_order(what, door):
-    model = with_ground(linkage(kt.Free(), **ACTS[what]), surface=Surface(friction=0.0))
+    model = on_its_feet(what)
     places, expected = on_rail(what)
     q = model.neutral()
     q[2], q[7:] = 0.1, places

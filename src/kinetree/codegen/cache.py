@@ -168,9 +168,10 @@ class Store:
             names = os.listdir(self.folder) if self.folder else []
         except OSError:
             return
+        # Only files named as ours are; nothing else may be counted or removed.
+        is_ours = re.compile(rf"[0-9a-f]{{64}}{ending}").fullmatch
         for name in names:
-            # Only files named as ours are; nothing else may be counted or removed.
-            if re.fullmatch(rf"[0-9a-f]{{64}}{ending}", name):
+            if is_ours(name):
                 path = os.path.join(self.folder, name)
                 try:
                     status = os.lstat(path)
