@@ -43,11 +43,11 @@ def robots():
     yield "humanoid", heavier(person), person.posture("home").q
 
 
-def on_ground(model):
+def on_ground(model, pairs=None):
     """A scene of a model on the ground."""
     import kinetree as kt
 
-    return kt.contact.Scene(kt.contact.with_ground(model), friction=0.7)
+    return kt.contact.Scene(kt.contact.with_ground(model), pairs, friction=0.7)
 
 
 # --- controllers ---------------------------------------------------------------------------------
@@ -176,16 +176,18 @@ def contact_rows():
             "EventDriven": lambda s: kt.contact.EventDriven(s),
         }
         for law, make in laws.items():
+            pairs = None if law == "TimeStepping" else "feet"  # of which all laws know the shapes
             yield (
                 f"{name}: simulate with {law}",
-                lambda s=scene, q=q, make=make: kt.simulate(
+                lambda s=on_ground(m, pairs), q=q, make=make: kt.simulate(
                     s.model, q, duration=0.02, contact=make(s)
                 ),
             )
         for law in ("TimeStepping", "SoftContact"):
+            pairs = None if law == "TimeStepping" else "feet"
             yield (
                 f"{name}: rollout with {law}",
-                lambda s=scene, q=q, make=laws[law]: kt.rollout(
+                lambda s=on_ground(m, pairs), q=q, make=laws[law]: kt.rollout(
                     s.model, np.array([q, q]), steps=5, contact=make(s)
                 ),
             )

@@ -78,8 +78,8 @@ STEPS = 8
 """Iterations of one call of compiled code; between calls, those that have arrived drop out."""
 
 FIRST_DAMPING = 10.0
-_LESS, _MORE = 0.2, 4.0  # factors of the damping after a step that succeeds, or fails
-_LEAST, _MOST = 1e-10, 1e8
+LESS, MORE = 0.2, 4.0  # factors of the damping after a step that succeeds, or fails
+LEAST, MOST = 1e-10, 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +296,8 @@ class Problem:
             e_t, J_t, true_t = self.equations(trial, target)
             after = e_t @ e_t
             better = after < before
-            mu = mu * select(better, _LESS, _MORE)
-            mu = select(mu < _LEAST, _LEAST, select(mu > _MOST, _MOST, mu))
+            mu = mu * select(better, LESS, MORE)
+            mu = select(mu < LEAST, LEAST, select(mu > MOST, MOST, mu))
             kept = [
                 select(better, new, old)
                 for new, old in (

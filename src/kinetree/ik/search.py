@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.codegen.progress import reporter
+from kinetree.ik import on_arrays
 from kinetree.ik.problem import FIRST_DAMPING, STEPS
 from kinetree.ik.tasks import limits_of
 from kinetree.loops.kinematics import descent
@@ -113,9 +114,13 @@ def attempt(request: Request, found, rows, q, target, number=0):
     q, damping = limits.clip(q), np.full(len(rows), FIRST_DAMPING)
     before, leaps = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=int)
     for _ in range(-(-iterations // STEPS)):
-        q, state, gradient = problem.run(
-            "descend", q, target[rows], limits.lower, limits.upper, damping, wide=found.wide
-        )
+        if on_arrays.serve(problem, len(rows)):
+            q, state, gradient = on_arrays.descend(
+                problem, q, target[rows], limits, damping, wide=found.wide
+            )
+        else:
+            given = q, target[rows], limits.lower, limits.upper, damping
+            q, state, gradient = problem.run("descend", *given, wide=found.wide)
         damping, cost, *squares = state.T.copy()
         error = errors(squares, tolerance)
         found.iterations[rows] += STEPS

@@ -1,0 +1,82 @@
+"""Iterations for few targets of linkages, on arrays: ``Problem.descend`` without compiling it.
+
+The equations of the tasks and loops are a short kernel; eight iterations in a row, with their
+factors, take ten times as long to compile. The steps are the same up to rounding errors.
+"""
+
+import numpy as np
+
+from kinetree.codegen import tiers
+from kinetree.codegen.tiers import Choice
+from kinetree.ik import problem as texts
+from kinetree.model.memo import kept
+
+LARGE = 16
+"""Velocity variables of a linkage from which the iterations run on arrays."""
+REPAID = 2**12
+"""Iterations that repay compiling them."""
+
+
+def serve(problem, count: int) -> bool:
+    """Whether iterations for ``count`` targets run on arrays."""
+    if not problem.closing_rows or problem.model.nv < LARGE or tiers.setting() != "auto":
+        return False
+    key = "inverse kinematics on arrays", *(task.signature for task in problem.tasks)
+    choice = kept(problem.model, key, lambda: Choice(REPAID))
+    return choice.made(count * texts.STEPS) == "general"
+
+
+def descend(problem, q, target, limits, damping, *, wide):
+    """As ``Problem.descend``, for all targets: rows of arrays."""
+    mu, moving = damping, problem.v_moving
+    with np.errstate(all="ignore"):  # what is not finite is not better
+        e, J, true = problem.run("equations", q, target, wide=wide)
+        before = (e * e).sum(-1)
+        for _ in range(texts.STEPS):
+            free = _free(problem, q, (J * e[..., None]).sum(-2), limits)
+            trial = _moved(problem, q, _damped_step(J * free[:, None], e, mu), limits)
+            e_t, J_t, true_t = problem.run("equations", trial, target, wide=wide)
+            after = (e_t * e_t).sum(-1)
+            better = after < before
+            mu = np.clip(mu * np.where(better, texts.LESS, texts.MORE), texts.LEAST, texts.MOST)
+            pairs = ((trial, q), (e_t, e), (J_t, J), (true_t, true), (after, before))
+            q, e, J, true, before = (_chosen(better, *pair) for pair in pairs)
+    gradient = np.zeros((len(q), problem.model.nv))
+    gradient[:, moving] = (J * e[..., None]).sum(-2)
+    return q, np.column_stack([mu, before, true]), gradient
+
+
+def _chosen(better, new, old):
+    return np.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+
+
+def _damped_step(J, e, mu):
+    """As ``damped_step``, of rows; nan where there is none."""
+    m, n = J.shape[1:]
+    J_T = np.swapaxes(J, 1, 2)
+    try:
+        if m <= n:
+            A = J @ J_T + mu[:, None, None] * np.eye(m)
+            return (J_T @ np.linalg.solve(A, e[..., None]))[..., 0]
+        A = J_T @ J + mu[:, None, None] * np.eye(n)
+        return np.linalg.solve(A, J_T @ e[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        return np.full((len(J), n), np.nan)
+
+
+def _moved(problem, q, dv, limits):
+    """As ``shift`` and ``clip``; where there is no step, the configuration itself."""
+    full = np.zeros((len(q), problem.model.nv))
+    full[:, problem.v_moving] = np.nan_to_num(dv) * problem.v_scale[problem.v_moving]
+    q = np.array(problem.model.integrate(q, full))
+    at = np.intersect1d(problem.q_moving, problem.q_of_v[problem.q_of_v >= 0])
+    q[:, at] = np.clip(q[:, at], limits.lower[at], limits.upper[at])
+    return q
+
+
+def _free(problem, q, direction, limits):
+    """As ``Problem.free``."""
+    at = problem.q_of_v[problem.v_moving]
+    x = q[:, at]
+    held = ((x <= limits.lower[at]) & (direction < 0)) | ((x >= limits.upper[at]) & (direction > 0))
+    return np.where(held & (at >= 0), 0.0, 1.0)
