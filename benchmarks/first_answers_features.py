@@ -176,18 +176,19 @@ def contact_rows():
             "EventDriven": lambda s: kt.contact.EventDriven(s),
         }
         for law, make in laws.items():
-            pairs = None if law == "TimeStepping" else "feet"  # of which all laws know the shapes
+            # of feet all laws know the shapes
+            standing = on_ground(m, None if law == "TimeStepping" else "feet")
             yield (
                 f"{name}: simulate with {law}",
-                lambda s=on_ground(m, pairs), q=q, make=make: kt.simulate(
+                lambda s=standing, q=q, make=make: kt.simulate(
                     s.model, q, duration=0.02, contact=make(s)
                 ),
             )
         for law in ("TimeStepping", "SoftContact"):
-            pairs = None if law == "TimeStepping" else "feet"
+            standing = on_ground(m, None if law == "TimeStepping" else "feet")
             yield (
                 f"{name}: rollout with {law}",
-                lambda s=on_ground(m, pairs), q=q, make=laws[law]: kt.rollout(
+                lambda s=standing, q=q, make=laws[law]: kt.rollout(
                     s.model, np.array([q, q]), steps=5, contact=make(s)
                 ),
             )
