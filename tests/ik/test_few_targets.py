@@ -12,7 +12,7 @@ def test_few_targets_agree_with_compiled_code(name, body, rng):
     model = getattr(kt.samples, name)()
     body = next(n for n in model.body_names if body in n)
     there = kt.pose(model, kt.loops.assemble(model), body)[:3, 3]
-    near, far = there + 0.01 * rng.normal(size=(2, 3)), (there + (0, 0, 30.0))[np.newaxis]
+    near, far = there + 0.01 * rng.normal(size=(2, 3)), np.add(there, (0, 0, 30.0))[np.newaxis]
     for point, reason in ((near, "converged"), (far, None)):
         task = [kt.ik.PositionTask(body, point)]
         found = kt.inverse_kinematics(model, task)
