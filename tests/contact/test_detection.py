@@ -115,12 +115,11 @@ def test_distances_agree_with_closed_forms(rng):
 def test_distance_is_the_least_over_many_points_of_the_surfaces(rng):
     a, b = placed(SOLIDS[4], rng), placed(Cylinder(0.15, 0.4), rng, (0.5, 0.3, 0.2))
     nearest = convex_distance(a, b)
-    directions = rng.normal(size=(20000, 3))
+    directions = rng.normal(size=(1500, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
-    ends = [farthest_points(p, d)[0] for p in (a,) for d in directions[:2000]]
+    ends = [farthest_points(p, d)[0] for p in (a,) for d in directions[:700]]
     separations = [  # a plane between the shapes at right angles to d: its width
-        -np.max(farthest_points(a, d) @ d) + np.min(farthest_points(b, -d) @ d)
-        for d in directions[:3000]
+        -np.max(farthest_points(a, d) @ d) + np.min(farthest_points(b, -d) @ d) for d in directions
     ]
     assert max(separations) <= nearest.gap + 1e-9
     assert max(separations) > nearest.gap - 0.01

@@ -8,7 +8,7 @@ from support.mechanisms import assert_balanced, ball, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError
-from kinetree.integration.watcher import FRACTIONS, Watcher, bracket, may_cross, root
+from kinetree.integration.watcher import FRACTIONS, Watcher, _Look, bracket, may_cross, root
 
 g = 9.81
 
@@ -36,6 +36,21 @@ def test_bouncing_ball_hits_the_ground_when_the_formula_says(integrator):
     assert np.allclose([event.energy for event in motion.events], energy, rtol=1e-10)
     assert_balanced(motion, 1e-14)
     assert np.allclose(motion.events[0].qd_after, -e * motion.events[0].qd)
+
+
+@pytest.mark.parametrize("integrator", ["heun", "rk4"])
+def test_few_steps_are_taken_to_locate_an_event(integrator, monkeypatch):
+    """On the way of a pendulum, which the interpolant knows to a few digits only."""
+    taken, take = [], _Look.taken
+    monkeypatch.setattr(_Look, "taken", lambda look, x: taken.append(x) or take(look, x))
+    passes = kt.Event(lambda t, q, qd: np.sin(3 * q[0]) - 0.5, name="passes")
+    model = kt.samples.pendulum()
+    motion = kt.simulate(
+        model, [1.0], duration=2.0, dt=0.05, integrator=integrator, events=[passes]
+    )
+    assert len(motion.events) == 4
+    assert np.allclose([np.sin(3 * event.q[0]) for event in motion.events], 0.5, atol=1e-10)
+    assert len(taken) <= 5 * len(motion.events)
 
 
 def test_bouncing_ball_with_steps_that_adapt():

@@ -339,7 +339,8 @@ def root(function, a, g_a, b, g_b, tolerance):
         margin = min(tolerance / 2, (b - a) / 4)
         x = min(max(x, a + margin), b - margin)
         g, before = function(x), side
-        side, flat = bool(g * g_a > 0), g == 0 == g_b
+        side = bool(g * g_a > 0)
+        flat = g == (g_a if side else g_b)  # constant there: only halves say where it changes
         if side:
             a, g_a, weight_a = x, g, 1.0
             weight_b /= 2 if before is side else 1  # the far end has stayed: take it for closer
