@@ -4,6 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.clipping import clip_faces
@@ -15,6 +16,7 @@ from kinetree.contact.collision.planes import (
     plane_hull,
     plane_sphere,
 )
+from kinetree.contact.collision.shapes import clustered, farthest_ahead, polyhedron
 from kinetree.contact.collision.spheres import (
     capsule_capsule,
     sphere_box,
@@ -34,6 +36,7 @@ from kinetree.contact.collision.tables import (
     Shapes,
     Touch,
 )
+from kinetree.contact.finding.shapes import Hull
 
 PAIRS = {
     (PLANE, SPHERE): plane_sphere,
@@ -66,14 +69,35 @@ SIZE = 1.0  # [m] of shapes and their distances
 EPS = 50 * np.finfo(float).eps * SIZE
 
 
-def placed(sizes, poses):
+def rows_of_hull(corners):
+    """Rows of ``Shapes`` for a polyhedron of these corners, all of them extreme."""
+    found = ConvexHull(corners)
+    normals, triangles = found.equations[:, :3], found.simplices
+    sides = corners[triangles]
+    turned = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
+    inward = np.sum(turned * normals, axis=1) < 0
+    triangles = np.where(inward[:, None], triangles[:, ::-1], triangles)
+    _, counts, neighbours = polyhedron(Hull(corners, triangles, normals))[:3]
+    cluster, ball = clustered(corners)
+    return {
+        "vertex": corners,
+        "data": np.array([[0, len(corners), 0, 0]] * 2),
+        "neighbour_first": np.concatenate([[0], np.cumsum(counts)]),
+        "neighbour": neighbours,
+        "ahead": farthest_ahead(corners),
+        "cluster": cluster,
+        "ball": ball,
+        "firsts": np.zeros((2, 2), dtype=np.int64),
+    }
+
+
+def placed(sizes, poses, corners=VERTICES):
     return Shapes(
         count=2,
         size=np.array(sizes, float),
         pose=np.array([np.column_stack(pose).reshape(12) for pose in poses]),
-        data=np.array([[0, len(VERTICES), 0, 0]] * 2),
-        vertex=VERTICES,
         radius=np.full(2, 10.0),
+        **rows_of_hull(corners),
     )
 
 
@@ -448,12 +472,56 @@ def test_a_hull_with_many_corners_on_a_plane_stands_on_eight():
     for tilt in (0.0, 1e-4, 5e-3):
         r = upright(0.3, tilt)
         height = -np.min(prism @ r[2])
-        shapes = placed(np.zeros((2, 3)), [(np.eye(3), np.zeros(3)), (r, np.array([0, 0, height]))])
-        shapes.vertex, shapes.data = prism, np.array([[0, 80, 0, 0]] * 2)
+        poses = (np.eye(3), np.zeros(3)), (r, np.array([0, 0, height]))
+        shapes = placed(np.zeros((2, 3)), poses, prism)
         point, _, gap, _ = found(plane_hull, shapes, 3e-3)
         assert abs(gap.min()) < 1e-6
         assert len(gap) <= 8
         assert tilt > 1e-3 or (len(gap) == 8 and area(point[:, :2]) > 0.8 * np.pi * 0.04)
+
+
+def corners_chosen(corners, r, height, margin):
+    """What ``plane_hull`` says of itself, with all corners looked at: numbers of them."""
+    z, limit = corners @ r[2] + height, margin
+    near = np.flatnonzero(z <= limit)
+    if len(near) <= 8:
+        return near
+    axis = int(np.argmin(np.abs(r[2])))
+    u = (np.eye(3)[axis] - r[2, axis] * r[2]) / np.sqrt(1 - r[2, axis] ** 2)
+    x, y = corners @ u, corners @ np.cross(r[2], u)
+    a, b = 0.9 * x + 0.43 * y, 0.9 * y - 0.43 * x
+    c, d = 0.7071 * (a + b), 0.7071 * (b - a)
+
+    def lowest(steep, steeper):
+        ways = [w - steep * z for w in (a, b, -a, -b)] + [w - steeper * z for w in (c, d, -c, -d)]
+        return [near[np.argmax(w[near])] for w in ways]
+
+    chosen = list(dict.fromkeys(lowest(1e3, 5e3)))
+    if len(chosen) < 4:
+        chosen = list(dict.fromkeys(chosen + lowest(4.0, 1.0)))[:8]
+    return np.array(chosen)
+
+
+@pytest.mark.parametrize("count", [30, 400])
+@pytest.mark.parametrize("flat", [1.0, 0.05])
+def test_corners_on_a_plane_are_those_that_looking_at_all_would_choose(count, flat, rng):
+    away = rng.normal(size=(count, 3))
+    corners = away / np.linalg.norm(away, axis=1)[:, None] * [1.0, 0.7, flat]
+    shapes = placed(np.zeros((2, 3)), [(np.eye(3), np.zeros(3))] * 2, corners)
+    shapes.radius[:] = 1.0
+    many = 0
+    for k in range(120):
+        r, margin = random_rotation(rng), 10 ** rng.uniform(-4, 0.3)
+        if k % 2:  # about its smallest curvature
+            r = upright(0.3, 1e-3 * rng.normal())
+        height = -np.min(corners @ r[2]) + margin * rng.uniform(-1, 1.1)
+        shapes.pose[1] = np.column_stack([r, [0, 0, height]]).reshape(12)
+        _, _, gap, feature = found(plane_hull, shapes, margin)
+        expected = corners_chosen(corners, r, height, margin)
+        assert sorted(feature) == sorted(expected)
+        assert np.allclose(gap, (corners @ r[2] + height)[feature], atol=1e-14)
+        many += np.sum(corners @ r[2] + height <= margin) > 8
+    assert many > 10
 
 
 def test_a_round_hull_turns_onto_a_corner_that_was_found():
@@ -469,8 +537,8 @@ def test_a_round_hull_turns_onto_a_corner_that_was_found():
     for _ in range(200):
         r, around, turn = random_rotation(rng), rng.uniform(0, 2 * np.pi), rng.uniform(0, 0.12)
         height = -np.min(corners @ r[2])
-        shapes = placed(np.zeros((2, 3)), [(np.eye(3), np.zeros(3)), (r, np.array([0, 0, height]))])
-        shapes.vertex, shapes.data = corners, np.array([[0, len(corners), 0, 0]] * 2)
+        poses = (np.eye(3), np.zeros(3)), (r, np.array([0, 0, height]))
+        shapes = placed(np.zeros((2, 3)), poses, corners)
         shapes.radius[:] = 2.0
         feature = found(plane_hull, shapes, 1.0)[3]  # a margin as large as the hull
         assert len(feature) <= 8

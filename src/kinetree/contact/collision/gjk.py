@@ -164,9 +164,9 @@ def gjk(
         jb = support(shapes, j, corners, o, minus, jb, b)
         w = b - a
         bound = v @ w
+        if bound > 0 and bound * bound > far * far * (vv if step > 0 else v @ v):
+            return FAR
         if step > 0:
-            if bound > 0 and bound * bound > far * far * vv:
-                return FAR
             if vv - bound <= tolerance * vv:
                 return m
             for k in range(m):

@@ -6,8 +6,8 @@ Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import put
-from kinetree.contact.collision.support import support_face
-from kinetree.contact.collision.tables import Shapes, Touch
+from kinetree.contact.collision.support import farthest_vertex, support_face
+from kinetree.contact.collision.tables import BALL, Shapes, Touch
 
 _UPRIGHT = 1e-8  # sine of the tilt below which the lowest point of a rim is left to rounding
 _LEVEL = 0.2  # sine of the tilt up to which a face or edge may arrive as a whole
@@ -190,30 +190,17 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     out, the hull would tilt onto it, and back in the next step. Where fewer than four are found
     that way, others, up to eight, are the lowest after tilts by 1/4 rad and half a right angle.
     """
-    first, count = shapes.data[j, 0], shapes.data[j, 1]
+    first = shapes.data[j, 0]
     up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
     limit = margin - height
-    x, y, z = m[0], m[1], m[2]
-    vertex = shapes.vertex
-    lowest = 1e300
-    near = 0
+    lowest = farthest_vertex(shapes, j, -m[0], -m[1], -m[2], -1)
+    if shapes.vertex[lowest] @ m > limit:
+        return n
     chosen = local("int", 16)
-    low = local("int", 2048)  # those within the margin, or the first of them
-    for v in range(first, first + count):
-        h = x * vertex[v, 0] + y * vertex[v, 1] + z * vertex[v, 2]
-        if h <= limit:
-            lowest = min(lowest, h)
-            if near < 2048:
-                low[near] = v
-            near += 1
-    for k in range(min(near, 8)):
-        chosen[k] = low[k]
+    near = corners_below(shapes, j, m, limit, chosen)
     if near > 8:
-        known = near if near <= 2048 else 0
-        # Corners that are higher are not the lowest after a tilt by one over _STEEP.
-        below = min(limit, lowest + 2.0 * shapes.radius[j] / _STEEP)
-        spread_corners(shapes, first, count, m, below, _STEEP, _STEEPER, low, known, chosen)
+        spread_corners(shapes, j, m, limit, _STEEP, _STEEPER, lowest, chosen)
         different = 0
         for k in range(8):
             again = False
@@ -225,7 +212,7 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
         near = different
         if different < 4:  # round below
             more = view(chosen, different)
-            spread_corners(shapes, first, count, m, limit, _TURN, _WIDE, low, known, more)
+            spread_corners(shapes, j, m, limit, _TURN, _WIDE, lowest, more)
             near += 8
     most = n + 8
     for k in range(near):
@@ -241,22 +228,46 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 
 @procedure
+def corners_below(shapes: Shapes, j: int, up: "float[3]", limit: float, chosen: "int[:]") -> int:
+    """Corners of a hull below a height, in order; how many, nine if there are more than eight."""
+    first, count = shapes.data[j, 0], shapes.data[j, 1]
+    near = 0
+    for n in range(0, count, BALL):
+        ball = shapes.ball[shapes.firsts[j, 1] + n // BALL]
+        if ball[:3] @ up - ball[3] > limit:
+            continue
+        for k in range(first + n, first + min(n + BALL, count)):
+            v = first + shapes.cluster[k]
+            if shapes.vertex[v] @ up <= limit:
+                chosen[near] = v
+                near += 1
+                if near == 9:
+                    return near
+    for k in range(1, near):
+        v = chosen[k]
+        l = k
+        while l > 0 and chosen[l - 1] > v:
+            chosen[l] = chosen[l - 1]
+            l -= 1
+        chosen[l] = v
+    return near
+
+
+@procedure
 def spread_corners(
     shapes: Shapes,
-    first: int,
-    count: int,
+    j: int,
     up: "float[3]",
     limit: float,
     steep: float,
     steeper: float,
-    low: "int[2048]",
-    known: int,
+    lowest: int,
     chosen: "int[:]",
 ) -> None:
     """Eight corners of a hull (some maybe twice) below a height, the lowest after tilts all around.
 
     Four after tilts by one over ``steep`` [rad], four, half-way between, by one over ``steeper``.
-    Those below are the first ``known`` of ``low``, or any where that is 0.
+    ``lowest`` is one of the lowest without a tilt.
     """
     # The axis that is most level; turned by an odd angle, so that corners seldom tie.
     k = 0
@@ -268,21 +279,56 @@ def spread_corners(
     for l in range(3):
         u[l] = ((1.0 if l == k else 0.0) - up[k] * up[l]) / length
     w = cross(up, u)
-    best = local("float", 8)
-    best[:] = -1e300
-    for n in range(known if known > 0 else count):
-        v = low[n] if known > 0 else first + n
-        corner = shapes.vertex[v]
-        z = up @ corner
-        if z <= limit:
-            x, y = u @ corner, w @ corner
-            a, b = 0.9 * x + 0.43 * y, 0.9 * y - 0.43 * x
-            c, d = 0.7071 * (a + b), 0.7071 * (b - a)
-            for e in range(8):
-                k = e % 4
-                value = (a if k == 0 else b if k == 1 else -a if k == 2 else -b) - steep * z
-                if e > 3:
-                    value = (c if k == 0 else d if k == 1 else -c if k == 2 else -d) - steeper * z
-                if value > best[e]:
-                    best[e] = value
-                    chosen[e] = v
+    way = local("float", 8, 3)
+    way[0] = 0.9 * u + 0.43 * w
+    way[1] = 0.9 * w - 0.43 * u
+    way[4] = 0.7071 * (way[0] + way[1])
+    way[5] = 0.7071 * (way[1] - way[0])
+    for e in range(0, 8, 4):
+        slope = (steep if e == 0 else steeper) * up
+        way[e + 2] = -way[e] - slope
+        way[e + 3] = -way[e + 1] - slope
+        way[e] -= slope
+        way[e + 1] -= slope
+    for e in range(8):
+        chosen[e] = farthest_vertex(shapes, j, way[e, 0], way[e, 1], way[e, 2], lowest)
+        if shapes.vertex[chosen[e]] @ up > limit:
+            farthest_below(shapes, j, way, up, limit, lowest, chosen)
+            return
+
+
+@procedure
+def farthest_below(
+    shapes: Shapes,
+    j: int,
+    way: "float[8, 3]",
+    up: "float[3]",
+    limit: float,
+    lowest: int,
+    chosen: "int[:]",
+) -> None:
+    """The corners of a hull farthest along eight ways of those below a height, as ``lowest`` is."""
+    first, count = shapes.data[j, 0], shapes.data[j, 1]
+    high, size = local("float", 2, 8)
+    for e in range(8):
+        chosen[e] = lowest
+        high[e] = shapes.vertex[lowest] @ way[e]
+        size[e] = sqrt(way[e] @ way[e])
+    for n in range(0, count, BALL):
+        ball = shapes.ball[shapes.firsts[j, 1] + n // BALL]
+        if ball[:3] @ up - ball[3] > limit:
+            continue
+        none = True
+        for e in range(8):
+            none = none and ball[:3] @ way[e] + size[e] * ball[3] <= high[e]
+        if none:
+            continue
+        for k in range(first + n, first + min(n + BALL, count)):
+            v = first + shapes.cluster[k]
+            corner = shapes.vertex[v]
+            if corner @ up <= limit:
+                for e in range(8):
+                    along = corner @ way[e]
+                    if along > high[e]:
+                        high[e] = along
+                        chosen[e] = v

@@ -9,7 +9,7 @@ from kinetree.contact.collision import tables
 from kinetree.contact.collision.facets import facets_and_edges
 from kinetree.contact.collision.kinds import OF_SOLIDS
 from kinetree.contact.collision.placing import place_shapes
-from kinetree.contact.collision.support import round_of, support
+from kinetree.contact.collision.support import SIDE, round_of, support
 from kinetree.contact.collision.tables import Shapes
 from kinetree.contact.finding.shapes import (
     Hull,
@@ -75,6 +75,7 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
         weld=np.array([weld[b] for b in body], dtype=np.int64),
         weld_parent=np.array([parent[weld[b]] for b in body], dtype=np.int64),
         facets=np.array([m.facets for m in measures], dtype=np.int64).reshape(n, 4),
+        firsts=np.array([m.firsts for m in measures], dtype=np.int64).reshape(n, 2),
         pose=np.zeros((n, 12)),
         low=np.zeros((n, 3)),
         high=np.zeros((n, 3)),
@@ -114,6 +115,9 @@ def _rows_of(pools):
         "vertex": pools.array("vertex", float, 3),
         "neighbour_first": _starts(pools, "neighbour_count"),
         "neighbour": pools.array("neighbour", np.int64),
+        "ahead": pools.array("ahead", np.int64),
+        "cluster": pools.array("cluster", np.int64),
+        "ball": pools.array("ball", float, 4),
         "face_first": _starts(pools, "face_count"),
         "face_vertex": pools.array("face_vertex", np.int64),
         "face_normal": pools.array("face_normal", float, 3),
@@ -159,6 +163,7 @@ class _Measures(NamedTuple):
     radius: float
     data: tuple = (0, 0, 0, 0)
     facets: tuple = (0, 0, 0, 0)
+    firsts: tuple = (0, 0)
 
 
 def _measured(shape, pools, uneven):
@@ -243,14 +248,15 @@ def _hull(mesh, pools):
     hull, digest = hull_of(mesh), hashlib.sha256()
     for array in hull:
         digest.update(np.ascontiguousarray(array))
-    found = kept_arrays(f"polyhedron 2\n{digest.hexdigest()}", lambda: _arrays_of_hull(hull))
+    found = kept_arrays(f"polyhedron 4\n{digest.hexdigest()}", lambda: _arrays_of_hull(hull))
     box, radius = _around(found[0])
     return _Measures(tables.HULL, (0.0, 0.0, 0.0), box, radius, *_add_polyhedron(found, pools))
 
 
 def _add_polyhedron(arrays, pools):
-    """Rows of a convex polyhedron: its ``data`` and ``facets``."""
-    vertices, counts, neighbours, face_counts, corners, normals, facets, edges = arrays
+    """Rows of a convex polyhedron: its ``data``, ``facets`` and ``firsts``."""
+    vertices, counts, neighbours, face_counts, corners, normals, facets, edges = arrays[:8]
+    ahead, cluster, ball = arrays[8:]
     v = pools.counts.get("vertex", 0)
     # Rows of neighbours belong to all vertices, also to those of triangle meshes in between.
     first = pools.add(
@@ -262,14 +268,53 @@ def _add_polyhedron(arrays, pools):
         face_normal=normals,
         facet=facets,
         edge=edges,
+        ahead=ahead,
+        cluster=cluster,
+        ball=ball,
     )
     data = (v, len(vertices), first["face_count"], len(face_counts))
-    return data, (first["facet"], len(facets), first["edge"], len(edges))
+    facet_rows = (first["facet"], len(facets), first["edge"], len(edges))
+    return data, facet_rows, (first["ahead"], first["ball"])
 
 
 def _arrays_of_hull(hull):
     beyond = _beyond(np.asarray(hull.triangles, dtype=np.int64))
-    return *polyhedron(hull), *facets_and_edges(hull, beyond)
+    vertices = np.array(hull.vertices, dtype=float)
+    ahead, clusters = farthest_ahead(vertices), clustered(vertices)
+    return *polyhedron(hull), *facets_and_edges(hull, beyond), ahead, *clusters
+
+
+def farthest_ahead(vertices) -> np.ndarray:
+    """The vertex that is farthest along the middle direction of every cell of ``cell_of``."""
+    middles = (2 * np.arange(SIDE) + 1) / SIDE - 1
+    u, v = (x.reshape(-1) for x in np.meshgrid(middles, middles, indexing="ij"))
+    faces = []
+    for axis in range(3):
+        for sign in (1.0, -1.0):
+            d = np.zeros((SIDE * SIDE, 3))
+            d[:, axis], d[:, (axis + 1) % 3], d[:, (axis + 2) % 3] = sign, u, v
+            faces.append(d)
+    return np.argmax(np.concatenate(faces) @ vertices.T, axis=1)
+
+
+def clustered(vertices) -> tuple[np.ndarray, np.ndarray]:
+    """An order of points in which ``BALL`` in a row are near each other, and balls around these."""
+    order, waiting, count = np.arange(len(vertices)), [(0, len(vertices))], tables.BALL
+    while waiting:
+        first, last = waiting.pop()
+        if last - first > count:
+            inside = order[first:last]
+            axis = int(np.argmax(np.ptp(vertices[inside], axis=0)))
+            half = max((last - first) // (2 * count), 1) * count
+            order[first:last] = inside[np.argsort(vertices[inside, axis], kind="stable")]
+            waiting += [(first, first + half), (first + half, last)]
+    balls = []
+    for first in range(0, len(vertices), count):
+        points = vertices[order[first : first + count]]
+        middle = (points.min(axis=0) + points.max(axis=0)) / 2
+        radius = np.sqrt(np.max(np.sum((points - middle) ** 2, axis=1)))
+        balls.append((*middle, radius * (1 + 1e-12) + 1e-15 * np.max(np.abs(points))))
+    return order, np.array(balls)
 
 
 def polyhedron(hull):
@@ -341,6 +386,7 @@ def _mesh(mesh, pools):
     pools.add(
         vertex=vertices,
         neighbour_count=np.zeros(len(vertices), dtype=np.int64),
+        cluster=np.zeros(len(vertices), dtype=np.int64),
         node=node,
         child=child,
         triangle=triangles + v,

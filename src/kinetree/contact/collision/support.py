@@ -14,6 +14,8 @@ from kinetree.contact.collision.tables import Shapes
 CORNERS = 16
 """The most corners of a support face."""
 _FEW = 24  # vertices up to which looking at all is quicker than climbing
+SIDE = 4
+"""Cells along the edges of a cube around the origin, whose rays are directions near each other."""
 _ROUNDED = trait(lambda kind: kind.is_rounded)
 MODES = trait(lambda kind: kind.modes)
 """Of curved kinds, in how many ways a normal can stand on them; 0 of others."""
@@ -74,22 +76,48 @@ def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "
 
 
 @procedure
+def cell_of(x: float, y: float, z: float) -> int:
+    """Number of the cell of a cube around the origin that a direction goes through."""
+    a, b, c = abs(x), abs(y), abs(z)
+    face, u, v, w = 0, y, z, a
+    if b > a and b >= c:
+        face, u, v, w = 2, z, x, b
+    elif c > a:
+        face, u, v, w = 4, x, y, c
+    if (x if face == 0 else y if face == 2 else z) < 0.0:
+        face += 1
+    scale = 0.5 * SIDE / w if w > 0.0 else 0.0
+    i = int(max(0.0, min(SIDE - 1.0, (u + w) * scale)))
+    j = int(max(0.0, min(SIDE - 1.0, (v + w) * scale)))
+    return (face * SIDE + i) * SIDE + j
+
+
+@procedure
 def farthest_vertex(shapes: Shapes, i: int, x: float, y: float, z: float, start: int) -> int:
-    """The vertex of a hull farthest along (x, y, z), climbing from ``start`` on."""
+    """The vertex of a hull farthest along (x, y, z).
+
+    It is climbed to from ``start``, found for a direction nearby, or from the one that is farthest
+    along the middle of the direction's cell, whichever is higher.
+    """
     first = shapes.data[i, 0]
     count = shapes.data[i, 1]
     vertex = shapes.vertex
-    best = first
-    if count > _FEW and start >= first and start < first + count:
-        best = start
-    high = vertex[best, 0] * x + vertex[best, 1] * y + vertex[best, 2] * z
     if count <= _FEW:
+        best = first
+        high = vertex[best, 0] * x + vertex[best, 1] * y + vertex[best, 2] * z
         for k in range(first + 1, first + count):
             height = vertex[k, 0] * x + vertex[k, 1] * y + vertex[k, 2] * z
             if height > high:
                 best = k
                 high = height
         return best
+    best = first + shapes.ahead[shapes.firsts[i, 0] + cell_of(x, y, z)]
+    high = vertex[best, 0] * x + vertex[best, 1] * y + vertex[best, 2] * z
+    if start >= first and start < first + count:
+        height = vertex[start, 0] * x + vertex[start, 1] * y + vertex[start, 2] * z
+        if height > high:
+            best = start
+            high = height
     at = -1
     while at != best:
         at = best

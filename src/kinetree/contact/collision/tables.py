@@ -37,6 +37,8 @@ PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID = (
 )
 """Kinds that narrow phases in closed form name."""
 
+BALL = 16
+"""Vertices of a hull in a ball around some of them."""
 ENDLESS = 1e300  # [m] how far planes and height fields go
 TOUCHES = 64
 """Rows of ``Touch``: room for the points of one pair before they are reduced."""
@@ -74,6 +76,11 @@ class Shapes:
         vertex: corners of hulls and of triangle meshes, in shape coordinates.
         neighbour_first: of the vertices of hulls: their neighbours along edges are
             ``neighbour[neighbour_first[v]:neighbour_first[v + 1]]``, numbers of vertices.
+        ahead: of directions in the cells of ``cell_of``: the vertex of a hull, counted from its
+            first, that is farthest along the middle one.
+        cluster: vertices of hulls, counted likewise, so that ``BALL`` in a row are near each
+            other;  ball: around these: centre and radius.
+        firsts: of hulls: first row in ``ahead`` and in ``ball``.
         face_first: of the faces of hulls: corners in order, counter-clockwise from outside, are
             ``face_vertex[face_first[f]:face_first[f + 1]]``, numbers of vertices.
         face_normal: outward, unit.
@@ -114,6 +121,10 @@ class Shapes:
     vertex: "float[:, 3]"
     neighbour_first: "int[:]"
     neighbour: "int[:]"
+    ahead: "int[:]"
+    cluster: "int[:]"
+    ball: "float[:, 4]"
+    firsts: "int[:, 2]"
     face_first: "int[:]"
     face_vertex: "int[:]"
     face_normal: "float[:, 3]"
