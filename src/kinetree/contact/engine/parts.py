@@ -6,6 +6,7 @@ from kinetree.codegen.procedures import record
 from kinetree.codegen.tied import Code
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
+from kinetree.contact.engine.direct import Direct, direct_of
 from kinetree.contact.engine.drives import Actuators
 from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.joint_laws import JointLaws
@@ -91,7 +92,7 @@ class Step:
             dampers and servos exert less in the step, since they move.
         across: part of that which ``M`` has no place for, at velocities that are foreseen.
         drive: impulses that the drives of prescribed variables exert.
-        factors: of ``M``;  numbers: how many.
+        factors: of ``M``;  numbers: how many;  direct: room to solve by them.
         before, unheld: velocities of the bodies before the step and without constraints.
         residuals: of the step, as ``history.Residuals``.
         work: of all forces [J].
@@ -157,6 +158,7 @@ class Step:
     part: "float[:]"
     factors: "float[:]"
     numbers: int
+    direct: Direct
     before: "float[:, 6]"
     unheld: "float[:, 6]"
     residuals: "float[:]"
@@ -187,6 +189,7 @@ def step_of(tree, numbers) -> Step:
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
+        direct=direct_of(nv),
         before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),
         residuals=np.zeros(10),
     )  # fmt: skip

@@ -6,7 +6,7 @@ speed: velocities in the world stay.
 
 from kinetree.codegen.procedures import procedure
 from kinetree.codegen.tied import run
-from kinetree.contact.engine.direct import close_directly
+from kinetree.contact.engine.direct import solve_directly
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.joint_rows import copy_traced, loop_velocities
 from kinetree.contact.engine.loops import place_loops
@@ -162,7 +162,7 @@ def shifted(
         tolerance = p.tolerance
         p.tolerance = max(SHIFTED, tolerance)
         code = 0
-        if not close_directly(p, s.factors, work):
+        if not solve_directly(s.direct, p, s.factors, work):
             code = solve(p, work)
         p.tolerance = tolerance
         if code < 0:

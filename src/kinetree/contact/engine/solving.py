@@ -24,7 +24,7 @@ from kinetree.contact.engine.contact_rows import (
     continue_contact,
     missed,
 )
-from kinetree.contact.engine.direct import close_directly
+from kinetree.contact.engine.direct import solve_directly
 from kinetree.contact.engine.joint_rows import add_joint_rows, add_loops, misses_stop
 from kinetree.contact.engine.known_contacts import place_contacts, remember
 from kinetree.contact.engine.mechanism import (
@@ -105,7 +105,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
         p.velocity[: m.nv] = s.free[: m.nv]
         p.status = 0
         p.error = p.velocity_error = p.cone_error = p.complementarity = 0.0
-    elif not close_directly(p, s.factors, work):
+    elif not solve_directly(s.direct, p, s.factors, work):
         if solve(p, work) < 0:
             return WORK_FULL
         s.newton += p.newton
