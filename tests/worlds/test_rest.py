@@ -25,7 +25,7 @@ def normal_forces(world) -> dict[str, float]:
     return found
 
 
-WIDTHS = 0.217, 0.225, 0.223
+WIDTHS = 0.217, 0.229, 0.223
 """Of bins [m]. In some one cylinder or rod rolls on for long, in which depends on every bit."""
 
 

@@ -98,7 +98,7 @@ def search(
     ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
     relative to ``o``, gaps beyond ``far`` are not looked for, ``way`` is about the way from the
     first to the second, or zero. In ``near`` are the unit normal from the first to the second,
-    the gap, and a point of each.
+    the gap, and a point of each; beyond ``far`` a unit vector alone, along which they are apart.
     """
     W, A, B = local("float", 3, 4, 3)
     at = local("int", 4, 2)
@@ -120,6 +120,7 @@ def search(
     for attempt in range(2):
         m = gjk(shapes, i, j, corners, o, v, max(far, 0.0), tolerance, W, A, B, at, weight)
         if m == FAR:
+            near[:3] = v / sqrt(v @ v)
             return BEYOND
         length = sqrt(v @ v)
         if m == INSIDE or length <= _TOUCHING * scale:
@@ -206,7 +207,9 @@ def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     P = shapes.pose[i]
     o[:] = P[3::4]
     way[:] = 0.0
+    near[:3] = 0.0
     if nearest(shapes, i, j, corners, o, margin, way, near) == BEYOND or near[3] > margin:
+        touch.way[:3] = near[:3]
         return n
     polyhedra = (shapes.kind[i] == HULL or shapes.kind[i] == BOX) and shapes.kind[j] == HULL
     return patch(shapes, i, j, corners, o, near, margin, 8 if polyhedra else 4, touch, n, 0)

@@ -166,7 +166,9 @@ def detect(
         reach = margin + apart + approach(pairs, i, j)
         if shapes.kind[i] > shapes.kind[j]:
             i, j = j, i
+        touch.way[:3] = 0.0
         count = narrow_phase(shapes, i, j, reach, touch, 0)
+        pairs.way[k] = touch.way[:3]
         if count == 0:
             continue
         if n + count > found.capacity:

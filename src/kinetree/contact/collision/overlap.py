@@ -2,8 +2,8 @@
 
 A direction bounds the overlap of two convex shapes from above: they are apart, or overlap by no
 more than the slab between them along it says. The normals that ``detect`` found shortly before are
-such directions, so that two support points settle nearly every pair; only those that the bound
-leaves open are looked at.
+such directions, and so are those along which it found shapes apart, so that two support points
+settle nearly every pair; only those that the bound leaves open are looked at.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
@@ -45,6 +45,7 @@ def deepest_overlap(
         found.pairs = max(near, 0)
         if near < 0:
             return near * 1.0
+        pairs.way[:near] = 0.0
     worst = endless_overlap(shapes, special, pairs, touch, which)
     row = 0
     for k in range(near):
@@ -56,8 +57,15 @@ def deepest_overlap(
             row += 1
         if boxes_clear(shapes, i, j, apart - worst):
             continue
-        if row < found.count and is_of(found, row, i, j):
-            depth = apart - slab(shapes, found.first[row], found.second[row], found.normal[row])
+        touches = row < found.count and is_of(found, row, i, j)
+        if touches or pairs.way[k] @ pairs.way[k] > 0.5:
+            depth = apart
+            if touches:
+                depth -= slab(shapes, found.first[row], found.second[row], found.normal[row])
+            elif shapes.kind[i] > shapes.kind[j]:
+                depth -= slab(shapes, j, i, pairs.way[k])
+            else:
+                depth -= slab(shapes, i, j, pairs.way[k])
             if depth <= max(worst, least):
                 if depth > worst:
                     worst = depth

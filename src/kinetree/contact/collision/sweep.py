@@ -54,6 +54,8 @@ class Pairs:
     """Shapes of the strip whose boxes meet that of one of them."""
     near: "int[:, 2]"
     """The pairs, the lower number first, in order."""
+    way: "float[:, 3]"
+    """Of pairs that ``detect`` has found apart: see ``Touch.way``; or zero."""
     unsorted: "int[:, 2]"
     """As the sweep found them."""
 
@@ -78,6 +80,7 @@ def pair_tables(shapes, bodies, capacity=None) -> Pairs:
         row=np.zeros((n, 5)),
         met=np.zeros(n, dtype=np.int64),
         near=np.zeros((capacity, 2), dtype=np.int64),
+        way=np.zeros((capacity, 3)),
         unsorted=np.zeros((capacity, 2), dtype=np.int64),
     )
 
@@ -86,6 +89,7 @@ def enlarge_pairs(pairs) -> None:
     """Twice the room for near pairs."""
     pairs.capacity *= 2
     pairs.near = np.zeros((pairs.capacity, 2), dtype=np.int64)
+    pairs.way = np.zeros((pairs.capacity, 3))
     pairs.unsorted = np.zeros((pairs.capacity, 2), dtype=np.int64)
 
 

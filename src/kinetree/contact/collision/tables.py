@@ -191,6 +191,9 @@ class Touch:
     """Gaps up to which points count [m]."""
     size: float
     """Of the pair, for tolerances."""
+    way: "float[:]"
+    """Of two convex shapes without points: a unit vector along which they are apart, if the first
+    three are one."""
 
 
 @record

@@ -38,7 +38,8 @@ def touching(
 ) -> int:
     """Normal, gap and nearest points of two cores in ``near``, if Newton's method proves them.
 
-    ``far`` is the largest gap of the cores that is looked for.
+    ``far`` is the largest gap of the cores that is looked for; beyond it a unit vector is left
+    alone in ``near``, along which they are apart.
     """
     W, A, B = local("float", 3, 4, 3)
     at = local("int", 4, 2)
@@ -63,6 +64,7 @@ def touching(
     m = gjk(shapes, i, j, corners, o, v, max(far, 0.0) + shift, _ROUGH, W, A, B, at, weight)
     P[3::4] = place
     if m == FAR:
+        near[:3] = v / sqrt(v @ v)
         return BEYOND
     length = sqrt(v @ v)
     if m == INSIDE or length <= 0.1 * shift:
@@ -75,6 +77,7 @@ def touching(
     b[:] = a
     gap, _ = refine(shapes, i, j, corners, o, A, B, at, m, scale, 1e300, n, a, b)
     if gap > far:
+        near[:3] = n
         return BEYOND
     if gap < -_DEEP * scale:
         return OPEN
@@ -129,9 +132,9 @@ def round_sides(
         way = way / length
     if abs(way @ u) + abs(way @ w) > _LEVEL:
         return OPEN
+    near[:3] = way
     if gap > far:
         return BEYOND
-    near[:3] = way
     near[3] = gap
     near[4:7] = P[3::4] - o + s * u + ra * way
     near[7:] = near[4:7] + gap * way

@@ -163,21 +163,32 @@ def largest_error(p: Problem, v: "float[:]") -> float:
 def add_rows(d: Direct, p: Problem, L: "float[:]", v: "float[:]", enough: float) -> bool:
     """Add loops, and rows that are violated and new; False where there is no room."""
     rows = d.rows
-    for g in range(p.groups):
-        loop = is_loop(p, g)
-        if loop and rows > 0:
-            continue
-        x = error_of(p, g, v)
-        if loop or x < -enough:
-            known = False
-            for c in range(rows):
-                known = known or d.group[c] == g
-            if not known:
-                if d.rows == d.most:
+    for times in range(2):  # first they are counted
+        more = 0
+        for g in range(p.groups):
+            loop = is_loop(p, g)
+            if loop and rows > 0:
+                continue
+            x = error_of(p, g, v)
+            if (loop or x < -enough) and not is_there(d, rows, g):
+                more += 1
+                if rows + more > d.most:
                     return False
-                add_row(d, p, L, g, x)
-                d.loop[d.rows - 1] = 1 if loop else 0
+                if times == 1:
+                    add_row(d, p, L, g, x)
+                    d.loop[d.rows - 1] = 1 if loop else 0
+        if more == 0:
+            return True
     return True
+
+
+@procedure
+def is_there(d: Direct, rows: int, g: int) -> bool:
+    """Whether a group is one of the first rows."""
+    for c in range(rows):
+        if d.group[c] == g:
+            return True
+    return False
 
 
 @procedure
