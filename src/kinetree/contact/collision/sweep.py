@@ -250,6 +250,13 @@ def sort_boxes(pairs: Pairs) -> None:
 def fill_strips(pairs: Pairs) -> int:
     """The shapes of every strip along a second axis, sorted; how many strips there are."""
     n, side, start, span, width = pairs.bounded, 0, 0.0, 0.0, 0.0
+    if n <= _FEW:
+        for x in range(n):
+            pairs.entry[x] = pairs.order[x]
+            pairs.strip[pairs.order[x]] = 0
+        pairs.strip_first[0] = 0
+        pairs.strip_first[1] = n
+        return 1
     for k in range(3):
         if k == pairs.axis:
             continue
@@ -262,7 +269,7 @@ def fill_strips(pairs: Pairs) -> int:
         if (high - low) * width >= span * size:
             side, start, span, width = k, low, high - low, size
     strips = 1
-    if n > _FEW and width > 0.0 and isfinite(span):
+    if width > 0.0 and isfinite(span):
         strips = max(min(int(span / width), n), 1)
     entries = count_entries(pairs, side, start, span, strips)
     while entries > _STRIPS * n:  # large shapes are in many strips

@@ -185,10 +185,10 @@ def add_rows(d: Direct, p: Problem, L: "float[:]", v: "float[:]", enough: float)
 @procedure
 def is_there(d: Direct, rows: int, g: int) -> bool:
     """Whether a group is one of the first rows."""
+    found = False
     for c in range(rows):
-        if d.group[c] == g:
-            return True
-    return False
+        found = found or d.group[c] == g
+    return found
 
 
 @procedure

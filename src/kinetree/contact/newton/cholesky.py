@@ -211,41 +211,42 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
 
 
 @procedure
-def backward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "float[:]") -> None:
-    """Solve ``U x = b`` in place, with the rows of ``U`` in ``pool``."""
+def backward(problem: Problem, work: Work, island: int, pool: "float[:]", v: "float[:]") -> None:
+    """Solve ``U v = b`` in place, with the rows of ``U`` in ``pool``."""
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
     t = work.temp
+    x = local("float", 8)
     for m in range(last - first):
         k = work.island_node[last - 1 - m]
         node = work.order[k]
         rows = problem.node_count[node]
         width = work.panel_width[k]
         P = view(pool, work.panel_at[k])
-        own = view(x, problem.node_first[node])
+        own = view(v, problem.node_first[node])
         for i in range(work.panel_first[k], work.panel_first[k + 1]):
             other = work.order[work.panel_node[i]]
-            y = view(x, problem.node_first[other])
+            y = view(v, problem.node_first[other])
             for b in range(problem.node_count[other]):
                 t[work.panel_offset[i] + b] = y[b]
         for c in range(rows):
             a = rows - 1 - c
             row = view(P, a * width)
-            s0 = own[a]
-            s1 = s2 = s3 = 0.0
+            s = own[a]
             for b in range(a + 1, rows):
-                s0 -= row[b] * own[b]
+                s -= row[b] * own[b]
             b = rows
-            while b + 4 <= width:
-                s0 -= row[b] * t[b]
-                s1 -= row[b + 1] * t[b + 1]
-                s2 -= row[b + 2] * t[b + 2]
-                s3 -= row[b + 3] * t[b + 3]
-                b += 4
+            if b + 8 <= width:
+                x[0:8] = view(row, b, 8) * view(t, b, 8)
+                b += 8
+                while b + 8 <= width:
+                    x += view(row, b, 8) * view(t, b, 8)
+                    b += 8
+                s -= (x[0] + x[4] + (x[1] + x[5])) + (x[2] + x[6] + (x[3] + x[7]))
             while b < width:
-                s0 -= row[b] * t[b]
+                s -= row[b] * t[b]
                 b += 1
-            own[a] = (s0 + s1 + (s2 + s3)) / row[a]
+            own[a] = s / row[a]
 
 
 @procedure
