@@ -146,8 +146,7 @@ def search(
         b[:] = a + v
         if not curved:
             gap = length
-            hint[0] = at[0, 0]
-            hint[1] = at[0, 1]
+            hint[:] = at[0]
             narrow = width(shapes, i, j, corners, o, n, first, second, hint)
             if narrow < length - 4e-16 * scale:
                 # Rounding hid which edges and faces it is: those with the farthest corners, too.
