@@ -18,7 +18,7 @@ from math import isnan
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from kinetree.errors import ArgumentError, KinetreeError, joined
+from kinetree.errors import ArgumentError, KinetreeError, joined_class
 from kinetree.spelling import EXPLAINED, explain_call
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,7 +39,7 @@ _SPECIAL = ("__init__", "__call__", "__getitem__")
 """Methods that are public without being called so; operators check their operands themselves."""
 
 
-def guarded(function: F) -> F:
+def with_guard(function: F) -> F:
     """Let wrong arguments of a public function end in errors of kinetree.
 
     One that explains wrong arguments still does, without another call in between: a world takes a
@@ -60,7 +60,7 @@ def guarded(function: F) -> F:
         except Exception as error:
             if not _is_of_libraries(error):
                 raise
-            found = error if inside is function else _explained(inside, error)
+            found = error if inside is function else _explain(inside, error)
             raise _ours(function, args, named, found) from error
 
     setattr(door, _MARK, True)
@@ -68,7 +68,7 @@ def guarded(function: F) -> F:
     return door  # pyright: ignore[reportReturnType]
 
 
-def _explained(function, error):
+def _explain(function, error):
     """The error, with what may have been meant by a wrong argument."""
     try:
         if isinstance(error, TypeError):
@@ -81,7 +81,7 @@ def _explained(function, error):
 def guard(found: Any) -> Any:
     """Guard a public thing: a function, or the constructor and the public methods of a class."""
     if inspect.isfunction(found):
-        return _replaced(found)
+        return _replace_by_guarded(found)
     if inspect.isclass(found) and not issubclass(found, BaseException):
         for kind in found.__mro__:
             if kind.__module__.startswith("kinetree."):
@@ -124,11 +124,11 @@ def _has_guard(function):
     return hasattr(function, _MARK) or hasattr(function, "definition")
 
 
-def _replaced(function):
+def _replace_by_guarded(function):
     """A guarded function, which takes the place of the other one, also for pickle."""
     if _has_guard(function):
         return function
-    door, home = guarded(function), sys.modules.get(function.__module__)
+    door, home = with_guard(function), sys.modules.get(function.__module__)
     if home is not None and vars(home).get(function.__name__) is function:
         setattr(home, function.__name__, door)
     return door
@@ -139,12 +139,12 @@ def _guard_class(kind):
         return
     setattr(kind, _MARK, True)
     for name, function in _methods(kind):
-        member, door = vars(kind)[name], guarded(function)
+        member, door = vars(kind)[name], with_guard(function)
         is_bound = isinstance(member, (classmethod, staticmethod))
         setattr(kind, name, type(member)(door) if is_bound else door)
     for name, member in list(vars(kind).items()):
         if isinstance(member, property) and member.fset is not None and name[0] != "_":
-            setattr(kind, name, member.setter(guarded(member.fset)))
+            setattr(kind, name, member.setter(with_guard(member.fset)))
 
 
 def _methods(kind):
@@ -170,7 +170,7 @@ def _ours(function, args, named, error):
     text = text if name.rpartition(".")[2] in text else f"{name}: {text}"
     explained = "it is called as" in text or "has no argument" in text
     more = "" if explained else f"; {_complaint(function, args, named)}"
-    return joined(ArgumentError, theirs)(text + more)
+    return joined_class(ArgumentError, theirs)(text + more)
 
 
 def _name(function):
@@ -195,18 +195,18 @@ def _complaint(function, args, named):
     try:
         given = inspect.signature(function).bind(*args, **named).arguments
     except TypeError:
-        return f"it is called as {_name(function)}{_written(function)}"
+        return f"it is called as {_name(function)}{_signature_text(function)}"
     hints, wrong = _hints(inspect.unwrap(function)), []
     given = {n: x for n, x in given.items() if n not in ("self", "cls")}
     for name, value in given.items():
         if name in hints and not fits(value, hints[name]):
-            wrong.append(f"{name} must be {_spelled(hints[name])}, got {_short(value)}")
+            wrong.append(f"{name} must be {_spell(hints[name])}, got {_short(value)}")
     if wrong:
         return "; ".join(wrong)
     return "it was given " + ", ".join(f"{n}={_short(x)}" for n, x in given.items())
 
 
-def _written(function):
+def _signature_text(function):
     text = str(inspect.signature(function))
     return text if len(text) < 200 else "(...)"
 
@@ -244,12 +244,12 @@ def fits(value: Any, hint: Any) -> bool:
     return True
 
 
-def _spelled(hint):
+def _spell(hint):
     """An annotation as users write it."""
     if inspect.isclass(hint) and not get_args(hint):
         return "None" if hint is type(None) else hint.__name__
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(map(_spelled, get_args(hint)))
+        return " or ".join(map(_spell, get_args(hint)))
     return str(hint).replace("typing.", "").replace("collections.abc.", "")
 
 

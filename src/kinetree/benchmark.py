@@ -129,10 +129,10 @@ def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=
     """Yield a ``Result`` for every function and batch size, against Pinocchio."""
     model = kt.interop.pinocchio.from_model(pin_model)
     cases = partial(peer_cases, model, pin_model, seed=seed)
-    yield from _compared(model, cases, batches, functions, repeats)
+    yield from _compare(model, cases, batches, functions, repeats)
 
 
-def _compared(model, cases, batches, functions, repeats):
+def _compare(model, cases, batches, functions, repeats):
     for n in batches:
         for function, case in cases(n).items():
             if function in functions and not is_too_large(model, function, n):
@@ -172,7 +172,7 @@ def _difference_of(ours, one, arguments, answer):
     return difference(ours(), one, arguments, answer)
 
 
-def _finished(*before, rows):
+def _arguments_of_samples(*before, rows):
     """Arguments of each sample: what all share, then a row of every array, each its own."""
     return [(*before, *(np.array(row) for row in sample)) for sample in zip(*rows, strict=True)]
 
@@ -194,7 +194,7 @@ class _Both:
         self.pq, self.pv, self.pa, self.pt = peers
         self.data, self.order = pin_model.createData(), _velocity_order(P, model, pin_model)
         self.last, self.joint = model.body_names[-1], pin_model.getJointId(model.joint_names[-1])
-        given = partial(_finished, pin_model, self.data)
+        given = partial(_arguments_of_samples, pin_model, self.data)
         self.at_q, self.at_v = given(rows=(self.pq,)), given(rows=(self.pq, self.pv))
         self.at_a = given(rows=(self.pq, self.pv, self.pa))
         self.at_tau = given(rows=(self.pq, self.pv, self.pt))
@@ -284,13 +284,13 @@ class _Both:
             "integrate": _case(
                 partial(m.integrate, q, self.x),
                 self.pin.integrate,
-                _finished(theirs, rows=(self.pq, px)),
+                _arguments_of_samples(theirs, rows=(self.pq, px)),
                 lambda k, end: P.from_q(m, theirs, end),
             ),
             "difference": _case(
                 partial(m.difference, q, ends),
                 self.pin.difference,
-                _finished(theirs, rows=(self.pq, p_ends)),
+                _arguments_of_samples(theirs, rows=(self.pq, p_ends)),
                 lambda k, dv: P.from_v(m, theirs, self.pq[k], dv),
             ),
         }
@@ -375,7 +375,7 @@ def compare_mujoco(
     """Yield a ``Result`` for every function that MuJoCo has, and batch size."""
     mj_model = kt.interop.mujoco.to_model(model)
     cases = partial(mujoco_cases, model, mj_model, seed=seed)
-    for result in _compared(model, cases, batches, functions, repeats):
+    for result in _compare(model, cases, batches, functions, repeats):
         yield replace(result, library="MuJoCo")
 
 
@@ -417,16 +417,19 @@ def mujoco_cases(model, mj_model, n, seed=0):
         "RNEA": _case(
             partial(kt.inverse_dynamics, model, q, qd, x),
             inverse,
-            _finished(rows=(pq, pv, pa)),
+            _arguments_of_samples(rows=(pq, pv, pa)),
             lambda k, tau: M.from_tau(model, mj_model, pq[k], tau),
         ),
         "ABA": _case(
             partial(kt.forward_dynamics, model, q, qd, x),
             forward,
-            _finished(rows=(pq, pv, pt)),
+            _arguments_of_samples(rows=(pq, pv, pt)),
             lambda k, a: M.from_a(model, mj_model, pq[k], pv[k], a),
         ),
         "CRBA": _case(
-            partial(kt.mass_matrix, model, q), inertia, _finished(rows=(pq,)), in_our_order
+            partial(kt.mass_matrix, model, q),
+            inertia,
+            _arguments_of_samples(rows=(pq,)),
+            in_our_order,
         ),
     }

@@ -26,7 +26,7 @@ __all__ = [
     "PainleveError", "PickleError",
     "ShapeError", "SimulationError", "SimulationWarning", "SingularError", "SingularityWarning",
     "SpatialTypeError", "SweepError", "SweepWarning", "TraceError", "UnknownNameError",
-    "UnreachableError", "ViewError", "WriteError", "calling", "joined", "names_itself",
+    "UnreachableError", "ViewError", "WriteError", "calling", "joined_class", "names_itself",
     "refuse_formulas", "warn",
 ]  # fmt: skip
 
@@ -346,7 +346,7 @@ class WriteError(KinetreeError, OSError):
 
 
 @cache
-def joined(ours: type[KinetreeError], theirs: type[Exception]) -> type[KinetreeError]:
+def joined_class(ours: type[KinetreeError], theirs: type[Exception]) -> type[KinetreeError]:
     """The class of errors that are both, so that either can be caught."""
     if issubclass(ours, theirs):
         return ours
@@ -358,11 +358,11 @@ def _by_parts(error):
     """How pickle restores an error whose class is not found by name."""
     ours, theirs = type(error).__bases__
     number = {"errno": error.errno} if isinstance(error, OSError) else {}
-    return _restored, (ours, theirs, error.args, error.__dict__ | number)
+    return _restore, (ours, theirs, error.args, error.__dict__ | number)
 
 
-def _restored(ours, theirs, args, attributes):
-    error = joined(ours, theirs)(*args)
+def _restore(ours, theirs, args, attributes):
+    error = joined_class(ours, theirs)(*args)
     for name, value in attributes.items():
         setattr(error, name, value)
     return error

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from kinetree.errors import KinetreeError, LoadError, WriteError, joined
+from kinetree.errors import KinetreeError, LoadError, WriteError, joined_class
 
 _PART = re.compile(r"\.kinetree-([0-9a-f]{8})-(\d+)-[0-9a-f]{16}\.part(\.[^.]*)?")
 _ABANDONED = 3600  # [s] a part of this age, of a process that cannot be looked for, is nobody's
@@ -97,7 +97,7 @@ def replacing(path, *, private: bool = False, durable: bool = True) -> Iterator[
     except KinetreeError:
         raise
     except OSError as error:
-        kind = joined(WriteError, type(error))
+        kind = joined_class(WriteError, type(error))
         raise kind(
             f"cannot write {os.fspath(path)!r}: {error.strerror or error}; {_what_is_left(path)}",
             error.errno,

@@ -153,7 +153,7 @@ def equation_of_motion(
     that of ``tau``; ``independent`` names them, ``kinetree.loops.independent(base.tree)`` those
     by default. Other arguments are as in ``forward_dynamics``.
     """
-    options = {"independent": _chosen(base, independent)}
+    options = {"independent": _choice(base, independent)}
     return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext, **options))
 
 
@@ -172,7 +172,7 @@ def reduced_equation(
 
     With loops, of ``H ydd + C = Gᵀ tau`` for the coordinates of ``equation_of_motion``.
     """
-    options = {"independent": _chosen(base, independent)}
+    options = {"independent": _choice(base, independent)}
     return _call(_reduced, base, (q, v_0, qd, gravity), f_ext, **options)
 
 
@@ -277,7 +277,7 @@ def _smallest_forces(base, q, v_0, qd, a_0, qdd, gravity, f_ext):
     return actuator_forces(model, actuated_freedoms(model, driven), q, v, a, forces).tau[..., 6:]
 
 
-def _chosen(base, independent):
+def _choice(base, independent):
     """Names of coordinates as an option of a kernel; an error where there is no choice."""
     if not _tree_of(base).is_constrained:
         require_no_choice(base.tree, independent)
@@ -343,7 +343,7 @@ def _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
     return floating_base.equation_of_motion(m, I_0, q, v_0, qd, _falling(gravity), forces)
 
 
-def _closed(m, q, v_0, qd, *rest, independent):
+def _close(m, q, v_0, qd, *rest, independent):
     """Coefficients for the coordinates of a mechanism with loops: ``qdd = G ydd + g``."""
     equation = _coefficients(m, q, v_0, qd, *rest)
     if not m.is_constrained:
@@ -354,13 +354,13 @@ def _closed(m, q, v_0, qd, *rest, independent):
 
 @kernel
 def _equation(m, q, v_0, qd, gravity, inertia, f_0, f_ext, *, independent):
-    I0c, *rest = _closed(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
+    I0c, *rest = _close(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
     return I0c.to_matrix(), *rest
 
 
 @kernel
 def _reduced(m, q, v_0, qd, gravity, inertia, f_0, f_ext, *, independent):
-    equation = _closed(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
+    equation = _close(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
     return floating_base.reduced_equation(equation)
 
 

@@ -68,7 +68,7 @@ def cut(text: str, width: int, part: float = 2 / 3) -> str:
     return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
 
 
-def listed(head: str, items: Iterable[str], width: int = WIDTH) -> str:
+def list_in_lines(head: str, items: Iterable[str], width: int = WIDTH) -> str:
     """``head: one, another``, in as many lines as it takes; those after the first are indented."""
     text = f"{head}{', '.join(items)}"
     return textwrap.fill(
@@ -79,7 +79,7 @@ def listed(head: str, items: Iterable[str], width: int = WIDTH) -> str:
 # --- as HTML --------------------------------------------------------------------------------------
 
 
-def escaped(text: Any) -> str:
+def escape(text: Any) -> str:
     """Text of strangers as HTML."""
     import html  # with all entities: not needed for text
 
@@ -89,12 +89,12 @@ def escaped(text: Any) -> str:
 def block(title: str, *parts: str) -> str:
     """Block of a notebook: a title, and HTML below it."""
     inside = "".join(part for part in parts if part)
-    return f'<div style="max-width:100%"><div><b>{escaped(title)}</b></div>{inside}</div>'
+    return f'<div style="max-width:100%"><div><b>{escape(title)}</b></div>{inside}</div>'
 
 
 def line(text: str) -> str:
     """A line of text."""
-    return f'<div style="margin:4px 0;color:#666">{escaped(text)}</div>'
+    return f'<div style="margin:4px 0;color:#666">{escape(text)}</div>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], most: int = 60) -> str:
@@ -122,7 +122,7 @@ def _row(tag, cells):
         number = isinstance(x, (int, float, np.number)) and not isinstance(x, bool)
         long = isinstance(x, str) and len(x) > 60
         style = _CELL.format("right" if number else "left", "normal" if long else "nowrap")
-        text = x if isinstance(x, Markup) else escaped(short(x) if number else x)
+        text = x if isinstance(x, Markup) else escape(short(x) if number else x)
         return f'<{tag} style="{style}">{text}</{tag}>'
 
     return f"<tr>{''.join(map(cell, cells))}</tr>"
@@ -133,9 +133,9 @@ def short(x: Any) -> str:
     return str(x) if isinstance(x, (int, np.integer)) else f"{float(x):.6g}"
 
 
-def folded(title: str, inside: str, *, is_open: bool = False) -> str:
+def fold(title: str, inside: str, *, is_open: bool = False) -> str:
     """HTML that opens by a click."""
-    return f"<details{' open' * is_open}><summary>{escaped(title)}</summary>{inside}</details>"
+    return f"<details{' open' * is_open}><summary>{escape(title)}</summary>{inside}</details>"
 
 
 def curve(values: Any, width: int = 120, height: int = 24) -> Markup:
@@ -154,7 +154,7 @@ def curve(values: Any, width: int = 120, height: int = 24) -> Markup:
     )
 
 
-def shown(what: Any, height: int = 320) -> str:
+def show(what: Any, height: int = 320) -> str:
     """A page that shows a model or a motion, in a frame; a line of text where there is none."""
     viewer = sys.modules["kinetree"].viewer  # a higher layer, reached by the public interface
     try:

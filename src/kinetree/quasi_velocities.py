@@ -63,7 +63,7 @@ def quasi_velocity_dynamics(
     tree = as_model(model).spanning_tree
     if model.is_constrained:
         require_unmoved(model, "qd = B y")
-    of_q, rate = _compiled(B)
+    of_q, rate = _compile(B)
     Bq, y = of_q(model, q), as_given(y, "y")
     if Bq.ndim < 2 or Bq.shape[-2] != model.nv:
         raise ShapeError(f"B must return (nv, k) with nv = {model.nv}, got {Bq.shape[-2:]}")
@@ -106,7 +106,7 @@ def _require_allowed(model, q, B):
             )
 
 
-def _compiled(B):
+def _compile(B):
     """A function as a kernel, and its derivative, kept with it or with the object it belongs to."""
 
     def make():

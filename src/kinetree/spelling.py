@@ -121,11 +121,11 @@ def explain_call(function, error: TypeError) -> None:
         del parameters[0]
     unknown = re.search(r"unexpected keyword argument '(.*)'", str(error))
     if unknown is None:
-        raise TypeError(f"{error}; it is called as {name}({_written(parameters)})") from None
+        raise TypeError(f"{error}; it is called as {name}({_signature_text(parameters)})") from None
     raise TypeError(no_argument(name, unknown[1], [p.name for p in parameters])) from None
 
 
-def _written(parameters):
+def _signature_text(parameters):
     """Parameters as in a signature, without options by name where there are many."""
     shown = [
         p.replace(annotation=p.empty)

@@ -7,11 +7,11 @@ import pytest
 
 from kinetree import doctor
 from kinetree.doctor import KINDS, Finding, Place
-from kinetree.doctor.findings import SEVERITIES, found, in_order
+from kinetree.doctor.findings import SEVERITIES, finding_of, in_order
 
 
 def test_a_finding_says_where_why_and_how():
-    finding = found("inertia-mass", "body 'arm'", "its mass is -1 kg", Place("a.urdf", 7))
+    finding = finding_of("inertia-mass", "body 'arm'", "its mass is -1 kg", Place("a.urdf", 7))
     assert finding.where == "a.urdf:7: body 'arm'"
     assert str(finding) == "error [inertia-mass] a.urdf:7: body 'arm': its mass is -1 kg"
     assert finding.why.startswith("a body with negative mass")
@@ -28,18 +28,18 @@ def test_a_finding_says_where_why_and_how():
 
 
 def test_without_a_file_it_says_the_part():
-    finding = found("limit-order", "joint 'j'", "swapped")
+    finding = finding_of("limit-order", "joint 'j'", "swapped")
     assert finding.where == "joint 'j'"
     assert (finding.to_dict()["file"], finding.to_dict()["line"]) == (None, None)
 
 
 def test_the_worst_comes_first_then_the_order_of_the_file_and_nothing_twice():
     findings = [
-        found("ignored", "file", "a", Place("f", 1)),
-        found("inertia-mass", "body 'b'", "b", Place("f", 9)),
-        found("inertia-mass", "body 'b'", "b", Place("f", 9)),
-        found("limit-equal", "joint 'c'", "c", Place("f", 2)),
-        found("limit-order", "joint 'd'", "d", Place("f", 3)),
+        finding_of("ignored", "file", "a", Place("f", 1)),
+        finding_of("inertia-mass", "body 'b'", "b", Place("f", 9)),
+        finding_of("inertia-mass", "body 'b'", "b", Place("f", 9)),
+        finding_of("limit-equal", "joint 'c'", "c", Place("f", 2)),
+        finding_of("limit-order", "joint 'd'", "d", Place("f", 3)),
     ]
     assert [f.message for f in in_order(findings)] == ["d", "b", "c", "a"]
 
@@ -58,11 +58,11 @@ def test_every_kind_is_complete_and_every_code_in_the_source_is_a_kind():
 
 
 def test_a_finding_is_a_value():
-    assert found("axis", "joint 'j'", "x") == Finding("error", "axis", "joint 'j'", "x")
+    assert finding_of("axis", "joint 'j'", "x") == Finding("error", "axis", "joint 'j'", "x")
 
 
 def test_the_old_name_of_a_fix_warns():
-    finding = found("cycle", "joint 'a'", "it is one")
+    finding = finding_of("cycle", "joint 'a'", "it is one")
     for thing in (finding, KINDS["cycle"]):
         with pytest.warns(DeprecationWarning, match=r"\.mend is called \w+\.fix"):
             assert thing.mend == KINDS["cycle"].fix

@@ -8,7 +8,7 @@ import pytest
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import TraceError
 from kinetree.expr.node import Graph
-from kinetree.expr.refusals import explained
+from kinetree.expr.refusals import explain_trace_errors
 from kinetree.spatial import ops
 
 
@@ -184,11 +184,11 @@ def test_errors_of_numpy_are_explained(function):
 
 def test_other_errors_pass_through_untouched():
     def wrong_call():
-        with explained():
+        with explain_trace_errors():
             math.sin()
 
     def wrong_value():
-        with explained():
+        with explain_trace_errors():
             raise ValueError("theirs")
 
     with pytest.raises(TypeError, match="argument") as info:

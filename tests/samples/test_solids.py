@@ -38,7 +38,7 @@ def test_looks_on_a_frame_go_to_its_body():
         .frame("tip", on="a", at=rotz(0.5) @ xlt(1, 0, 0))
         .build()
     )
-    dressed = solids.dressed(model, {"tip": [solids.box(1, 1, 1, at=(0, 0, 0.2))]})
+    dressed = solids.with_looks(model, {"tip": [solids.box(1, 1, 1, at=(0, 0, 0.2))]})
     (piece,) = dressed.geometry
     assert piece.body == 1
     assert_close(piece.placement.r, np.array([1, 0, 0.2]))

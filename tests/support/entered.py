@@ -89,7 +89,7 @@ _LAYERS = {
 }  # fmt: skip
 
 
-_SHARED = {c for c in arguments.guarded.__code__.co_consts if isinstance(c, types.CodeType)}
+_SHARED = {c for c in arguments.with_guard.__code__.co_consts if isinstance(c, types.CodeType)}
 """Code around every public function, which tells of none of them that it was called."""
 
 

@@ -11,7 +11,7 @@ from kinetree.model import geometry
 from kinetree.spatial.rotation import quaternions
 from kinetree.viewer.scenes import stage
 from kinetree.viewer.scenes.places import along, between, rotations
-from kinetree.viewer.scenes.surfaces import coarser, creased, normals, surface_of
+from kinetree.viewer.scenes.surfaces import coarser, crease, normals, surface_of
 
 DOUBLE, FOUR_BAR = kt.samples.double_pendulum(), kt.samples.four_bar()
 
@@ -46,7 +46,7 @@ def test_edges_are_sharp_and_round_sides_are_smooth():
 
 def test_surfaces_that_are_too_fine_become_coarser():
     ball = surface_of(geometry.Sphere(1.0))
-    less = creased(coarser(ball, 300))
+    less = crease(coarser(ball, 300))
     assert 50 < len(less.faces) <= 300
     assert volume(less) == pytest.approx(volume(ball), rel=0.15)
 
@@ -56,7 +56,7 @@ def test_meshes_are_read_once_and_kept_as_they_are_drawn(tmp_path, monkeypatch):
     trimesh.Trimesh(ball.vertices, ball.faces).export(file)
     (first,) = stage.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
     assert volume(first.surface) == pytest.approx(volume(ball) / 2, rel=0.15)
-    stage._stretched.cache_clear()  # as in the next process
+    stage._stretch.cache_clear()  # as in the next process
     monkeypatch.setattr(stage, "open_scene", None)
     (again,) = stage.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
     assert np.array_equal(again.surface.vertices, first.surface.vertices)

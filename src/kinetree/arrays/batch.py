@@ -100,7 +100,7 @@ def batch_of(kernel, shapes):
     return common_shape([i.name for i in kernel.inputs], leads)
 
 
-def aligned(kernel, shapes):
+def align_shapes(kernel, shapes):
     """The shapes with as many leading axes each, of length 1 where there was none."""
     ranks = [len(s) - len(i.shape) for s, i in zip(shapes, kernel.inputs, strict=True)]
     most = max(ranks, default=0)

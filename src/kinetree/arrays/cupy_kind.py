@@ -1,6 +1,6 @@
 """CuPy arrays: one launch, on the current stream.
 
-A launch for arrays of shapes that have been seen before follows a plan, see ``_planned``.
+A launch for arrays of shapes that have been seen before follows a plan, see ``_launch_planned``.
 """
 
 from functools import partial
@@ -20,11 +20,11 @@ _stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    kernel.take(_ndarray, partial(_planned, kernel))
+    kernel.take(_ndarray, partial(_launch_planned, kernel))
     return _first_call(kernel, arrays)
 
 
-def _planned(kernel, *arrays):
+def _launch_planned(kernel, *arrays):
     """The results by a launch that was planned before; NotImplemented where there is none."""
     key = []
     for a in arrays:
@@ -45,7 +45,7 @@ def _planned(kernel, *arrays):
 
 def _first_call(kernel, arrays):
     given = arrays
-    arrays, dtype, place = _prepared(kernel, arrays)
+    arrays, dtype, place = _prepare(kernel, arrays)
     batch = batch_of(kernel, [a.shape for a in arrays])
     with device.memory_errors(kernel, batch, _OutOfMemory), cupy.cuda.Device(place):
         outputs = [_ndarray((*batch, *o.shape), np.dtype(dtype)) for o in kernel.outputs]
@@ -96,7 +96,7 @@ def to_numpy(x):
     return cupy.asnumpy(x)
 
 
-def _prepared(kernel, arrays):
+def _prepare(kernel, arrays):
     """Arrays on one device, in one precision, and both."""
     names, places, types = [i.name for i in kernel.inputs], {}, []
     for name, a in zip(names, arrays, strict=False):

@@ -26,7 +26,7 @@ def on_host(function: F) -> F:
     signature = inspect.signature(function)
     name = function.__name__
 
-    def answered(args, options):
+    def answer(args, options):
         """Value of the function; errors name it, and formulas where it needs numbers."""
         try:
             return function(*args, **options)
@@ -47,16 +47,16 @@ def on_host(function: F) -> F:
             if type(x) is not np.ndarray:
                 _collect(x, found)
         if not found:
-            return answered(args, options)
+            return answer(args, options)
         try:
             bound = signature.bind(*args, **options)
         except TypeError:
-            return answered(args, options)  # which says what is wrong
+            return answer(args, options)  # which says what is wrong
         kind = _kind(function.__name__.lstrip("_"), bound.arguments)
         for name, x in bound.arguments.items():
-            bound.arguments[name] = _mapped(x, is_foreign, kind.to_numpy)
-        result = answered(bound.args, bound.kwargs)
-        return _mapped(result, _is_numeric, lambda x: kind.convert(x, found[0]))
+            bound.arguments[name] = _map(x, is_foreign, kind.to_numpy)
+        result = answer(bound.args, bound.kwargs)
+        return _map(result, _is_numeric, lambda x: kind.convert(x, found[0]))
 
     wrapped.is_on_host = True  # pyright: ignore[reportAttributeAccessIssue]
     return wrapped  # pyright: ignore[reportReturnType]
@@ -113,14 +113,14 @@ def _collect(x, found):
         _collect(part, found)
 
 
-def _mapped(x, wanted, f, records=True):
+def _map(x, wanted, f, records=True):
     """``x`` with ``f`` applied to all that is wanted in it, but not in records within records."""
     if wanted(x):
         return f(x)
     if _is_record(x) and not records:
         return x
     parts = list(_parts(x))
-    mapped = [_mapped(part, wanted, f, records and not _is_record(x)) for part in parts]
+    mapped = [_map(part, wanted, f, records and not _is_record(x)) for part in parts]
     if all(a is b for a, b in zip(parts, mapped, strict=True)):
         return x
     if isinstance(x, dict):

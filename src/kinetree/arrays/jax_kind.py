@@ -24,7 +24,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from kinetree.arrays import device
-from kinetree.arrays.batch import aligned, batch_of
+from kinetree.arrays.batch import align_shapes, batch_of
 from kinetree.arrays.kinds import precision
 from kinetree.errors import DeviceError, DeviceMemoryError
 
@@ -129,7 +129,7 @@ def _handler(run):
     def handle(pointer):
         frame = pointer.contents
         try:
-            if frame.extension and _answered(frame.extension):
+            if frame.extension and _answer(frame.extension):
                 return None
             if frame.stage == _EXECUTE:
                 kernel = _by_number[frame.attributes.items[0].contents.value[0]]
@@ -141,7 +141,7 @@ def _handler(run):
     return _HANDLER(handle)
 
 
-def _answered(address):
+def _answer(address):
     """Tell XLA, when it registers us, which version of the interface this is."""
     extension = _MetadataExtension.from_address(address)
     if extension.base.type != _METADATA:
@@ -225,9 +225,9 @@ _TARGET = "kinetree_call"
 
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    arrays = _prepared(kernel, arrays)
+    arrays = _prepare(kernel, arrays)
     batch_of(kernel, [a.shape for a in arrays])
-    shapes = aligned(kernel, [a.shape for a in arrays])
+    shapes = align_shapes(kernel, [a.shape for a in arrays])
     return tuple(
         call_p.bind(
             *(a if a.shape == s else a.reshape(s) for a, s in zip(arrays, shapes, strict=True)),
@@ -277,7 +277,7 @@ def _has_doubles():
     return jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _prepared(kernel, arrays):
+def _prepare(kernel, arrays):
     """Arrays in one precision; without 64-bit numbers in JAX that is float32."""
     names = [i.name for i in kernel.inputs]
     types = [
@@ -339,13 +339,13 @@ call_p.multiple_results = True
 
 
 @cache
-def _compiled(kernel):
+def _compile(kernel):
     return jax.jit(lambda *arrays: call_p.bind(*arrays, kernel=kernel))
 
 
 @call_p.def_impl
 def _(*arrays, kernel):
-    return _compiled(kernel)(*arrays)
+    return _compile(kernel)(*arrays)
 
 
 @call_p.def_abstract_eval
@@ -354,24 +354,24 @@ def _(*arrays, kernel):
     return [ShapedArray((*batch, *o.shape), arrays[0].dtype) for o in kernel.outputs]
 
 
-def _lowered(ctx, *arrays, kernel):
+def _lower(ctx, *arrays, kernel):
     rule = jax.ffi.ffi_lowering(_TARGET)
     return rule(ctx, *arrays, kernel=np.int64(number_of(kernel)))
 
 
-mlir.register_lowering(call_p, _lowered)
+mlir.register_lowering(call_p, _lower)
 for _platform, _function in (("cpu", HANDLER_CPU), ("CUDA", HANDLER_CUDA)):
     jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(_function), platform=_platform)
 
 
-def _batched(arrays, dims, *, kernel):
+def _batch(arrays, dims, *, kernel):
     front = [
         a[None] if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)
     ]
     return call_p.bind(*front, kernel=kernel), [0] * len(kernel.outputs)
 
 
-batching.primitive_batchers[call_p] = _batched
+batching.primitive_batchers[call_p] = _batch
 
 
 def _jvp(arrays, tangents, *, kernel):
@@ -384,21 +384,21 @@ def _jvp(arrays, tangents, *, kernel):
 ad.primitive_jvps[call_p] = _jvp
 
 
-def _transposed(weights, *arrays, kernel):
+def _transpose(weights, *arrays, kernel):
     wrt = tuple(k for k, a in enumerate(arrays) if ad.is_undefined_primal(a))
     known = [a for a in arrays if not ad.is_undefined_primal(a)]
     weights = [ad.instantiate_zeros(w) for w in weights]
     found = call_p.bind(*known, *weights, kernel=kernel.transposed(wrt))
     result: list[Any] = [None] * len(arrays)
     for k, gradient in zip(wrt, found, strict=True):
-        result[k] = _summed(gradient, arrays[k].aval.shape)
+        result[k] = _sum_to_shape(gradient, arrays[k].aval.shape)
     return result
 
 
-ad.primitive_transposes[call_p] = _transposed
+ad.primitive_transposes[call_p] = _transpose
 
 
-def _summed(x, shape):
+def _sum_to_shape(x, shape):
     """Gradients of what was repeated along an axis, added up."""
     axes = tuple(k for k, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
     return jnp.sum(x, axes, keepdims=True) if axes else x

@@ -13,12 +13,12 @@ import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
 
 from kinetree.arrays import device
-from kinetree.arrays.batch import aligned, batch_of
+from kinetree.arrays.batch import align_shapes, batch_of
 from kinetree.arrays.kinds import precision
 from kinetree.errors import DeviceError
 
 # --- Computing with torch tensors, without derivatives: on their memory, or by one launch --------
-# A launch for tensors of shapes that have been seen before follows a plan, see ``planned``.
+# A launch for tensors of shapes that have been seen before follows a plan, see ``launch_planned``.
 
 
 def run(kernel, tensors):
@@ -65,7 +65,7 @@ def _key(tensors):
     return tuple([x for t in tensors for x in (t.shape, t.stride(), t.dtype, t.device)])
 
 
-def planned(kernel, tensors):
+def launch_planned(kernel, tensors):
     """The results by a launch that was planned before; NotImplemented where there is none."""
     for t in tensors:
         if type(t) is not torch.Tensor or t.is_neg():
@@ -109,7 +109,7 @@ _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    tensors = _prepared(kernel, arrays)
+    tensors = _prepare(kernel, arrays)
     if not hasattr(kernel, "number"):
         way = traceable(kernel)
         kernel.take(torch.Tensor, way)
@@ -155,7 +155,7 @@ def to_numpy(x):
     return x.numpy(force=True)
 
 
-def _prepared(kernel, arrays):
+def _prepare(kernel, arrays):
     """Tensors on one device, in one precision, with shapes that fit."""
     places, types, first = {}, [], None
     for argument, a in zip(kernel.inputs, arrays, strict=False):
@@ -226,7 +226,7 @@ class _Apply(torch.autograd.Function):
         ]
         ones = [d is None for d in in_dims[1:]]
         inner = [t.shape if one else t.shape[1:] for t, one in zip(moved, ones, strict=True)]
-        shapes = aligned(kernel, inner)
+        shapes = align_shapes(kernel, inner)
         front = [1 if one else info.batch_size for one in ones]
         moved = [t.reshape(n, *s) for t, n, s in zip(moved, front, shapes, strict=True)]
         return call(kernel, moved), (0,) * len(kernel.outputs)
@@ -280,7 +280,7 @@ def traceable(kernel):
         if torch.compiler.is_compiling():
             results = _operator(_of_one_type(arrays), number)
             return results[0] if single else tuple(results)
-        return planned(kernel, arrays)
+        return launch_planned(kernel, arrays)
 
     return call
 

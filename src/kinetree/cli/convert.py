@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kinetree.cli import options as cli
-from kinetree.cli.info import counted
+from kinetree.cli.info import count_of
 from kinetree.cli.options import (
     Floating,
     FolderOption,
@@ -125,10 +125,10 @@ def _kinds(findings):
 def _verdict(robot, counts):
     from rich.text import Text
 
-    from kinetree.cli.info import counted
+    from kinetree.cli.info import count_of
 
     text = Text.assemble((robot, "bold"), ": ")
-    parts = [(counted(n, s), f"bold {_STYLES[s]}") for s, n in counts.items() if n]
+    parts = [(count_of(n, s), f"bold {_STYLES[s]}") for s, n in counts.items() if n]
     if not parts:
         return text + Text("nothing to find fault with", "green")
     return text + Text(", ").join(Text(*part) for part in parts)
@@ -162,7 +162,7 @@ def convert(
         cli.err().print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)
     if strict and found.notices:
         cli.fail(
-            f"nothing was written, because of {counted(len(found.notices), 'note')} about {robot}"
+            f"nothing was written, because of {count_of(len(found.notices), 'note')} about {robot}"
         )
     write(found.model, out, force=force, strict=strict)
 
@@ -183,7 +183,7 @@ def write(model, path, *, force, strict=False):
             save(model, path)
         except ModelWarning as warning:
             cli.fail(f"nothing was written: {warning}")
-    size = f"{counted(model.body_count, 'body', 'bodies')}, nv = {model.nv}"
+    size = f"{count_of(model.body_count, 'body', 'bodies')}, nv = {model.nv}"
     cli.err().print(f"wrote {path}: {size}", soft_wrap=True)
 
 

@@ -38,10 +38,10 @@ def _notices(robot, notices):
 
     motion = [notice for notice in notices if notice.effect == "motion"]
     if motion:
-        lines = [f"{counted(len(motion), 'note')} about motion:", *in_lines(motion)]
+        lines = [f"{count_of(len(motion), 'note')} about motion:", *in_lines(motion)]
         cli.err().print("\n  ".join(lines), style="yellow", markup=False, soft_wrap=True)
     if rest := len(notices) - len(motion):
-        count = counted(rest, "other note" if motion else "note")
+        count = count_of(rest, "other note" if motion else "note")
         cli.err().print(
             f"{count} about the file: kinetree check {robot}", style="dim", soft_wrap=True
         )
@@ -58,13 +58,13 @@ def _title(model):
     from rich.text import Text
 
     words = [
-        counted(model.body_count, "body", "bodies"),
+        count_of(model.body_count, "body", "bodies"),
         f"nq = {model.nq}",
         f"nv = {model.nv}",
         f"{total_mass(model):.4g} kg" if total_mass(model) is not None else "",
     ]
     for things, one in ((model.loops, "loop"), (model.couplings, "coupling")):
-        words += [counted(len(things), one)] if things else []
+        words += [count_of(len(things), one)] if things else []
     return Text.assemble(
         (printable(model.name), "bold"), "  ", ", ".join(filter(None, words)), "\n"
     )
@@ -114,7 +114,7 @@ def _rest(model):
         ("actuators", [actuator_text(a) for a in model.actuators]),
         ("postures", [p.name for p in model.postures]),
         ("sensors", [f"{s.name} ({s.kind})" for s in model.sensors]),
-        ("groups", [f"{g.name} ({counted(len(g.joints), 'joint')})" for g in model.groups]),
+        ("groups", [f"{g.name} ({count_of(len(g.joints), 'joint')})" for g in model.groups]),
         (
             "gravity compensation",
             list(dict.fromkeys(model.body_names[g.body] for g in model.gravity_compensation)),
@@ -124,11 +124,11 @@ def _rest(model):
     if model.geometry:
         seen = sum(g.visual for g in model.geometry)
         touching = sum(g.collision for g in model.geometry)
-        shown = f"{counted(seen, 'visual shape')}, {counted(touching, 'collision shape')}"
+        shown = f"{count_of(seen, 'visual shape')}, {count_of(touching, 'collision shape')}"
         rows.append(("geometry", shown))
     if model.contact_pairs:
         rows.append(("contact pairs", contact_text(model)))
-    return cli.labelled(rows)
+    return cli.labels_and_texts(rows)
 
 
 def _motion(model):
@@ -152,7 +152,7 @@ def _motion(model):
 # --- Parts of a model in words, and as data for JSON ---------------------------------------------
 
 
-def counted(number, one, many=None) -> str:
+def count_of(number, one, many=None) -> str:
     """``1 body``, ``2 bodies``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 

@@ -157,7 +157,7 @@ def describe(name) -> str:
 WIDTH = 100
 
 
-def labelled(rows):
+def labels_and_texts(rows):
     """A grid of texts with a dim label before each, below an empty line."""
     from rich.table import Table
     from rich.text import Text
@@ -223,10 +223,10 @@ def _json(value, indent=""):
     if isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list, tuple)) for v in value):
         return "[\n" + ",\n".join(inner + _json(v, inner) for v in value) + f"\n{indent}]"
     text = json.dumps(_finite(value), ensure_ascii=False)
-    return text if text.isprintable() else "".join(map(_escaped, text))
+    return text if text.isprintable() else "".join(map(_escape, text))
 
 
-def _escaped(c):
+def _escape(c):
     """A character inside a string of JSON, as an escape where it has no picture."""
     return c if c.isprintable() else json.dumps(c)[1:-1] if c != "\x7f" else "\\u007f"
 

@@ -124,7 +124,7 @@ def simulate(
             dt=dt,
             rtol=rtol,
             integrator=integrator,
-            store_every=_stored(duration, dt) if store_every is None else store_every,
+            store_every=_steps_between_stored(duration, dt) if store_every is None else store_every,
             progress=reached,
             contact=contact,
             **driven_by,
@@ -134,7 +134,7 @@ def simulate(
     _print_motion(robot, motion, written, as_json)
 
 
-def _stored(duration, dt):
+def _steps_between_stored(duration, dt):
     """Every how many steps one is kept, for about 1000 in all."""
     return max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
 
@@ -242,7 +242,7 @@ def _report(motion):
         rows.append(("", f"and {len(motion.events) - 20} more"))
     verdict = "can be trusted" if report.trusted else "look at the warnings"
     rows.append(("result", verdict))
-    return cli.labelled(rows)
+    return cli.labels_and_texts(rows)
 
 
 # --- Controllers by name -------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def controller(model, name, goal):
         cli.misuse(f"no controller is called {name!r}; {hint}")
     if name == "none":
         return None
-    driven = _driven(model)
+    driven = _driven_velocities(model)
     law = kt.control.GravityCompensation(model)
     if name == "pd":
         inertia = np.diagonal(kt.mass_matrix(model.spanning_tree, goal))
@@ -289,7 +289,7 @@ def controller(model, name, goal):
     return lambda t, q, qd: np.clip(driven * law(t, q, qd), -most, most)
 
 
-def _driven(model):
+def _driven_velocities(model):
     """One for each velocity that a motor can act on: not those of joints that float freely."""
     from kinetree.joints import Free
 

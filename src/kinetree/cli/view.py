@@ -91,14 +91,14 @@ def view(
     options = {"show": (*SHOWN, *layers), "collision": collision, "ghost": ghost}
     if out:
         for path in out:
-            cli.err().print(f"wrote {_written(what, path, state, speed, options)}", soft_wrap=True)
+            cli.err().print(f"wrote {_write(what, path, state, speed, options)}", soft_wrap=True)
         return
     with kt.view(what, state, port=port, open=not stay, **options) as viewer:
         cli.err().print(f"{viewer.model.name} is at {viewer.url}; Ctrl-C ends it", soft_wrap=True)
         viewer.wait()
 
 
-def _written(what, path, q, speed, options):
+def _write(what, path, q, speed, options):
     from kinetree import viewer
     from kinetree.viewer.painting import FILMS, PICTURES
 

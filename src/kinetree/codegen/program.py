@@ -22,7 +22,7 @@ import numpy as np
 from kinetree.expr.calls import callees, calls, calls_to
 from kinetree.expr.counting import cost
 from kinetree.expr.node import LEAVES, Graph
-from kinetree.expr.refusals import explained
+from kinetree.expr.refusals import explain_trace_errors
 from kinetree.expr.repeat import check_scopes, free_loops
 
 _SUMS = frozenset("+-")
@@ -217,7 +217,7 @@ def trace(function, inputs, name=None):
     """
     graph = Graph()
     symbols = [symbols_of(graph, argument) for argument in inputs]
-    with explained():
+    with explain_trace_errors():
         results = function(*symbols)
     results = results if isinstance(results, tuple) else (results,)
     arrays = [np.asarray(r, dtype=object) for r in results]

@@ -11,7 +11,7 @@ from kinetree.control.linearization import linearize
 from kinetree.control.lqr import LQR, discrete_gain
 from kinetree.errors import EquilibriumError, LoopError, ModelError, SingularError
 from kinetree.model import Model
-from kinetree.notebook import block, shown
+from kinetree.notebook import block, show
 from kinetree.quantities import mass_matrix
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.rollout import rollout
@@ -80,7 +80,7 @@ class OptimizedMotion:
         )
 
     def _repr_html_(self):
-        return block(repr(self)[1:-1], shown(self.motion()))
+        return block(repr(self)[1:-1], show(self.motion()))
 
     @property
     def best(self) -> tuple[int, ...]:

@@ -105,7 +105,7 @@ def operation_counts(model: Model) -> Costs:
     for name, (text, arrays, public) in _TEXTS.items():
         if constrained and name in _METHODS:
             continue
-        texts[name] = _count(_traced(tree, text, arrays))
+        texts[name] = _count(_trace(tree, text, arrays))
         if public is not None:
             generated[name] = _count(_program(tree, public))
     if constrained:
@@ -124,7 +124,7 @@ def operation_counts(model: Model) -> Costs:
         zeros.D2,
         texts,
         generated,
-        _published(model),
+        _published_costs(model),
     )
 
 
@@ -132,7 +132,7 @@ def _closed_texts(model):
     """Texts for loops: constraints, and solving under them."""
     found = {
         "loop constraints (K, k)": _count(
-            _traced(model, lambda m, q, qd: loop_constraints(m, q, qd)[:2], ("q", "qd"))
+            _trace(model, lambda m, q, qd: loop_constraints(m, q, qd)[:2], ("q", "qd"))
         )
     }
     plan = make_plan(model, None, closed_configurations(model))
@@ -146,7 +146,7 @@ def _closed_texts(model):
         def solved(m, q, qd, tau, way=way):
             return constrained_acceleration(m, q, qd, tau, way=way)[:2]
 
-        count = _count(_traced(model, solved, ("q", "qd", "tau")))
+        count = _count(_trace(model, solved, ("q", "qd", "tau")))
         found[f"forward dynamics ({way.method})"] = count
     return found
 
@@ -169,10 +169,10 @@ def null_space_cost(model, plan: Plan, blocks: bool) -> Cost:
         H, K = np.where(inertia, H, 0), np.where(known, K, 0)
         return elimination.null_space(H, b, K, k, plan.pivots)[0]
 
-    return _count(_traced(model, text, ("H", "b", "K", "k"), rows))
+    return _count(_trace(model, text, ("H", "b", "K", "k"), rows))
 
 
-def _traced(model, text, arrays, rows=0):
+def _trace(model, text, arrays, rows=0):
     sizes = {"q": (model.nq,), "H": (model.nv, model.nv), "K": (rows, model.nv), "k": (rows,)}
     inputs = [Argument(name, sizes.get(name, (model.nv,))) for name in arrays]
     return cheapest([trace(lambda *state: text(model, *state), inputs)])
@@ -184,7 +184,7 @@ def _count(program):
     return Cost(m, found.additions)
 
 
-def _published(model):
+def _published_costs(model):
     parent = list(model.parent)
     return {
         "inertia matrix (CRBA)": inertia_matrix_cost(parent),

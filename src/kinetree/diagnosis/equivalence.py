@@ -157,7 +157,7 @@ def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
     ``Inertia.parameters``.
     """
     units = [Inertia.from_parameters(e) for e in np.eye(10)]
-    A = np.stack([_noticed(joint, I) for I in units], axis=1)
+    A = np.stack([_residuals(joint, I) for I in units], axis=1)
     _, s, Vt = np.linalg.svd(A)
     rank = int(np.sum(s > 1e-10 * max(s[0], 1.0)))
     return Vt[rank:]
@@ -166,10 +166,10 @@ def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
 def is_invariant(joint: AbstractJoint, inertia: Inertia, tolerance: float = 1e-10) -> bool:
     """Whether an inertia can move across a joint without changing the dynamics — RBDA (9.30)."""
     scale = float(np.max(np.abs(inertia.parameters()), initial=0.0))
-    return bool(np.max(np.abs(_noticed(joint, inertia)), initial=0.0) <= tolerance * scale)
+    return bool(np.max(np.abs(_residuals(joint, inertia)), initial=0.0) <= tolerance * scale)
 
 
-def _noticed(joint, I):
+def _residuals(joint, I):
     """Residuals that must vanish, at some positions and velocities of the joint."""
     rng = np.random.default_rng(0)
     parts = []

@@ -105,7 +105,7 @@ def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None
         *inertia_ratios(model),
     ]
     if not found and lost[1] > MANY_DIGITS:
-        found.append(unexplained(lost[1]))
+        found.append(unexplained_loss(lost[1]))
     condition = condition_number(model, q)
     notes = [*near_frames(model), *unlike_neighbours(model)]
     if not found and condition > ILL:
@@ -344,7 +344,7 @@ def singular_loops(model, q):
     ]
 
 
-def unexplained(digits):
+def unexplained_loss(digits):
     """Digits that forward dynamics lost for another reason."""
     return Cause(
         f"rounding takes {digits:.1f} decimal digits from forward dynamics",
@@ -367,7 +367,7 @@ def sensitive_chain(model, q, condition):
     """
     if condition < SENSITIVE:
         return []
-    N = allowed(model, q)
+    N = allowed_velocities(model, q)
     H = N.T @ joint_space_inertia(model, q) @ N
     if not np.all(np.diagonal(H) > 0):  # then nothing moves as it should, see ``singular_motion``
         return []
@@ -394,7 +394,7 @@ def _owner(model, k):
 # own errors are wanted, run as everybody calls them.
 
 
-def allowed(model, q) -> np.ndarray:
+def allowed_velocities(model, q) -> np.ndarray:
     """A basis of the velocities that loops allow, (nv, p), orthonormal in units of the loops.
 
     Without loops, the unit matrix.
@@ -406,11 +406,11 @@ def allowed(model, q) -> np.ndarray:
     return units.columns[:, None] * Vt[int(rank_at(model, K)) :].T
 
 
-def wanted(model, q, qd) -> np.ndarray:
+def test_acceleration(model, q, qd) -> np.ndarray:
     """An acceleration to compute with: 1 in every direction that loops allow, (nv,)."""
     if not model.is_constrained:
         return np.ones(model.nv)
-    N, c, units = allowed(model, q), constraint(model, q, qd), scaling(model)
+    N, c, units = allowed_velocities(model, q), constraint(model, q, qd), scaling(model)
     A = units.apply(c.K)
     least = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (units.rows * c.k)
     return units.columns * least + np.sum(N, axis=1)
@@ -427,7 +427,7 @@ def condition_number(model, q, *, scaled=False) -> float:
         scaled: measure every variable such that its own inertia is one; the number then does not
             depend on units, and armature and light links at the tip count for what they are.
     """
-    N = allowed(model, q)
+    N = allowed_velocities(model, q)
     if not N.shape[1]:
         return 1.0
     H = N.T @ joint_space_inertia(model, q) @ N
@@ -446,7 +446,7 @@ def round_trip_error(model, q, qd) -> float:
     """Largest relative error of accelerations after inverse and then forward dynamics."""
     if not model.nv:
         return 0.0
-    qdd = wanted(model, q, qd)
+    qdd = test_acceleration(model, q, qd)
     tau = inverse_dynamics(model, q, qd, qdd)
     error = np.max(np.abs(forward_dynamics(model, q, qd, tau) - qdd))
     return float(error / max(np.max(np.abs(qdd)), np.finfo(float).tiny))
@@ -458,7 +458,7 @@ def digits_lost(model, q, qd):
     Measured: the same code is run in single precision, whose errors are large enough to be seen in
     double precision. Inputs are rounded beforehand, so that both start from the same numbers.
     """
-    single = [np.asarray(x, np.float32) for x in (q, qd, wanted(model, q, qd))]
+    single = [np.asarray(x, np.float32) for x in (q, qd, test_acceleration(model, q, qd))]
     single[0] = _on_the_manifold(model, single[0])
     double = [x.astype(np.float64) for x in single]
     found = []
@@ -484,7 +484,7 @@ def influence(model, q, qd):
     ``tau = Y π`` is linear in the inertias ``π``, so ``H δqdd = -Y δπ`` at equal forces, along the
     motions that loops allow.
     """
-    qdd, N = wanted(model, q, qd), allowed(model, q)
+    qdd, N = test_acceleration(model, q, qd), allowed_velocities(model, q)
     Y = regressor(model.spanning_tree, q, qd, qdd).reshape(model.nv, model.body_count, 10)
     parameters = np.reshape([I.parameters() for I in model.inertia[1:]], (model.body_count, 10))
     forces = np.einsum("ikp,kp->ik", Y, parameters)

@@ -16,7 +16,7 @@ import numpy as np
 
 from kinetree.doctor import computed, plausibility
 from kinetree.doctor.facts import from_model
-from kinetree.doctor.findings import Findings, Place, found, in_order, named
+from kinetree.doctor.findings import Findings, Place, finding_of, in_order, part_name
 from kinetree.doctor.urdf import read_facts
 from kinetree.errors import LoadError, MisalignmentWarning, ModelError, ModelWarning
 from kinetree.loaders import read
@@ -36,7 +36,7 @@ def names(facts):
         for part in parts:
             if part.name and part.name in first:
                 text = f"the name is taken already, on line {first[part.name]}"
-                yield found("duplicate-name", part.part, text, part.place)
+                yield finding_of("duplicate-name", part.part, text, part.place)
             first.setdefault(part.name, part.place.line)
 
 
@@ -54,7 +54,7 @@ def connections(facts):
                 close = close_names(name, links, cutoff=0.75)
                 hint = f"; did you mean {short(close[0])}?" if close else ""
                 text = f"its {role} {short(name)} does not exist{hint}"
-                yield found("unknown-name", joint.part, text, place)
+                yield finding_of("unknown-name", joint.part, text, place)
     yield from _two_parents(joints)
     parent = {j.child: j.parent for j in reversed(joints) if {j.parent, j.child} <= set(links)}
     cycles = list(_cycles(parent))
@@ -64,7 +64,7 @@ def connections(facts):
         if len(around) > _MOST:
             around = [*around[: _MOST - 2], f"... ({len(cycle)} in all)", around[-1]]
         text = f"these links form a circle: {' > '.join(map(_cut, around))}"
-        yield found("cycle", joint.part, text, joint.place)
+        yield finding_of("cycle", joint.part, text, joint.place)
     yield from _several_roots(facts, links, parent)
 
 
@@ -78,7 +78,7 @@ def _two_parents(joints):
             by = [j for j in joints if j.child == name]
             listed = ", ".join(short(j.name) for j in by[:_MOST])
             text = f"it hangs on {count} joints: {listed}"
-            yield found("two-parents", named("body", name), text, by[1].place)
+            yield finding_of("two-parents", part_name("body", name), text, by[1].place)
 
 
 def _cycles(parent):
@@ -107,7 +107,7 @@ def _several_roots(facts, links, parent):
             others = trees[root] - 1
             what = f"it and the {others} that hang on it" if others else "it"
             text = f"no joint connects {what} to {short(main)}, the root of the robot"
-            yield found("several-roots", named("body", root), text, links[root].place)
+            yield finding_of("several-roots", part_name("body", root), text, links[root].place)
 
 
 def _roots(links, parent):
@@ -138,7 +138,7 @@ def limits(facts):
             if joint.kind in _LIMITED and (facts.from_file or limited):
                 severity = None if facts.from_file else "note"
                 text = "it has no limits" + ("" if facts.from_file else ", and others have")
-                yield found("limit-missing", joint.part, text, joint.place, severity=severity)
+                yield finding_of("limit-missing", joint.part, text, joint.place, severity=severity)
             continue
         yield from _positions(joint)
         yield from _magnitudes(joint)
@@ -149,19 +149,21 @@ def _positions(joint):
         return
     if joint.lower > joint.upper:
         text = f"its lower bound {joint.lower:g} is above its upper bound {joint.upper:g}"
-        yield found("limit-order", joint.part, text, joint.limit_place)
+        yield finding_of("limit-order", joint.part, text, joint.limit_place)
     elif joint.lower == joint.upper:
         text = f"both bounds are {joint.lower:g}"
-        yield found("limit-equal", joint.part, text, joint.limit_place)
+        yield finding_of("limit-equal", joint.part, text, joint.limit_place)
 
 
 def _magnitudes(joint):
     for name, value in (("effort", joint.effort), ("velocity", joint.velocity)):
         if value is not None and value < 0:
             text = f"its {name} limit is {value:g}"
-            yield found("limit-negative", joint.part, text, joint.limit_place)
+            yield finding_of("limit-negative", joint.part, text, joint.limit_place)
         elif value == 0:
-            yield found(f"limit-{name}", joint.part, f"its {name} limit is 0", joint.limit_place)
+            yield finding_of(
+                f"limit-{name}", joint.part, f"its {name} limit is 0", joint.limit_place
+            )
 
 
 def couplings(model):
@@ -181,10 +183,10 @@ def couplings(model):
         if np.min(reached) < lower - slack or np.max(reached) > upper + slack:
             text = f"it would go from {np.min(reached):.4g} to {np.max(reached):.4g}, and may go "
             text += f"from {lower:.4g} to {upper:.4g}"
-            part = named("joint", follower.joint_name)
+            part = part_name("joint", follower.joint_name)
             if coupling.source:
                 text = f"as it follows {source.joint_name!r}, {text}"
-            yield found("coupling-limits", part, text)
+            yield finding_of("coupling-limits", part, text)
 
 
 def _bounds(body):
@@ -197,9 +199,9 @@ def _bounds(body):
 def actuators(model):
     """Actuators without effect, or without bounds."""
     for actuator in model.actuators:
-        part = named("actuator", actuator.name)
+        part = part_name("actuator", actuator.name)
         if not np.any(actuator.gear):
-            yield found("actuator-gear", part, "its gear is zero")
+            yield finding_of("actuator-gear", part, "its gear is zero")
         joint = model.driven_joint(actuator)
         parts = model.loops if actuator.loop else model.bodies
         limits = parts[(actuator.loop or actuator.joint) - 1].limits if joint else None
@@ -210,10 +212,10 @@ def actuators(model):
             text = "it is a position servo without a range of commands"
             text += "" if forced else ", and without a largest force"
             severity = "note" if forced else "warning"
-            yield found("servo-range", part, text, severity=severity)
+            yield finding_of("servo-range", part, text, severity=severity)
         elif not bounded and not np.any(np.isfinite((actuator.effort, actuator.control)).all(1)):
             text = f"neither it nor joint {joint!r} has a largest force"
-            yield found("actuator-effort", part, text if joint else "it has no largest force")
+            yield finding_of("actuator-effort", part, text if joint else "it has no largest force")
 
 
 @explains
@@ -250,7 +252,7 @@ def _of_file(path, floating_base, srdf, folders):
         findings = [*found_in_text, *(_of_facts(facts) if facts else ())]
         return [*findings, *_unreadable(error, path, findings)]
     findings = [*found_in_text, *_of_model(model, facts)]
-    return [*findings, *_ignored(notices, findings)]
+    return [*findings, *_loader_findings(notices, findings)]
 
 
 def _text_of(path, folders):
@@ -275,7 +277,7 @@ def _of_model(model, facts=None):
     """Findings of a model; ``facts`` of the file that it came from have the lines."""
     if model.scalar_type().kind != "f":
         text = "its numbers are formulas; only models of plain numbers are checked"
-        return [found("formulas", named("model", model.name), text)]
+        return [finding_of("formulas", part_name("model", model.name), text)]
     said = facts or from_model(model)
     findings, known = list(_of_facts(said)), plausibility.idle_joints(said)
     checks = [
@@ -298,7 +300,7 @@ def _of_model(model, facts=None):
                 findings += [replace(f, place=places.get(f.part, f.place)) for f in findings_of()]
         except (ArithmeticError, ValueError) as error:
             text = f"its numbers are so large or small that computing with them fails: {error}"
-            findings.append(found("number", named("model", model.name), text))
+            findings.append(finding_of("number", part_name("model", model.name), text))
     return findings
 
 
@@ -325,10 +327,10 @@ def _unreadable(error, path, findings):
     if line in {f.place.line for f in errors} or (not line and errors):
         return
     message = message.removeprefix(f"{path}: ")
-    yield found("unreadable", "file", message, Place(path, line))
+    yield finding_of("unreadable", "file", message, Place(path, line))
 
 
-def _ignored(notices, findings):
+def _loader_findings(notices, findings):
     """Notices of the loader, unless a finding says the same; those of pictures in one."""
     meshes = {f.place.line for f in findings if f.code == "mesh-missing"}
     wrong = {
@@ -348,11 +350,11 @@ def _ignored(notices, findings):
             continue
         place = Place(notice.file, notice.line or 0)
         if notice.effect == "motion":
-            yield found("ignored-motion", notice.what, notice.why, place)
+            yield finding_of("ignored-motion", notice.what, notice.why, place)
         else:
-            yield found("ignored", notice.what, notice.why, place)
+            yield finding_of("ignored", notice.what, notice.why, place)
     if pictures:
         first, several = pictures[0], len(pictures) > 1
         part = "pictures" if several else first.what
         text = pictures_in_one(pictures) if several else first.why
-        yield found("ignored", part, text, Place(first.file, first.line or 0))
+        yield finding_of("ignored", part, text, Place(first.file, first.line or 0))

@@ -10,7 +10,7 @@ from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.contact import Scene
-from kinetree.doctor.findings import found, named
+from kinetree.doctor.findings import finding_of, part_name
 from kinetree.errors import AssemblyError, LoadError, MisalignmentWarning, SingularError
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.integration.stiffness import fastest_motion, seconds
@@ -33,13 +33,13 @@ def singular_joints(model, known=()):
     for name in idle:
         if name not in known:
             text = "the bodies it moves have no inertia along its axis"
-            yield found("joint-without-inertia", named("joint", name), text)
+            yield finding_of("joint-without-inertia", part_name("joint", name), text)
     if not idle and _work(model) <= _MOST_WORK:
         try:
             require_independent_joints(model, "forward dynamics")
         except SingularError as error:
             text = str(error).partition(": ")[2].partition(". ")[0]
-            yield found("dependent-joints", named("model", model.name), text)
+            yield finding_of("dependent-joints", part_name("model", model.name), text)
 
 
 def _is_locked(model, name):
@@ -54,7 +54,7 @@ def conditioning(model, seed=0):
         return
     if _work(model) > _MOST_WORK:
         text = f"its inertia matrix of {model.nv} rows was not examined"
-        yield found("too-large", named("model", model.name), text)
+        yield finding_of("too-large", part_name("model", model.name), text)
         return
     rng, worst = np.random.default_rng(seed), (0.0, np.zeros(model.nv))
     for _ in range(_CONFIGURATIONS if 8 * _work(model) <= _MOST_WORK else 1):
@@ -72,7 +72,7 @@ def conditioning(model, seed=0):
         joint = model.joint_names[int(np.argmax(share))]
         text = f"the condition number of its inertia matrix reaches {condition:.1e}; accelerations "
         text += f"of joint {joint!r} keep {max(0, 15 - round(np.log10(condition)))} digits of 15"
-        yield found("ill-conditioned", named("model", model.name), text)
+        yield finding_of("ill-conditioned", part_name("model", model.name), text)
 
 
 USUAL_STEP = 1e-3
@@ -94,7 +94,7 @@ def stiffness(model):
     if found_one is not None and found_one.step < USUAL_STEP:
         text = f"{found_one}: explicit steps, those of 'rk4' say, must be shorter than "
         text += f"{seconds(found_one.step)}"
-        yield found("stiff", named("model", model.name), text)
+        yield finding_of("stiff", part_name("model", model.name), text)
 
 
 def _work(model):
@@ -117,7 +117,7 @@ def overlaps(model):
     solid = [g for g in model.geometry if g.collision]
     if len(solid) > _MOST_SHAPES:
         text = f"whether its {len(solid)} shapes overlap was not computed"
-        yield found("too-large", named("model", model.name), text)
+        yield finding_of("too-large", part_name("model", model.name), text)
         return
     where, q = _home(model)
     if q is None or not solid:
@@ -132,7 +132,7 @@ def overlaps(model):
         return  # meshes that cannot be opened have their own findings
     except RuntimeError as error:  # of the library of convex shapes, about meshes
         text = f"whether its shapes overlap was not computed: {str(error).splitlines()[-1]}"
-        yield found("too-large", named("model", model.name), text)
+        yield finding_of("too-large", part_name("model", model.name), text)
         return
     deepest: dict = {}
     meshes = {
@@ -150,7 +150,7 @@ def overlaps(model):
             hulls = ", as convex hulls" if pair in meshes else ""
             severity = "note" if hulls and not model.postures else None
             text = f"they overlap by {-gap:.3g} m {where}{hulls}"
-            yield found("overlap", part, text, severity=severity)
+            yield finding_of("overlap", part, text, severity=severity)
 
 
 def _home(model):
@@ -185,7 +185,7 @@ def loops(model, seed=0):
     """Loops that do not close, and constraints that are redundant or prevent all motion."""
     if not model.is_constrained:
         return
-    part, model = named("model", model.name), model.at(0.0)
+    part, model = part_name("model", model.name), model.at(0.0)
     policy = rank_policy(model)
     with warnings.catch_warnings():  # it is reported below
         warnings.simplefilter("ignore", MisalignmentWarning)
@@ -200,21 +200,21 @@ def loops(model, seed=0):
     if min(errors) > CLOSED + slack:
         gap = max(loop_gaps(model, model.neutral()).values())
         text = f"the neutral position leaves a gap of {gap:.3g} m or rad in its loops, and no "
-        yield found("loop-neutral", part, f"{text}posture closes them")
+        yield finding_of("loop-neutral", part, f"{text}posture closes them")
     left = report.generic_mobility  # a mechanism may be singular where it is closed at first
     count, rank = report.constraints, report.tree_dof - left
     if policy.explanation():
         text = f"{policy.explanation()}; they are left out, and {_freedoms(left)}"
-        yield found("loop-misaligned", part, text)
+        yield finding_of("loop-misaligned", part, text)
     if left == 0:
         text = f"{rank} independent constraints hold its {model.nv} degrees of freedom"
-        yield found("loop-locked", part, text)
+        yield finding_of("loop-locked", part, text)
     if rank < count and not policy.explanation():
         text = f"{count - rank} of the {count} constraints of its loops and couplings are "
         text += f"redundant; {_freedoms(left)}"
         if not report.is_variable:
             text += f". For example: {_some(report.redundant)}"
-        yield found("loop-redundant", part, text)
+        yield finding_of("loop-redundant", part, text)
 
 
 def _freedoms(left):
@@ -244,4 +244,4 @@ def _open(model, q):
         gap = gaps.get(owner, 0.0)
         if np.max(errors[[o == owner for o in owners]], initial=0.0) > CLOSED:
             text = f"it stays open by {gap:.3g} m or rad; no position was found that closes it"
-            yield found("loop-open", named(called, name), text)
+            yield finding_of("loop-open", part_name(called, name), text)

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from kinetree.doctor.findings import NOWHERE, Place, named
+from kinetree.doctor.findings import NOWHERE, Place, part_name
 from kinetree.model import geometry
 
 
@@ -32,7 +32,7 @@ class LinkFacts:
     @property
     def part(self) -> str:
         """Its name in findings."""
-        return named("body", self.name)
+        return part_name("body", self.name)
 
     @property
     def has_mass(self) -> bool:
@@ -66,7 +66,7 @@ class JointFacts:
     @property
     def part(self) -> str:
         """Its name in findings."""
-        return named("joint", self.name)
+        return part_name("joint", self.name)
 
     @property
     def moves(self) -> bool:

@@ -377,12 +377,12 @@ class Findings(tuple):
         return block(found or "no findings", table(head, rows) if rows else "")
 
 
-def named(kind, name) -> str:
+def part_name(kind, name) -> str:
     """A part as findings name it, such as ``body 'hand'``; long names are cut."""
     return f"{kind} {short(name)}"
 
 
-def found(code, part, message, place=None, *, severity=None) -> Finding:
+def finding_of(code, part, message, place=None, *, severity=None) -> Finding:
     """A finding with the severity of its kind, unless another is given."""
     return Finding(severity or KINDS[code].severity, code, part, message, place or NOWHERE)
 

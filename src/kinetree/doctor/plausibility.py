@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from kinetree.doctor.findings import Place, found, named
+from kinetree.doctor.findings import Place, finding_of, part_name
 from kinetree.errors import LoadError
 from kinetree.loaders.report import label, short, tag_of
 from kinetree.loaders.xml import numbers_in
@@ -37,18 +37,18 @@ def lengths(facts):
         text = f"it sits {_norm(worst.offset):.4g} m from its parent"
         if len(far) > 1:
             text += f"; {len(far)} of {len(facts.joints)} joints are more than {LONGEST:g} m away"
-        yield found("unit-length", worst.part, text, worst.place)
+        yield finding_of("unit-length", worst.part, text, worst.place)
     for joint in facts.joints:
         bounds = [abs(x) for x in (joint.lower, joint.upper) if x is not None and np.isfinite(x)]
         if joint.kind == "prismatic" and FARTHEST < max(bounds, default=0.0) < 10_000:
             text = f"it can slide to {max(bounds):.4g} m"
-            yield found("unit-length", joint.part, text, joint.limit_place)
+            yield finding_of("unit-length", joint.part, text, joint.limit_place)
     large = [link for link in facts.links if link.extent and _norm(_box(link)) > LONGEST]
     if large:
         worst = max(large, key=lambda link: _norm(_box(link)))
         text = f"its geometry measures {_norm(_box(worst)):.4g} m across"
         text += f"; {len(large)} bodies are as large" if len(large) > 1 else ""
-        yield found("unit-length", worst.part, text, worst.place)
+        yield finding_of("unit-length", worst.part, text, worst.place)
 
 
 def masses(facts):
@@ -57,13 +57,13 @@ def masses(facts):
     for link, size in _sizes(facts):
         if _is_too_heavy(link, size):
             text = f"{link.mass:.4g} kg within {size:.3g} m is denser than any metal"
-            yield found("unit-mass", link.part, text, link.mass_place)
+            yield finding_of("unit-mass", link.part, text, link.mass_place)
         elif link.has_mass and link.extent and not link.has_meshes and link.name not in fixed:
             volume = float(np.prod(_box(link)))
             if volume > LITRE and link.mass < LIGHTEST * volume:
                 sides = " x ".join(f"{side:.3g}" for side in _box(link))
                 text = f"{link.mass:.3g} kg in a box of {sides} m is lighter than air"
-                yield found("mass-light", link.part, text, link.mass_place)
+                yield finding_of("mass-light", link.part, text, link.mass_place)
 
 
 def _is_too_heavy(link, size):
@@ -83,14 +83,14 @@ def inertias(facts):
         if radius > 3 * largest > 0:
             text = f"its mass would have to lie {radius:.3g} m from its centre, and no body of "
             text += f"the robot is larger than {largest:.3g} m"
-            yield found("unit-inertia", link.part, text, link.inertia_place)
+            yield finding_of("unit-inertia", link.part, text, link.inertia_place)
         elif 0 < radius < size / 300:
             text = f"its mass would have to lie within {radius:.2g} m, and the body is {size:.3g} m"
-            yield found("unit-inertia", link.part, f"{text} large", link.inertia_place)
+            yield finding_of("unit-inertia", link.part, f"{text} large", link.inertia_place)
         elif _density(link) > DENSEST and not _is_too_heavy(link, size):
             text = f"{link.mass:.4g} kg with so small an inertia are denser than any metal, "
             text += f"{_density(link):.1g} kg/m³ at least"
-            yield found("unit-inertia", link.part, text, link.inertia_place)
+            yield finding_of("unit-inertia", link.part, text, link.inertia_place)
 
 
 def _density(link) -> float:
@@ -114,10 +114,10 @@ def centers(facts):
             if away > max(FAR * _norm(high - low), 0.05):
                 text = f"its mass centre is {away:.3g} m outside its geometry, which measures "
                 text += f"{_norm(high - low):.3g} m"
-                yield found("center-outside", link.part, text, link.inertia_place)
+                yield finding_of("center-outside", link.part, text, link.inertia_place)
         elif _norm(link.center) > LONGEST:
             text = f"its mass centre is {_norm(link.center):.4g} m from its origin"
-            yield found("center-outside", link.part, text, link.inertia_place)
+            yield finding_of("center-outside", link.part, text, link.inertia_place)
 
 
 def angles(facts):
@@ -126,7 +126,7 @@ def angles(facts):
         bounds = [abs(x) for x in (joint.lower, joint.upper) if x is not None]
         if joint.kind == "revolute" and any(20 < x <= 1080 for x in bounds):
             text = f"its limits are {joint.lower:g} to {joint.upper:g} rad, many turns"
-            yield found("unit-angle", joint.part, text, joint.limit_place)
+            yield finding_of("unit-angle", joint.part, text, joint.limit_place)
 
 
 def rotations(root, path):
@@ -148,14 +148,14 @@ def rotations(root, path):
             listed = " ".join(f"{x:g}" for x in angles)
             text = f"the angles of its {name} are {listed} rad, and {many[0]:g} rad is "
             text += f"{abs(many[0]) / (2 * np.pi):.1f} turns"
-            yield found("unit-angle", _owner(element), text, Place(path, element.sourceline))
+            yield finding_of("unit-angle", _owner(element), text, Place(path, element.sourceline))
 
 
 def _owner(element):
     """The link, joint or other part around an element, as findings name it."""
     for e in (element, *element.iterancestors()):
         if e.get("name") and tag_of(e) not in ("visual", "collision"):
-            return named({"link": "body"}.get(tag_of(e), tag_of(e)), e.get("name"))
+            return part_name({"link": "body"}.get(tag_of(e), tag_of(e)), e.get("name"))
     return label(element)
 
 
@@ -163,7 +163,9 @@ def gravity(model):
     """Gravity stronger than on Jupiter."""
     strength = _norm(np.real(model.gravity).astype(float))
     if strength > 30:
-        yield found("unit-gravity", named("model", model.name), f"gravity is {strength:.4g} m/s²")
+        yield finding_of(
+            "unit-gravity", part_name("model", model.name), f"gravity is {strength:.4g} m/s²"
+        )
 
 
 def _sizes(facts):
@@ -193,7 +195,7 @@ def missing_meshes(model):
     """Every mesh whose file does not exist."""
     for part, mesh in _meshes(model):
         if not os.path.isfile(mesh.path):
-            yield found("mesh-missing", part, f"there is no file {mesh.path!r}")
+            yield finding_of("mesh-missing", part, f"there is no file {mesh.path!r}")
 
 
 def unusable_meshes(model):
@@ -205,23 +207,23 @@ def unusable_meshes(model):
     ]
     if there and find_spec("trimesh") is None:
         text = f"its {len(there)} meshes were not opened, since trimesh is not installed"
-        yield found("mesh-unseen", named("model", model.name), text)
+        yield finding_of("mesh-unseen", part_name("model", model.name), text)
         return
     for part, mesh in dict.fromkeys(there):
         try:
             size = _size(mesh.path, os.stat(mesh.path).st_mtime_ns, *mesh.scale)
         except (LoadError, OSError) as error:
-            yield found("mesh-broken", part, str(error))
+            yield finding_of("mesh-broken", part, str(error))
             continue
         if size > LONGEST:
             text = f"the mesh {os.path.basename(mesh.path)!r} measures {size:.4g} m across"
-            yield found("unit-length", part, text)
+            yield finding_of("unit-length", part, text)
 
 
 def _meshes(model):
     for geometry in model.geometry:
         if isinstance(geometry.shape, Mesh):
-            yield named("body", model.body_names[geometry.body]), geometry.shape
+            yield part_name("body", model.body_names[geometry.body]), geometry.shape
 
 
 @lru_cache(maxsize=1024)
@@ -247,12 +249,12 @@ def impossible_inertias(facts):
         I = link.inertia
         if link.mass < 0:
             text = f"its mass is {link.mass:g} kg"
-            yield found("inertia-mass", link.part, text, link.mass_place)
+            yield finding_of("inertia-mass", link.part, text, link.mass_place)
         if I is None or not np.all(np.isfinite(I)):
             continue
         if link.mass == 0 and np.any(I):
             text = "it has a rotational inertia and no mass"
-            yield found("inertia-mass", link.part, text, link.inertia_place)
+            yield finding_of("inertia-mass", link.part, text, link.inertia_place)
         yield from _moments(link, I)
 
 
@@ -261,7 +263,7 @@ def _moments(link, I):
     asymmetry = float(np.max(np.abs(I - I.T)))
     if asymmetry > 1e-6 * size:
         text = f"entries on either side of the diagonal differ by {asymmetry:.3g} kg m²"
-        yield found("inertia-symmetry", link.part, text, link.inertia_place)
+        yield finding_of("inertia-symmetry", link.part, text, link.inertia_place)
         return
     scaled = I / max(size, np.finfo(float).tiny)
     low, middle, high = size * np.linalg.eigvalsh((scaled + scaled.T) / 2)
@@ -269,12 +271,12 @@ def _moments(link, I):
         if link.mass > 0:
             text = f"its rotational inertia is {'zero' if size == 0 else 'next to nothing'}, "
             text += f"its mass {link.mass:g} kg"
-            yield found("inertia-zero", link.part, text, link.inertia_place)
+            yield finding_of("inertia-zero", link.part, text, link.inertia_place)
         return
     moments = (x if abs(x) > 1e-12 * size else 0.0 for x in (low, middle, high))
     listed = ", ".join(f"{x:.4g}" for x in moments) + " kg m²"
     if low < -1e-9 * size:
-        yield found(
+        yield finding_of(
             "inertia-positive", link.part, f"principal moments are {listed}", link.inertia_place
         )
     elif high > (low + middle) * (1 + 1e-9):
@@ -282,7 +284,7 @@ def _moments(link, I):
         text = f"principal moments are {listed}: the largest exceeds the sum of the others by "
         text += f"{100 * excess:.3g} %"
         severity = "error" if excess > ROUNDING else "warning"
-        yield found("inertia-triangle", link.part, text, link.inertia_place, severity=severity)
+        yield finding_of("inertia-triangle", link.part, text, link.inertia_place, severity=severity)
 
 
 def idle_joints(facts) -> dict:
@@ -303,4 +305,4 @@ def massless_leaves(facts):
         if joint.child not in below:
             names = ", ".join(short(x.name) for x in moved[:3]) + (" ..." if len(moved) > 3 else "")
             text = f"it moves nothing that has mass: {names}"
-            yield found("massless", joint.part, text, joint.place)
+            yield finding_of("massless", joint.part, text, joint.place)

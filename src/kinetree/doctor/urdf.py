@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from kinetree.doctor.facts import Facts, JointFacts, LinkFacts, corners
-from kinetree.doctor.findings import Place, found, named
+from kinetree.doctor.findings import Place, finding_of, part_name
 from kinetree.errors import LoadError
 from kinetree.loaders.report import label, short, tag_of
 from kinetree.loaders.urdf.joints import JOINT_TYPES
@@ -100,7 +100,7 @@ class _Reader:
 
     def joint(self, element):
         name = self.text(element, "name", "joint") or ""
-        part = named("joint", name)
+        part = part_name("joint", name)
         kind = self.text(element, "type", "joint", part) or ""
         if kind and kind not in JOINT_TYPES:
             hint = did_you_mean(kind, JOINT_TYPES, f"known are {', '.join(JOINT_TYPES)}")
@@ -199,7 +199,7 @@ class _Reader:
         return Place(self.path, element.sourceline)
 
     def report(self, code, part, message, element):
-        self.findings.append(found(code, part, message, self.place(element)))
+        self.findings.append(finding_of(code, part, message, self.place(element)))
 
 
 def _child(element, tag):

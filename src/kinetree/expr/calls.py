@@ -88,7 +88,7 @@ def callees(graph, roots) -> list:
 # --- meaning -------------------------------------------------------------------------------------
 
 
-def called(kernel, values) -> list:
+def call_values(kernel, values) -> list:
     """The numbers that a call returns, each an array over samples, for values of its arguments."""
     values = np.broadcast_arrays(*values) if values else []
     batch, arrays, at = np.shape(values[0]) if values else (), [], 0
@@ -117,7 +117,7 @@ def _inputs(kernel, arguments):
         at += argument.size
 
 
-def _derived(kernel, what, wrt):
+def _derive(kernel, what, wrt):
     found = getattr(kernel, what)(wrt)
     if found is None:  # of code by loops
         raise TraceError(f"there is no code for every robot for the {what} of {kernel.name}")
@@ -156,7 +156,7 @@ class Rates:
         directions = dict.fromkeys(d for a in arguments for d in rates.get(a, none))
         if not directions:
             return None, {}
-        derived, moving = _derived(kernel, "rates", wrt), [a for n in wrt for a in groups[n]]
+        derived, moving = _derive(kernel, "rates", wrt), [a for n in wrt for a in groups[n]]
         given = graph.nodes[copy][2:]
         found = {}
         for d in directions:
@@ -178,7 +178,7 @@ def adjoints(graph, node, weights, moved):
     arguments = graph.nodes[node][2:]
     groups = list(_inputs(kernel, arguments))
     wrt = tuple(n for n, g in enumerate(groups) if any(a in moved for a in g))
-    derived, targets = _derived(kernel, "gradients", wrt), [a for n in wrt for a in groups[n]]
+    derived, targets = _derive(kernel, "gradients", wrt), [a for n in wrt for a in groups[n]]
     size = sum(o.size for o in kernel.outputs)
     for root, row in weights.items():
         given = [row.get(k, zero) for k in range(size)]

@@ -96,7 +96,7 @@ def _adjoints(graph, roots, independent):
     """For every root a dict from independent node to its adjoint: the derivative of the root."""
     nodes, zero = graph.nodes, graph.constant(0.0)
     order = graph.reachable(roots)
-    moved = _moved(graph, order, independent)
+    moved = _dependent_nodes(graph, order, independent)
     adjoints = {}
     for k, r in enumerate(roots):
         if r in moved:
@@ -117,7 +117,7 @@ def _adjoints(graph, roots, independent):
             continue
         if op == "select":
             condition, *operands = operands
-            parts = _chosen(graph, condition, row, zero)
+            parts = _choose(graph, condition, row, zero)
         else:
             parts = (_multiples(graph, f, row) for f in DERIVATIVES[op](graph, i, *operands))
         for a, part in zip(operands, parts, strict=True):
@@ -137,12 +137,12 @@ def _multiples(graph, factor, row):
     return ((k, simplify.mul(graph, factor, adjoint)) for k, adjoint in row.items())
 
 
-def _chosen(graph, condition, row, zero):
+def _choose(graph, condition, row, zero):
     yield ((k, simplify.select(graph, condition, adjoint, zero)) for k, adjoint in row.items())
     yield ((k, simplify.select(graph, condition, zero, adjoint)) for k, adjoint in row.items())
 
 
-def _moved(graph, order, independent):
+def _dependent_nodes(graph, order, independent):
     """The nodes that depend on the independent ones."""
     moved = set()
     for i in order:

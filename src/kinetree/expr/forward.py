@@ -26,7 +26,7 @@ def substitute(source, roots, values, target=None):
         target: another graph; the same by default.
     """
     target = source if target is None else target
-    needed = _needed(source, roots, values)
+    needed = _nodes_needed(source, roots, values)
     image = dict(values) | fresh_carries(source, needed, target)
     for i in needed:
         if i not in image:
@@ -66,7 +66,7 @@ def fresh_carries(source, order, target):
     return image
 
 
-def _needed(graph, roots, values):
+def _nodes_needed(graph, roots, values):
     """Nodes that ``roots`` depend on other than through ``values``, in evaluation order."""
     nodes, seen, stack = graph.nodes, set(), [r for r in roots if r not in values]
     while stack:
@@ -167,7 +167,7 @@ def forward(graph, roots, seeds):
             if not any(parts):
                 continue
             if op == "select":
-                row = _chosen(graph, operands[0], *parts[1:])
+                row = _choose(graph, operands[0], *parts[1:])
             else:
                 row = {}
                 for part, derivative in zip(
@@ -190,7 +190,7 @@ def by_node(seeds):
     return rates
 
 
-def _chosen(graph, condition, da, db):
+def _choose(graph, condition, da, db):
     zero = graph.constant(0.0)
     return {
         k: simplify.select(graph, condition, da.get(k, zero), db.get(k, zero))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ShapeError
-from kinetree.expr.calls import called
+from kinetree.expr.calls import call_values
 from kinetree.expr.node import CONDITIONS, OPERATIONS
 from kinetree.expr.repeat import by_scope, loop_of
 
@@ -132,7 +132,7 @@ class _Run:
         dtype = np.result_type(*inputs.values()) if inputs else np.dtype(float)
         self.dtype = np.dtype(float) if dtype.kind in "iub" else dtype
         self.quick = self.dtype.kind in "fc"
-        lifted = _lifted(functions) if functions else {}
+        lifted = _lift(functions) if functions else {}
         self.meaning = MEANING | (_OF_FLOATS if self.quick else {}) | lifted
         self.scopes, self.value = by_scope(graph, order), {}
         self.required: dict[int, Any] = {}
@@ -169,7 +169,7 @@ class _Run:
         if op == "callee":
             return node[1]
         if op == "call":
-            return called(value[node[1]], [value[a] for a in node[2:]])
+            return call_values(value[node[1]], [value[a] for a in node[2:]])
         if op == "result":
             return value[node[1]][int(self.graph.nodes[node[2]][1])]
         return value[node[1]][node[2]]  # "final"
@@ -221,7 +221,7 @@ def _values(program, roots, arrays, functions):
     return evaluate(program.graph, roots, named, functions, axes)
 
 
-def _lifted(functions):
+def _lift(functions):
     """Functions of a module, applied to every element of an array."""
     names = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2")
     return {name: np.frompyfunc(getattr(functions, name), OPERATIONS[name], 1) for name in names}

@@ -32,7 +32,7 @@ def _machine_number(self, *args):
     )
 
 
-def _refused(name):
+def _refuse(name):
     def method(self, *args):
         raise TraceError(f"{name} of a traced value is not available; there are {AVAILABLE}")
 
@@ -60,14 +60,14 @@ class NotTraceable(Untraceable):
 
     __slots__ = ()
 
-    __mod__ = __rmod__ = _refused("the remainder %")
-    __floordiv__ = __rfloordiv__ = _refused("the whole quotient //")
-    __divmod__ = __rdivmod__ = _refused("divmod")
-    __rpow__ = _refused("a power with a traced exponent")
-    exp2, expm1, sinh, cosh = (_refused(f) for f in ("exp2", "expm1", "sinh", "cosh"))
-    log2, log10, log1p = (_refused(f) for f in ("log2", "log10", "log1p"))
-    arcsinh, arccosh, arctanh = _refused("arcsinh"), _refused("arccosh"), _refused("arctanh")
-    rint, cbrt, fmod = _refused("rounding"), _refused("cbrt"), _refused("fmod")
+    __mod__ = __rmod__ = _refuse("the remainder %")
+    __floordiv__ = __rfloordiv__ = _refuse("the whole quotient //")
+    __divmod__ = __rdivmod__ = _refuse("divmod")
+    __rpow__ = _refuse("a power with a traced exponent")
+    exp2, expm1, sinh, cosh = (_refuse(f) for f in ("exp2", "expm1", "sinh", "cosh"))
+    log2, log10, log1p = (_refuse(f) for f in ("log2", "log10", "log1p"))
+    arcsinh, arccosh, arctanh = _refuse("arcsinh"), _refuse("arccosh"), _refuse("arctanh")
+    rint, cbrt, fmod = _refuse("rounding"), _refuse("cbrt"), _refuse("fmod")
 
     def select(self, a, b):
         """Rejected: a number is not a condition."""
@@ -120,7 +120,7 @@ _SAID_BY_NUMPY = (
 
 
 @contextmanager
-def explained():
+def explain_trace_errors():
     """Turn what NumPy says about objects that a function cannot take into a ``TraceError``."""
     try:
         yield

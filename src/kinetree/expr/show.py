@@ -89,7 +89,7 @@ def _output_names(program):
             for extent in reversed(output.shape):
                 k, remainder = divmod(k, extent)
                 index.insert(0, remainder)
-            names.setdefault(next(roots), []).append(_indexed(output.name, index))
+            names.setdefault(next(roots), []).append(_index(output.name, index))
     return names
 
 
@@ -98,10 +98,10 @@ def _leaf(node):
         return f"state {node[2]} of loop {node[1]}"
     if node[0] == "callee":
         return node[1].name
-    return f"{node[1]:.17g}" if node[0] == "const" else _indexed(node[1], node[2])
+    return f"{node[1]:.17g}" if node[0] == "const" else _index(node[1], node[2])
 
 
-def _indexed(name, index):
+def _index(name, index):
     return f"{name}[{', '.join(map(str, index))}]" if len(index) else name
 
 

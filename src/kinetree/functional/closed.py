@@ -54,7 +54,7 @@ def derivative_on_arrays(derivative, rates_of, call) -> Callable[..., tuple] | N
         given = dict(zip(call.shapes, arrays, strict=True))
         q, qd, tau = given["q"], given["qd"], given["tau"]
         forces = (given["f_ext"],) if "f_ext" in given else ()
-        at = _solved(model, q, qd, tau, forces)
+        at = _solve(model, q, qd, tau, forces)
         D = {}
         for names, d in by.items():
             D |= zip(names, d(tree, q, qd, at.qdd, *forces), strict=True)
@@ -116,7 +116,7 @@ def constraint_terms(m, q, qd, qdd, mu):
     return K @ qdd - k, K.T @ mu
 
 
-def _solved(model, q, qd, tau, forces):
+def _solve(model, q, qd, tau, forces):
     """The motion; raises LinAlgError for states that the plan does not suit."""
     tree = model.spanning_tree
     K, k, rest = plan_rows(model, q, qd)

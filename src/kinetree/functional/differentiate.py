@@ -388,11 +388,11 @@ def _coupled_forward_dynamics(model, q, qd, tau):
     D, lam = _coupled_inverse_dynamics(model, q, qd, qdd), model.expanded_parent
     L = ltl.ltdl(D["qdd"], lam)
 
-    def solved(B):
+    def solve(B):
         return np.stack([ltl.solve_ltdl(L, lam, b) for b in B.T], axis=1)
 
     unit = np.eye(model.nv, dtype=int)
-    return {"q": solved(-D["q"]), "qd": solved(-D["qd"]), "tau": solved(unit)}
+    return {"q": solve(-D["q"]), "qd": solve(-D["qd"]), "tau": solve(unit)}
 
 
 _COUPLED = {

@@ -32,7 +32,7 @@ def derivative_on_arrays(derivative, call) -> Callable[..., tuple] | None:
 
     def of_arrays(*arrays):
         full = gears.expanded(**dict(zip(call.shapes, arrays, strict=True)))
-        return _contracted(gears, kernel, derivative.entries(), full.values())
+        return _contract(gears, kernel, derivative.entries(), full.values())
 
     return of_arrays
 
@@ -55,7 +55,7 @@ def _of_accelerations(derivative, call, gears):
         full = gears.expanded(**state)
         given = [full[n] for n in shapes]
         H = gears.inertia(full["q"])
-        found = iter(_contracted(gears, kernel, wanted, given) if wanted else ())
+        found = iter(_contract(gears, kernel, wanted, given) if wanted else ())
         one = np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape)
         return tuple(solved(H, one if e == "tau" else -next(found)) for e in entries)
 
@@ -73,7 +73,7 @@ def _of_all_joints(derivative, gears, wrt, name, shapes):
     return kernel if kernel.has_general_code else None
 
 
-def _contracted(gears, kernel, wrt, arrays):
+def _contract(gears, kernel, wrt, arrays):
     """Results of a kernel of all joints in the independent variables."""
     found = kernel.call(*arrays)
     found = found if isinstance(found, tuple) else (found,)

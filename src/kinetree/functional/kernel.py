@@ -26,7 +26,7 @@ from kinetree.errors import KinetreeError, PickleError, TraceError
 from kinetree.expr.calls import call as call_kernel
 from kinetree.expr.calls import calls_to
 from kinetree.expr.node import Expr
-from kinetree.expr.refusals import explained
+from kinetree.expr.refusals import explain_trace_errors
 from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
@@ -97,18 +97,18 @@ class UserKernel:
 
     def __call__(self, *args, **options) -> Any:
         """The result for arrays with any leading batch axes."""
-        found = None if options else self._known(args)
+        found = None if options else self._known_function(args)
         if found is not None:
             return found(*args[1:] if type(args[0]) is Model else args)
         call = self.bind(*args, **options)
         if not call.arrays or call.is_traced:
-            found = self._called(call) if calls_to() in self.one_copy else None
+            found = self._call_in_trace(call) if calls_to() in self.one_copy else None
             return self._reference(call) if found is None else found
         compiled = self._compiled(call)
         self._remember(args, options, call, compiled)
         return compiled(*call.arrays.values())
 
-    def _called(self, call):
+    def _call_in_trace(self, call):
         """The result of a call in the code that is traced now; None where a copy serves better."""
         arrays, model = list(call.arrays.values()), call.model
         graph = trace_of(arrays)
@@ -146,14 +146,14 @@ class UserKernel:
 
     def _compiled(self, call):
         if call.model is not None and call.model.timeless is not call.model:
-            return self._timed(call)
+            return self._timeless(call)
         kernels, key = self._kernels(call.model), (self, *call.key)
         found = kernels.get(key)
         if found is None:
             found = kernels[key] = _compile(self, call)
         return found
 
-    def _timed(self, call):
+    def _timeless(self, call):
         """Code for all instants of a model with constraints that depend on time, at one of them."""
         found = self._compiled_timed(call)
         return _Compiled(AtInstant(found.kernel, call.model.instant), found.pack)
@@ -169,7 +169,7 @@ class UserKernel:
     def _kernels(self, model):
         return self._without_model if model is None else model.memo
 
-    def _known(self, args):
+    def _known_function(self, args):
         """The compiled function of an earlier call whose arguments had the same last axes."""
         if not args:
             return None
@@ -269,7 +269,7 @@ def _compile(user, call, *, timed=False):
         return results
 
     def make():
-        with located(user, call):
+        with name_the_line(user, call):
             return trace(of_arrays, inputs, user.__name__)
 
     traced = Traced(make, calls_to() or tiers.first_calls())
@@ -309,13 +309,13 @@ _ADVICE = {
 
 
 @contextmanager
-def located(user, call):
+def name_the_line(user, call):
     """Turn what goes wrong while tracing into a ``TraceError`` that names the line.
 
     An error that the function raises on plain numbers too is the function's own and passes.
     """
     try:
-        with explained():
+        with explain_trace_errors():
             yield
     except TraceError as error:
         raise _at_line(user, error, str(error)) from error

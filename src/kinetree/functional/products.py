@@ -277,7 +277,7 @@ class VectorJacobianProduct(Product):
 
     def parts(self, call, vector):
         """A weight for every number of the result."""
-        yield from _matched(self._form(call), vector, "cotangent", self.__name__)
+        yield from _match(self._form(call), vector, "cotangent", self.__name__)
 
     def _form(self, call):
         """The form of the function's result; the function of a user must be run to know it."""
@@ -329,18 +329,18 @@ def _plain_parts(vector):
     return (vector,) if isinstance(vector, np.ndarray) or is_foreign(vector) else ()
 
 
-def _matched(form, value, path, name):
+def _match(form, value, path, name):
     """The arrays of ``value``, which must have the given form, with their shapes."""
     if isinstance(form, dict):
         if not isinstance(value, dict) or set(value) != set(form):
             raise ShapeError(f"{name}: {path} must be a dict with the keys {sorted(form)}")
         for key, part in form.items():
-            yield from _matched(part, value[key], f"{path}[{key!r}]", name)
+            yield from _match(part, value[key], f"{path}[{key!r}]", name)
     elif isinstance(form, tuple):
         if not isinstance(value, (tuple, list)) or len(value) != len(form):
             raise ShapeError(f"{name}: {path} must be a tuple of {len(form)} arrays")
         for k, part in enumerate(form):
-            yield from _matched(part, value[k], f"{path}[{k}]", name)
+            yield from _match(part, value[k], f"{path}[{k}]", name)
     else:
         yield path, form.shape, value
 
@@ -356,14 +356,14 @@ def _rate(m, q, qd):
 
 
 @kernel
-def _moved(m, q, qd):
+def _integrate(m, q, qd):
     return m.integrate(q, qd)
 
 
 _rate_matrix = differentiate(_rate, wrt="qd")
 _rate_by_position = differentiate(_rate, wrt="q")
 _rate_matrix_along = jvp(_rate_matrix, wrt="q")
-_moved_derivatives = differentiate(_moved, wrt=("q", "qd"))
+_moved_derivatives = differentiate(_integrate, wrt=("q", "qd"))
 
 
 def is_vector_space(model) -> bool:
@@ -387,7 +387,7 @@ def step_derivatives(model, q, dv):
     """Derivatives of ``integrate(q, dv)`` in its tangent space, with respect to both."""
     if is_vector_space(model):
         return np.eye(model.nv), np.eye(model.nv)
-    end = _moved(model, q, dv)
+    end = _integrate(model, q, dv)
     return [_velocities(model, end, rates) for rates in _moved_derivatives(model, q, dv)]
 
 

@@ -92,7 +92,7 @@ def base_parameters(
     options = {"friction": friction, "rotors": rotors, "independent": independent}
 
     def make():
-        return _decided(model, options, tolerance, np.random.default_rng(rng))
+        return _decide(model, options, tolerance, np.random.default_rng(rng))
 
     return kept(as_model(model), key, make) if isinstance(rng, int) else make()
 
@@ -106,9 +106,9 @@ def require_freedoms(model, function):
         )
 
 
-def _decided(model, options, tolerance, rng):
+def _decide(model, options, tolerance, rng):
     names = parameter_names(model, friction=options["friction"], rotors=options["rotors"])
-    W = _stacked(model, rng, len(names), options)
+    W = _stack(model, rng, len(names), options)
     norms = np.linalg.norm(W, axis=0)
     pure = norms / _units(model, len(names))
     norms[pure <= tolerance * np.max(pure, initial=0.0)] = 0.0
@@ -132,7 +132,7 @@ def _units(model, count):
     return units
 
 
-def _stacked(model, rng, count, options):
+def _stack(model, rng, count, options):
     """Regressors at random states, on top of each other: more rows than columns."""
     samples = 20 + 2 * count // max(coordinate_count(model, {}), 1)
     if model.is_constrained:

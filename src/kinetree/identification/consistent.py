@@ -76,7 +76,7 @@ def _interior_point(B, right, blocks, x):
             decrement = np.sum((A @ step) ** 2)
             if decrement <= 1e-2 * mu:
                 break
-            x = _moved(x, step, decrement, B, right, mu, blocks)
+            x = _move(x, step, decrement, B, right, mu, blocks)
         if mu * degree <= _GAP:
             return x
         mu = max(mu / 30, 0.5 * _GAP / degree)
@@ -110,7 +110,7 @@ def _barriers(blocks, x):
     return rows, np.concatenate([np.zeros(0), *right])
 
 
-def _moved(x, step, decrement, B, right, mu, blocks):
+def _move(x, step, decrement, B, right, mu, blocks):
     """``x`` plus as much of the step as stays inside and brings the promised decrease."""
 
     def value(x):

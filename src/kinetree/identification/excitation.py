@@ -127,7 +127,7 @@ def exciting_trajectory(
             yd, ydd = _velocities(model, columns, *series[1:])
             found.append(Excitation(t, model.integrate(model.neutral(), series.q), yd, ydd))
         else:
-            found.append(_followed(model, home, columns, series))
+            found.append(_follow(model, home, columns, series))
     if not any(found):
         raise LoopError(
             f"exciting_trajectory found no motion that the loops of model {model.name!r} allow "
@@ -153,7 +153,7 @@ def _moved_variables(model, independent):
 _RAMP = 20  # configurations on the way to the start of a series
 
 
-def _followed(model, home, columns, series):
+def _follow(model, home, columns, series):
     """The motion of all joints for that of the independent ones, made smaller until they can.
 
     None where even a small one is not possible.

@@ -158,11 +158,11 @@ def _leap(problem, limits, q, gradient, leaps, wide) -> np.ndarray:
     """Configurations away from a local minimum, after a number of earlier leaps."""
     held = limits.active(problem, q, gradient)
     across = limits.middle - _ACROSS * (q - limits.middle)
-    bent = moved(problem, q, _BEND * problem.bends[leaps % len(problem.bends)], wide)
+    bent = move(problem, q, _BEND * problem.bends[leaps % len(problem.bends)], wide)
     return limits.clip(np.where(held, across, np.where(held.any(1, keepdims=True), q, bent)))
 
 
-def moved(problem, q, step, wide) -> np.ndarray:
+def move(problem, q, step, wide) -> np.ndarray:
     """``q`` after the scaled step of what moves, (n, nq)."""
     k = problem.q_of_v[problem.v_moving]
     if np.any(k < 0):
@@ -268,7 +268,7 @@ def _close(problem, found, rows, target, limits) -> np.ndarray:
         q = found.q[rows[left]]
         if number:
             q[:, problem.q_moving] = problem.model.random_configuration(rng)[problem.q_moving]
-        q, closed[left] = _closed(problem, q, limits)
+        q, closed[left] = _close_loops(problem, q, limits)
         found.q[rows[left[closed[left]]]] = q[closed[left]]
         if np.all(closed):
             break
@@ -279,7 +279,7 @@ def _close(problem, found, rows, target, limits) -> np.ndarray:
     return closed
 
 
-def _closed(problem, q, limits) -> tuple[np.ndarray, np.ndarray]:
+def _close_loops(problem, q, limits) -> tuple[np.ndarray, np.ndarray]:
     """Configurations near ``q`` that close the loops, and which of them do."""
     bounds = descent.Limits(limits.lower, limits.upper, problem.q_of_v)
     free = np.isin(np.arange(problem.model.nv), problem.v_moving)
@@ -311,15 +311,15 @@ def _descend_fully(problem, found, rows, target, limits):
         axes = np.linalg.eigh(_curvature(problem, q, target, state, free, wide))
         step = _newton_step(axes, state.gradient * free, radius, floor)
         size = np.linalg.norm(step, axis=1)
-        trial = limits.clip(moved(problem, q, step, wide))
+        trial = limits.clip(move(problem, q, step, wide))
         if not problem.closing_rows:  # a long step along a valley leaves its bottom: back to it
             e, J, _ = problem.run("equations", trial, target, wide=wide)
             back = _newton_step(axes, np.einsum("nij,ni->nj", J, e) * free, radius, floor, _STEEP)
-            trial = limits.clip(moved(problem, trial, back, wide))
+            trial = limits.clip(move(problem, trial, back, wide))
         trial = np.where(held, limits.nearest(q), trial)
         closed = np.ones(len(rows), dtype=bool)
         if problem.closing_rows:
-            trial, closed = _closed(problem, trial, limits)
+            trial, closed = _close_loops(problem, trial, limits)
         e_t, _, squares = problem.run("equations", trial, target, wide=wide)
         cost = np.sum(e_t[:, : problem.task_rows] ** 2, axis=1)
         cost = np.where(closed, cost, np.inf)
@@ -393,12 +393,12 @@ def _state(problem, limits, q, target, wide) -> tuple[_State, np.ndarray, np.nda
     e, J, _ = problem.run("equations", q, target, wide=wide)
     m = problem.task_rows
     down, K = np.einsum("nij,ni->nj", J[:, :m], e[:, :m]), J[:, m:]
-    held, free = _held(problem, limits, q, down)
+    held, free = _hold_at_limits(problem, limits, q, down)
     mask = np.ones(down.shape)
     for _ in range(2 if K.shape[1] else 0):
         backwards = np.linalg.pinv(np.swapaxes(K * mask[:, None], 1, 2), rcond=_LOST)
         e[:, m:] = -np.einsum("nij,nj->ni", backwards, down * mask)
-        held, free = _held(problem, limits, q, np.einsum("nij,ni->nj", J, e))
+        held, free = _hold_at_limits(problem, limits, q, np.einsum("nij,ni->nj", J, e))
         mask = free
     return _State(e, J, np.einsum("nij,ni->nj", J, e)), held, free
 
@@ -414,7 +414,7 @@ def _curvature(problem, q, target, state, free, wide) -> np.ndarray:
     q, target = np.repeat(q, count, axis=0), np.repeat(target, count, axis=0)
     multipliers, gradients = np.repeat(state.e[:, m:], count, axis=0), []
     for sign in (1, -1):
-        e, J, _ = problem.run("equations", moved(problem, q, sign * steps, wide), target, wide=wide)
+        e, J, _ = problem.run("equations", move(problem, q, sign * steps, wide), target, wide=wide)
         e[:, m:] = multipliers
         gradients.append(np.einsum("nij,ni->nj", J, e))
     H = ((gradients[1] - gradients[0]) / (2 * _SHIFT)).reshape(n, count, count)  # of -Jᵀ e
@@ -425,7 +425,7 @@ def _curvature(problem, q, target, state, free, wide) -> np.ndarray:
     return P @ H @ P
 
 
-def _held(problem, limits, q, gradient) -> tuple[np.ndarray, np.ndarray]:
+def _hold_at_limits(problem, limits, q, gradient) -> tuple[np.ndarray, np.ndarray]:
     """Position variables that a limit holds back, (n, nq), and free velocities, (n, count).
 
     What is almost at its limit counts as there, lest steps become as short as what is left.

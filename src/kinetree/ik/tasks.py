@@ -270,7 +270,7 @@ def limits_of(problem, limits) -> Limits:
     if limits is False:
         free = Limits(problem, np.full(model.nq, -np.inf), np.full(model.nq, np.inf))
         return problem.known_limits.setdefault(False, free)
-    lower, upper = model.position_limits if limits is True else _given(model, limits)
+    lower, upper = model.position_limits if limits is True else _given_limits(model, limits)
     movable = np.zeros(model.nq, dtype=bool)
     movable[problem.q_of_v[problem.q_of_v >= 0]] = True
     bounded = (lower > -_NONE) | (upper < _NONE)
@@ -287,7 +287,7 @@ def limits_of(problem, limits) -> Limits:
     return problem.known_limits.setdefault(True, found) if limits is True else found
 
 
-def _given(model, limits):
+def _given_limits(model, limits):
     if not isinstance(limits, (tuple, list)) or len(limits) != 2:
         raise ShapeError(
             f"limits must be True (those of the model), False (none), or two arrays "

@@ -68,7 +68,7 @@ class States:
         q = as_configuration(model, q)
         pairs, _ = self.match(model)
         parts = [(p.other_q, p.map.to_position(q[..., p.q]) + p.reference) for p in pairs]
-        return _assembled(parts, self.nq, q)
+        return _assemble(parts, self.nq, q)
 
     def from_position(self, x, name="q"):
         """Kinetree's configuration from the other's positions."""
@@ -95,7 +95,7 @@ class States:
             (p.other_v, getattr(p.map, f"to_{what}")(q[..., p.q], *(x[..., p.v] for x in arrays)))
             for p in pairs
         ]
-        return _assembled(parts, self.nv, arrays[-1], q, *arrays)
+        return _assemble(parts, self.nv, arrays[-1], q, *arrays)
 
     def from_tangent(self, what, x, *, position="q", **vectors):
         """Kinetree's velocities, accelerations or forces from the other's, the last of vectors.
@@ -113,7 +113,7 @@ class States:
             (p.v, getattr(p.map, f"from_{what}")(q[..., p.q], *(x[..., p.other_v] for x in arrays)))
             for p in pairs
         ]
-        ours = _assembled(parts, model.nv, arrays[-1], q, *arrays)
+        ours = _assemble(parts, model.nv, arrays[-1], q, *arrays)
         for f in followers:
             ours[..., f.v] = 0 if "tau" in vectors else f.scaling * ours[..., f.leader_v]
         if not self.model.couplings:
@@ -130,7 +130,7 @@ class States:
         for p in pairs:
             theirs = x[..., p.other_q]
             parts.append((p.q, self.settle(p, theirs, p.map.from_position(theirs - p.reference))))
-        q = _assembled(parts, model.nq, x)
+        q = _assemble(parts, model.nq, x)
         for f in followers:
             q[..., f.q] = f.scaling * q[..., f.leader_q] + f.offset
         return as_configuration(model, q, f"q from {self.library}")
@@ -177,7 +177,7 @@ def _leading_forces(model, q, tau):
     return result
 
 
-def _assembled(parts, size, *arrays):
+def _assemble(parts, size, *arrays):
     """The ``parts``, (indices, values), put together in the precision of the first array.
 
     The batch axes are those of all ``arrays``, broadcast.

@@ -303,7 +303,7 @@ class Screw(AbstractJoint):
             )
         size = np.linalg.norm(s[:3]) or np.linalg.norm(s[3:])
         object.__setattr__(self, "twist", tuple(float(x) for x in s / size))
-        object.__setattr__(self, "angles", self._resolved()[0].angles)
+        object.__setattr__(self, "angles", self._resolve()[0].angles)
 
     @classmethod
     def about(cls, axis: ArrayLike, point: ArrayLike = (0, 0, 0), pitch: float = 0.0) -> "Screw":
@@ -314,7 +314,7 @@ class Screw(AbstractJoint):
         return cls((*a, *(pitch * a - cross(a, p))))
 
     def parameters(self) -> tuple:
-        inner, to_point = self._resolved()
+        inner, to_point = self._resolve()
         first = () if isinstance(inner, Prismatic) else (*self.twist[:3], *to_point.r, inner.pitch)
         axis = inner.axis
         return (*first, *self.twist[3:], *completed_basis(axis)[0])
@@ -332,31 +332,31 @@ class Screw(AbstractJoint):
         return with_fields(made, resolved=(inner, xlt(np.array(values[3:6]))))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
-        inner, to_point = self._resolved()
+        inner, to_point = self._resolve()
         X_J = to_point.inverse() @ inner.transform(q) @ to_point
         S = Motion.from_array(np.array(self.twist)[:, None])
         return X_J, S, S @ qd, Motion.zero()
 
     def constraint_subspace(self, q: Array) -> "Force":
-        inner, to_point = self._resolved()
+        inner, to_point = self._resolve()
         return to_point.T @ inner.constraint_subspace(q)
 
     def active_subspace(self, q: Array) -> "Force":
-        inner, to_point = self._resolved()
+        inner, to_point = self._resolve()
         return to_point.T @ inner.active_subspace(q)
 
     def coordinates(self, X: "Plucker") -> Array:
-        inner, to_point = self._resolved()
+        inner, to_point = self._resolve()
         return inner.coordinates(to_point @ X @ to_point.inverse())
 
     def movable_inertia(self, inertia: Inertia) -> Inertia | None:
-        inner, to_point = self._resolved()
+        inner, to_point = self._resolve()
         return to_point.inv_apply(inner.movable_inertia(to_point.apply(inertia)))
 
     def random(self, rng: "np.random.Generator") -> Array:
-        return self._resolved()[0].random(rng)
+        return self._resolve()[0].random(rng)
 
-    def _resolved(self):
+    def _resolve(self):
         """A joint whose axis passes through its frame, and the transform to that frame."""
         if "resolved" in self.__dict__:  # by numbers that may be traced
             return self.__dict__["resolved"]

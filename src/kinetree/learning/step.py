@@ -18,7 +18,7 @@ import numpy as np
 from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.expr.elementary import Condition
 from kinetree.expr.repeat import repeat
-from kinetree.functional.kernel import located, select
+from kinetree.functional.kernel import name_the_line, select
 from kinetree.functional.parameters import with_parameters
 from kinetree.learning.physics import Physics
 from kinetree.learning.random import WORD
@@ -246,7 +246,7 @@ class ControlStep:
                 f"{did_you_mean(missing[0], known)}"
             )
         given = [np.asarray(x).dtype for x in values.values()]
-        with located(kernel, _ON_NUMBERS) if object in given else nullcontext():
+        with name_the_line(kernel, _ON_NUMBERS) if object in given else nullcontext():
             return kernel.function(model or self.model, **{n: values[n] for n in names})
 
     def merged(self, state, found, role):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from kinetree.errors import KinetreeError, LoadError
-from kinetree.loaders.toml.document import Document, decoded
+from kinetree.loaders.toml.document import Document, decode
 from kinetree.loaders.toml.expressions import UNITS, ExpressionError, evaluate
 from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import Limits, Model
@@ -148,7 +148,7 @@ _LIMITS = ("lower", "upper", "velocity", "effort")
 
 def read_dh(source, report, folders, options) -> Model:
     """The arm of a CSV or TOML file of Denavit–Hartenberg parameters."""
-    text = decoded(source, report.path)
+    text = decode(source, report.path)
     if report.path.lower().endswith(".toml") or _is_toml(text):
         return read_dh_document(Document(text, report.path), report, options)
     return read_sheet(text, report, options)

@@ -167,7 +167,7 @@ def load(
         lump=lump,
         parameters=parameters,
     )
-    return announced(loaded)
+    return announce(loaded)
 
 
 @explains
@@ -202,7 +202,7 @@ def loads(
         raise LoadError(f"{short(text)} is the name of a file, not its text; load reads files")
     source = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     options = Options(floating_base, lump, strict, parameters or {}, srdf)
-    return announced(_read(source, str(name), Folders(None, folders), format, options))
+    return announce(_read(source, str(name), Folders(None, folders), format, options))
 
 
 def read(
@@ -266,7 +266,7 @@ def _read(source, path, folders, format, options) -> Loaded:
         _note_srdf_beside(path, report)
     notices = report.in_order()
     if options.strict and notices:
-        raise LoadError(_listed(notices, f"{path}: strict=True, and {_counted(notices)}"))
+        raise LoadError(_list(notices, f"{path}: strict=True, and {_count(notices)}"))
     loaded = Loaded(model, notices, path)
     loaded.settings = report.settings
     return loaded
@@ -322,18 +322,18 @@ def _suffixes():
     return [suffix for format in FORMATS.values() for suffix in format.suffixes]
 
 
-def announced(loaded: Loaded) -> Model:
+def announce(loaded: Loaded) -> Model:
     """The model, after a warning with the notices, if there are any."""
     if loaded.notices:
-        what = f"{loaded.path}: {_counted(loaded.notices)}"
-        warn(_listed(loaded.notices, what), ModelWarning)
+        what = f"{loaded.path}: {_count(loaded.notices)}"
+        warn(_list(loaded.notices, what), ModelWarning)
     return loaded.model
 
 
-def _counted(notices):
+def _count(notices):
     count = "1 notice" if len(notices) == 1 else f"{len(notices)} notices"
     return f"{count}: elements that are ignored or look wrong"
 
 
-def _listed(notices, head):
+def _list(notices, head):
     return "\n  ".join([f"{head}:", *in_lines(notices)])

@@ -30,7 +30,7 @@ def mesh_inertia(
     """
     if (density is None) == (mass is None):
         raise LoadError(f"mesh_inertia needs either density or mass, got {density=}, {mass=}")
-    mesh = _opened(path, scale, folders)
+    mesh = _open(path, scale, folders)
     mesh = convex_hull(mesh, path) if hull else mesh
     if not mesh.is_watertight:
         raise LoadError(
@@ -49,10 +49,10 @@ def mesh_inertia(
 
 def mesh_bounds(path, *, scale=(1.0, 1.0, 1.0), folders=None):
     """Smallest and largest coordinates of a mesh along x, y and z [m], (2, 3)."""
-    return np.array(_opened(path, scale, folders).bounds)
+    return np.array(_open(path, scale, folders).bounds)
 
 
-def _opened(path, scale, folders):
+def _open(path, scale, folders):
     name = os.fspath(path)
     if folders is not None:
         name = Folders(None, folders).resolve(name)

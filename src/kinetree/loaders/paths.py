@@ -72,15 +72,15 @@ class Folders:
         if "\0" in name or not name.strip():
             raise LoadError(f"{short(name)} is not a file name")
         slashed = name.replace("\\", "/")  # written on Windows, unless there is such a file
-        path = self._located(slashed if "://" in name else name)
-        return path if slashed == name or os.path.exists(path) else self._located(slashed)
+        path = self._locate(slashed if "://" in name else name)
+        return path if slashed == name or os.path.exists(path) else self._locate(slashed)
 
-    def _located(self, name):
+    def _locate(self, name):
         scheme, found, rest = name.partition("://")
         if found and scheme in _SCHEMES:
             return self._in_package(scheme, unquote(rest), name)
         if found and scheme == "file":
-            return self._checked(Path("/") / unquote(rest).lstrip("/"), self.allowed, name)
+            return self._check(Path("/") / unquote(rest).lstrip("/"), self.allowed, name)
         if found:
             raise LoadError(
                 f"{short(name)} is not a file on this machine; kinetree fetches nothing"
@@ -88,10 +88,10 @@ class Folders:
         bases = self.extra if self.own is None else [self.own, *self.extra]
         if not bases:
             raise LoadError(f"{short(name)} is relative, and text has no folder: {_HOW}")
-        first = self._checked(bases[0] / name, self.allowed, name)
+        first = self._check(bases[0] / name, self.allowed, name)
         for base in bases[1:]:
             if not os.path.exists(first) and os.path.exists(base / name):
-                return self._checked(base / name, self.allowed, name)
+                return self._check(base / name, self.allowed, name)
         return first
 
     def _in_package(self, scheme, rest, name):
@@ -103,7 +103,7 @@ class Folders:
         if (package, scheme) not in self._found:
             self._found[package, scheme] = list(self._packages(package, marker, variables))
         for root in self._found[package, scheme]:
-            path = self._checked(root / inside, [root], name)
+            path = self._check(root / inside, [root], name)
             if os.path.exists(path):
                 return path
             first = first or path
@@ -133,7 +133,7 @@ class Folders:
             if os.path.isfile(beside / marker):
                 yield Path(os.path.realpath(beside))
 
-    def _checked(self, path, folders, name):
+    def _check(self, path, folders, name):
         """The real path, if it is inside one of the folders."""
         try:
             real = Path(os.path.realpath(path))
@@ -188,12 +188,14 @@ def content(path) -> bytes:
     except LoadError:
         raise
     except FileNotFoundError:
-        raise LoadError(f"{short(str(path))}: there is no such file{_meant(str(path))}") from None
+        raise LoadError(
+            f"{short(str(path))}: there is no such file{_suggestion(str(path))}"
+        ) from None
     except (OSError, ValueError) as error:
         raise LoadError(f"{short(str(path))}: the file cannot be read: {error}") from None
 
 
-def _meant(path) -> str:
+def _suggestion(path) -> str:
     """A suggestion for the name of a file that does not exist."""
     if "\n" in path or "<" in path:
         return "; loads(text) takes the text itself"

@@ -118,7 +118,7 @@ class _Reader:
         for node in self.robot.all("group_state"):
             self._state(node)
         for node in self.robot.all("passive_joint"):
-            if self._known(node, "name", self._joint_names(), "joint"):
+            if self._is_known(node, "name", self._joint_names(), "joint"):
                 found.passive[node.need("name")] = node
         for node in self.robot.all("rotor_params"):
             node.ignored("rotor inertias; JointDynamics(armature=gear_ratio**2 * inertia) has them")
@@ -129,7 +129,7 @@ class _Reader:
         root = [] if self.found.root in (None, Fixed) else [self.found.root_name]
         return [*self.joints, *root]
 
-    def _known(self, node, attribute, names, what):
+    def _is_known(self, node, attribute, names, what):
         """Whether the name in an attribute is known; a notice suggests others if not."""
         name = node.need(attribute)
         if name in names:
@@ -162,7 +162,7 @@ class _Reader:
                 raise node.error(
                     f"the type of a virtual joint is floating, planar or fixed; {hint}"
                 )
-            if not self._known(node, "child_link", self.links, "link"):
+            if not self._is_known(node, "child_link", self.links, "link"):
                 continue
             if node.need("child_link") != self.root:
                 why = f"it moves the whole robot, whose root link is {self.root!r}"
@@ -185,13 +185,13 @@ class _Reader:
         pairs = {}
         solid = [k for k, link in self.links.items() if any(not x.visual for x in link.looks)]
         for node in self.robot.all("disable_default_collisions"):
-            if self._known(node, "link", self.links, "link"):
+            if self._is_known(node, "link", self.links, "link"):
                 one = node.need("link")
                 pairs |= {_key(one, k): ContactPair(one, k, False) for k in solid if k != one}
         for tag, touch in (("enable_collisions", True), ("disable_collisions", False)):
             for node in self.robot.all(tag):
                 reason = node.get("reason") or ""
-                ends = [self._known(node, key, self.links, "link") for key in ("link1", "link2")]
+                ends = [self._is_known(node, key, self.links, "link") for key in ("link1", "link2")]
                 if all(ends) and node.need("link1") != node.need("link2"):
                     one, other = node.need("link1"), node.need("link2")
                     pairs[_key(one, other)] = ContactPair(one, other, touch, name=reason)
@@ -237,19 +237,19 @@ class _Reader:
     def _joints_in(self, part, nodes, inside):
         """Names of the joints that one entry of a group stands for."""
         if part.tag == "joint":
-            known = self._known(part, "name", self._joint_names(), "joint")
+            known = self._is_known(part, "name", self._joint_names(), "joint")
             return [part.need("name")] if known else []
         if part.tag == "link":
-            known = self._known(part, "name", self.links, "link")
+            known = self._is_known(part, "name", self.links, "link")
             above = self.above.get(part.need("name")) if known else None
             return [above.name] if above else []
         if part.tag == "group":
             name = part.need("name")
             if name in inside:
                 raise part.error(f"groups contain each other: {' > '.join((*inside, name))}")
-            known = self._known(part, "name", nodes, "group")
+            known = self._is_known(part, "name", nodes, "group")
             return self._members(name, nodes, inside) if known else []
-        ends = [self._known(part, end, self.links, "link") for end in ("base_link", "tip_link")]
+        ends = [self._is_known(part, end, self.links, "link") for end in ("base_link", "tip_link")]
         return self._chain(part.need("base_link"), part.need("tip_link")) if all(ends) else []
 
     def _chain(self, base, tip):
@@ -269,8 +269,8 @@ class _Reader:
         """Frames with the names of end effectors, and tips of the groups that carry them."""
         for node in self.robot.all("end_effector"):
             name, group = node.need("name"), node.need("group")
-            known = self._known(node, "parent_link", self.links, "link")
-            if not known or not self._known(node, "group", self.members, "group"):
+            known = self._is_known(node, "parent_link", self.links, "link")
+            if not known or not self._is_known(node, "group", self.members, "group"):
                 continue
             link, carrier = node.need("parent_link"), node.get("parent_group")
             above = self.above.get(link)
@@ -296,7 +296,7 @@ class _Reader:
             node.note(f"group {group!r} of a state", f"the robot has no such group; {hint}")
         for part in node.all("joint"):
             values = part.numbers("value", None)
-            if self._known(part, "name", self._joint_names(), "joint"):
+            if self._is_known(part, "name", self._joint_names(), "joint"):
                 name = part.need("name")
                 joint = self.joints[name].joint if name in self.joints else self.found.root()
                 if isinstance(joint, Fixed):

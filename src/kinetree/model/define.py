@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kinetree.arguments import guarded
+from kinetree.arguments import with_guard
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
@@ -228,7 +228,7 @@ def _named(function, otherwise):
     def guarded_call(*args, **named):
         return otherwise(*args, **named)
 
-    return guarded(guarded_call)
+    return with_guard(guarded_call)
 
 
 def composed(function: F) -> F:
@@ -236,7 +236,7 @@ def composed(function: F) -> F:
 
     It consists of others, or decides about ranks on the CPU, and does what it did before.
     """
-    return _listed(guarded(explains(function)))
+    return _listed(with_guard(explains(function)))
 
 
 def _listed(function):

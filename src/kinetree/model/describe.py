@@ -5,7 +5,7 @@ import os
 from kinetree.model.geometry import Mesh
 from kinetree.model.limits import joints_with
 from kinetree.model.validate import joints_without_inertia
-from kinetree.notebook import block, folded, line, listed, shown, table, text_table
+from kinetree.notebook import block, fold, line, list_in_lines, show, table, text_table
 
 _HEAD = ("body", "name", "parent", "joint", "kind", "dof", "mass [kg]")
 
@@ -30,8 +30,8 @@ def as_html(model) -> str:
     ]
     return block(
         repr(model),
-        line(large) if size > _LARGE else shown(model),
-        folded("bodies and joints", table(_HEAD, rows), is_open=len(rows) < 20),
+        line(large) if size > _LARGE else show(model),
+        fold("bodies and joints", table(_HEAD, rows), is_open=len(rows) < 20),
         *map(line, _remarks(model)),
     )
 
@@ -70,30 +70,30 @@ def _remarks(model):
     for what in ("armature", "damping", "friction", "stiffness"):
         joints = joints_with(model, what)
         if joints:
-            lines.append(listed(f"{'springs' if what == 'stiffness' else what} in ", joints))
+            lines.append(list_in_lines(f"{'springs' if what == 'stiffness' else what} in ", joints))
     driven = joints_with(model, "active_predecessor", "active_successor")
     if driven:
-        lines.append(listed("drives with their own wrenches in ", driven))
+        lines.append(list_in_lines("drives with their own wrenches in ", driven))
     lines += [f"tendon {t.name}: {tendon_text(model, t)}" for t in model.tendons]
     if model.gravity_compensation:
         carried = [
             f"{_number(g.mass)} kg on {model.body_names[g.body]}"
             for g in model.gravity_compensation
         ]
-        lines.append(listed("gravity compensation: ", carried))
+        lines.append(list_in_lines("gravity compensation: ", carried))
     if model.actuators:
         kinds = (f"{a.name} ({a.kind})" if a.kind != "motor" else a.name for a in model.actuators)
-        lines.append(listed("actuators: ", kinds))
+        lines.append(list_in_lines("actuators: ", kinds))
     for what in ("postures", "sensors", "groups"):
         if getattr(model, what):
-            lines.append(listed(f"{what}: ", (x.name for x in getattr(model, what))))
+            lines.append(list_in_lines(f"{what}: ", (x.name for x in getattr(model, what))))
     if model.geometry:
         seen, solid = (sum(getattr(g, w) for g in model.geometry) for w in ("visual", "collision"))
         lines.append(f"geometry: {seen} visual shapes, {solid} collision shapes")
     if model.contact_pairs:
         lines.append(f"contact pairs: {contact_text(model)}")
     if model.frames:
-        lines.append(listed("frames: ", model.frame_names))
+        lines.append(list_in_lines("frames: ", model.frame_names))
     idle = joints_without_inertia(model) if model.scalar_type().kind == "f" else ()
     if idle:
         lines.append(f"no forward dynamics: {', '.join(idle)} would move no inertia")

@@ -182,7 +182,7 @@ def contact_forces(
     if friction is not None:
         bearable = float(friction) * np.where(normal > 0, normal, np.nan)
         panels.append(("part of what friction bears", "[1]", sideways / bearable))
-    with _compared(t, panels, labels) as (figure, grid):
+    with _compare(t, panels, labels) as (figure, grid):
         if friction is not None:
             grid[-1, 0].axhline(1.0, color="#555555", linewidth=0.8)
             grid[-1, 0].set_ylim(0, 1.1)
@@ -229,13 +229,13 @@ def reactions(
     whose = {"total": "reaction", "bearing": "bearing", "drive": "drive"}[part]
     of_one = f" of {names[0]}" if len(names) == 1 else ""
     panels = [(f"{whose} force{of_one}", "[N]", force), (f"{whose} moment", "[N·m]", moment)]
-    with _compared(trajectory.t, panels, labels) as (figure, _):
+    with _compare(trajectory.t, panels, labels) as (figure, _):
         plotting.title(figure, trajectory)
     return figure
 
 
 @contextmanager
-def _compared(t, panels, labels):
+def _compare(t, panels, labels):
     """Panels with the same lines each, those that are largest in the first of them in colour."""
     largest = np.argsort(-np.abs(panels[0][2]).max(axis=0, initial=0.0), kind="stable")
     named = sorted(int(k) for k in largest[: len(plotting.COLORS)])

@@ -14,9 +14,9 @@ from kinetree.samples.solids import (
     box,
     capsule,
     cylinder,
-    dressed,
     inertia_of,
     sphere,
+    with_looks,
     with_motors,
     with_posture,
 )
@@ -60,7 +60,7 @@ def scara() -> Model:
     )  # fmt: skip
     stand = [box(0.2, 0.2, 0.02, at=(0, 0, 0.01), color=DARK)]
     stand += [box(0.12, 0.12, 0.24, at=(0, 0, 0.13), color=DARK)]
-    model = with_motors(dressed(model, {"base": stand, **links}))
+    model = with_motors(with_looks(model, {"base": stand, **links}))
     return with_posture(model, "home", {"arm1_joint": -0.6, "arm2_joint": 1.2, "quill_joint": 0.1})
 
 
@@ -102,7 +102,7 @@ def arm() -> Model:
     foot = [box(0.36, 0.36, 0.03, at=(0, 0, 0.015), color=DARK)]
     foot += [cylinder(0.14, 0.14, at=(0, 0, 0.09), color=BLUE)]
     touching = {"forearm": [cylinder(0.05, 0.24, at=(0, 0, -0.185))]}  # clear of elbow and flange
-    model = with_motors(dressed(model, {"base": foot, **links}, touching))
+    model = with_motors(with_looks(model, {"base": foot, **links}, touching))
     return with_posture(model, "home", {"upper_joint": 0.4, "elbow_joint": 0.2, "wrist_joint": 0.9})
 
 
@@ -141,7 +141,7 @@ def panda() -> Model:
         for row, inertia, limits in zip(parameters, links, bounds, strict=True)
     ]
     model = attach(from_dh(rows, tool=(0, 0, 0.107, 0), name="panda"), _gripper(), on="tool")
-    model = with_motors(dressed(model, _looks(), _hull()))
+    model = with_motors(with_looks(model, _looks(), _hull()))
     home = [0, -pi / 4, 0, -3 * pi / 4, 0, pi / 2, pi / 4]
     positions = {f"link{i}_joint": value for i, value in enumerate(home, start=1)}
     fingers = {"left_finger_joint": 0.04, "right_finger_joint": 0.04}
@@ -269,7 +269,7 @@ def ur5() -> Model:
         )
     ]
     model = from_dh(rows, convention="standard", name="ur5")
-    model = with_motors(dressed(model, _ur5_looks(), _ur5_hull()))
+    model = with_motors(with_looks(model, _ur5_looks(), _ur5_hull()))
     straight = [0, -pi / 2, 0, -pi / 2, 0, 0]
     bent = [pi, -1.9, 1.9, -pi / 2, -pi / 2, 0]
     for name, angles in (("home", bent), ("upright", straight)):

@@ -244,7 +244,7 @@ def _arm(robot, side, y):
         on=f"{side}_shoulder",
         joint=f"{side}_shoulder_roll",
         at=(0, 0.045 * y, 0),
-        limits=_mirrored(-0.3, 2.6, y, 8, 80),
+        limits=_mirror(-0.3, 2.6, y, 8, 80),
     )
     _link(
         robot,
@@ -307,7 +307,7 @@ def _leg(robot, side, y):
         on="pelvis",
         joint=f"{side}_hip_yaw",
         at=(0, 0.09 * y, -_HIP),
-        limits=_mirrored(-0.6, 0.9, y, 10, 100),
+        limits=_mirror(-0.6, 0.9, y, 10, 100),
         touches=False,  # the hip is inside pelvis and thigh
     )
     _link(
@@ -316,7 +316,7 @@ def _leg(robot, side, y):
         cylinder(0.05, 0.12, mass=0.15 * thigh, axis="x", color=DARK),
         on=f"{side}_hip",
         joint=f"{side}_hip_roll",
-        limits=_mirrored(-0.4, 0.8, y, 10, 150),
+        limits=_mirror(-0.4, 0.8, y, 10, 150),
         touches=False,
     )
     _link(
@@ -375,6 +375,6 @@ def _link(robot, name, *solids, on, joint, limits, at=None, touches=True):
     )
 
 
-def _mirrored(lower, upper, y, *others):
+def _mirror(lower, upper, y, *others):
     """Limits of a turn about x or z, given for the left side."""
     return (lower, upper, *others) if y > 0 else (-upper, -lower, *others)

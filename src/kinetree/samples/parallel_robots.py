@@ -71,7 +71,7 @@ def delta() -> Model:
                 successor="plate",
                 joint=Spherical(),
                 at=(0, 0, _LOWER),
-                successor_at=_turned(angle, _PLATE, y),
+                successor_at=_turn(angle, _PLATE, y),
             )
     robot.frame("tool", on="plate", at=(0, 0, -0.07))
     return with_motors(robot.posture("home").build())
@@ -98,7 +98,7 @@ def _delta_rod(robot, name, arm, y):
     robot.geometry(free, on=f"rod{name}", at=(0, 0, _LOWER / 2), visual=False)
 
 
-def _turned(angle, x, y):
+def _turn(angle, x, y):
     """A point of the plate, given in the frame of an arm."""
     return np.array([x * cos(angle) - y * sin(angle), x * sin(angle) + y * cos(angle), 0])
 

@@ -184,7 +184,7 @@ def random_closed_mechanism(
     for _ in range(_ATTEMPTS):
         tree = _spanning_tree(rng, kind, bodies)
         q = tree.random_configuration(rng)
-        model = _closed(rng, tree, q, kind, loops, loop_joints)
+        model = _close(rng, tree, q, kind, loops, loop_joints)
         qd, distance = _allowed_velocity(rng, model, q)
         if distance > _DISTANCE:
             return ClosedMechanism(model, q, qd)
@@ -227,7 +227,7 @@ def _placement(rng, kind):
     return Plucker(general.E, np.zeros(3)) if kind == "spherical" else general
 
 
-def _closed(rng, tree, q, kind, count, loop_joints):
+def _close(rng, tree, q, kind, count, loop_joints):
     """The tree with ``count`` loops that are closed at ``q``."""
     X_0 = base_transforms(tree, joint_transforms(tree, q)[0])
     loops, freedom = [], tree.nv

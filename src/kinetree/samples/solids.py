@@ -1,6 +1,6 @@
 """Solids: one description for the inertia of a body and for what is seen of it.
 
-``add_body`` and ``add_scenery`` put them on a builder, ``dressed`` on a finished model. A solid
+``add_body`` and ``add_scenery`` put them on a builder, ``with_looks`` on a finished model. A solid
 without mass is decoration: it is drawn and touches nothing, unless it is listed as touching.
 """
 
@@ -93,7 +93,7 @@ def add_scenery(builder, *solids, on=None, touches=True):
     return builder
 
 
-def dressed(model, solids, touching=None):
+def with_looks(model, solids, touching=None):
     """The model with the looks of solids, listed by the name of the body or frame they are on.
 
     What is ``touching``, listed alike, is not drawn and touches in place of the looks.

@@ -36,11 +36,11 @@ def _unary(name, x):
     if library is not None:
         return getattr(library, name)(x)
     if not hasattr(x, name):
-        raise _undefined(name, x)
+        raise _undefined_error(name, x)
     return getattr(x, name)()
 
 
-def _undefined(name, x):
+def _undefined_error(name, x):
     return ArrayKindError(
         f"{name}() of a {type(x).__name__} is not defined; use a float, complex, mpmath, SymPy "
         f"or traced number, or give the type a method {name}()"
@@ -85,7 +85,7 @@ def atan2(y, x):
             return library.atan2(y, x)
         if not isinstance(number, _NATIVE):
             if not hasattr(number, "atan2"):
-                raise _undefined("atan2", number)
+                raise _undefined_error("atan2", number)
             return number.atan2(y, x)
     if np.iscomplexobj(y) or np.iscomplexobj(x):
         return _complex_step_atan2(y, x)

@@ -152,13 +152,13 @@ class PlanarArticulatedInertia(PlanarOperator):
         t = turned(1, X.r)
         Y = self.H - self.M @ t
         return PlanarArticulatedInertia(
-            self.I - t @ (self.H + Y), X.E @ Y, _rotated(X.c, X.s, self.M)
+            self.I - t @ (self.H + Y), X.E @ Y, _rotate(X.c, X.s, self.M)
         )
 
     def inverse_transformed(self, X):
         """``Xᵀ Iᴬ X``: back to the old coordinates."""
         t = turned(1, X.r)
-        H, M = X.E.T @ self.H, _rotated(X.c, -X.s, self.M)
+        H, M = X.E.T @ self.H, _rotate(X.c, -X.s, self.M)
         Y = H + M @ t
         return PlanarArticulatedInertia(self.I + t @ (H + Y), Y, M)
 
@@ -171,7 +171,7 @@ class PlanarArticulatedInertia(PlanarOperator):
         return f"PlanarArticulatedInertia({self.to_matrix().tolist()})"
 
 
-def _rotated(c, s, M):
+def _rotate(c, s, M):
     """``E M Eᵀ`` of a symmetric 2×2 matrix; the trace is invariant."""
     (xx, xy), (_, yy) = M
     a, b = c * xx + s * xy, c * xy + s * yy  # first row of E M

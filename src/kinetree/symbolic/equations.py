@@ -57,8 +57,8 @@ def equations_of_motion(
     sp = sympy()
     closed, values = with_symbols(exact_model(as_model(model)), symbols)
     given = closed.spanning_tree
-    q = _named(coordinates, given.nq)
-    qd, qdd = (_named(coordinates + dots, given.nv) for dots in ("d", "dd"))
+    q = _symbols(coordinates, given.nq)
+    qd, qdd = (_symbols(coordinates + dots, given.nv) for dots in ("d", "dd"))
     gravity = set().union(*(sp.sympify(x).free_symbols for x in given.gravity))
     readable = Arranger(q, inertial_symbols(given), qd, sorted(gravity, key=str))
 
@@ -90,7 +90,7 @@ def _loops(model, closed, q, qd, readable):
     K, k, error = (np.asarray(x, dtype=object)[rows] for x in (c.K, c.k, c.error))
     shapes = ((len(rows), len(qd)), (len(rows), 1), (len(rows), 1))
     made = [_formulas(x, s).applyfunc(readable) for x, s in zip((K, k, error), shapes, strict=True)]
-    return (*made, tuple(_named("lam", len(rows))))
+    return (*made, tuple(_symbols("lam", len(rows))))
 
 
 def _independent(model, K):
@@ -101,7 +101,7 @@ def _independent(model, K):
     return list(make_plan(model, None, closed_configurations(model)).rows)
 
 
-def _named(name, count):
+def _symbols(name, count):
     sp = sympy()
     return [sp.Symbol(f"{name}{k}", real=True) for k in range(1, count + 1)]
 
@@ -277,7 +277,7 @@ def latex(equations, form, digits):
     """See ``EquationsOfMotion.latex``."""
     if form == "equations":
         rows = [
-            rf"\tau_{{{i}}} &= {_joined(equations, i - 1, digits)}"
+            rf"\tau_{{{i}}} &= {_join(equations, i - 1, digits)}"
             for i in range(1, len(equations.qd) + 1)
         ]
         for row in range(len(equations.lam)):
@@ -292,7 +292,7 @@ def latex(equations, form, digits):
     raise UnknownNameError(f"latex has no form {form!r}; use 'equations' or 'matrices'")
 
 
-def _joined(equations, i, digits):
+def _join(equations, i, digits):
     """One equation: accelerations first, then velocities, then gravity."""
     pieces = []
     for j, qdd in enumerate(equations.qdd):

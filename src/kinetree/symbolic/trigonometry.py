@@ -25,7 +25,7 @@ def terms_of(expression, angles):
     if found is None:
         return None
     return [
-        Term(_shortened(number), monomial, _product(factors, angles))
+        Term(_shorten(number), monomial, _product(factors, angles))
         for monomial, harmonics in found.items()
         for number, factors in _short(harmonics)
     ]
@@ -97,7 +97,7 @@ def _power_product(waves, powers, count):
     return result
 
 
-def _shortened(number):
+def _shorten(number):
     """A fraction of rounded numbers as a decimal of fifteen digits, which is all it knows."""
     sp = sympy()
     long = number.is_Rational and number.q > 10**9

@@ -54,7 +54,7 @@ def handle_jacobian(model, q, frames, rows=None):
 
 def inverse_inertia(model, q, frames, rows=None):
     """``Phi = J H⁻¹ Jᵀ`` — RBDA (7.9). Always exists."""
-    _, Y, D = _factored(model, q, frames, rows)
+    _, Y, D = _factor(model, q, frames, rows)
     return Y.T @ (Y / D)
 
 
@@ -87,7 +87,7 @@ def operational_space_inertia(model, q, frames, rows=None):
         SingularError: when ``J`` lacks full row rank, so that some acceleration of the handles is
             impossible and the inertia against it infinite.
     """
-    J, Y, D = _factored(model, q, frames, rows)
+    J, Y, D = _factor(model, q, frames, rows)
     L = _gram_ltdl(Y, D, lambda k: _not_free(model, J, frames))
     n = ltl.dense(len(J))
     return ltl.solve_ltdl(L, n, np.eye(len(J), dtype=int))
@@ -119,7 +119,7 @@ def _handles(model, frames):
     return [f if isinstance(f, Frame) else model.frame(f) for f in several]
 
 
-def _factored(model, q, frames, rows):
+def _factor(model, q, frames, rows):
     """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y.
 
     With loops, ``J G`` and ``Gᵀ H G`` in place of ``J`` and ``H``.

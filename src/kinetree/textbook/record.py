@@ -100,7 +100,7 @@ class Recording:
             line = text.partition("#")[0].strip()
             if not line:
                 continue
-            node = None if results is not None else _parsed(line, len(recording.nodes))
+            node = None if results is not None else _parse(line, len(recording.nodes))
             if node is None:
                 expected = f"'t{len(recording.nodes)} = ...'"
                 raise LoadError(
@@ -192,7 +192,7 @@ def _statement(node):
     return f" {op} ".join(names) if op in _INFIX else f"{op}({', '.join(names)})"
 
 
-def _parsed(line, count):
+def _parse(line, count):
     """The node of a statement, ``("return", ...)``, or None for anything else."""
     if line == "return" or line.startswith("return "):
         operands = _operands(line.removeprefix("return"), count)

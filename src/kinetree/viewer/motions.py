@@ -116,11 +116,11 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
     if isinstance(what, Motion):
         return what
     if isinstance(what, (str, os.PathLike)):
-        what = _opened(what)
+        what = _open(what)
     if isinstance(what, Trajectory):
         if q is not None:
             raise ShapeError("a trajectory has its own positions; q is for models")
-        return _recorded(what)
+        return _scene_of_trajectory(what)
     if isinstance(what, World):
         return _posed_world(what, q, t)
     if not isinstance(what, Model):
@@ -128,7 +128,7 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
             f"only a Model, a Trajectory, a World, a file or the name of a sample can be shown, "
             f"got {what!r}"
         )
-    return _posed(what, q, t)
+    return _poses(what, q, t)
 
 
 def scene_of(
@@ -160,10 +160,10 @@ def scene_of(
     """
     motion = motion_of(what, q, t)
     stage = Stage(motion.model, collision=collision)
-    return staged(stage, motion, Overlays(forces, reactions, contacts, ghost, trace), rate)
+    return stage_motion(stage, motion, Overlays(forces, reactions, contacts, ghost, trace), rate)
 
 
-def staged(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SECOND):
+def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SECOND):
     """The scene of a motion on a stage.
 
     ``overlays`` are as users give them, see ``view``: at all times of the motion, and thinned with
@@ -232,7 +232,7 @@ def _alongside(ghost, shown):
 def _posed_world(world, q, t):
     """A world as it is now with its contacts, or at other positions."""
     if q is not None:
-        return _posed(world.model, q, t)
+        return _poses(world.model, q, t)
     found = world.contacts()
     touching = None
     if len(found):
@@ -240,7 +240,7 @@ def _posed_world(world, q, t):
     return Motion(world.model, np.array([world.time]), world.q[None], touching=touching)
 
 
-def _posed(model, q, t):
+def _poses(model, q, t):
     if q is None:
         home = [p for p in model.postures if p.name == "home"]
         q = np.array(home[0].q) if home else _within_limits(model)
@@ -265,7 +265,7 @@ def _within_limits(model):
     return q
 
 
-def _recorded(trajectory):
+def _scene_of_trajectory(trajectory):
     if trajectory.q.ndim != 2:
         count = int(np.prod(trajectory.q.shape[1:-1]))
         raise ShapeError(
@@ -276,7 +276,7 @@ def _recorded(trajectory):
     return Motion(trajectory.model, *arrays, trajectory)
 
 
-def _opened(name):
+def _open(name):
     path = Path(name)
     if path.suffix.lower() in SUFFIXES and path.exists():
         return Trajectory.load(path)

@@ -155,12 +155,12 @@ def _paint(view, color, depth, pieces, opacity):
     vertices = np.concatenate([p[0] for p in pieces])
     faces = np.concatenate([p[1] + start for p, start in zip(pieces, starts, strict=True)])
     tints = np.concatenate([p[2] for p in pieces])
-    owner, z = rasterized(view.project(vertices), faces, view.width, view.height)
+    owner, z = rasterize(view.project(vertices), faces, view.width, view.height)
     front = (owner >= 0) & (z < depth)
     rows, columns = np.nonzero(front)
     face = owner[rows, columns]
     local = np.concatenate([_normals(p) for p in pieces])
-    normal = _interpolated(view, vertices, faces[face], local, rows, columns) @ view.axes.T
+    normal = _interpolate(view, vertices, faces[face], local, rows, columns) @ view.axes.T
     normal *= np.where(normal[:, 2:] < 0, -1.0, 1.0)  # both sides are lit
     length = np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
     normal = normal / length
@@ -180,7 +180,7 @@ def _normals(piece):
     return normals(Surface(vertices, faces))
 
 
-def _interpolated(view, vertices, faces, normal, rows, columns):
+def _interpolate(view, vertices, faces, normal, rows, columns):
     """Normals at the pixels, between those of the corners, by where the rays meet the planes."""
     ray = np.column_stack(
         [
@@ -209,7 +209,7 @@ _AT_ONCE = 4_000_000  # pixels looked at together
 _TILE = 8  # pixels along a side
 
 
-def rasterized(points, faces, width, height):
+def rasterize(points, faces, width, height):
     """The triangle in front at every pixel, and its depth there.
 
     Args:

@@ -19,7 +19,7 @@ from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
-from kinetree.loaders.load import announced, read
+from kinetree.loaders.load import announce, read
 from kinetree.loaders.meshes import mesh_inertia
 from kinetree.model import Body, Model, Posture, geometry
 from kinetree.model.actuator import command_vectors, commands_of
@@ -286,7 +286,7 @@ def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
     """The model in a file, on a free joint where ``fixed`` is False, or the sample of that name."""
     path = Path(name)
     if path.exists():
-        model = announced(read(path))
+        model = announce(read(path))
         if fixed is not False or _is_free(model):
             return model
         return read(path, floating_base=True).model  # with the same notices

@@ -12,9 +12,9 @@ import numpy as np
 
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import LoadError, ModelWarning, ShapeError, joined
+from kinetree.errors import LoadError, ModelWarning, ShapeError, joined_class
 from kinetree.files import write_with
-from kinetree.loaders.load import announced, read
+from kinetree.loaders.load import announce, read
 from kinetree.model import Model
 from kinetree.model.arrays import as_reals
 from kinetree.simulation.results.archives import Archive
@@ -243,7 +243,7 @@ def load(cls, path):
     except LoadError:
         raise
     except FileNotFoundError as error:
-        kind = joined(LoadError, FileNotFoundError)
+        kind = joined_class(LoadError, FileNotFoundError)
         raise kind(f"{path}: there is no such file") from error
     except Exception as error:  # archives, and settings that no world has, raise anything
         why = printable(str(error)[:300]) or type(error).__name__
@@ -292,7 +292,7 @@ def from_file(cls, path, options):
     posture, keep = options.pop("posture", None), options.pop("keep_overlaps", False)
     loaded = read(path, **of_file)
     notices = tuple(n for n in loaded.notices if n.effect not in ("setting", "picture"))
-    model = announced(loaded._replace(notices=notices))
+    model = announce(loaded._replace(notices=notices))
     timestep = loaded.settings.get("timestep", own["timestep"].default)
     given = {"name": model.name, "gravity": model.gravity, "timestep": timestep} | options
     world = cls(given.pop("name"), **given)

@@ -21,7 +21,7 @@ from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import Posture, as_placement, relabelled
-from kinetree.notebook import block, shown
+from kinetree.notebook import block, show
 from kinetree.simulation.results.state import State
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
@@ -390,7 +390,7 @@ class World:
         return f"<World {self._base.name!r}: {parts or 'empty'}; t = {self._time:.6g} s>"
 
     def _repr_html_(self):
-        return block(repr(self)[1:-1], shown(self) if self._parts else "")
+        return block(repr(self)[1:-1], show(self) if self._parts else "")
 
     # --- the whole ---------------------------------------------------------------------------
 

@@ -153,7 +153,7 @@ def to_toml(model) -> str:
         ("actuator", (_actuator(model, a) for a in model.actuators)),
         ("posture", (_posture(model, p) for p in model.postures)),
         ("tendon", (_tendon(model, t) for t in model.tendons)),
-        ("gravity_compensation", (_carried(model, g) for g in model.gravity_compensation)),
+        ("gravity_compensation", (_carried_mass(model, g) for g in model.gravity_compensation)),
         ("contact_pair", map(_contact_pair, model.contact_pairs)),
         ("sensor", map(_sensor, model.sensors)),
         ("group", map(_group, model.groups)),
@@ -166,10 +166,10 @@ def to_toml(model) -> str:
 
 
 def _group(group):
-    return {"name": group.name, "joints": group.joints, **_said(group, "tip")}
+    return {"name": group.name, "joints": group.joints, **_said_fields(group, "tip")}
 
 
-def _said(part, *names):
+def _said_fields(part, *names):
     """Fields that do not have their defaults."""
     values = {name: getattr(part, name) for name in names}
     return {name: x for name, x in values.items() if not is_default(part, name, x)}
@@ -218,7 +218,7 @@ def _loop(model, loop):
         keys = placement_keys(getattr(loop, f"{side}_placement"))
         if keys:
             table[f"{side}_at"] = keys["at"] if set(keys) == {"at"} else keys
-    return table | _said(loop, "misalignment") | _of_joint(loop)
+    return table | _said_fields(loop, "misalignment") | _of_joint(loop)
 
 
 def _coupling(model, coupling):
@@ -234,9 +234,13 @@ def _coupling(model, coupling):
 
 
 def _geometry(model, part):
-    table = {**_said(part, "name"), **_on(model, part.body), **placement_keys(part.placement)}
-    table |= _shape(part.shape, part.name) | _said(part, "visual", "collision", "color")
-    return table | _surface(part) | _said(part, "link")
+    table = {
+        **_said_fields(part, "name"),
+        **_on(model, part.body),
+        **placement_keys(part.placement),
+    }
+    table |= _shape(part.shape, part.name) | _said_fields(part, "visual", "collision", "color")
+    return table | _surface(part) | _said_fields(part, "link")
 
 
 def _surface(part):
@@ -246,7 +250,7 @@ def _surface(part):
 
 def _contact_pair(pair):
     ends = {"first": pair.first, "second": pair.second}
-    return _said(pair, "name") | ends | _said(pair, "touch") | _surface(pair)
+    return _said_fields(pair, "name") | ends | _said_fields(pair, "touch") | _surface(pair)
 
 
 def _shape(shape, name):
@@ -267,16 +271,18 @@ def _actuator(model, actuator):
     table = {"name": actuator.name, **({"joint": joint} if joint else {})}
     table["gear"] = gear[0] if len(gear) == 1 else gear
     named = ("name", "joint", "loop", "gear")
-    return table | _said(actuator, *(f.name for f in fields(actuator) if f.name not in named))
+    return table | _said_fields(
+        actuator, *(f.name for f in fields(actuator) if f.name not in named)
+    )
 
 
 def _tendon(model, tendon):
     joints = zip(tendon.joints, tendon.coefficients, strict=True)
     table = {"name": tendon.name, "joints": {model.joint_names[i - 1]: c for i, c in joints}}
-    return table | _said(tendon, *(f.name for f in fields(tendon)[3:]))
+    return table | _said_fields(tendon, *(f.name for f in fields(tendon)[3:]))
 
 
-def _carried(model, given):
+def _carried_mass(model, given):
     return {**_on(model, given.body), "mass": given.mass, "center": given.center}
 
 
@@ -299,11 +305,11 @@ def _by_joint(model, values, slices, usual):
 
 def _sensor(s):
     """Fields of a sensor that are not as usual; ``inertia`` may be that of nothing."""
-    table = {"name": s.name, "kind": s.kind, **_said(s, "of", "reference")}
+    table = {"name": s.name, "kind": s.kind, **_said_fields(s, "of", "reference")}
     table |= placement_keys(s.placement)
     if not is_identity(s.reference_placement):
         table["reference_at"] = placement_keys(s.reference_placement)
-    table |= _said(s, "cutoff", "noise", "offset", "data", "beyond")
+    table |= _said_fields(s, "cutoff", "noise", "offset", "data", "beyond")
     if s.shape is not None:
         table["shape"] = _shape(s.shape, s.name)
     if s.inertia is not None:

@@ -146,9 +146,9 @@ class _Writer:
             prefix = self.link_names[1].rpartition(_APART)[0] if self.is_world else ""
             name = f"{prefix}{_APART}{name}" if prefix else name
         scope, own = self._scope(name)
-        link = _named(scope, "link", own)
+        link = _named_element(scope, "link", own)
         self._write_shapes(link, shapes)
-        joint = _named(scope, "joint", f"{own}_fixed", type="fixed")
+        joint = _named_element(scope, "joint", f"{own}_fixed", type="fixed")
         _put(joint, "parent", WORLD)
         _put(joint, "child", own)
 
@@ -159,7 +159,7 @@ class _Writer:
                 "body 'world': in SDF this name stands for the world; rename the body"
             )
         scope, own = self._scope(body.name)
-        link = self.links[i] = _named(scope, "link", own)
+        link = self.links[i] = _named_element(scope, "link", own)
         parent = self.link_names[body.parent]
         same = parent.rpartition(_APART)[0] == body.name.rpartition(_APART)[0]
         if body.parent and same:
@@ -202,7 +202,7 @@ class _Writer:
                     while (kind, name) in taken:
                         name += "_"
                     taken.add((kind, name))
-                    element = _named(link, kind, name)
+                    element = _named_element(link, kind, name)
                     _put_pose(element, g.placement)
                     _SHAPES[type(g.shape)](etree.SubElement(element, "geometry"), g.shape)
                     if kind == "visual" and g.color is not None:
@@ -217,7 +217,7 @@ class _Writer:
             if frame.name == self.base_link:
                 continue
             scope, own = self._scope(frame.name)
-            element = _named(scope, "frame", own)
+            element = _named_element(scope, "frame", own)
             on = self.link_names[frame.body]
             element.set("attached_to", self._seen(on, frame.name, f"frame {frame.name!r}"))
             _put_pose(element, frame.placement)
@@ -293,7 +293,7 @@ class _Writer:
         if called != name:
             self.lost.append(f"{what} is called {called!r}: a link or frame has its name")
         scope, own = self._scope(called)
-        element = _named(scope, "joint", own, type=kind)
+        element = _named_element(scope, "joint", own, type=kind)
         for tag, end in zip(("parent", "child"), ends, strict=True):
             _put(element, tag, self._seen(end, name, what))
         if isinstance(joint, joints.Helical):
@@ -328,7 +328,7 @@ class _Writer:
             self.lost.append(f"armature or drive of joint {joint.get('name')!r}")
 
     def _write_sensors(self):
-        writes = (_named, _put, _put_pose)
+        writes = (_named_element, _put, _put_pose)
         sensors = GazeboSensors(self.model, self.links, self.joints, writes, self.is_world)
         sensors.write()
         if self.is_world and sensors.field is not None:
@@ -385,7 +385,7 @@ def _set_name(element, name):
         ) from None
 
 
-def _named(parent, tag, name, **attributes):
+def _named_element(parent, tag, name, **attributes):
     element = etree.SubElement(parent, tag)
     _set_name(element, name)
     for key, value in attributes.items():
@@ -445,7 +445,7 @@ def _put_surface(collision, surface):
                 _put(inner, tag, value)
 
 
-def _sized(parent, shape):
+def _solid(parent, shape):
     element = etree.SubElement(parent, shape.spelling())
     for name in shape.counts():
         _put(element, name, getattr(shape, name))
@@ -457,4 +457,4 @@ def _mesh(parent, mesh):
     _put(element, "scale", mesh.scale)
 
 
-_SHAPES = {kind: _sized for kind in SHAPES if "sdf" in kind.formats} | {Mesh: _mesh}
+_SHAPES = {kind: _solid for kind in SHAPES if "sdf" in kind.formats} | {Mesh: _mesh}

@@ -268,10 +268,10 @@ def _add_own(element, name, part):
     """Limits or dynamics as an element of our own."""
     if part is not None:
         given = {f.name: getattr(part, f.name) for f in fields(part)}
-        add(element, own(name), **{key: _written(x) for key, x in given.items() if x})
+        add(element, own(name), **{key: _text_of(x) for key, x in given.items() if x})
 
 
-def _written(values):
+def _text_of(values):
     """Numbers as text, infinite ones by their name, which our own elements understand."""
     return " ".join(repr(float(x)) for x in values)
 
@@ -299,7 +299,7 @@ def add_loop(robot, loop, names):
     if turned:
         element.set("reversed", "true")
     if loop.misalignment is not None:
-        element.set("misalignment", _written([loop.misalignment]))
+        element.set("misalignment", _text_of([loop.misalignment]))
     for end in ("predecessor", "successor"):
         part = etree.SubElement(element, end)
         part.set("link", names[getattr(loop, end)])
@@ -311,7 +311,7 @@ def add_loop(robot, loop, names):
         if field.name == "axis":
             add(element, "axis", xyz=value)
         elif isinstance(value, (str, float, int, tuple)):
-            element.set(field.name, value if isinstance(value, str) else _written(np.ravel(value)))
+            element.set(field.name, value if isinstance(value, str) else _text_of(np.ravel(value)))
         else:
             raise InteropError(
                 f"loop joint {loop.name!r} is a {type(joint).__name__}, which is made of code and "
@@ -413,8 +413,8 @@ def _mesh(parent, mesh):
     add(parent, "mesh", filename=path, scale=mesh.scale)
 
 
-def _sized(parent, shape):
+def _solid(parent, shape):
     add(parent, shape.spelling(), **{name: getattr(shape, name) for name in shape.counts()})
 
 
-_SHAPES = {kind: _sized for kind in SHAPES if "urdf" in kind.formats} | {Mesh: _mesh}
+_SHAPES = {kind: _solid for kind in SHAPES if "urdf" in kind.formats} | {Mesh: _mesh}

@@ -15,7 +15,7 @@ from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.expr.counting import cost
 from kinetree.expr.interpret import evaluate
 from kinetree.expr.node import Graph
-from kinetree.expr.refusals import explained
+from kinetree.expr.refusals import explain_trace_errors
 
 SAMPLES = 10
 CLOSED = 1e-11
@@ -174,7 +174,7 @@ class Rehearsal:
             for index in np.ndindex(array.shape):
                 array[index] = self.graph.input(name, index)
             symbols.append(array)
-        with explained():
+        with explain_trace_errors():
             results = function(*symbols)
         self.results = [np.asarray(r, dtype=object) for r in results]
 

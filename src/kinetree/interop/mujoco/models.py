@@ -25,7 +25,13 @@ from kinetree.interop.states import Pair, States
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
 from kinetree.loaders.mjcf.joints import anchor, map_of, variables
-from kinetree.loaders.mjcf.values import body_names, compiled, joint_names, model_name, mujoco
+from kinetree.loaders.mjcf.values import (
+    body_names,
+    compile_quietly,
+    joint_names,
+    model_name,
+    mujoco,
+)
 from kinetree.loaders.report import EFFECTS
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
@@ -56,7 +62,7 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
     if isinstance(mj_model, library.MjSpec):
         spec = mj_model
         try:
-            mj_model, _ = compiled(lambda: spec.copy().compile())
+            mj_model, _ = compile_quietly(lambda: spec.copy().compile())
         except (ValueError, RuntimeError, library.FatalError, library.UnexpectedError) as error:
             raise InteropError(
                 f"MuJoCo cannot compile the spec: {' '.join(str(error).split())}"
@@ -90,7 +96,7 @@ def to_model(model: Model) -> Any:
     """The mechanism as a ``mujoco.MjModel``; see ``writers.mjcf.to_mjcf``."""
     library, text = mujoco(), to_mjcf(model)
     try:
-        return compiled(lambda: library.MjSpec.from_string(text).compile())[0]
+        return compile_quietly(lambda: library.MjSpec.from_string(text).compile())[0]
     except (ValueError, RuntimeError, library.FatalError, library.UnexpectedError) as error:
         raise InteropError(
             f"MuJoCo rejects model {model.name!r}: {' '.join(str(error).split())}"

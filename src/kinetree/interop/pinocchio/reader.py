@@ -174,7 +174,7 @@ def body_names(pin_model, parts):
     sites = [(0, pin_model.names[0]), *((p.number if p.last else None, p.name) for p in parts)]
     for number, joint_name in sites:
         own = [f.name for f in links if f.parentJoint == number and _is_identity(f.placement)]
-        names.append(own[0] if own else _unused(joint_name, "body", taken))
+        names.append(own[0] if own else _unused_name(joint_name, "body", taken))
         taken.add(names[-1])
     return names
 
@@ -195,7 +195,7 @@ def frames(pin_model, body_names, number_of):
     ]
     taken, chosen, renamed = set(body_names), {}, []
     for frame in sorted(own, key=lambda f: _kind(f) != "BODY"):  # links come first to their names
-        name = _unused(frame.name, _kind(frame).lower(), taken)
+        name = _unused_name(frame.name, _kind(frame).lower(), taken)
         if name != frame.name:
             renamed.append(f"{frame.name!r} to {name!r}")
         taken.add(name)
@@ -212,7 +212,7 @@ def frames(pin_model, body_names, number_of):
     )
 
 
-def _unused(name, suffix, taken):
+def _unused_name(name, suffix, taken):
     """``name``, with a suffix and then a number if it is taken."""
     candidate, count = name, 1
     while candidate in taken:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
+from kinetree.loaders.mjcf.joints import BALL, FREE, is_disabled, variables
 from kinetree.loaders.mjcf.tendons import tendon_names, terms
-from kinetree.loaders.mjcf.values import AllBut, names_of, unused
+from kinetree.loaders.mjcf.values import AllBut, names_of, unused_name
 from kinetree.model import Actuator, Frame
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 
@@ -52,7 +52,7 @@ def actuators_of(mj_model, tree, note, sites) -> Drives:
         sites: our frames of all sites.
     """
     taken, found, controls, activation = set(), [], [], []
-    clamped = not disabled(mj_model, "CLAMPCTRL")
+    clamped = not is_disabled(mj_model, "CLAMPCTRL")
     ends = _Ends(mj_model, tree, sites)
     for a, given in enumerate(names_of(mj_model, "actuator")):
         try:
@@ -63,8 +63,8 @@ def actuators_of(mj_model, tree, note, sites) -> Drives:
         if _dynamics(mj_model, a) and not law["activation"]:
             why = "its time constant is zero: the activation is the control"
             note("actuator", given, why, "control")
-        end = end | _shifted(law, end.pop("zero"), end.pop("has_length"))
-        name = unused(given or f"actuator_{a}", "actuator", taken)
+        end = end | _shift(law, end.pop("zero"), end.pop("has_length"))
+        name = unused_name(given or f"actuator_{a}", "actuator", taken)
         control = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
         found.append(
             Actuator(
@@ -136,7 +136,7 @@ def _kind(kinds):
     return "its force follows a law of another kind"
 
 
-def _shifted(law, zero, has_length):
+def _shift(law, zero, has_length):
     """Gain and bias in our length, which is ``zero`` less than MuJoCo's, if it has any."""
     return {
         what: (c0 + c1 * zero, c1 if has_length else 0.0, c2)
@@ -194,7 +194,7 @@ class _Ends:
         if at.kind == BALL:
             if kind == JOINT:
                 return {"joint": joint, "gear": tuple(gear[:3])}
-            name = unused(f"{body.joint_name}_parent", "frame", self.taken)
+            name = unused_name(f"{body.joint_name}_parent", "frame", self.taken)
             self.frames.append(Frame(name, body.parent, body.placement))
             wrench = (*gear[:3], 0.0, 0.0, 0.0)
             return {"frame": body.name, "reference": name, "gear": wrench}

@@ -5,10 +5,10 @@ import numpy as np
 from kinetree.joints import Free
 from kinetree.loaders.mjcf import actuators, constraints, tendons
 from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
-from kinetree.loaders.mjcf.joints import disabled, map_of, variables
+from kinetree.loaders.mjcf.joints import is_disabled, map_of, variables
 from kinetree.loaders.mjcf.sensors import with_sensors
 from kinetree.loaders.mjcf.tree import sites_of, tree_of
-from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, unused
+from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, unused_name
 from kinetree.model import Model, Posture
 
 ATTRIBUTES = {
@@ -56,7 +56,7 @@ def from_compiled(
     drives = actuators.actuators_of(mj_model, tree, note, sites)
     loops, couplings = constraints.constraints_of(mj_model, tree, note)
     _note_other_forces(mj_model, note)
-    gravity = np.zeros(3) if disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
+    gravity = np.zeros(3) if is_disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
     geometry = geometry_of(mj_model, tree, note, paths, references)
     model = Model(
         tuple(tree.bodies),
@@ -97,14 +97,14 @@ def postures_of(mj_model, tree, drives, keys):
     q, qd = _state(mj_model, tree, np.array(mj_model.qpos0), np.zeros(mj_model.nv))
     neutral = [x for body in tree.bodies for x in body.joint.neutral()]
     if any(isinstance(body.joint, Free) for body in tree.bodies) and q != tuple(neutral):
-        found.append(Posture(unused(INITIAL, "", taken), q, qd))
+        found.append(Posture(unused_name(INITIAL, "", taken), q, qd))
     for k, given in enumerate(names_of(mj_model, "key")):
         state = _state(mj_model, tree, np.array(mj_model.key_qpos[k]), mj_model.key_qvel[k])
         commands = {"ctrl": drives.controls, "act": drives.activation}
         if len(keys) == mj_model.nkey:
             commands = {what: at if what in keys[k] else [] for what, at in commands.items()}
         values = (getattr(mj_model, f"key_{what}")[k][at] for what, at in commands.items())
-        found.append(Posture(unused(given or f"key_{k}", "key", taken), *state, *values))
+        found.append(Posture(unused_name(given or f"key_{k}", "key", taken), *state, *values))
     return tuple(found)
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from kinetree.joints import Fixed, Spherical
-from kinetree.loaders.mjcf.joints import disabled
+from kinetree.loaders.mjcf.joints import is_disabled
 from kinetree.loaders.mjcf.tendons import terms
-from kinetree.loaders.mjcf.values import names_of, placement, shift, unused
+from kinetree.loaders.mjcf.values import names_of, placement, shift, unused_name
 from kinetree.model import Coupling, Loop
 from kinetree.model.gearing import with_leaders
 
@@ -37,7 +37,7 @@ def constraints_of(mj_model, tree, note):
     """Loops and couplings."""
     loops, laws = [], []
     taken = {*tree.joint_names, *(b.joint_name for b in tree.bodies)}
-    off = disabled(mj_model, "EQUALITY") or disabled(mj_model, "CONSTRAINT")
+    off = is_disabled(mj_model, "EQUALITY") or is_disabled(mj_model, "CONSTRAINT")
     for e, given in enumerate(names_of(mj_model, "eq")):
         kind = int(mj_model.eq_type[e])
         tag = _TAGS.get(kind, "flex")
@@ -48,7 +48,7 @@ def constraints_of(mj_model, tree, note):
             why = f"this constraint is switched off, and left out; it would be {_WOULD_BE[kind]}"
             note(_NOTED[kind], given, why, "setting")
             continue
-        name = unused(given or f"{tag}_{e}", tag, taken)
+        name = unused_name(given or f"{tag}_{e}", tag, taken)
         if kind in (JOINT, TENDON):
             laws.append((kind, e, name, given))
             continue

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.loaders.mjcf.joints import disabled
+from kinetree.loaders.mjcf.joints import is_disabled
 from kinetree.loaders.mjcf.tree import HERE
 from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement, shift
 from kinetree.model import geometry
@@ -43,7 +43,7 @@ _MOST_HEIGHTS = 2**16
 def geometry_of(mj_model, tree, note, paths=None, references=None):
     """Every geom whose shape kinetree has; ``paths`` are those of mesh files by MuJoCo's name."""
     meshes = _Meshes(mj_model, paths or {}, references or {}, note)
-    found, off = [], disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT")
+    found, off = [], is_disabled(mj_model, "CONTACT") or is_disabled(mj_model, "CONSTRAINT")
     if off and mj_model.ngeom:
         note("flag", "", "contact is switched off: no shape of the model can touch", "contact")
     kinds, sizes, bodies = (
@@ -188,7 +188,7 @@ def _colors(mj_model) -> list[tuple[float, float, float, float]]:
 
 def contact_pairs_of(mj_model, tree, geometry, note):
     """Pairs of geoms and excluded pairs of bodies."""
-    if disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT"):
+    if is_disabled(mj_model, "CONTACT") or is_disabled(mj_model, "CONSTRAINT"):
         return ()
     geoms, known = names_of(mj_model, "geom"), {g.name for g in geometry}
     found = []
@@ -220,7 +220,7 @@ def contact_pairs_of(mj_model, tree, geometry, note):
 
 def with_parents(mj_model, model):
     """The model with pairs of bodies and their parents, where a flag switches their filter off."""
-    if not disabled(mj_model, "FILTERPARENT"):
+    if not is_disabled(mj_model, "FILTERPARENT"):
         return model
     from kinetree.contact.finding.pairs import may_touch
 

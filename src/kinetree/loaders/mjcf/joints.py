@@ -62,7 +62,7 @@ def anchor(mj_model, j):
     return np.array(mj_model.jnt_pos[j]) * (mj_model.jnt_type[j] in (BALL, HINGE))
 
 
-def disabled(mj_model, what) -> bool:
+def is_disabled(mj_model, what) -> bool:
     """Whether an option switches off ``"SPRING"``, ``"LIMIT"``, ``"GRAVITY"`` and so on."""
     bits = mujoco().mjtDisableBit
     bit = getattr(bits, f"mjDSBL_{what}", None) or getattr(bits, "mjDSBL_PASSIVE", 0)
@@ -72,7 +72,7 @@ def disabled(mj_model, what) -> bool:
 def limits_of(mj_model, j, name, note) -> Limits | None:
     """Bounds of the position and of the force of actuators."""
     at, limits = variables(mj_model, j), {}
-    if mj_model.jnt_limited[j] and not disabled(mj_model, "LIMIT"):
+    if mj_model.jnt_limited[j] and not is_disabled(mj_model, "LIMIT"):
         lower, upper = (float(x) - at.reference for x in mj_model.jnt_range[j])
         if at.kind == BALL:
             note("joint", name, "its range, a largest angle of rotation, has no counterpart here")
@@ -117,7 +117,7 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
         ("stiffness", "SPRING"),
         ("friction", "FRICTIONLOSS"),
     ):
-        if np.any(found[what]) and disabled(mj_model, flag):
+        if np.any(found[what]) and is_disabled(mj_model, flag):
             why = f"the option flag switches its {what} off, so it has none here"
             note("joint", name, why, "setting")
             found[what][:] = 0
@@ -216,22 +216,22 @@ class _Moving(JointMap):
 
     def to_velocity(self, q, qd):
         w, v = qd[..., : self.turns], qd[..., self.turns :]
-        return _joined(np.einsum("ji...,...j->...i", self.rotation(q), v), w)
+        return _join(np.einsum("ji...,...j->...i", self.rotation(q), v), w)
 
     def from_velocity(self, q, v):
         w, v = v[..., -self.turns :], v[..., : -self.turns]
-        return _joined(w, np.einsum("ij...,...j->...i", self.rotation(q), v))
+        return _join(w, np.einsum("ij...,...j->...i", self.rotation(q), v))
 
     def to_acceleration(self, q, qd, qdd):
         """``d(R v)/dt = R (dv/dt + ω × v)``."""
         w, v = qd[..., : self.turns], qd[..., self.turns :]
-        rate = _joined(qdd[..., : self.turns], qdd[..., self.turns :] + self.cross(w, v))
+        rate = _join(qdd[..., : self.turns], qdd[..., self.turns :] + self.cross(w, v))
         return self.to_velocity(q, rate)
 
     def from_acceleration(self, q, v, a):
         qd, rate = self.from_velocity(q, v), self.from_velocity(q, a)
         turning = self.cross(qd[..., : self.turns], qd[..., self.turns :])
-        return _joined(rate[..., : self.turns], rate[..., self.turns :] - turning)
+        return _join(rate[..., : self.turns], rate[..., self.turns :] - turning)
 
 
 def _free_rotation(q):
@@ -247,7 +247,7 @@ def _planar_cross(w, v):
     return w * np.stack([-v[..., 1], v[..., 0]], axis=-1)
 
 
-def _joined(*parts):
+def _join(*parts):
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 

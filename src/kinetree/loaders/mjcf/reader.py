@@ -7,7 +7,7 @@ from kinetree.loaders.mjcf import geoms, joints, sensors, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.free_bodies import as_if_free, free_joints, without
 from kinetree.loaders.mjcf.source import prepare
-from kinetree.loaders.mjcf.values import AllBut, compiled, mujoco
+from kinetree.loaders.mjcf.values import AllBut, compile_quietly, mujoco
 from kinetree.loaders.report import Effect, Notice, short, tag_of
 from kinetree.model import Model
 
@@ -36,7 +36,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     mj_model, messages, joints = None, [], free_joints(mjcf)
     if joints:
         try:
-            mj_model, messages = compiled(lambda: make(without(mjcf, joints)))
+            mj_model, messages = compile_quietly(lambda: make(without(mjcf, joints)))
         except refusals:  # said of the whole file below
             mj_model = None
         if mj_model is None or messages or not as_if_free(mj_model, mjcf, joints):
@@ -44,12 +44,12 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     try:
         try:
             if mj_model is None:
-                mj_model, messages = compiled(make)
+                mj_model, messages = compile_quietly(make)
         except refusals as error:
             why = mjcf.refusal(str(error))
             if not mjcf.leave_out("sensor"):
                 raise
-            mj_model, messages = compiled(make)
+            mj_model, messages = compile_quietly(make)
             report.ignored(None, "<sensor>", f"{why}; all sensors are left out", "control")
     except refusals as error:
         raise mjcf.refusal(str(error)) from None

@@ -11,7 +11,14 @@ import numpy as np
 
 from kinetree.loaders.mjcf.geoms import shape_of
 from kinetree.loaders.mjcf.joints import BALL, variables
-from kinetree.loaders.mjcf.values import AllBut, inertia_of, mujoco, names_of, placement, unused
+from kinetree.loaders.mjcf.values import (
+    AllBut,
+    inertia_of,
+    mujoco,
+    names_of,
+    placement,
+    unused_name,
+)
 from kinetree.model import Model, Sensor
 from kinetree.model.sensors import KINDS, PARTIAL, known_names
 from kinetree.spatial import Inertia, Plucker
@@ -51,7 +58,7 @@ def with_sensors(mj_model, tree, model, sites, note) -> Model:
         kind = _TAGS.get(theirs, theirs.lower())
         why = None if kind in KINDS else "kinetree has no such sensor"
         if why is None:
-            name = unused(given or f"{kind}_{k}", "sensor", taken)
+            name = unused_name(given or f"{kind}_{k}", "sensor", taken)
             try:
                 sensor = Sensor(name, kind, **reader.read(k, kind))
             except _UnreadableError as error:

@@ -142,7 +142,7 @@ def _include(result, folders, budget):
     """Put the content of included files in place of ``<include>``, until there is none."""
     seen = set()
     while (element := result.root.find(".//include")) is not None:
-        path = _resolved(result, element, folders, (element.get("file") or "").replace("\\", "/"))
+        path = _resolve(result, element, folders, (element.get("file") or "").replace("\\", "/"))
         if path in seen:
             raise result.error(element, f"{short(path)} is included twice; MJCF allows it once")
         seen.add(path)
@@ -181,7 +181,7 @@ def _fetch(result, folders, budget):
         base = posixpath.basename(name)
         name = base if setting("strippath") == "true" else name
         is_model = element.tag == "model"
-        path = _resolved(result, element, folders, name, "" if is_model else folder)
+        path = _resolve(result, element, folders, name, "" if is_model else folder)
         limit = LIMIT_BYTES if is_model else LIMIT_ASSET_BYTES
         content = _content(result, element, path, budget, limit)
         key = f"{budget.files}_{re.sub('[^A-Za-z0-9.]', '_', base)}"
@@ -207,7 +207,7 @@ def _fetch(result, folders, budget):
                 result.names[element]["name"] = posixpath.splitext(base)[0]
 
 
-def _resolved(result, element, folders, name, inside=""):
+def _resolve(result, element, folders, name, inside=""):
     """The file of a name: beside the main file, as for MuJoCo, or beside the one that includes it.
 
     ``inside`` is the folder that ``<compiler>`` gives for meshes.
@@ -399,8 +399,8 @@ def _attributes(element, changes):
         left_out = {*element.attrib} - _OF_CAMERAS
     kept = {k: v for k, v in element.attrib.items() if k not in left_out and "}" not in k}
     kept |= changes.get(element, {})
-    return "".join(f" {name}={_quoted(value)}" for name, value in kept.items())
+    return "".join(f" {name}={_quote(value)}" for name, value in kept.items())
 
 
-def _quoted(value):
+def _quote(value):
     return quoteattr(value) if _SPECIAL.search(value) else f'"{value}"'

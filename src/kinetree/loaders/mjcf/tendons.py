@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from kinetree.loaders.mjcf.joints import actuators_on, disabled
-from kinetree.loaders.mjcf.values import AllBut, names_of, unused
+from kinetree.loaders.mjcf.joints import actuators_on, is_disabled
+from kinetree.loaders.mjcf.values import AllBut, names_of, unused_name
 from kinetree.model import GravityCompensation, Tendon
 
 ATTRIBUTES = {
@@ -33,7 +33,7 @@ def tendon_names(mj_model):
     """Names of all tendons; unnamed ones are called after their number."""
     taken: set = set()
     given = names_of(mj_model, "tendon")
-    return [unused(name or f"tendon_{t}", "tendon", taken) for t, name in enumerate(given)]
+    return [unused_name(name or f"tendon_{t}", "tendon", taken) for t, name in enumerate(given)]
 
 
 def terms(mj_model, t):
@@ -100,7 +100,7 @@ def _forces(mj_model, t, name, note):
     ):
         value = float(getattr(mj_model, f"tendon_{theirs}")[t])
         value += float(sum(d for _, d in driven)) if ours == "damping" else 0.0
-        if value and disabled(mj_model, flag):
+        if value and is_disabled(mj_model, flag):
             why = f"the option flag switches its {ours} off, so it has none here"
             note("fixed", name, why, "setting")
         elif value:
@@ -118,7 +118,7 @@ def _forces(mj_model, t, name, note):
     if "stiffness" in found:
         low, high = mj_model.tendon_lengthspring[t]
         found["rest"] = float(low), float(high)
-    if mj_model.tendon_limited[t] and not disabled(mj_model, "LIMIT"):
+    if mj_model.tendon_limited[t] and not is_disabled(mj_model, "LIMIT"):
         found["lower"], found["upper"] = (float(x) for x in mj_model.tendon_range[t])
     return found
 
@@ -128,7 +128,7 @@ def _forces(mj_model, t, name, note):
 
 def gravity_compensation_of(mj_model, tree, note):
     """The masses whose weight is carried, one for each of our bodies where they have a centre."""
-    if disabled(mj_model, "SPRING") and disabled(mj_model, "DAMPER"):
+    if is_disabled(mj_model, "SPRING") and is_disabled(mj_model, "DAMPER"):
         return ()  # which switches all passive forces off
     parts: dict[int, list] = {}
     for b in np.flatnonzero(mj_model.body_gravcomp):
@@ -141,10 +141,10 @@ def gravity_compensation_of(mj_model, tree, note):
     for j in np.flatnonzero(held * mj_model.jnt_actfrclimited if parts else 0 * held):
         why = "gravity compensation is not part of the actuators' force, nor within its range"
         note("joint", tree.joint_names[j], why, "control")
-    return tuple(g for on in parts.values() for g in _summed(on))
+    return tuple(g for on in parts.values() for g in _sum(on))
 
 
-def _summed(parts):
+def _sum(parts):
     total = math.fsum(g.mass for g in parts)
     if len(parts) == 1 or total == 0:
         return parts

@@ -21,7 +21,7 @@ from kinetree.loaders.mjcf.values import (
     names_of,
     placement,
     shift,
-    unused,
+    unused_name,
 )
 from kinetree.model import Body, Frame
 from kinetree.model.parts import is_identity
@@ -98,13 +98,13 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
         if moves[b]:
             place = _on_joints(mj_model, tree, b, parent.body, X, taken, note, passive)
         elif floats:  # its position variables are the pose in the world
-            joint_name = free.get(b) or unused(f"{name}_floating", "joint", taken_joints)
+            joint_name = free.get(b) or unused_name(f"{name}_floating", "joint", taken_joints)
             place = Place(tree.add(name, 0, Free(), HERE, joint_name), HERE)
         elif lump:
             tree.frames.append(Frame(name, parent.body, X))
             place = Place(parent.body, X)
         else:
-            joint_name = unused(f"{name}_fixed", "joint", taken_joints)
+            joint_name = unused_name(f"{name}_fixed", "joint", taken_joints)
             place = Place(tree.add(name, parent.body, Fixed(), X, joint_name), HERE)
         tree.places.append(place)
         tree.load(place, inertia_of(mj_model, b))
@@ -118,7 +118,9 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
     first, count = int(mj_model.body_jntadr[b]), int(mj_model.body_jntnum[b])
     for k, j in enumerate(range(first, first + count), start=1):
         last = k == count
-        name = tree.body_names[b] if last else unused(f"{tree.body_names[b]}_{k}", "body", taken)
+        name = (
+            tree.body_names[b] if last else unused_name(f"{tree.body_names[b]}_{k}", "body", taken)
+        )
         at = shift(joints.anchor(mj_model, j))
         if mj_model.jnt_type[j] == joints.FREE:  # its position variables are the pose in the world
             X = Plucker.identity()
@@ -127,7 +129,7 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
             name,
             parent,
             joints.joint_of(mj_model, j),
-            _joined(at, X),
+            _join(at, X),
             joint_name,
             limits=joints.limits_of(mj_model, j, joint_name, note),
             dynamics=joints.dynamics_of(mj_model, j, joint_name, note) if passive[j] else None,
@@ -136,7 +138,7 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
     return Place(parent, X)
 
 
-def _joined(at, X):
+def _join(at, X):
     if is_identity(at):
         return X
     return at if is_identity(X) else at @ X
@@ -147,7 +149,7 @@ def _link_frames(mj_model, tree, taken):
     for b in np.flatnonzero(mj_model.body_jntnum):
         place = tree.places[b]
         if not is_identity(place.X):
-            name = unused(f"{tree.body_names[b]}_link", "frame", taken)
+            name = unused_name(f"{tree.body_names[b]}_link", "frame", taken)
             tree.frames.append(Frame(name, place.body, place.X))
 
 
@@ -161,5 +163,5 @@ def sites_of(mj_model, tree):
     for s, given in enumerate(names_of(mj_model, "site")):
         place = tree.places[mj_model.site_bodyid[s]]
         X = placement(mj_model.site_pos[s], mj_model.site_quat[s]) @ place.X
-        frames.append(Frame(unused(given or f"site_{s}", "site", taken), place.body, X))
+        frames.append(Frame(unused_name(given or f"site_{s}", "site", taken), place.body, X))
     return tuple(frames)

@@ -56,7 +56,7 @@ def joint_names(mj_model, free=None):
     return names, of_free
 
 
-def unused(name, suffix, taken):
+def unused_name(name, suffix, taken):
     """``name``, with a suffix and then a number if it is taken; the choice is taken from then."""
     return _take(name if name not in taken else f"{name}_{suffix}", taken)
 
@@ -148,7 +148,7 @@ def mujoco() -> Any:
     return library
 
 
-def compiled(make):
+def compile_quietly(make):
     """The result of ``make()``, and the warnings of MuJoCo meanwhile, as a list of texts.
 
     MuJoCo prints warnings and appends them to a file MUJOCO_LOG.TXT in the current folder, unless

@@ -100,7 +100,7 @@ class _Reader:
                 return self.places[name]
         return ()
 
-    def _named(self, table, *kinds):
+    def _new_name(self, table, *kinds):
         """The name of a table, which must be new among things of these kinds."""
         name = table.text("name")
         for kind in kinds:
@@ -117,7 +117,7 @@ class _Reader:
             )
 
     def _body(self, table):
-        name = self._named(table, "body")
+        name = self._new_name(table, "body")
         joint, joint_name = read_joint(table, name=True)
         joint_name = f"{name}_joint" if joint_name is None else joint_name
         self._claim("joint", joint_name, table)
@@ -134,12 +134,12 @@ class _Reader:
 
     def _frame(self, table):
         self.builder.frame(
-            self._named(table, "frame"), on=table.text("on", None), at=parts.placement(table)
+            self._new_name(table, "frame"), on=table.text("on", None), at=parts.placement(table)
         )
 
     def _loop(self, table):
         self.builder.loop(
-            self._named(table, "joint"),
+            self._new_name(table, "joint"),
             predecessor=table.text("predecessor"),
             successor=table.text("successor"),
             joint=read_joint(table, default="fixed")[0],
@@ -150,7 +150,7 @@ class _Reader:
         )
 
     def _coupling(self, table):
-        name = self._named(table, "joint")
+        name = self._new_name(table, "joint")
         joint, source = table.text("joint"), table.text("source", None)
         sources = table.texts("sources", ())
         if table.choice("coefficients", "ratio") == "ratio":
@@ -175,7 +175,7 @@ class _Reader:
             self.builder.geometry(shape, **options)
 
     def _actuator(self, table):
-        name, ranges = self._named(table, "actuator"), ("control", "effort", "activation_range")
+        name, ranges = self._new_name(table, "actuator"), ("control", "effort", "activation_range")
         on = {"joint": table.text("joint", None)}
         on |= {key: table.text(key, "") for key in ("tendon", "frame", "reference")}
         law = {key: table.numbers(key, None, None) for key in ("gain", "bias")}
@@ -187,7 +187,7 @@ class _Reader:
         self.builder.actuator(name, **on, gear=gear, **law, **state)
 
     def _posture(self, table):
-        name = self._named(table, "posture")
+        name = self._new_name(table, "posture")
         keys = ("q", "qd", "controls", "activation")
         q, qd, controls, activation = (self._by_name(table, key) for key in keys)
         if qd is None:
@@ -199,7 +199,7 @@ class _Reader:
         if joints is None:
             raise table.error("tendon needs joints, such as {upper = 1.0, lower = -0.5}")
         self.builder.tendon(
-            self._named(table, "tendon"),
+            self._new_name(table, "tendon"),
             joints={name: joints.number(name) for name in joints.data},
             offset=table.number("offset", 0.0),
             **{name: table.number(name, 0.0) for name in ("stiffness", "damping", "friction")},
@@ -235,7 +235,7 @@ class _Reader:
             rest["shape"] = parts.read_shape(shape, self.report, self.folders)
             shape.finish()
         self.builder.sensor(
-            self._named(table, "sensor"),
+            self._new_name(table, "sensor"),
             table.text("kind"),
             of=table.text("of", ""),
             reference=table.text("reference", ""),
@@ -246,7 +246,7 @@ class _Reader:
         )
 
     def _group(self, table):
-        name, tip = self._named(table, "group"), table.text("tip", "")
+        name, tip = self._new_name(table, "group"), table.text("tip", "")
         self.builder.group(name, joints=table.texts("joints"), tip=tip)
 
     @staticmethod

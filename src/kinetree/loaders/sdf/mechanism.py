@@ -186,7 +186,7 @@ class Connections:
         parts.pop(groups.of(WORLD), None)
         return list(parts.values())
 
-    def chosen(self) -> tuple[list[SdfArc], list[SdfArc], list[SdfArc]]:
+    def choose_joints(self) -> tuple[list[SdfArc], list[SdfArc], list[SdfArc]]:
         """Joints of the tree, joints that close loops, and joints between links that are one."""
         groups, rigid = _Groups([WORLD, *self.links]), _Groups([WORLD, *self.links])
         tree, left, still = [], [], []

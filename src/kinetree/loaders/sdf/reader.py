@@ -147,7 +147,7 @@ class _Assembly:
         self.floating.append(arc)
 
     def model(self) -> Model:
-        tree, chords, still = self.connections.chosen()
+        tree, chords, still = self.connections.choose_joints()
         for arc in still:
             if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:
                 arc.node.ignored("fixed joints hold both of its links: it cannot move")
@@ -164,7 +164,9 @@ class _Assembly:
             with warnings.catch_warnings():
                 # Said already, link by link and with the line.
                 warnings.filterwarnings("ignore", ".*physically impossible", ModelWarning)
-                model = self._carried(graph.to_model([arc.name for arc in tree], strict=False))
+                model = self._without_carried_sensors(
+                    graph.to_model([arc.name for arc in tree], strict=False)
+                )
                 return lump_fixed(model) if self.options.lump else model
         except LoadError:
             raise
@@ -205,17 +207,17 @@ class _Assembly:
 
         for key, link in self.description.links.items():
             for node in link.node.all("sensor"):
-                X = self._placed(pose_in(node), key, node)
+                X = self._place_on_frame(pose_in(node), key, node)
                 add(gazebo.on_link(node, key, X, self.field))
         for joint in self.description.joints:
             for node in joint.node.all("sensor"):
                 child = frames.link_of(frames.find(joint.scope, joint.child, node, "link"), node)
-                pose = self._placed(pose_in(node), joint.frame, node)
+                pose = self._place_on_frame(pose_in(node), joint.frame, node)
                 X = frames.between(child, joint.frame)
                 names = add(gazebo.on_joint(node, child, X, pose))
                 self.measured.append((node, joint.key, names))
 
-    def _carried(self, model):
+    def _without_carried_sensors(self, model):
         """The model without sensors of joints that carry something else than their child here."""
         for node, joint, names in self.measured:
             bodies = [b for b in model.bodies if b.joint_name == joint]
@@ -225,7 +227,7 @@ class _Assembly:
                 model = model.replace(sensors=kept)
         return model
 
-    def _placed(self, pose, key, node):
+    def _place_on_frame(self, pose, key, node):
         """A pose on a link or joint, as a placement on it."""
         if pose.relative_to is None:
             return pose.placement
@@ -234,7 +236,7 @@ class _Assembly:
         return pose.placement @ frames.between(key, other)
 
     def _show(self, graph, key, look):
-        X = self._placed(look.pose, key, look.node)
+        X = self._place_on_frame(look.pose, key, look.node)
         graph.geometry(
             look.shape,
             on=key,

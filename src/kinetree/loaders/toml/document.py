@@ -25,7 +25,7 @@ class Document:
 
     def __init__(self, source: bytes | str, path):
         self.path = str(path)
-        text = decoded(source, self.path)
+        text = decode(source, self.path)
         self._text = text
         self._refuse_slow(text)
         try:
@@ -87,7 +87,7 @@ class Document:
         return LoadError(f"{self.path}:{line}: not TOML: {what}{column}")
 
 
-def decoded(source: bytes | str, path: str) -> str:
+def decode(source: bytes | str, path: str) -> str:
     """Text from the bytes of a file: UTF-8, with or without a mark in front, and not too long."""
     if len(source) > _LARGEST:
         raise LoadError(f"{path}:1: the file has {len(source)} bytes; at most {_LARGEST} are read")

@@ -50,7 +50,7 @@ class Table:
         """The value of a key, of one of TOML's own kinds."""
         value = self.get(key, default)
         if value is not default and not isinstance(value, kind):
-            raise self.error(f"{key} must be {_NAMES[kind]}, got {_shown(value)}", key)
+            raise self.error(f"{key} must be {_NAMES[kind]}, got {_show(value)}", key)
         return value
 
     def text(self, key, default=_REQUIRED) -> Any:
@@ -65,7 +65,7 @@ class Table:
         values = self.of_kind(key, list, default)
         for value in () if values is default else values:
             if not isinstance(value, str) or not value:
-                raise self.error(f"{key} must be a list of texts, got {_shown(value)}", key)
+                raise self.error(f"{key} must be a list of texts, got {_show(value)}", key)
         return values if values is default else tuple(values)
 
     def flag(self, key, default) -> bool:
@@ -88,7 +88,7 @@ class Table:
         if rows is default:
             return rows
         if not isinstance(rows, list) or len(rows) != 3:
-            raise self.error(f"{key} must be 3 rows of 3 numbers, got {_shown(rows)}", key)
+            raise self.error(f"{key} must be 3 rows of 3 numbers, got {_show(rows)}", key)
         return tuple(self.as_numbers(row, key, 3) for row in rows)
 
     def table(self, key) -> "Table | None":
@@ -106,7 +106,7 @@ class Table:
         tables = []
         for i, value in enumerate(values):
             if not isinstance(value, dict):
-                raise self.error(f"{key} must be tables, [[{key}]], got {_shown(value)}", key)
+                raise self.error(f"{key} must be tables, [[{key}]], got {_show(value)}", key)
             label = f"{key} {i + 1}"
             if isinstance(value.get("name"), str):
                 label = f"{key} {value['name']!r}"
@@ -133,7 +133,7 @@ class Table:
         if isinstance(value, str):
             value = self.document.evaluate((*self.path, key), value, f"{self.label}: {key}")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(f"{key} must be a number or an expression, got {_shown(value)}", key)
+            raise self.error(f"{key} must be a number or an expression, got {_show(value)}", key)
         if isinstance(value, int) and abs(value) > 2**53:
             try:
                 value = float(value)
@@ -149,11 +149,11 @@ class Table:
             return (self.as_number(value, key, infinite=infinite),)
         if not isinstance(value, list) or (size is not None and len(value) != size):
             count = "numbers" if size is None else f"{size} numbers"
-            raise self.error(f"{key} must be a list of {count}, got {_shown(value)}", key)
+            raise self.error(f"{key} must be a list of {count}, got {_show(value)}", key)
         return tuple(self.as_number(x, key, infinite=infinite) for x in value)
 
 
-def _shown(value):
+def _show(value):
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

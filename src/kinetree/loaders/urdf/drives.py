@@ -146,7 +146,7 @@ class _Reader:
         for part in node.all("transmission"):
             part.tolerate(partial(self._of_block, part, through, done), None)
         for part in node.all("joint"):
-            part.tolerate(partial(self._commanded, part, through, done), None)
+            part.tolerate(partial(self._read_commands, part, through, done), None)
 
     def _of_block(self, node, through, done):
         """A transmission of a block: reductions by joint, or the tendons of a differential."""
@@ -154,7 +154,7 @@ class _Reader:
         if not self._is_known(node, parts):
             return
         if parts.kind == "differential":
-            if not self._driven(node, parts.names):
+            if not self._has_drive(node, parts.names):
                 self._differential(node, parts)
                 done |= set(parts.names)
             return
@@ -163,7 +163,7 @@ class _Reader:
         self._rotor(actuator, parts.names[0])
         through[parts.names[0]] = actuator.need("name"), n
 
-    def _driven(self, node, names):
+    def _has_drive(self, node, names):
         """Whether one of the joints is driven already, which is noted."""
         taken = {d.joint for d in self.drives} | {j for t in self.tendons.values() for j in t}
         name = next((name for name in names if name in taken), None)
@@ -171,7 +171,7 @@ class _Reader:
             node.ignored(f"joint {name!r} has an actuator already", effect="setting")
         return name is not None
 
-    def _commanded(self, node, through, done):
+    def _read_commands(self, node, through, done):
         name = node.need("name")
         node.get("mimic")
         params = _params(node)
@@ -184,7 +184,7 @@ class _Reader:
                 _number(node, params, key, x) for key, x in (("multiplier", 1), ("offset", 0))
             )
             self.mimics[name] = Mimic(params["mimic"], ratio, offset, node)
-        elif commands and name not in done and not self._driven(node, [name]):
+        elif commands and name not in done and not self._has_drive(node, [name]):
             nv = self.freedoms.get(name)
             if not nv:
                 why = "does not exist" if nv is None else "does not move"

@@ -103,7 +103,7 @@ def _limits(node, kind, joint):
 def _bounds(limit, kind):
     """Lower and upper bound, or nothing."""
     given = [limit.get(key) is not None for key in ("lower", "upper")]
-    lower, upper = (_unbounded(limit.number(k, 0.0, finite=False)) for k in ("lower", "upper"))
+    lower, upper = (_without_bounds(limit.number(k, 0.0, finite=False)) for k in ("lower", "upper"))
     if kind == "continuous":
         if any(given) and (lower, upper) != (0.0, 0.0):
             limit.note("lower and upper limit", "a continuous joint has none")
@@ -122,14 +122,14 @@ def _bounds(limit, kind):
 def _largest(limit, key):
     if limit.get(key) is None:
         return ()
-    value = _unbounded(limit.number(key, finite=False))
+    value = _without_bounds(limit.number(key, finite=False))
     if value < 0:
         limit.note(f"{key} limit", f"{value:g} is negative: left out")
         return ()
     return (value,)
 
 
-def _unbounded(x):
+def _without_bounds(x):
     return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 
@@ -195,7 +195,7 @@ class Tree:
                 )
             above[joint.child] = joint
         self.root = _root(robot, links, above)
-        order = _ordered(self.root, list(joints.values()))
+        order = _order(self.root, list(joints.values()))
         if len(order) < len(joints):
             raise _circle(order, joints, above)
         self.joints = order
@@ -217,7 +217,7 @@ def _root(robot, links, above):
     return roots[0].name
 
 
-def _ordered(root, joints):
+def _order(root, joints):
     """The joints that hang on the root, in the order of the file as far as parents come first."""
     number = {root: 0} | {joint.child: i for i, joint in enumerate(joints, start=1)}
     order = regular_order([-1, *(number[joint.parent] for joint in joints)])

@@ -105,7 +105,7 @@ class _Assembly:
         freedoms = {name: j.joint.nv for name, j in self.joints.items()}
         freedoms |= {n.need("name"): loop_joint(n).nv for n in robot.all("kinetree:loop")}
         self.drives = read_drives(robot, freedoms)
-        self.joints |= _driven(self.joints, self.drives)
+        self.joints |= _with_drives(self.joints, self.drives)
         self.tree = Tree(robot, self.links, self.joints)
         self.base = self.tree.root
         self.bodies, self.body = [], {}  # and the number of each link, and of each joint
@@ -352,7 +352,7 @@ class _Assembly:
             yield Posture(name, lead)
 
 
-def _driven(joints, drives: Drives) -> dict[str, Joint]:
+def _with_drives(joints, drives: Drives) -> dict[str, Joint]:
     """Joints with the inertia of their rotors, and with whom they follow by ros2_control."""
     found = {}
     for name, armature in drives.armature.items():

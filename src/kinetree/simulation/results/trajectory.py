@@ -20,7 +20,7 @@ from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.model import Model
 from kinetree.model.manifold import continued
-from kinetree.notebook import block, curve, folded, line, shown, table
+from kinetree.notebook import block, curve, fold, line, show, table
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
 from kinetree.simulation.forces.actuators import servos_of
@@ -268,9 +268,9 @@ class Trajectory:
         single, last = self.q.ndim == 2, f"; the last {self.events[-1]}" if self.events else ""
         return block(
             repr(self)[1:-1],
-            shown(self) if single and len(self) and self.model.body_count else "",
-            folded("positions and velocities", table(head, rows), is_open=len(rows) < 20),
-            "" if self.report is None else folded("report", self.report._repr_html_()),
+            show(self) if single and len(self) and self.model.body_count else "",
+            fold("positions and velocities", table(head, rows), is_open=len(rows) < 20),
+            "" if self.report is None else fold("report", self.report._repr_html_()),
             line(f"{len(self.events)} events{last}") if self.events else "",
         )
 

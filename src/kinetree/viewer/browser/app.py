@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.spelling import printable
 from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import LOCAL, Drawing, quiet, start
-from kinetree.viewer.motions import Motion, staged
+from kinetree.viewer.motions import Motion, stage_motion
 from kinetree.viewer.page import open_page, save_page
 from kinetree.viewer.painting import film, picture
 from kinetree.viewer.scenes.stage import NOTHING, Overlays, Stage
@@ -48,7 +48,7 @@ class Viewer:
     ):
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
-        self.scene = staged(self.stage, motion, overlays)
+        self.scene = stage_motion(self.stage, motion, overlays)
         # What comes with a motion is not there when its joints are dragged elsewhere.
         self._besides = NOTHING if motion.moves else overlays._replace(trace=None)
         self.notices = self.scene.notices
@@ -107,7 +107,7 @@ class Viewer:
         """Put the mechanism into the configuration ``q``, (nq,); sliders follow."""
         self.q = np.array(q, dtype=float)
         still = Motion(self.model, np.zeros(1), self.q[None])
-        self._now = staged(self.stage, still, self._besides)
+        self._now = stage_motion(self.stage, still, self._besides)
         count = len(self._now.nodes)
         positions, turns = self.scene.positions[0].copy(), self.scene.quaternions[0].copy()
         positions[:count], turns[:count] = self._now.positions[0], self._now.quaternions[0]

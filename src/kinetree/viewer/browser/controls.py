@@ -356,7 +356,7 @@ class SavePanel:
         self.viewer.save_html(path)
 
     def _picture(self, client, path, notice):
-        image = _seen(client, _SIZE, "png").astype(float)
+        image = _view_image(client, _SIZE, "png").astype(float)
         solid = image[..., 3:] / 255
         image = image[..., :3] * solid + 255 * (1 - solid)
         write_picture(path, np.round(image).astype(np.uint8))
@@ -393,11 +393,11 @@ class SavePanel:
             notice.body = f"image {k + 1} of {len(times)}"
             player.go(float(t))
             self.viewer.server.flush()
-            yield _seen(client, size, "jpeg")
+            yield _view_image(client, size, "jpeg")
         player.go(before)
 
 
-def _seen(client, size, kind):
+def _view_image(client, size, kind):
     """The view of a user beside the panel, as an image."""
     camera = client.camera
     right = rotations(camera.wxyz)[:, 0]

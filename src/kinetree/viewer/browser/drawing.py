@@ -45,7 +45,7 @@ def start(title, port=None, host: str | None = None, origins=()):
             f"to get one that is free"
         )
     origins = (origins,) if isinstance(origins, str) else tuple(origins)
-    with quiet(), _guarded(host, origins) as guarded:
+    with quiet(), _guard(host, origins) as guarded:
         server = viser.ViserServer(
             host=host, port=FIRST_PORT if port is None else port, label=title, verbose=False
         )
@@ -90,7 +90,7 @@ def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
 
 
 @contextlib.contextmanager
-def _guarded(host, origins):
+def _guard(host, origins):
     """Make the server that viser starts in here reject pages of other websites.
 
     viser has no setting for it; what it hands to ``websockets`` gets a check in front.

@@ -36,7 +36,7 @@ def page(scene, *, show=SHOWN, camera=None) -> str:
         camera: from where; by default the whole mechanism is in view.
     """
     buffer = _Buffer()
-    described = _described(scene, buffer, show, framing(scene) if camera is None else camera)
+    described = _describe(scene, buffer, show, framing(scene) if camera is None else camera)
     ours = files("kinetree.viewer.page")
     parts = {
         "TITLE": html.escape(printable(scene.title)),
@@ -71,7 +71,7 @@ class _Buffer:
         return place
 
 
-def _described(scene, buffer, show, camera):
+def _describe(scene, buffer, show, camera):
     """The scene as plain data that refers to arrays in the buffer."""
     surfaces, numbers = [], {}
 

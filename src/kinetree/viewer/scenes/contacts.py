@@ -10,7 +10,7 @@ from kinetree.errors import ContactError, ShapeError
 from kinetree.simulation.contact_sensors import contacts_along
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.description import Part
-from kinetree.viewer.scenes.marks import scaled
+from kinetree.viewer.scenes.marks import scaled_arrows
 from kinetree.viewer.scenes.places import along
 from kinetree.viewer.scenes.surfaces import ball, cone
 
@@ -112,7 +112,7 @@ def contact_arrows(contacts, size):
     pushing = lengths[lengths > 0]
     most = 3 * np.median(pushing) if pushing.size else 0.0
     forces *= np.minimum(1.0, most / np.maximum(lengths, most or 1.0))
-    return scaled("contact forces", "contacts", _FORCE, points, forces, "N", size)
+    return scaled_arrows("contact forces", "contacts", _FORCE, points, forces, "N", size)
 
 
 def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1e-4) -> Contacts:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.viewer.scenes.description import Arrows, Part, Surface, round_number
 from kinetree.viewer.scenes.places import along
-from kinetree.viewer.scenes.surfaces import ball, joined, rod
+from kinetree.viewer.scenes.surfaces import ball, join, rod
 
 AXES = ((0.85, 0.15, 0.15), (0.1, 0.6, 0.2), (0.15, 0.3, 0.9))
 _CENTER, _TOTAL, _INERTIA = (0.95, 0.75, 0.1), (0.85, 0.1, 0.1), (0.35, 0.45, 0.95)
@@ -20,7 +20,7 @@ def frame_parts(model, size):
         at += [(f.placement.to_pose().astype(float), 0.06 * size) for f in own]
         for axis in range(3):
             bars = [_axis(axis, length, pose) for pose, length in at]
-            yield Part(f"{'xyz'[axis]} of {name}", "frames", body, joined(bars), AXES[axis])
+            yield Part(f"{'xyz'[axis]} of {name}", "frames", body, join(bars), AXES[axis])
 
 
 def _axis(axis, length, pose):
@@ -82,7 +82,7 @@ _SPEED, _TURNING = (0.0, 0.62, 0.45), (0.5, 0.31, 0.75)
 _FORCE, _MOMENT = (0.84, 0.37, 0.0), (0.80, 0.35, 0.6)
 
 
-def scaled(name, layer, color, origins, vectors, unit, size, longest=None) -> Arrows | None:
+def scaled_arrows(name, layer, color, origins, vectors, unit, size, longest=None) -> Arrows | None:
     """Arrows whose longest is a third of the scene; None where all are nothing.
 
     Args:
@@ -113,8 +113,8 @@ def velocity_arrows(model, placed, velocity, size):
     turning, linear = velocity[:, heavy, :3], velocity[:, heavy, 3:]
     speed = linear + np.cross(turning, points)
     return (
-        scaled("velocities", "velocities", _SPEED, points, speed, "m/s", size),
-        scaled("angular velocities", "velocities", _TURNING, points, turning, "rad/s", size),
+        scaled_arrows("velocities", "velocities", _SPEED, points, speed, "m/s", size),
+        scaled_arrows("angular velocities", "velocities", _TURNING, points, turning, "rad/s", size),
     )
 
 
@@ -153,8 +153,8 @@ def reaction_arrows(model, placed, wrenches, size):
 
 def _pair(whose, points, forces, moments, size, layer="forces"):
     return (
-        scaled(f"{whose} forces", layer, _FORCE, points, forces, "N", size),
-        scaled(f"{whose} moments", layer, _MOMENT, points, moments, "N·m", size),
+        scaled_arrows(f"{whose} forces", layer, _FORCE, points, forces, "N", size),
+        scaled_arrows(f"{whose} moments", layer, _MOMENT, points, moments, "N·m", size),
     )
 
 

@@ -19,7 +19,7 @@ from kinetree.spelling import printable
 from kinetree.viewer.scenes import contacts, marks
 from kinetree.viewer.scenes.description import Part, Scene, Surface, round_number
 from kinetree.viewer.scenes.places import along, places, velocities
-from kinetree.viewer.scenes.surfaces import ball, coarser, creased, rod, surface_of
+from kinetree.viewer.scenes.surfaces import ball, coarser, crease, rod, surface_of
 
 # Where nothing has its own colour: calm, and light enough to be shaded.
 _COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
@@ -156,11 +156,11 @@ def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[Piece, ..
     """Pieces of a mesh file, stretched by ``scale``; LoadError if it cannot be read."""
     if not os.path.isfile(path):
         raise LoadError(f"there is no file {path!r}")
-    return _stretched(os.fspath(path), os.stat(path).st_mtime, tuple(map(float, scale)), most)
+    return _stretch(os.fspath(path), os.stat(path).st_mtime, tuple(map(float, scale)), most)
 
 
 @lru_cache(maxsize=256)
-def _stretched(path, changed, scale, most):
+def _stretch(path, changed, scale, most):
     del changed  # a file that has changed is read again
     digest = hashlib.sha256(content_of(path, path)).hexdigest()
     key = "\n".join(["drawn 1", os.path.splitext(path)[1].lower(), digest, repr((scale, most))])
@@ -171,7 +171,7 @@ def _stretched(path, changed, scale, most):
 
 def _coarse_pieces(path, scale, most):
     """Vertices, faces and colour, one piece after the other."""
-    found = [piece for piece in _opened(path) if len(piece.surface.faces)]
+    found = [piece for piece in _open(path) if len(piece.surface.faces)]
     if not found:
         raise LoadError(f"{path}: the mesh has no triangles")
     total = sum(len(piece.surface.faces) for piece in found)
@@ -179,11 +179,11 @@ def _coarse_pieces(path, scale, most):
         share = max(200, most * len(surface.faces) // total)
         surface = surface if total <= most else coarser(surface, share)
         faces = surface.faces if np.prod(scale) > 0 else surface.faces[:, ::-1]
-        surface = creased(Surface(surface.vertices * np.array(scale), faces))
+        surface = crease(Surface(surface.vertices * np.array(scale), faces))
         yield from (surface.vertices, surface.faces, np.array(color or (), dtype=float))
 
 
-def _opened(path):
+def _open(path):
     for mesh, transform in open_scene(path):
         vertices = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
         faces = np.asarray(mesh.faces)
@@ -239,13 +239,13 @@ def terrain_parts(terrain, up, box, size):
         if isinstance(g.shape, HeightField):
             color, opacity = (_HILLS, 1.0) if g.color is None else (g.color[:3], g.color[3])
             hills = surface_of(g.shape)
-            yield Part(g.name or "hills", "bodies", 0, _placed(g, hills), color, opacity)
+            yield Part(g.name or "hills", "bodies", 0, _place(g, hills), color, opacity)
         elif not _is_ground(g, up, size):
             name, (low, high) = g.name or "plane", _extent(g, box, size)
             color, opacity = (_SHEET, 0.5) if g.color is None else (g.color[:3], 0.5 * g.color[3])
-            sheet = _placed(g, _rectangles([(*low, *high)], 0.0))
+            sheet = _place(g, _rectangles([(*low, *high)], 0.0))
             yield Part(name, "bodies", g.body, sheet, color, opacity)
-            lines = _placed(g, _lines(low, high, size))
+            lines = _place(g, _lines(low, high, size))
             yield Part(f"lines on {name}", "bodies", g.body, lines, _LINES, 0.6)
 
 
@@ -276,7 +276,7 @@ def _pose(g):
     return g.placement.to_pose().astype(float)
 
 
-def _placed(g, surface):
+def _place(g, surface):
     pose = _pose(g)
     return surface.placed(pose[:3, :3], pose[:3, 3])
 

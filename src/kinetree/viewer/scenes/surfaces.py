@@ -16,9 +16,9 @@ _EDGE = np.cos(np.radians(35.0))
 _MOST = 64  # faces at a point, beyond which all of them count as one smooth surface
 
 
-def creased(surface) -> Surface:
+def crease(surface) -> Surface:
     """Surface with its points doubled along edges, so that each has one normal."""
-    vertices, faces = _merged(surface.vertices, surface.faces)
+    vertices, faces = _merge(surface.vertices, surface.faces)
     if not len(faces):
         return Surface(vertices, faces)
     weighted, unit = _face_normals(vertices, faces)
@@ -63,7 +63,7 @@ def coarser(surface, most) -> Surface:
     return surface
 
 
-def _merged(vertices, faces):
+def _merge(vertices, faces):
     """Points at the same place are one, and triangles without area are dropped."""
     vertices = np.asarray(vertices, dtype=float)
     extent = np.ptp(vertices, axis=0).max(initial=0.0) if len(vertices) else 0.0
@@ -121,31 +121,31 @@ def surface_of_solid(solid: geometry.Solid) -> Surface:
         return Surface(sphere.vertices * np.array(solid.radii), sphere.faces)
     outline = solid.outline(_ROUND)
     if outline is not None:
-        return turned(outline)
+        return revolve(outline)
     hull = solid_hull(solid)
-    return creased(Surface(hull.vertices, hull.triangles))
+    return crease(Surface(hull.vertices, hull.triangles))
 
 
 @lru_cache(maxsize=256)
 def ball(radius, count=_ROUND) -> Surface:
     """A sphere about the origin."""
-    return turned(rounded_outline(radius, 0.0, count), count)
+    return revolve(rounded_outline(radius, 0.0, count), count)
 
 
 @lru_cache(maxsize=256)
 def rod(radius, start, end, count=_ROUND) -> Surface:
     """A cylinder along z from ``start`` to ``end``."""
-    return turned([(0, start), (radius, start), (radius, end), (0, end)], count)
+    return revolve([(0, start), (radius, start), (radius, end), (0, end)], count)
 
 
 @lru_cache(maxsize=256)
 def cone(radius, start, tip, count=_ROUND) -> Surface:
     """A cone along z, wide at ``start``; its tip may lie below."""
     outline = [(0, start), (radius, start), (0, tip)]
-    return turned(outline if tip > start else outline[::-1], count)
+    return revolve(outline if tip > start else outline[::-1], count)
 
 
-def turned(outline, count=_ROUND) -> Surface:
+def revolve(outline, count=_ROUND) -> Surface:
     """The surface of revolution of an outline of points (r, z) about z; upwards faces outwards."""
     outline = np.array(outline, dtype=float)
     angle = 2 * np.pi * np.arange(count) / count
@@ -157,10 +157,10 @@ def turned(outline, count=_ROUND) -> Surface:
     a, b = i * count + j, i * count + (j + 1) % count
     c, d = a + count, b + count
     faces = np.concatenate([np.stack([a, b, d], -1), np.stack([a, d, c], -1)]).reshape(-1, 3)
-    return creased(Surface(vertices, faces))
+    return crease(Surface(vertices, faces))
 
 
-def joined(surfaces) -> Surface:
+def join(surfaces) -> Surface:
     """Several surfaces as one."""
     surfaces = list(surfaces)
     starts = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
@@ -187,4 +187,4 @@ def _cuboid(size):
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     faces = [face for a, b, c, d in sides for face in ((a, b, c), (a, c, d))]
-    return creased(Surface(corners * np.array(size, dtype=float), np.array(faces)))
+    return crease(Surface(corners * np.array(size, dtype=float), np.array(faces)))

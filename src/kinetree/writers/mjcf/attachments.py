@@ -79,7 +79,7 @@ def write_constraints(model, elements, root):
                 ([(names[0], 1.0)], zip(names[1:], c.shares, strict=True)),
                 strict=True,
             ):
-                _fixed(root, tendon, terms)
+                _fixed_tendon(root, tendon, terms)
 
 
 def write_tendons(model, root):
@@ -88,7 +88,7 @@ def write_tendons(model, root):
         names = [model.joint_names[i - 1] for i in t.joints]
         rest = np.array(t.rest) - t.offset
         rest = np.nextafter(rest, 0) if tuple(rest) == (-1, -1) else rest  # which MuJoCo fills in
-        _fixed(
+        _fixed_tendon(
             root,
             t.name,
             zip(names, t.coefficients, strict=True),
@@ -100,7 +100,7 @@ def write_tendons(model, root):
         )
 
 
-def _fixed(root, name, terms, **attributes):
+def _fixed_tendon(root, name, terms, **attributes):
     section = root.find("tendon")
     section = etree.SubElement(root, "tendon") if section is None else section
     tendon = element(section, "fixed", name=name, **attributes)
@@ -167,7 +167,7 @@ def write_actuators(model, elements, root):
     section = etree.SubElement(root, "actuator")
     written, sites = {e.get("name"): e for e in root.iter("joint")}, Sites(model, elements)
     for a in model.actuators:
-        tag, law = _law(_shifted(model, a))
+        tag, law = _law(_shift(model, a))
         element(
             section,
             tag,
@@ -180,7 +180,7 @@ def write_actuators(model, elements, root):
         )
 
 
-def _shifted(model, a):
+def _shift(model, a):
     """An actuator in MuJoCo's length of its tendon, which is zero where all joints are."""
     offset = next((t.offset for t in model.tendons if t.name == a.tendon), 0.0) * a.gear[0]
     laws = {"gain": a.gain, "bias": a.bias}

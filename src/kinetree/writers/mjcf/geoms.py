@@ -43,7 +43,7 @@ def is_lost(path) -> bool:
 def write_geometry(model, elements, root, left_out):
     """Shapes as geoms, meshes as assets too; ``left_out`` collects what MuJoCo cannot read."""
     asset, meshes = etree.SubElement(root, "asset"), {}
-    links, names, masked = _Links(model, elements), geom_names(model), _masked(model)
+    links, names, masked = _Links(model, elements), geom_names(model), _needs_masks(model)
     for k, g in enumerate(model.geometry):
         shape, (parent, X) = g.shape, links.place(g)
         if g.surface is not None and any(g.surface.velocity):
@@ -166,7 +166,7 @@ def _height_field(asset, shape, name):
 _ALL = str(2**31 - 1)
 
 
-def _masked(model):
+def _needs_masks(model):
     """Whether shapes are of different kinds, so that those without a surface are of all kinds."""
     surfaces = [g.surface for g in model.geometry if g.collision and g.surface is not None]
     return any((s.contype, s.conaffinity) != (1, 1) for s in surfaces)
