@@ -80,7 +80,7 @@ _SHARED = 0.3  # of the operations that are estimated, what remains after simpli
 
 
 def _derivative(function, wrt):
-    """The same derivative twice is one object, with one set of kernels."""
+    """Derivative of a function, one object with one set of kernels however often it is made."""
     return kept_with(function, (Derivative, wrt), lambda: Derivative(function, wrt))
 
 
@@ -195,7 +195,7 @@ class Derivative(Transformed):
         return found
 
     def _of_loops(self, call, inputs, outputs, reference, validate):
-        """The same for closed loops: on arrays."""
+        """Kernel of the derivative for closed loops: on arrays."""
         from kinetree.functional.products import jvp  # which are made of derivatives
 
         on_arrays = closed.derivative_on_arrays(self, jvp, call)
@@ -206,7 +206,7 @@ class Derivative(Transformed):
         return found
 
     def _by_calls(self, call, inputs):
-        """What traces calls of the code of all joints, or None."""
+        """Function that traces calls of the code of all joints, or None."""
         model, entries = call.model, self.entries()
         of = _COUPLED[self.function.__name__]
         algorithm = coupled.for_couplings(of)(model)

@@ -38,7 +38,7 @@ def derivative_on_arrays(derivative, call) -> Callable[..., tuple] | None:
 
 
 def _of_accelerations(derivative, call, gears):
-    """Of forward dynamics, where it is found on arrays itself."""
+    """Derivative of forward dynamics, where it is found on arrays itself."""
     if FUNCTIONS["forward_dynamics"].definition.gears(gears.model) is None:
         return None
     entries = derivative.entries()

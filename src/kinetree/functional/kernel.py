@@ -60,7 +60,7 @@ def one_copy(user: "UserKernel") -> "UserKernel":
 
 
 def one_copy_of_general_code(user: "UserKernel") -> "UserKernel":
-    """The same in code that is to be there soon; copies that leave out what they can are faster."""
+    """Let code that is to be there soon call one copy; copies in each place run faster."""
     user.one_copy = ("general",)
     return user
 
@@ -159,7 +159,7 @@ class UserKernel:
         return _Compiled(AtInstant(found.kernel, call.model.instant), found.pack)
 
     def _compiled_timed(self, call):
-        """The same with the instant as last input."""
+        """Compiled function with the instant as last input."""
         kernels, key = call.model.timeless.memo, (self, "at an instant", *call.key)
         found = kernels.get(key)
         if found is None:

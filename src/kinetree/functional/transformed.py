@@ -154,7 +154,7 @@ _KEPT = "_kept_by_kinetree"
 
 
 def kept_with(function, key, make) -> Any:
-    """What ``make()`` gave for a key, as long as the function lives.
+    """Result of ``make()`` for a key, kept as long as the function lives.
 
     Functions of users have no other table: that would keep them, their code and all that they
     refer to. Who copies the attributes of a function, as ``functools.wraps`` does, has the same
@@ -249,7 +249,7 @@ class Transformed(ABC):
         return self.function, call, arrays
 
     def description(self, of):
-        """What identifies it in every process, if something identifies the function."""
+        """Description that identifies it in every process, if one identifies the function."""
         inner = of(self.function)
         if inner is None:
             return None

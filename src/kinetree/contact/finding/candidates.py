@@ -84,7 +84,7 @@ def _body_velocities(model, q, qd, pairs):
 
 
 def _through_gears(found, at):
-    """The same in the variables that follow nothing: ``J G``, and ``bias + J g``."""
+    """Rows in the variables that follow nothing: ``J G``, and ``bias + J g``."""
     gaps, rows, biases = found
     return gaps, rows @ at.G, biases + rows @ at.g
 

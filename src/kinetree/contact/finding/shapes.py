@@ -65,7 +65,7 @@ class Touch(NamedTuple):
     gap: Any
 
     def reversed(self):
-        """The same with the shapes in the other order."""
+        """Contact with the shapes in the other order."""
         return Touch(self.point, -self.normal, self.gap)
 
 
@@ -210,7 +210,7 @@ def hollow(field) -> float:
 
 
 def surface_at_points(field, x, y) -> Surface:
-    """The same at many points at once, (n,) each; on floats only."""
+    """Surface at many points at once, (n,) each; on floats only."""
     c = spline_coefficients(field.heights)
     rows, wx, dx, ddx = _weights_at_points(x, field.size[0], c.shape[0])
     columns, wy, dy, ddy = _weights_at_points(y, field.size[1], c.shape[1])
