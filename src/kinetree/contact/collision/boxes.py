@@ -18,35 +18,99 @@ _EDGES = 20000  # first feature of edges on edges
 _NEARLY = 0.9  # square of the cosine between normals of a face and of crossing edges
 _SURELY = EXACT / NEAR  # of what counts as equal: gaps from which on corners may be nearest
 _CORNERS = 21000  # first feature of corners next to corners and edges
+_APART = -2  # in place of a pair of edges: those that separate the boxes by more than the margin
 
 
 @procedure
 def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Up to four points of a patch between faces, one of crossing edges, or those of corners."""
-    p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
-    d = q[3::4] - p[3::4]
-    t = p[:3] * d[0] + p[4:7] * d[1] + p[8:11] * d[2]  # centre to centre, seen from the first box
-    s = q[:3] * d[0] + q[4:7] * d[1] + q[8:11] * d[2]
-    C = view(p, 0, 3, 4)[:, :3].T @ view(q, 0, 3, 4)[:, :3]  # second to first
-    F = abs(C)
+    a, b = shapes.size[i], shapes.size[j]
+    seen = local("float", 3, 4)
+    relative_pose(shapes.pose[i], shapes.pose[j], seen)
     near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
+    best, axis = best_face(shapes, i, j, seen, margin, near)
+    if axis < 0:
+        return n
+    edge, edges = best_edges(seen, a, b, best - near, margin)
+    if edges == _APART:
+        return n
+    across = local("float", 3)
+    across[:] = vector(edge, margin, near)
+    by_edges = edges >= 0 and edge > best + near
+    is_patch = by_edges and edge <= 0 and is_level(seen, axis, edges // 3, edges % 3)
+    first = n
+    if is_patch:
+        first = max(edge_edge(shapes, i, j, seen, edges, across, touch, n), n)
+    m = -1
+    if is_patch or not by_edges:
+        along = local("float", 3)
+        along[:] = vector(best, margin, near)
+        if axis < 3:
+            m = face_box(shapes, i, j, seen, axis, along, touch, first)
+        else:
+            back = local("float", 3, 4)
+            relative_pose(shapes.pose[j], shapes.pose[i], back)
+            m = face_box(shapes, j, i, back, axis, along, touch, first)
+    if is_patch and max(m, first) > n:
+        for k in range(first, m):
+            touch.gap[k] = max(touch.gap[k], edge)
+        return max(m, first)
+    if m < 0 and edges >= 0:
+        m = edge_edge(shapes, i, j, seen, edges, across, touch, n)
+    if m < 0:
+        return corners_box(shapes, i, j, margin, near, touch, n)
+    return m
+
+
+@procedure
+def relative_pose(p: "float[12]", q: "float[12]", seen: "float[3, 4]") -> None:
+    """Pose of the second of two shapes in coordinates of the first: ``[R | p]``."""
+    d = q[3::4] - p[3::4]
+    seen[:, 3] = p[:3] * d[0] + p[4:7] * d[1] + p[8:11] * d[2]
+    seen[:, :3] = view(p, 0, 3, 4)[:, :3].T @ view(q, 0, 3, 4)[:, :3]
+
+
+@procedure
+def best_face(
+    shapes: Shapes, i: int, j: int, seen: "float[3, 4]", margin: float, near: float
+) -> "(float, int)":
+    """Largest separation along normals of faces, and which: 0 to 2 of the first box, 3 to 5 of the
+    second; -1 where it exceeds the margin.
+    """
+    p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
+    F = abs(seen[:, :3])
     best, axis = -1e300, 0
     for k in range(3):
-        gap = abs(t[k]) - a[k] - b[0] * F[k, 0] - b[1] * F[k, 1] - b[2] * F[k, 2]
+        gap = abs(seen[k, 3]) - a[k] - b[0] * F[k, 0] - b[1] * F[k, 1] - b[2] * F[k, 2]
         if gap > margin:
-            return n
+            return gap, -1
         if gap > best + near:
             best = gap
             axis = k
+    d = q[3::4] - p[3::4]
+    s = q[:3] * d[0] + q[4:7] * d[1] + q[8:11] * d[2]  # centre to centre, as the second sees it
     for l in range(3):
         gap = abs(s[l]) - b[l] - a[0] * F[0, l] - a[1] * F[1, l] - a[2] * F[2, l]
         if gap > margin:
-            return n
+            return gap, -1
         if gap > best + near:
             best = gap
             axis = 3 + l
-    # Edges: only those that are nearly as good, compared without the root that few axes need.
-    edge, edges = best - near, -1
+    return best, axis
+
+
+@procedure
+def best_edges(
+    seen: "float[3, 4]", a: "float[3]", b: "float[3]", least: float, margin: float
+) -> "(float, int)":
+    """Largest separation across two edges, and which: 3 k + l for those along axes k and l.
+
+    Only those that exceed ``least`` count, compared without the root that few axes need; -1 where
+    there are none, ``_APART`` where one exceeds the margin.
+    """
+    C, t = seen[:, :3], seen[:, 3]
+    F = abs(C)
+    edge, edges = least, -1
     for k in range(3):
         u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
         for l in range(3):
@@ -58,34 +122,11 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
                 if gap > 0 or gap * gap < edge * edge * square:
                     gap = gap / sqrt(square)
                     if gap > margin:
-                        return n
+                        return gap, _APART
                     if gap > edge:
                         edge = gap
                         edges = 3 * k + l
-    m = -1
-    by_edges = edges >= 0 and edge > best + near
-    patch = by_edges and edge <= 0 and is_level(C, axis, edges // 3, edges % 3)
-    first = n
-    if patch:
-        first = max(edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n), n)
-    if patch or not by_edges:
-        if axis < 3:
-            m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, first, 3072 * axis)
-        else:
-            G = local("float", 3, 3)
-            G[:] = C.T
-            m = face_box(
-                q, b, a, -s, G, axis - 3, best, margin, near, -1.0, touch, first, 3072 * axis
-            )
-    if patch and max(m, first) > n:
-        for k in range(first, m):
-            touch.gap[k] = max(touch.gap[k], edge)
-        return max(m, first)
-    if m < 0 and edges >= 0:
-        m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
-    if m < 0:
-        return corners_box(shapes, i, j, margin, near, touch, n)
-    return m
+    return edge, edges
 
 
 @procedure
@@ -105,7 +146,7 @@ def level_out(touch: Touch, first: int, n: int, gap: float, near: float) -> int:
 
 
 @procedure
-def is_level(C: "float[3, 3]", axis: int, k: int, l: int) -> bool:
+def is_level(C: "float[3, 4]", axis: int, k: int, l: int) -> bool:
     """Whether edges k and l cross on what is nearly a face: then its patch carries the load, too.
 
     Boxes that overlap and lie on each other nearly flat have their least depth along some axis
@@ -123,90 +164,52 @@ def is_level(C: "float[3, 3]", axis: int, k: int, l: int) -> bool:
 
 @procedure
 def face_box(
-    p: "float[12]",
-    a: "float[3]",
-    b: "float[3]",
-    t: "float[3]",
-    C: "float[3, 3]",
-    k: int,
-    best: float,
-    margin: float,
-    near: float,
-    outwards: float,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    seen: "float[3, 4]",
+    axis: int,
+    limits: "float[3]",
     touch: Touch,
     n: int,
-    feature: int,
 ) -> int:
-    """The patch on face k of a box: how many points there are then; -1: that face is not nearest.
+    """The patch on a face of box i: how many points there are then; -1: that face is not nearest.
 
     Args:
-        p: pose of the box.
-        a: its half edges.
-        b: those of the other.
-        t: centre of the other, as the box sees it.
-        C: axes of the other, likewise.
-        k: axis of the face.
-        best: separation along it.
-        margin: largest gap.
-        near: what counts as equal.
-        outwards: 1 where the normal points out of the box, -1: into it.
+        shapes: the shapes.
+        i: number of the box.
+        j: number of the other box.
+        seen: pose of the other, as the box sees it.
+        axis: of the face, 0 to 2; 3 to 5 where the box is the second of the pair.
+        limits: separation along the axis, largest gap, and what counts as equal.
         touch: where the points go.
         n: points there are.
-        feature: added to the keys, which are less than 3072.
     """
+    a, best, margin, near = shapes.size[i], limits[0], limits[1], limits[2]
+    k = axis if axis < 3 else axis - 3
     u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
-    side = 1.0 if t[k] >= -near else -1.0
-    f = 0  # axis of the other box that is most along the normal: its face lies against this one
-    for l in range(1, 3):
-        if abs(C[k, l]) > abs(C[k, f]) + NEAR:
-            f = l
-    g, h = (f + 1 if f < 2 else 0), (f - 1 if f > 0 else 2)
-    d = -b[f] if side * C[k, f] > 0 else b[f]
+    side = 1.0 if seen[k, 3] >= -near else -1.0
+    face = local("float", 3, 3)
+    f = face_against(seen, a, shapes.size[j], k, side, face)
     corner = local("float", 32, 3)
     edge = local("int", 32)
-    x, gx, hx = t[u] + d * C[u, f], b[g] * C[u, g], b[h] * C[u, h]
-    y, gy, hy = t[w] + d * C[w, f], b[g] * C[w, g], b[h] * C[w, h]
-    z, gz, hz = side * (t[k] + d * C[k, f]) - a[k], side * b[g] * C[k, g], side * b[h] * C[k, h]
-    for c in range(4):
-        e, o = (1.0 if c == 0 or c == 3 else -1.0), (1.0 if c < 2 else -1.0)
-        corner[c, 0] = x + e * gx + o * hx
-        corner[c, 1] = y + e * gy + o * hy
-        corner[c, 2] = z + e * gz + o * hz
-        edge[c] = 64 * ((c + 3) & 3) + c
-    # Only sides of the face that the other one reaches beyond.
-    wide, deep = abs(gx) + abs(hx) - a[u] - near, abs(gy) + abs(hy) - a[w] - near
-    count = 4
-    if wide + x > 0:
-        count = clip_side(corner, edge, count, 1.0, 0.0, a[u], near, 4)
-    if wide - x > 0:
-        count = clip_side(corner, edge, count, -1.0, 0.0, a[u], near, 5)
-    if deep + y > 0:
-        count = clip_side(corner, edge, count, 0.0, 1.0, a[w], near, 6)
-    if deep - y > 0:
-        count = clip_side(corner, edge, count, 0.0, -1.0, a[w], near, 7)
-    lowest = 1e300
-    kept = 0
-    for c in range(count):
-        gap = corner[c, 2]
-        lowest = min(lowest, gap)
-        if gap <= margin:
-            corner[kept] = corner[c]
-            edge[kept] = edge[c]
-            kept += 1
+    count = clip_face(face, a[u], a[w], near, corner, edge)
+    kept, lowest = keep_near(corner, edge, count, margin)
     if best > _SURELY * near and lowest > best + _SURELY * near:
         return -1
     if kept == 0 and best <= margin and best <= near:
         # The deepest corner is beyond the border by rounding.
-        corner[0, 0] = min(max(x, -a[u]), a[u])
-        corner[0, 1] = min(max(y, -a[w]), a[w])
+        corner[0, 0] = min(max(face[0, 0], -a[u]), a[u])
+        corner[0, 1] = min(max(face[0, 1], -a[w]), a[w])
         corner[0, 2] = best
         edge[0] = 0
         kept = 1
     chosen = local("int", 8)
     kept = spanning(corner, kept, 4, near, chosen)
-    R = view(p, 0, 3, 4)
+    R = view(shapes.pose[i], 0, 3, 4)
+    outwards = 1.0 if axis < 3 else -1.0  # normals point to the second box of the pair
     normal = outwards * side * R[:, k]
-    feature += 1024 * f + (512 if side > 0 else 0)
+    feature = 3072 * axis + 1024 * f + (512 if side > 0 else 0)
     for c in range(kept):
         pick = chosen[c]
         gap = corner[pick, 2]
@@ -219,21 +222,102 @@ def face_box(
 
 
 @procedure
-def edge_edge(
-    p: "float[12]",
-    q: "float[12]",
-    a: "float[3]",
-    b: "float[3]",
-    t: "float[3]",
-    C: "float[3, 3]",
-    k: int,
-    l: int,
-    gap: float,
+def face_against(
+    C: "float[3, 4]", a: "float[3]", b: "float[3]", k: int, side: float, face: "float[3, 3]"
+) -> int:
+    """The face of the other box that lies against that along axis k: its axis.
+
+    Its middle and half edges are the rows of ``face``: along both edges of the face along axis k,
+    and their height above it.
+    """
+    u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+    f = 0  # axis of the other box that is most along the normal
+    for l in range(1, 3):
+        if abs(C[k, l]) > abs(C[k, f]) + NEAR:
+            f = l
+    g, h = (f + 1 if f < 2 else 0), (f - 1 if f > 0 else 2)
+    d = -b[f] if side * C[k, f] > 0 else b[f]
+    face[0] = vector(
+        C[u, 3] + d * C[u, f], C[w, 3] + d * C[w, f], side * (C[k, 3] + d * C[k, f]) - a[k]
+    )
+    face[1] = vector(b[g] * C[u, g], b[g] * C[w, g], side * b[g] * C[k, g])
+    face[2] = vector(b[h] * C[u, h], b[h] * C[w, h], side * b[h] * C[k, h])
+    return f
+
+
+@procedure
+def clip_face(
+    face: "float[3, 3]",
+    width: float,
+    depth: float,
     near: float,
+    corner: "float[32, 3]",
+    edge: "int[32]",
+) -> int:
+    """Corners of a face within a rectangle, and the edges that meet in them: how many.
+
+    It is clipped only by sides of the rectangle that it reaches beyond.
+    """
+    for c in range(4):
+        e, o = (1.0 if c == 0 or c == 3 else -1.0), (1.0 if c < 2 else -1.0)
+        corner[c] = face[0] + e * face[1] + o * face[2]
+        edge[c] = 64 * ((c + 3) & 3) + c
+    x, y = face[0, 0], face[0, 1]
+    wide = abs(face[1, 0]) + abs(face[2, 0]) - width - near
+    deep = abs(face[1, 1]) + abs(face[2, 1]) - depth - near
+    count = 4
+    if wide + x > 0:
+        count = clip_side(corner, edge, count, 1.0, 0.0, width, near, 4)
+    if wide - x > 0:
+        count = clip_side(corner, edge, count, -1.0, 0.0, width, near, 5)
+    if deep + y > 0:
+        count = clip_side(corner, edge, count, 0.0, 1.0, depth, near, 6)
+    if deep - y > 0:
+        count = clip_side(corner, edge, count, 0.0, -1.0, depth, near, 7)
+    return count
+
+
+@procedure
+def keep_near(corner: "float[32, 3]", edge: "int[32]", count: int, margin: float) -> "(int, float)":
+    """Keep the corners with gaps up to the margin: how many, and the smallest gap of all."""
+    lowest = 1e300
+    kept = 0
+    for c in range(count):
+        gap = corner[c, 2]
+        lowest = min(lowest, gap)
+        if gap <= margin:
+            corner[kept] = corner[c]
+            edge[kept] = edge[c]
+            kept += 1
+    return kept, lowest
+
+
+@procedure
+def edge_edge(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    seen: "float[3, 4]",
+    edges: int,
+    limits: "float[3]",
     touch: Touch,
     n: int,
 ) -> int:
-    """Where an edge along axis k of one box passes one along axis l of another; -1: nowhere."""
+    """Where an edge of one box passes one of another; -1: nowhere.
+
+    Args:
+        shapes: the shapes.
+        i: number of the first box.
+        j: number of the second box.
+        seen: pose of the second, as the first sees it.
+        edges: 3 k + l for edges along axis k of the first and l of the second.
+        limits: separation across them, largest gap, and what counts as equal.
+        touch: where the point goes.
+        n: points there are.
+    """
+    a, b, gap, near = shapes.size[i], shapes.size[j], limits[0], limits[2]
+    C, t = seen[:, :3], seen[:, 3]
+    k, l = edges // 3, edges % 3
     u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
     v, o = (l + 1 if l < 2 else 0), (l - 1 if l > 0 else 2)
     nu, nw = -C[w, l], C[u, l]  # the axis k cross l, as the first box sees it
@@ -261,7 +345,7 @@ def edge_edge(
     x[k] = f
     y[k] -= f  # from the point of the first edge to the middle of the second
     x += (y + e * C[:, l]) / 2
-    R = view(p, 0, 3, 4)
+    R = view(shapes.pose[i], 0, 3, 4)
     normal = nu * R[:, u] + nw * R[:, w]
     at = R[:, 3] + R[:, 0] * x[0] + R[:, 1] * x[1] + R[:, 2] * x[2]
     feature = _EDGES + 16 * (3 * k + l) + (1 if nu > 0 else 0) + (2 if nw > 0 else 0)
@@ -312,8 +396,9 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     """The nearest point, and both ends of the part of the capsule along the same face or edge."""
     p, q, r, half = shapes.pose[i], shapes.pose[j], shapes.size[i, 0], shapes.size[i, 1]
     b = shapes.size[j]
-    c = local("float", 3)  # middle of the segment and its direction, as the box sees them
-    u = q[:3] * p[2] + q[4:7] * p[6] + q[8:11] * p[10]
+    line = local("float", 2, 3)  # middle of the segment and its direction, as the box sees them
+    c, u = line[0], line[1]
+    u[:] = q[:3] * p[2] + q[4:7] * p[6] + q[8:11] * p[10]
     seen_from(q, vector(p[3], p[7], p[11]), c)
     for k in range(3):
         if abs(c[k]) - half * abs(u[k]) - b[k] - r > margin:
@@ -331,20 +416,11 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
         return n
     if deep:
         if where >= 3:
-            return put_crossing(q, c, u, half, b, where - 3, gap, r, touch, n)
+            return put_crossing(shapes, i, j, line, where - 3, gap, touch, n)
         out[:] = 0.0
         out[where] = 1.0 if c[where] >= -near else -1.0
         t = -half if out[where] * u[where] > 0 else half
-    # Where the same face or edge stays the nearest.
-    low, high = -half, half
-    free = 0
-    for k in range(3):
-        if abs(out[k]) <= NEAR:
-            free += 1
-            if half * abs(u[k]) > near:
-                e, f = (-b[k] - c[k]) / u[k], (b[k] - c[k]) / u[k]
-                low = max(low, min(e, f))
-                high = min(high, max(e, f))
+    low, high, free = free_part(line, half, b, out, near)
     if deep:
         if low > high:  # by rounding
             low = min(max((low + high) / 2, -half), half)
@@ -370,6 +446,26 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
             return level_out(touch, count, n, gap - r, near)
     x[:] = c + t * u
     return put_inwards(q, x, out, gap, r, touch, n, 2)
+
+
+@procedure
+def free_part(
+    line: "float[2, 3]", half: float, b: "float[3]", out: "float[3]", near: float
+) -> "(float, float, int)":
+    """Where on a segment the same face or edge of a box stays the nearest: from, to, along how many
+    axes of the box it may go on, those at right angles to ``out``.
+    """
+    low, high = -half, half
+    free = 0
+    for k in range(3):
+        if abs(out[k]) <= NEAR:
+            free += 1
+            x, u = line[0, k], line[1, k]
+            if half * abs(u) > near:
+                e, f = (-b[k] - x) / u, (b[k] - x) / u
+                low = max(low, min(e, f))
+                high = min(high, max(e, f))
+    return low, high, free
 
 
 @procedure
@@ -437,18 +533,14 @@ def segment_in_box(
 
 @procedure
 def put_crossing(
-    q: "float[12]",
-    c: "float[3]",
-    u: "float[3]",
-    half: float,
-    b: "float[3]",
-    k: int,
-    gap: float,
-    r: float,
-    touch: Touch,
-    n: int,
+    shapes: Shapes, i: int, j: int, line: "float[2, 3]", k: int, gap: float, touch: Touch, n: int
 ) -> int:
-    """Where a segment in a box is nearest to an edge along axis k."""
+    """Where the segment of capsule i, in box j, is nearest to an edge along axis k of the box.
+
+    ``line`` has the middle of the segment and its direction, as the box sees them.
+    """
+    r, half, b = shapes.size[i, 0], shapes.size[i, 1], shapes.size[j]
+    c, u = line[0], line[1]
     v, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
     length = sqrt(u[v] * u[v] + u[w] * u[w])
     turn = c[w] * u[v] - c[v] * u[w]
@@ -462,4 +554,4 @@ def put_crossing(
     t = -(out[w] * x - out[v] * y) / (out[w] * u[v] - out[v] * u[w])
     t = min(max(t, -half), half)
     at = c + t * u
-    return put_inwards(q, at, out, gap, r, touch, n, 3 + k)
+    return put_inwards(shapes.pose[j], at, out, gap, r, touch, n, 3 + k)
