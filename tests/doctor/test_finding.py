@@ -52,7 +52,7 @@ def test_every_kind_is_complete_and_every_code_in_the_source_is_a_kind():
             assert text[0].islower()
             assert not text.endswith(".")
     source = "".join(p.read_text() for p in Path(doctor.__file__).parent.glob("*.py"))
-    named = set(re.findall(r'(?:found|report)\(\s*f?"([a-z{}-]+)"', source))
+    named = set(re.findall(r'(?:finding_of|report)\(\s*f?"([a-z{}-]+)"', source))
     named = named - {"limit-{name}"} | {"limit-effort", "limit-velocity"}
     assert named == set(KINDS)
 
