@@ -1,10 +1,13 @@
 """Images and films of a scene, drawn by NumPy: light, ground, translucent parts, depth buffer."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import KinetreeError, UnknownNameError, need
 from kinetree.files import replacing
 from kinetree.viewer.scenes.description import LAYERS, SHOWN, Surface
@@ -310,25 +313,44 @@ FILMS = (".mp4", ".gif")
 PICTURES = (".png", ".jpg")
 
 
-def picture(
-    scene, path=None, *, t=None, size=(960, 720), show=SHOWN, camera=None, direction=None, zoom=1.0
-):
+@dataclass(frozen=True)
+class Look:
+    """How a scene is drawn: the same in a picture and in all images of a film.
+
+    Attributes:
+        size: columns and rows; even numbers for ``.mp4``.
+        show: names of the layers to draw.
+        camera: from where.
+        direction: from the mechanism to the eye, in place of ``camera``.
+        zoom: how much closer.
+    """
+
+    size: tuple[int, int] = (960, 720)
+    show: str | Sequence[str] = SHOWN
+    camera: Camera | None = None
+    direction: ArrayLike | None = None
+    zoom: float = 1.0
+
+    def painter(self, scene) -> Painter:
+        """The painter of a scene with this look."""
+        camera = self.camera
+        if camera is None:
+            camera = framing(scene, self.direction, self.zoom)
+        return Painter(scene, self.size, layers=check_layers(self.show), camera=camera)
+
+
+def picture(scene, path=None, *, t=None, **look):
     """A picture of a scene, (rows, columns, 3) of bytes; also written to a file, if given.
 
     Args:
         scene: what to draw.
         path: a ``.png`` or ``.jpg`` file.
         t: the time [s]; the beginning unless given.
-        size: columns and rows.
-        show: names of the layers to draw.
-        camera: from where.
-        direction: from the mechanism to the eye, in place of ``camera``.
-        zoom: how much closer.
+        **look: the attributes of a ``Look``.
     """
     if path is not None:
         _suffix(path, PICTURES)
-    camera = framing(scene, direction, zoom) if camera is None else camera
-    painter = Painter(scene, size, layers=check_layers(show), camera=camera)
+    painter = Look(**look).painter(scene)
     image = painter.image(scene.times[0] if t is None else t)
     if path is not None:
         write_picture(path, image)
@@ -343,35 +365,18 @@ def write_picture(path, image) -> Path:
     return Path(path)
 
 
-def film(
-    scene,
-    path,
-    *,
-    size=(960, 720),
-    rate: float = 30,
-    speed=1.0,
-    show=SHOWN,
-    camera=None,
-    direction=None,
-    zoom=1.0,
-    progress=None,
-) -> Path:
+def film(scene, path, *, rate: float = 30, speed=1.0, progress=None, **look) -> Path:
     """A film of a scene, drawn without a browser: ``.mp4`` or ``.gif``; its path.
 
     Args:
         scene: what to draw.
         path: where to.
-        size: columns and rows; even numbers for ``.mp4``.
         rate: images a second.
         speed: how much faster than it was.
-        show: as in ``picture``.
-        camera: as in ``picture``.
-        direction: as in ``picture``.
-        zoom: as in ``picture``.
         progress: called with the time that is drawn [s].
+        **look: the attributes of a ``Look``.
     """
-    camera = framing(scene, direction, zoom) if camera is None else camera
-    painter = Painter(scene, size, layers=check_layers(show), camera=camera)
+    painter = Look(**look).painter(scene)
     dense = images_per_second(rate, speed)
     times = scene.times[0] + np.arange(int(scene.duration * dense + 1e-6) + 1) / dense
 
