@@ -8,7 +8,7 @@ import pytest
 import kinetree as kt
 from kinetree.contact.complementarity import cones, lcp, quadratic
 from kinetree.contact.complementarity.residuals import residuals
-from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed
+from kinetree.contact.complementarity.rows import Rows, newton_matrix, obey
 
 
 def test_steps_of_newtons_method_are_shared_between_attempts(monkeypatch):
@@ -53,9 +53,9 @@ def test_ties_are_measured_by_the_least_ratio():
     """A ratio of 1e12 elsewhere makes no tie of 1 and 1.5; -1e6 has larger rounding errors."""
     table = np.column_stack([np.eye(3), np.zeros((3, 4)), [1.0, 1.5, 1e12]])
     column, basic, rows = np.ones(3), np.array([0, 6, 2]), np.arange(3)
-    assert lcp._chosen(table, rows, column, basic, 3) == 0
+    assert lcp._leaving_row(table, rows, column, basic, 3) == 0
     table[:, -1] = 1.0, 1.0 + 1e-12, 1e12
-    assert lcp._chosen(table, rows, column, basic, 3) == 1
+    assert lcp._leaving_row(table, rows, column, basic, 3) == 1
     table = np.array([[2.0, 0.0, -1e6], [1.0, 5.0, -1e6 + 1e-7]])
     assert lcp._least(table, np.arange(2), np.ones(2), 2) == 1
     table[1, -1] += 1.0
@@ -97,7 +97,7 @@ def test_laws_of_rows_of_which_only_some_are_traced(traced):
     rows = Rows(np.array([0.5]), np.array([-1.0]), np.array([1.0]), False)
 
     def laws(lam):
-        return np.concatenate([obeyed(rows, lam, w), newton_matrix(rows, A, lam, w).ravel()])
+        return np.concatenate([obey(rows, lam, w), newton_matrix(rows, A, lam, w).ravel()])
 
     @kt.kernel
     def some(x):

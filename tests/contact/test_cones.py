@@ -8,7 +8,7 @@ from support.contact_scenes import assert_laws_hold, ball_in_slot, box, stack
 
 from kinetree.contact.complementarity import cones, quadratic
 from kinetree.contact.complementarity.residuals import Equations, residuals
-from kinetree.contact.complementarity.rows import Rows, newton_matrix, scaled
+from kinetree.contact.complementarity.rows import Rows, newton_matrix, scale
 from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.errors import ShapeError, UnknownNameError
 
@@ -310,7 +310,7 @@ def test_one_sweep_solves_contacts_that_do_not_feel_one_another(rng):
             cone = np.array([1.0, 0.79 * np.cos(angle), 0.79 * np.sin(angle)])
             b[at] = -A[at, at] @ cone if k % 2 == 0 else [2.0, 0.3, -0.2]
         rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
-        S, d, _, units = scaled(A, b, rows)
+        S, d, _, units = scale(A, b, rows)
         found = units * Sweeps(S, d, rows, 0.0).after(np.zeros(3 * c))
         for k in range(c):
             at = slice(3 * k, 3 * k + 3)
@@ -327,7 +327,7 @@ def test_sweeps_lead_to_the_laws_in_every_mode(rng, convex):
         J = rng.normal(size=(3 * c, 3 * c + 4))
         A, b, mu = J @ J.T / 20 + np.eye(3 * c), rng.normal(size=3 * c), rng.uniform(0.3, 1, c)
         rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
-        S, d, _, units = scaled(A, b, rows)
+        S, d, _, units = scale(A, b, rows)
         sweeps, lam = Sweeps(S, d, rows, 0.0), np.zeros(3 * c)
         for _ in range(300):
             lam = sweeps.after(lam)

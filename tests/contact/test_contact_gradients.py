@@ -8,7 +8,7 @@ from support.contact_scenes import BALL, G, particle
 
 import kinetree as kt
 from kinetree.contact import Scene, TimeStepping, with_ground
-from kinetree.contact.complementarity.rows import BEYOND, Rows, newton_matrix, obeyed
+from kinetree.contact.complementarity.rows import BEYOND, Rows, newton_matrix, obey
 from kinetree.contact.stepping import step as step_text
 from kinetree.contact.stepping.drives import Start
 from kinetree.contact.stepping.solver import Problem, implied, solve_in_kernel
@@ -36,7 +36,7 @@ def by_complex_newton(problem, lam):
     lam = lam / units
     for _ in range(4):
         w = A @ lam + b
-        lam = lam - np.linalg.solve(newton_matrix(rows, A, lam, w), lam - obeyed(rows, lam, w))
+        lam = lam - np.linalg.solve(newton_matrix(rows, A, lam, w), lam - obey(rows, lam, w))
     return units * lam
 
 
@@ -47,7 +47,7 @@ def test_derivatives_of_the_relaxed_laws_are_their_complex_steps(rng):
     J = newton_matrix(rows, A, lam, w)
     for k, e in enumerate(np.eye(6)):
         moved = lam + TINY * 1j * e
-        step = moved - obeyed(rows, moved, w + TINY * 1j * A[:, k])
+        step = moved - obey(rows, moved, w + TINY * 1j * A[:, k])
         np.testing.assert_allclose(step.imag / TINY, J[:, k], rtol=1e-13, atol=1e-13)
 
 

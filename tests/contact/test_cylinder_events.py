@@ -57,7 +57,7 @@ def touching(scene, model, q, m):
     """Positions at which the m-th feature touches, and how far it is beyond its borders."""
     q = q.copy()
     for _ in range(20):
-        found = scene._followed(model, q)
+        found = scene._follow(model, q)
         q[model.q_slice[2]][:3] -= found.normal[m] * found.gap[m]
     return q, found.beyond[m] if abs(found.gap[m]) < 1e-9 else np.inf
 
@@ -68,7 +68,7 @@ def check_second_order(scene, model, q, qd, m):
     J = scene.candidate_terms(model, q, qd)[1][row]
     v = qd - J[0] * (J[0] @ qd) / (J[0] @ J[0])
     acceleration = scene.candidate_terms(model, q, v)[2][row]
-    slope, bend = derivatives(lambda t: scene._followed(model, model.integrate(q, t * v)).gap[m])
+    slope, bend = derivatives(lambda t: scene._follow(model, model.integrate(q, t * v)).gap[m])
     assert abs(slope) < 1e-8
     np.testing.assert_allclose(acceleration[0], bend, atol=1e-6)
 

@@ -14,7 +14,7 @@ from kinetree.contact.event_driven.dynamics import (
     closed_positions,
     closed_velocities,
 )
-from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centred
+from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centre
 from kinetree.contact.event_driven.stepper import loads
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.scene import Scene
@@ -200,7 +200,7 @@ def test_load_of_a_table_is_in_the_middle_of_what_is_admissible():
     for start in ([0.0, 4.0, 2.0, 1.0], [3.0, 0.5, 0.2, 0.4], [1.0, 1.0, 1.0, 1.0]):
         mode, force = Mode.apart(4), np.zeros((4, 3))
         mode.kind[:], force[:, 0] = TOUCHES, start
-        found = centred(dynamics_of(np.zeros(4)), now, np.zeros(3), mode, force)[:, 0]
+        found = centre(dynamics_of(np.zeros(4)), now, np.zeros(3), mode, force)[:, 0]
         shift = (min(start[1], start[2]) - min(start[0], start[3])) / 2
         np.testing.assert_allclose(found, np.array(start) + shift * way, atol=1e-5)
 
@@ -216,7 +216,7 @@ def test_contacts_do_not_brace_against_each_other():
     mode = Mode.apart(2)
     mode.kind[:] = STICKS
     force = np.array([[1.0, 0.35, 0], [2.0, -0.15, 0]])
-    found = centred(dynamics_of(np.full(2, 0.5)), now, np.zeros(3), mode, force)
+    found = centre(dynamics_of(np.full(2, 0.5)), now, np.zeros(3), mode, force)
     np.testing.assert_allclose(found, [[1.0, 0.1, 0], [2.0, 0.1, 0]], atol=1e-6)
 
 

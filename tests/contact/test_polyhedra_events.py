@@ -66,7 +66,7 @@ def test_gaps_of_features_have_the_rates_that_their_rows_say(rng, tmp_path, kind
     def along(function):
         return derivatives(lambda t: function(model.integrate(q, t * qd)))
 
-    first, second = along(lambda q: scene._followed(model, q).gap)
+    first, second = along(lambda q: scene._follow(model, q).gap)
     np.testing.assert_allclose((J @ qd)[at, 0], first, atol=1e-9)
     np.testing.assert_allclose(acceleration[at, 0], second, atol=1e-6)
     rates, _ = along(lambda q: scene.candidate_velocities(model, q, qd)[1][at])

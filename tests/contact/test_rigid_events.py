@@ -7,7 +7,7 @@ from support.contact_scenes import BALL, TABLE, G, ladder, lifted, names, partic
 from support.mechanisms import arm as jointed_arm
 
 import kinetree as kt
-from kinetree.contact.event_driven.modes import centred
+from kinetree.contact.event_driven.modes import centre
 from kinetree.contact.event_driven.stepper import ContactEvents
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.scene import Scene, with_ground
@@ -104,7 +104,7 @@ def test_tumbling_box_comes_to_rest_and_never_gains_energy():
     assert abs(found.q[-1, 2] - 0.1) < 1e-12
 
 
-@pytest.mark.covers("RBDA Table 11.1", by=(Transitions, centred))
+@pytest.mark.covers("RBDA Table 11.1", by=(Transitions, centre))
 def test_box_shifts_its_load_between_its_corners_until_it_tips_over_an_edge():
     """Four corners share the load in many ways: none opens before all ways are exhausted."""
 

@@ -72,7 +72,7 @@ def test_paradox_is_that_of_the_contact_without_resistance(down, kind):
     zeta = np.array([[0, 0, 0], [0, 1.0, 0], [0, 1.0, 0]])
     problem = problem_of(J, free, [0.5, 0.5, 2.0], zeta)
     slip, slides = friction.directions(problem.zeta, 1e-9)
-    of = friction.reduced(problem.mu, slip, slides)
+    of = friction.reduce_unknowns(problem.mu, slip, slides)
     d = of.Q @ problem.d
     with pytest.raises(PainleveError) as caught:
         friction.check_painleve(d, problem, of, slip)

@@ -12,7 +12,7 @@ from kinetree.codegen import tiers
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity import cones
-from kinetree.contact.history import Residuals, accumulated, gathered
+from kinetree.contact.history import Residuals, accumulate, gather
 from kinetree.contact.scheme.constraints import coupled_rows
 from kinetree.contact.settings import CLOSED
 from kinetree.contact.stepping.balance import Balance, balanced
@@ -200,12 +200,12 @@ def test_residuals_of_steps_are_the_worst_and_sums_of_energies(rng):
     steps = rng.normal(size=(4, 3, 10))
     total = steps[0]
     for each in steps[1:]:
-        total = accumulated(total, each)
+        total = accumulate(total, each)
     adds_up = {"contact_work", "loss", "taken", "touching"}
     for k, name in enumerate(Residuals._fields):
         expected = steps[..., k].sum(0) if name in adds_up else steps[..., k].max(0)
         assert_close(total[..., k], expected)
-        assert_close(gathered(list(steps))[..., k], expected)
+        assert_close(gather(list(steps))[..., k], expected)
 
 
 def test_errors_shrink_from_round_to_round_and_end_within_rounding(rng):

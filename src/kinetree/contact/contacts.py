@@ -158,7 +158,7 @@ def contact_rates(contacts, v_p, v_s):
     # One normal: turn_p s_p + turn_s s_s = spin.
     scale = gap[..., None]
     A = np.block([[travel[:, 0] + scale * turn[:, 0], -travel[:, 1]], [turn[:, 0], turn[:, 1]]])
-    s = _solved(A, np.concatenate([slip - gap * with_p, spin], axis=1))
+    s = _solve(A, np.concatenate([slip - gap * with_p, spin], axis=1))
     normal_rate = with_p + _times(turn[:, 0], s[:, :3])
     on_p, on_s = at_p + _times(travel[:, 0], s[:, :3]), at_s + _times(travel[:, 1], s[:, 3:])
     return (on_p + on_s) / 2, normal_rate
@@ -172,7 +172,7 @@ def _matrices(contacts):
     return np.stack([none, across], axis=1), np.stack([across, none], axis=1)
 
 
-def _solved(A, b):
+def _solve(A, b):
     """Least-squares solutions of least length: normals and free motions drop out of them."""
     return _times(np.linalg.pinv(A, rcond=1e-9), b) if len(A) else b
 

@@ -45,12 +45,12 @@ SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"
 """Residuals that add up over steps; of the others the largest counts."""
 
 
-def accumulated(total, step):
+def accumulate(total, step):
     """Residuals of several steps, (..., 10), with those of one more."""
     return select(SUMMED, total + step, select(less(step, total), total, step))
 
 
-def gathered(steps):
+def gather(steps):
     """Residuals of several steps, (..., 10), from a list of those of each."""
     each = np.array(steps)
     return np.where(SUMMED, each.sum(axis=0), each.max(axis=0))
@@ -177,7 +177,7 @@ class Notes:
             force = np.zeros(np.shape(self.force), dtype=self.force.dtype)
             residuals = np.zeros((*self.batch, len(Residuals._fields)))
         if len(now) > 1:
-            residuals = gathered([each for _, each in now])
+            residuals = gather([each for _, each in now])
         self.stored.append((force, residuals))
 
     def history(self) -> ContactHistory:

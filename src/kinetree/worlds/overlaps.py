@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinetree.contact.finding.pairs import may_touch, names_of, weld_parents, welded
+from kinetree.contact.finding.pairs import may_touch, names_of, weld_of_bodies, weld_parents
 from kinetree.contact.scene import Scene
 from kinetree.errors import LoadError, ModelWarning, warn
 from kinetree.joints import Free
@@ -72,7 +72,7 @@ def _base_pairs(model):
         for k, g in enumerate(model.geometry)
         if g.collision and g.link and not isinstance(g.shape, _ENDLESS)
     ]
-    weld = welded(model)
+    weld = weld_of_bodies(model)
     on_base = [k for k in on_base if weld[model.geometry[k].body] == 0]
     if not on_base:
         return []

@@ -22,8 +22,8 @@ from kinetree.contact.finding.pairs import (
     chosen_pairs,
     named_pairs,
     names_of,
+    weld_of_bodies,
     weld_parents,
-    welded,
 )
 from kinetree.model.geometry import Surface
 
@@ -53,7 +53,7 @@ def shape_tables(scene) -> ShapeTables:
         used = {k for k, g in enumerate(geometry) if g.collision}
         used |= {k for pair in chosen_pairs(model) for k in pair}
     numbers = np.array(sorted(used), dtype=np.int64)
-    weld = welded(model)
+    weld = weld_of_bodies(model)
     chosen = [geometry[k] for k in numbers]
     shapes = shapes_of(chosen, weld, weld_parents(model, weld), scene.given)
     return ShapeTables(shapes, _special(scene, numbers, pairs), numbers)
@@ -128,7 +128,7 @@ def _row(surface, friction, restitution):
 def _left_out(model):
     """Pairs that loops and the model's ``contact_pairs`` exclude, by number in the model."""
     by_weld: dict[int, list[int]] = {}
-    weld = welded(model) if model.loops else []
+    weld = weld_of_bodies(model) if model.loops else []
     for k, g in enumerate(model.geometry if model.loops else ()):
         by_weld.setdefault(weld[g.body], []).append(k)
     groups = [(weld[loop.predecessor], weld[loop.successor]) for loop in model.loops]

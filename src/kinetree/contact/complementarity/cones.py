@@ -25,7 +25,7 @@ from kinetree.contact.complementarity.rows import (
     nearest,
     newton_matrix,
     numbers,
-    scaled,
+    scale,
 )
 from kinetree.contact.complementarity.traced import in_kernel
 from kinetree.errors import ShapeError, UnknownNameError
@@ -112,7 +112,7 @@ class _Problem(Equations):
     units: Any
     given: tuple
 
-    def refuted(self, lam):
+    def is_refuted(self, lam):
         """Whether forces have grown so much that it is because there is no solution."""
         grown = np.max(np.abs(lam), initial=0.0) > 1e3 * np.max(np.abs(self.b), initial=0.0)
         found = cone_certificate(self.A, self.b, self.rows) if grown else None
@@ -130,7 +130,7 @@ def _problem(A, b, mu, low, high, warm, law):
     if start.shape != b.shape or not np.all(np.isfinite(start)):
         raise ShapeError(f"warm must be {len(b)} finite numbers, got {start.tolist()}")
     rows = rows._replace(convex=law == "convex")
-    inner = scaled(A, b, rows)
+    inner = scale(A, b, rows)
     return _Problem(*inner, (A, b, rows)), start / inner[3]
 
 
@@ -256,7 +256,7 @@ def newton_with_admm(problem, lam, tolerance, iterations):
         run.advance(length)
         lam, more = newton_steps(problem, run.lam, tolerance, iterations - steps)
         best, steps = min(best, run.lam, lam, key=problem.error), steps + more
-        if problem.refuted(run.lam):
+        if problem.is_refuted(run.lam):
             break
         budget, length = budget - length, min(2 * length, 500)
     return best, steps
@@ -341,7 +341,7 @@ def alternating_directions(problem, lam, tolerance, iterations):
     """Iterations until the error is small enough: forces, and number of iterations."""
     run = Alternation(problem, lam)
     for k in range(0, iterations, _EVERY):
-        if problem.error(run.lam) <= tolerance or (k % 200 == 190 and problem.refuted(run.lam)):
+        if problem.error(run.lam) <= tolerance or (k % 200 == 190 and problem.is_refuted(run.lam)):
             return run.lam, k
         run.advance()
     return run.lam, iterations

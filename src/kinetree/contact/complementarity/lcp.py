@@ -148,10 +148,10 @@ def follow(M, d) -> Path:
             ray = np.zeros(2 * n + 1)
             ray[basic], ray[entering] = -column, 1.0
             return Path((), np.maximum(ray[n : 2 * n], 0.0), count)
-        row = _chosen(table, open_rows, column, basic, n)
+        row = _leaving_row(table, open_rows, column, basic, n)
 
 
-def _chosen(table, rows, column, basic, n):
+def _leaving_row(table, rows, column, basic, n):
     """The row that leaves: the artificial variable as soon as it can, else the least ratio."""
     ratios = table[rows, -1] / column[rows]
     tied = rows[ratios <= np.min(ratios) + _ZERO * max(1.0, abs(np.min(ratios)))]

@@ -78,7 +78,7 @@ def in_forces(
     """
     M, d = matrix_and_vector(M, d)
     low, high = bounds(low, high, len(d))
-    return _finished(pivot(Dense(M, d), low, high), M, d, low, high)
+    return _solution_of(pivot(Dense(M, d), low, high), M, d, low, high)
 
 
 def in_accelerations(
@@ -116,11 +116,11 @@ def in_accelerations(
             "an inertia, or use the program in forces"
         ) from None
     G, d = np.linalg.solve(L, J.T).T, J @ free + bias
-    forces = _finished(pivot(Factored(G, d), low, high), G @ G.T, d, low, high)
+    forces = _solution_of(pivot(Factored(G, d), low, high), G @ G.T, d, low, high)
     return MotionSolution(free + np.linalg.solve(L.T, G.T @ forces.lam), forces)
 
 
-def _finished(found, M, d, low, high):
+def _solution_of(found, M, d, low, high):
     certificate = None if found.ray is None else certificate_of(M, d, found.ray)
     return ForceSolution(
         lam=found.lam,

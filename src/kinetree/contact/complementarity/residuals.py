@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity.rows import BEYOND, Rows, nearest, obeyed, scaled
+from kinetree.contact.complementarity.rows import BEYOND, Rows, nearest, obey, scale
 
 
 class Residuals(NamedTuple):
@@ -39,7 +39,7 @@ def residuals(rows, A, b, lam) -> Residuals:
     above, below = others - rows.low, rows.high - others
     dual = np.where(np.isinf(above), up, 0) + np.where(np.isinf(below), down, 0)
     products = [np.where(np.isinf(x), 0, x) * v for x, v in ((above, up), (below, down))]
-    A_, b_, rows_, units = scaled(A, b, rows)
+    A_, b_, rows_, units = scale(A, b, rows)
     return Residuals(
         complementarity=_largest(np.abs(power), *np.abs(products)),
         cone=_largest(friction - rows.mu * force[:, 0], -force[:, 0], -above, -below),
@@ -55,7 +55,7 @@ def relative_error(rows, A, b, lam) -> float:
     which does not shrink, would seem to.
     """
     size = _largest(np.abs(b))
-    missing = lam - obeyed(rows, lam, A @ lam + b)
+    missing = lam - obey(rows, lam, A @ lam + b)
     return _largest(np.abs(missing)) / (size if size > 0 else 1.0)
 
 
@@ -154,7 +154,7 @@ class Equations:
 
     def missing(self, lam):
         """Errors of forces, (n,); zero where they obey."""
-        return lam - obeyed(self.rows, lam, self.A @ lam + self.b)
+        return lam - obey(self.rows, lam, self.A @ lam + self.b)
 
     def merit(self, lam):
         """Sum of the squared errors."""

@@ -74,7 +74,7 @@ def _root(x):
     return _each_root(x) if x.dtype == object else np.sqrt(x)
 
 
-def scaled(A, b, rows):
+def scale(A, b, rows):
     """Problem in units in which every diagonal block of ``A`` has the mean 1.
 
     Forces of different kinds, newtons and newton metres, become comparable. The three rows of a
@@ -110,14 +110,14 @@ def _within_reach(bounds, unit):
     )
 
 
-def obeyed(rows, lam, w):
+def obey(rows, lam, w):
     """The forces that the laws make of ``lam - w``; equal to ``lam`` exactly at a solution.
 
     The nearest admissible force for the convex law and for rows with bounds; the functions of
     Alart and Curnier for Coulomb's law: first the normal force, then the nearest friction.
     """
     if rows.speed is not None:
-        return relaxed(rows, lam, w)[0]
+        return relax(rows, lam, w)[0]
     trial = _trial(rows, lam, w)
     tangents = trial.ratio[:, None] * trial.tangent
     contacts = np.concatenate([trial.normal[:, None], tangents], axis=1)
@@ -126,13 +126,13 @@ def obeyed(rows, lam, w):
 
 def nearest(rows, lam):
     """The admissible forces nearest to ``lam``."""
-    return obeyed(rows._replace(convex=True), lam, np.zeros(rows.size))
+    return obey(rows._replace(convex=True), lam, np.zeros(rows.size))
 
 
 def newton_matrix(rows, A, lam, w):
     """Derivative of ``lam - obeyed`` by ``lam``, one of them where there are several, (n, n)."""
     if rows.speed is not None:
-        D, c = relaxed(rows, lam, w)[1], 3 * len(rows.mu)
+        D, c = relax(rows, lam, w)[1], 3 * len(rows.mu)
         blocks = [slice(k, k + 3) for k in range(0, c, 3)]
         blocks += [slice(k, k + 1) for k in range(c, rows.size)]
         moved = np.concatenate([D[at, at] @ A[at] for at in blocks])
@@ -232,7 +232,7 @@ def _trial(rows, lam, w):
 # derivative between 0 and 1, and tends to the projection as v tends to 0.
 
 
-def relaxed(rows, lam, w):
+def relax(rows, lam, w):
     """The forces that the relaxed laws make of ``lam - w``, (n,), and their derivative, (n, n)."""
     y, c = lam - w, 3 * len(rows.mu)
     found = np.zeros(rows.size, dtype=np.result_type(y, rows.mu, rows.low, rows.high, rows.speed))
@@ -241,7 +241,7 @@ def relaxed(rows, lam, w):
         v = rows.speed[k]
         normal, derivative = _positive(y[k], v)
         (e, size), t = _direction(y[k + 1 : k + 3]), slice(k + 1, k + 3)
-        ratio, by_size, by_reach = _limited(size, mu * normal, v)
+        ratio, by_size, by_reach = _limit(size, mu * normal, v)
         found[k], found[t] = normal, ratio * y[t]
         D[k, k], D[t, k] = derivative, by_reach * mu * derivative * e
         D[t, t] = ratio * np.eye(2, dtype=int) + (by_size - ratio) * np.outer(e, e)
@@ -249,7 +249,7 @@ def relaxed(rows, lam, w):
         v, (from_low, from_high) = rows.speed[k], (not _is_far(x) for x in (low, high))
         if from_low and from_high:
             middle, reach = (low + high) / 2, (high - low) / 2
-            ratio, D[k, k], _ = _limited(_direction(y[k : k + 1] - middle)[1], reach, v)
+            ratio, D[k, k], _ = _limit(_direction(y[k : k + 1] - middle)[1], reach, v)
             found[k] = middle + ratio * (y[k] - middle)
         elif from_low:
             above, D[k, k] = _positive(y[k] - low, v)
@@ -282,7 +282,7 @@ def _direction(y):
     return select(moves, y / size, 0 * y), select(moves, size, 0)
 
 
-def _limited(size, reach, v):
+def _limit(size, reach, v):
     """The part ``x < reach`` of a size, as the ratio of both, and its derivatives.
 
     With ``(size - x) (reach - x) = v x``: a sliding speed ``size - x`` with ``x`` of friction.

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.elimination import solve_for
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obeyed, scaled
+from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obey, scale
 from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -68,27 +68,27 @@ def in_kernel(
     if not len(b):
         return KernelSolution(b, b, 0.0)
     given = Rows(np.asarray(mu), np.asarray(low), np.asarray(high), law == "convex")
-    A_, b_, rows, units = scaled(A, b, given)
+    A_, b_, rows, units = scale(A, b, given)
     start = np.zeros(len(b)) if warm is None else np.asarray(warm) / units
     size = largest(np.abs(b_))
     enough = (tolerance * size) ** 2
     lead = Sweeps(A_, b_, rows, proximal)
 
-    def tried(lam):
-        return lam, _squared(_missing(A_, b_, rows, lam))
+    def try_forces(lam):
+        return lam, _square(_missing(A_, b_, rows, lam))
 
     def iteration(state):
         lam, *best, _ = state
         lam = lead.after(lam)
         w = A_ @ lam + b_
-        missing = lam - obeyed(rows, lam, w)
+        missing = lam - obey(rows, lam, w)
         step = newton_step(newton_matrix(rows, A_, lam, w), missing, proximal)
-        found = lam, _squared(missing)
-        whole = tried(lam - step)
+        found = lam, _square(missing)
+        whole = try_forces(lam - step)
         # where both are good enough it is the step that counts, for the sake of derivatives
         found = _choice((whole[1] < found[1]) | (whole[1] <= enough), whole, found)
         for length in _SHORTER:
-            part = tried(lam - length * step)
+            part = try_forces(lam - length * step)
             found = _choice((part[1] < found[1]) & (found[1] > enough), part, found)
         # Newton's step counts only if it beats all before it; else sweeps go on undisturbed
         good = (found[1] < best[1]) | (found[1] <= enough)
@@ -99,20 +99,20 @@ def in_kernel(
         open_ = (state[2] > enough) | (state[3] < 1)
         return repeat(iteration, state, select(open_, 1, 0))
 
-    first = start, *tried(start), 0
+    first = start, *try_forces(start), 0
     lam = np.asarray(repeat(unless_done, first, iterations)[1])
-    lam = obeyed(rows, lam, A_ @ lam + b_)  # exactly within the cones
+    lam = obey(rows, lam, A_ @ lam + b_)  # exactly within the cones
     error = largest(np.abs(_missing(A_, b_, rows, lam)))
     force = units * lam
     return KernelSolution(force, A @ force + b, error / select(size > 0, size, 1))
 
 
-def _squared(x):
+def _square(x):
     return x @ x
 
 
 def _missing(A, b, rows, lam):
-    return lam - obeyed(rows, lam, A @ lam + b)
+    return lam - obey(rows, lam, A @ lam + b)
 
 
 def _choice(first, a, b):
@@ -186,8 +186,8 @@ class Sweeps:
         # direction in which the contact would stick it does not.
         c = select((lifted > 0) & (lam[1:] @ w[1:] <= 0), lam[1:], stick[1:])
         reach = np.sqrt(c @ c)
-        g = _along(mu, self._turned(A, free, mu, c / select(reach > 0, reach, 1)))
-        along, driven = self._lifted(A @ g, free, g)
+        g = _along(mu, self._turn(A, free, mu, c / select(reach > 0, reach, 1)))
+        along, driven = self._lift(A @ g, free, g)
         n = -driven / select(along > 0, along, 1)
         slide = select(n > 0, n, 0) * g
         size = stick[1] * stick[1] + stick[2] * stick[2]
@@ -195,11 +195,11 @@ class Sweeps:
         sticks = (stick[0] > 0) & (size <= limit * limit)
         return select(floor >= 0, 0 * lam, select(sticks, stick, slide))
 
-    def _lifted(self, Ag, free, g):
+    def _lift(self, Ag, free, g):
         """``a, d``: a contact that slides with the force ``n g`` rises at ``a n + d``."""
         return (g @ Ag, g @ free) if self.rows.convex else (Ag[0], free[0])
 
-    def _turned(self, A, free, mu, c):
+    def _turn(self, A, free, mu, c):
         """Direction of friction after a Newton step of its angle.
 
         It is against sliding where ``p · w_t = 0`` with ``p`` normal to ``c``; with ``a n + d = 0``
@@ -210,7 +210,7 @@ class Sweeps:
         """
         p, g = np.array([-c[1], c[0]]), _along(mu, c)
         Ag, Ap, f = A @ g, mu * (A[:, 1:] @ p), free[1:]
-        a, d = self._lifted(Ag, free, g)
+        a, d = self._lift(Ag, free, g)
         fp, Agp = p @ f, p @ Ag[1:]
         change = Ap[0] * fp
         if self.rows.convex:

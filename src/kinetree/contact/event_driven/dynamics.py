@@ -110,7 +110,7 @@ class PhaseDynamics:
         """Names of the prescribed joints."""
         return self.field.prescription.names if self.field.prescription is not None else ()
 
-    def placed(self, t, q, qd):
+    def at_time(self, t, q, qd):
         """The state at a time, or at times, with prescribed joints in place."""
         prescription = self.field.prescription
         if prescription is None:

@@ -13,11 +13,11 @@ one of the slots of their pair of shapes, the same as long as they are near.
 import numpy as np
 
 from kinetree.contact.contacts import body_motions, contact_axes, contact_axes_rate
-from kinetree.contact.event_driven.kinds import FAR, Corners, Edges, Followed, joined
+from kinetree.contact.event_driven.kinds import FAR, Corners, Edges, Followed, join_rows
 from kinetree.contact.event_driven.polyhedra import polyhedron
 from kinetree.contact.event_driven.round_kinds import RimEdges, Rims, SidePoints
 from kinetree.contact.event_driven.search import distinct, near
-from kinetree.contact.event_driven.vectors import cross, turned, velocity_at
+from kinetree.contact.event_driven.vectors import cross, turn, velocity_at
 from kinetree.contact.finding.closed_forms import is_compiled
 from kinetree.contact.scene import Candidates
 from kinetree.integration.refusals import EVENT_SHAPES
@@ -107,7 +107,7 @@ class Features:
         for i, k in enumerate(self.numbers):
             at = range(i * SLOTS, (i + 1) * SLOTS)
             held = {self.keys[j] for j in at if self.held[first + j]}
-            first_shape, second_shape, reach = self._moved(k, R, r, v, h)
+            first_shape, second_shape, reach = self._place(k, R, r, v, h)
             found = near(k, first_shape, second_shape, reach, tolerance)
             found = [feature for feature in found if feature[0] not in without]
             chosen = distinct(found, held)[:SLOTS]
@@ -127,7 +127,7 @@ class Features:
         key, self.keys[slot], self.held[k] = self.keys[slot], None, False
         return key
 
-    def _moved(self, k, R, r, v, h):
+    def _place(self, k, R, r, v, h):
         """Both shapes of a pair in the base, and how near features must be to count [m]."""
         shapes, bodies, reach = [], [g.body for g in self.scene.pairs[k][:2]], 0.0
         for shape, b in zip(self._shapes[k], bodies, strict=True):
@@ -144,7 +144,7 @@ class Features:
         for kind, numbers in _KINDS.items():
             used = [j for j, key in enumerate(self.keys) if key is not None and key[1] in numbers]
             if used:
-                part = joined(kind, [self._feature(self.keys[j]) for j in used])
+                part = join_rows(kind, [self._feature(self.keys[j]) for j in used])
                 self._parts.append(part)
                 rows += [j + offset for j in used]
                 sizes += part.size.tolist()
@@ -164,7 +164,7 @@ class Features:
         T = np.concatenate([base, T], axis=-3)
         return T[..., :3, :3], T[..., :3, 3]
 
-    def _followed(self, model, q) -> Followed:
+    def _follow(self, model, q) -> Followed:
         R, r = self._poses(model, q)
         parts = [part.at(R, r) for part in self._parts]
         if not parts:
@@ -191,7 +191,7 @@ class Features:
         turned = np.maximum(found.beyond, found.turned)
         return np.where(held, found.beyond - limit, turned - limit / 2)
 
-    def _joined(self, function, own, model, q, *rest):
+    def _join(self, function, own, model, q, *rest):
         """Values of closed forms with those of features, in the same order: gaps first."""
         lead = np.shape(q)[:-1]
         shapes = [x.shape[len(lead) + 1 :] for x in own]  # of one contact
@@ -215,25 +215,25 @@ class Features:
     def outside(self, model, q):
         """Distance of contacts beyond their borders [m], less what is allowed there, (..., n)."""
         smooth = np.full((*np.shape(q)[:-1], self.smooth.candidates.size), -FAR)
-        return self._all(smooth, -1, self._outside(self._followed(model, q)), -FAR)
+        return self._all(smooth, -1, self._outside(self._follow(model, q)), -FAR)
 
     def candidate_positions(self, model, q):
         """Positions of contacts, as ``Scene.candidate_positions``."""
-        found = self._followed(model, q)
+        found = self._follow(model, q)
         own = self._gaps(found), found.point, contact_axes(found.normal)
-        return self._joined(self.smooth.candidate_positions, own, model, q)
+        return self._join(self.smooth.candidate_positions, own, model, q)
 
     def candidate_velocities(self, model, q, qd):
         """Velocities of contacts, as ``Scene.candidate_velocities``."""
-        found = self._followed(model, q)
+        found = self._follow(model, q)
         v, _ = self._between(model, q, qd)
-        zeta = turned(contact_axes(found.normal), velocity_at(v, found.point))
+        zeta = turn(contact_axes(found.normal), velocity_at(v, found.point))
         own = self._gaps(found), zeta
-        return self._joined(self.smooth.candidate_velocities, own, model, q, qd)
+        return self._join(self.smooth.candidate_velocities, own, model, q, qd)
 
     def candidate_terms(self, model, q, qd):
         """Terms of contacts, as ``Scene.candidate_terms``."""
-        found = self._followed(model, q)
+        found = self._follow(model, q)
         J = kinematics.jacobians(model, q, frame="world")
         J = np.concatenate([np.zeros((*J.shape[:-3], 1, *J.shape[-2:])), J], axis=-3)
         between = J[..., self._ends[1], :, :] - J[..., self._ends[0], :, :]
@@ -246,9 +246,9 @@ class Features:
         point_rate, normal_rate = self._rates(model, q, qd, found)
         there = velocity_at(a, x) + cross(v[..., :3], point_rate)
         turning = contact_axes_rate(found.normal, normal_rate)
-        bias = turned(axes, there) + turned(turning, velocity_at(v, x))
+        bias = turn(axes, there) + turn(turning, velocity_at(v, x))
         own = self._gaps(found), rows, bias
-        return self._joined(self.smooth.candidate_terms, own, model, q, qd)
+        return self._join(self.smooth.candidate_terms, own, model, q, qd)
 
     @property
     def _ends(self):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.event_driven.vectors import across, cross, dot, turned, velocity_at
+from kinetree.contact.event_driven.vectors import across, cross, dot, turn, velocity_at
 
 TURNED = 1e-7
 """[rad] by which a normal may miss those that a feature allows."""
@@ -66,7 +66,7 @@ class Corners(NamedTuple):
 
     def at(self, R, r) -> Followed:
         """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
-        x = turned(R[..., self.body, :, :], self.corner) + r[..., self.body, :]
+        x = turn(R[..., self.body, :, :], self.corner) + r[..., self.body, :]
         up, gap, beyond = above(self, R, r, x)
         rays = np.einsum("...mij,mkj->...mki", R[..., self.body, :, :], self.cone)
         down = -np.einsum("...mki,...mi->...mk", rays, up).min(axis=-1, initial=1.0)
@@ -124,7 +124,7 @@ class Edges(NamedTuple):
 
     def _lines(self, R, r):
         T = R[..., self.body, :, :]
-        return turned(T, self.start) + r[..., self.body, :], turned(T, self.along)
+        return turn(T, self.start) + r[..., self.body, :], turn(T, self.along)
 
     def rates(self, R, r, v, found):
         """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
@@ -147,9 +147,9 @@ class Edges(NamedTuple):
 def above(features, R, r, x):
     """Normals of faces in the base, and how far points are above these and beyond others."""
     G = R[..., features.ground, :, :]
-    local = turned(np.swapaxes(G, -1, -2), x - r[..., features.ground, :])
+    local = turn(np.swapaxes(G, -1, -2), x - r[..., features.ground, :])
     apart = np.einsum("mfi,...mi->...mf", features.normal, local) - features.offset
-    up = turned(G, features.normal[:, 0])
+    up = turn(G, features.normal[:, 0])
     return up, apart[..., 0], apart[..., 1:].max(axis=-1, initial=-FAR)
 
 
@@ -165,7 +165,7 @@ def as_many(rays):
     return np.array([np.resize(each, (max(map(len, rays)), 3)) for each in rays])
 
 
-def padded(arrays, fill):
+def pad(arrays, fill):
     """Arrays (n_i, ...) of different lengths in one, (m, n, ...), filled up."""
     most = max(map(len, arrays))
     ends = (np.full((most - len(a), *np.shape(a)[1:]), fill) for a in arrays)
@@ -174,13 +174,13 @@ def padded(arrays, fill):
 
 RAGGED = {
     "cone": as_many,
-    "normal": partial(padded, fill=0.0),
-    "offset": partial(padded, fill=np.inf),
+    "normal": partial(pad, fill=0.0),
+    "offset": partial(pad, fill=np.inf),
 }
 """What joins fields of different lengths, by name."""
 
 
-def joined(kind, rows):
+def join_rows(kind, rows):
     """Arrays of some pairs of a kind: shapes, bodies and the key of each."""
     columns = zip(*(kind.row(*row) for row in rows), strict=True)
     fields = zip(kind._fields, columns, strict=True)

@@ -56,7 +56,7 @@ _NOISE = 1e-9  # of all forces: by how much those that solvers find may miss
 _SWEEPS, _HALVINGS = 3, 20
 
 
-def centred(dynamics, now, qd, mode, force):
+def centre(dynamics, now, qd, mode, force):
     """Forces of all contacts that move the mechanism as ``force`` does, (n, 3), none extreme.
 
     Contacts do not brace themselves against each other more than they must: of all tangential

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.contact.event_driven.kinds import TURNED, Followed, above
 from kinetree.contact.event_driven.polyhedra import STANDING
-from kinetree.contact.event_driven.vectors import across, cross, dot, turned, unit, velocity_at
+from kinetree.contact.event_driven.vectors import across, cross, dot, turn, unit, velocity_at
 
 UPRIGHT = 1e-3
 """Sine of the tilt below which a rim has no lowest point: the cylinder stands on corners."""
@@ -58,8 +58,8 @@ class Rims(NamedTuple):
     def at(self, R, r) -> Followed:
         """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
         T = R[..., self.body, :, :]
-        center, axis = turned(T, self.center) + r[..., self.body, :], turned(T, self.axis)
-        up = turned(R[..., self.ground, :, :], self.normal[:, 0])
+        center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
+        up = turn(R[..., self.ground, :, :], self.normal[:, 0])
         aside, lean = unit(across(up, axis))
         x = center - self.radius[:, None] * aside
         _, gap, beyond = above(self, R, r, x)
@@ -69,7 +69,7 @@ class Rims(NamedTuple):
     def rates(self, R, r, v, found):
         """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
         T, own = R[..., self.body, :, :], v[..., self.body, :]
-        center, axis = turned(T, self.center) + r[..., self.body, :], turned(T, self.axis)
+        center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
         up = -self.sign[:, None] * found.normal
         up_rate, axis_rate = cross(v[..., self.ground, :3], up), cross(own[..., :3], axis)
         aside, lean = unit(across(up, axis))
@@ -112,8 +112,8 @@ class SidePoints(NamedTuple):
 
     def _placed(self, R, r):
         T, O = R[..., self.body, :, :], R[..., self.other, :, :]
-        center, axis = turned(T, self.center) + r[..., self.body, :], turned(T, self.axis)
-        return center, axis, turned(O, self.corner) + r[..., self.other, :]
+        center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
+        return center, axis, turn(O, self.corner) + r[..., self.other, :]
 
     def at(self, R, r) -> Followed:
         """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
@@ -184,8 +184,8 @@ class RimEdges(NamedTuple):
         With the cosine between edge and axis, at least ``STANDING``, and the way along the edge.
         """
         T, O = R[..., self.body, :, :], R[..., self.other, :, :]
-        center, axis = turned(T, self.center) + r[..., self.body, :], turned(T, self.axis)
-        start, u = turned(O, self.start) + r[..., self.other, :], turned(O, self.along)
+        center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
+        start, u = turn(O, self.start) + r[..., self.other, :], turn(O, self.along)
         cosine = dot(u, axis)
         cosine = np.where(np.abs(cosine) < STANDING, np.copysign(STANDING, cosine), cosine)
         t = dot(center - start, axis) / cosine

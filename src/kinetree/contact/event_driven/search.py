@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.contact.event_driven.kinds import FAR, PARALLEL, TURNED, crossing, joined
+from kinetree.contact.event_driven.kinds import FAR, PARALLEL, TURNED, crossing, join_rows
 from kinetree.contact.event_driven.round_kinds import UPRIGHT, RimEdges, Rims, SidePoints
 from kinetree.contact.event_driven.vectors import dot
 
@@ -70,7 +70,7 @@ def _round(k, a, b, margin, tolerance):
     found, R, r = [], np.eye(3)[None], np.zeros((1, 3))
     for kind, rows in keys.items():
         every = [(k, *row, 1) for row in rows]
-        at = joined(kind, [((a, b), (0, 0), key) for key in every]).at(R, r)
+        at = join_rows(kind, [((a, b), (0, 0), key) for key in every]).at(R, r)
         outside = np.maximum(at.beyond, at.turned)
         deep = tolerance
         if kind is Rims:  # lower than the polygon, by little where they take over

@@ -10,7 +10,7 @@ from kinetree.contact.event_driven.dynamics import (
     closed_velocities,
 )
 from kinetree.contact.event_driven.features import Features
-from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, centred
+from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, centre
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.history import PhaseNotes
 from kinetree.contact.mobility import drive_forces, free_variables
@@ -87,7 +87,7 @@ class PhaseStepper(Stepper):
         return self._motion(self.model, t, q, qd, tau)
 
     def _motion(self, model, t, q, qd, tau):
-        q, qd = self.dynamics.placed(t, q, qd)
+        q, qd = self.dynamics.at_time(t, q, qd)
         motion = self.dynamics.motion(
             self.dynamics.instant(t, q, qd, tau), qd, self.transitions.mode
         )
@@ -138,7 +138,7 @@ class PhaseStepper(Stepper):
             return found
         force = np.array(found.motion.force)
         force[mode.closed] = found.shared.get((), force[mode.closed])
-        mode.force[:] = centred(self.dynamics, now, step.qd1, mode, force)
+        mode.force[:] = centre(self.dynamics, now, step.qd1, mode, force)
         return found._replace(motion=self.dynamics.motion(now, step.qd1, mode))
 
 
@@ -208,7 +208,7 @@ class ContactEvents:
         """
         transitions = self.transitions
         dynamics, mode, settings = transitions.dynamics, transitions.mode, transitions.settings
-        q, qd = dynamics.placed(t, q, qd)
+        q, qd = dynamics.at_time(t, q, qd)
         gap, zeta = dynamics.scene.candidate_velocities(dynamics.tree, q, qd)
         opening = (gap <= 0) & (zeta[..., 0] >= -settings.velocity_tolerance)
         arrive = np.where(opening, _TINY, gap)
@@ -229,7 +229,7 @@ class ContactEvents:
         dynamics, mode = self.transitions.dynamics, self.transitions.mode
         if not len(mode.closed):
             return tuple(np.ones((2, len(qd), len(mode.kind))))
-        q, qd = dynamics.placed(t, q, qd)
+        q, qd = dynamics.at_time(t, q, qd)
         now = dynamics.instant(np.asarray(t, dtype=float), q, qd, tau)
         return loads(self.transitions, now, t, qd).margin, dynamics.resistance(now, qd, mode)
 

@@ -5,7 +5,7 @@ import numpy as np
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.event_driven.dynamics import closed_positions, closed_velocities
 from kinetree.contact.event_driven.features import Features
-from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centred
+from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centre
 from kinetree.contact.impacts.impact import impact
 from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.problem import HITTING, TOUCHING, Problem, contact_states
@@ -103,7 +103,7 @@ class Transitions:
             self.solves += 1
             for c, k in enumerate(current):
                 self._decide(mode, k, lam[c], w[c], zeta[k], k == suspect)
-            mode.force[:] = centred(self.dynamics, now, qd, mode, mode.force)
+            mode.force[:] = centre(self.dynamics, now, qd, mode, mode.force)
         self.mode, self._settled, self.tau = mode, key, np.array(tau)
         if isinstance(self.dynamics.scene, Features):
             self.dynamics.scene.held[:] = mode.kind != OPEN

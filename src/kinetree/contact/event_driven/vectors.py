@@ -14,7 +14,7 @@ def cross(a, b):
     return a[..., i] * b[..., j] - a[..., j] * b[..., i]
 
 
-def turned(R, vectors):
+def turn(R, vectors):
     """Products of matrices and vectors."""
     return np.einsum("...ij,...j->...i", R, vectors)
 

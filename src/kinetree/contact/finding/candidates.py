@@ -30,12 +30,12 @@ def positions(model, q, pairs):
     """
     bodies = _carriers(model, pairs)
     X_0 = base_transforms(model, joint_transforms(model, q, bodies)[0], bodies)
-    found = [touch for pair in pairs for touch in _touches(pair, _placed, X_0)]
+    found = [touch for pair in pairs for touch in _touches(pair, _place, X_0)]
     gaps, points, axes = (
         [part(t) for t in found]
         for part in (lambda t: t.gap, lambda t: t.point, lambda t: contact_axes(t.normal))
     )
-    return _stacked(model, q, ((), (3,), (3, 3)), gaps, points, axes)
+    return _stack(model, q, ((), (3,), (3, 3)), gaps, points, axes)
 
 
 def velocities(model, q, qd, pairs):
@@ -44,11 +44,11 @@ def velocities(model, q, qd, pairs):
     gaps, speeds = [], []
     for pair in pairs:
         v_ps = v[pair[1].body] - v[pair[0].body]
-        for touch in _touches(pair, _placed, X_0):
+        for touch in _touches(pair, _place, X_0):
             gaps.append(touch.gap)
             there = v_ps.linear + cross(v_ps.angular, touch.point)
             speeds.append(contact_axes(touch.normal) @ there)
-    return _stacked(model, q, ((), (3,)), gaps, speeds)
+    return _stack(model, q, ((), (3,)), gaps, speeds)
 
 
 def point_velocities(model, q, qd, pairs):
@@ -69,7 +69,7 @@ def origin_speeds(model, q, qd, shapes):
     X_0, v = _body_velocities(model, q, qd, [(g,) for g in shapes])
     found = []
     for g in shapes:
-        origin = _placed(g, X_0).origin
+        origin = _place(g, X_0).origin
         speed = v[g.body].linear + cross(v[g.body].angular, origin)
         found.append(speed @ speed)
     return found
@@ -117,7 +117,7 @@ def terms(model, q, qd, pairs):
             gaps.append(value_of([touch.gap])[0])
             rows.append(_rows(model, q, axes, point, columns, joints))
             biases.append(axes @ there + contact_axes_rate(normal, normal_rate) @ speed)
-    return _stacked(model, q, ((), (3, model.nv), (3,)), gaps, rows, biases)
+    return _stack(model, q, ((), (3, model.nv), (3,)), gaps, rows, biases)
 
 
 def _carriers(model, pairs):
@@ -139,14 +139,14 @@ def moving_touches(pair, X_0, v):
     return _touches(pair, _moving, X_0, v)
 
 
-def _placed(geometry, X_0):
+def _place(geometry, X_0):
     X = geometry.placement @ X_0[geometry.body]
     return Placed(geometry.shape, X.E.T, X.r)
 
 
 def _moving(geometry, X_0, v):
     """The shape with its rates, as dual numbers; shapes fixed to the base have none."""
-    still = _placed(geometry, X_0)
+    still = _place(geometry, X_0)
     if geometry.body == 0:
         return still
     w = v[geometry.body].angular
@@ -172,7 +172,7 @@ def _rows(model, q, axes, point, columns, joints):
     return J
 
 
-def _stacked(model, q, shapes, *lists):
+def _stack(model, q, shapes, *lists):
     dtype = model.scalar_type(q)
     return tuple(
         np.array(part) if part else np.zeros((0, *shape), dtype)

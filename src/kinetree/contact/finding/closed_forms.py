@@ -9,8 +9,8 @@ import numpy as np
 from kinetree.contact.finding.shapes import (
     COMPILED_VERTICES,
     absolute,
-    chosen,
-    clamped,
+    choose,
+    clamp,
     direction,
     height_and_derivatives,
     hollow,
@@ -117,11 +117,11 @@ def plane_and_cylinder(a, b):
     m = b.axes.T @ a.axes[:, 2]
     down = np.array([-m[0], -m[1]])
     lean = down @ down
-    down = chosen(less(_UPRIGHT * _UPRIGHT, lean), down, [1, 0])
+    down = choose(less(_UPRIGHT * _UPRIGHT, lean), down, [1, 0])
     lowest, stands = down * (b.shape.radius / sqrt(down @ down)), less(lean, _STANDING * _STANDING)
     points = [[*lowest, end * b.shape.length / 2] for end in (1, -1)]
     points += [
-        [*chosen(stands, corner[:2], lowest), corner[2]] for corner, _ in round_points(b.shape)
+        [*choose(stands, corner[:2], lowest), corner[2]] for corner, _ in round_points(b.shape)
     ]
     return [_above(a, b.point(p), 0) for p in points]
 
@@ -139,7 +139,7 @@ def _above(a, point, radius):
 
 def ball_and_ball(a, b):
     """One point."""
-    return [_rounded(a.origin, a.shape.radius, b.origin, b.shape.radius, a.axes[:, 2])]
+    return [_touch_rounded(a.origin, a.shape.radius, b.origin, b.shape.radius, a.axes[:, 2])]
 
 
 def capsule_and_ball(a, b):
@@ -157,7 +157,7 @@ def capsule_and_capsule(a, b):
     core_a, core_b = _nearest_of_segments(a, half_a, b, half_b)
     # Where the segments cross, the shortest way out is at right angles to both.
     across = direction(cross(a.axes[:, 2], b.axes[:, 2]), a.axes[:, 0])[0]
-    middle = _rounded(core_a, a.shape.radius, core_b, b.shape.radius, across)
+    middle = _touch_rounded(core_a, a.shape.radius, core_b, b.shape.radius, across)
     ends_b = [
         _segment_and_point(a, half_a, b.point([0, 0, end]), b.shape.radius)
         for end in (half_b, -half_b)
@@ -173,7 +173,7 @@ def box_and_ball(a, b):
     """One point."""
     half = [s / 2 for s in a.shape.size]
     x = a.local(b.origin)
-    nearest = np.array([clamped(c, -h, h) for c, h in zip(x, half, strict=True)])
+    nearest = np.array([clamp(c, -h, h) for c, h in zip(x, half, strict=True)])
     # With its centre inside, the ball is pushed out through the face that is nearest.
     sizes, signs = zip(*(absolute(c) for c in x), strict=True)
     depths = [h - s for h, s in zip(half, sizes, strict=True)]
@@ -181,7 +181,7 @@ def box_and_ball(a, b):
     depth, way_out = depths[2], faces[2]
     for k in (1, 0):
         nearer = less(depths[k], depth)
-        depth, way_out = select(nearer, depths[k], depth), chosen(nearer, faces[k], way_out)
+        depth, way_out = select(nearer, depths[k], depth), choose(nearer, faces[k], way_out)
     normal, distance = direction(x - nearest, way_out)
     return [_around(a, x, normal, select(less(0, distance), distance, -depth), b.shape.radius)]
 
@@ -191,12 +191,12 @@ def cylinder_and_ball(a, b):
     radius, half = a.shape.radius, a.shape.length / 2
     x = a.local(b.origin)
     radial, rho = direction(np.array([x[0], x[1]]), [1, 0])
-    across, along = clamped(rho, 0, radius), clamped(x[2], -half, half)
+    across, along = clamp(rho, 0, radius), clamp(x[2], -half, half)
     size, sign = absolute(x[2])
     by_side, by_end = radius - rho, half - size
     nearer = less(by_side, by_end)
     depth = select(nearer, by_side, by_end)
-    way_out = chosen(nearer, [1, 0], [0, sign])
+    way_out = choose(nearer, [1, 0], [0, sign])
     (out, up), distance = direction(np.array([rho - across, x[2] - along]), way_out)
     normal = np.array([radial[0] * out, radial[1] * out, up])
     return [_around(a, x, normal, select(less(0, distance), distance, -depth), b.shape.radius)]
@@ -208,15 +208,15 @@ def _around(a, center, normal, distance, radius):
     return touch(a.point(center - normal * distance), n, distance - radius)
 
 
-def _rounded(core_a, radius_a, core_b, radius_b, fallback):
+def _touch_rounded(core_a, radius_a, core_b, radius_b, fallback):
     n, distance = direction(core_b - core_a, fallback)
     return touch(core_a + n * radius_a, n, distance - radius_a - radius_b)
 
 
 def _segment_and_point(a, half, point, radius):
-    along = clamped(a.local(point)[2], -half, half)
+    along = clamp(a.local(point)[2], -half, half)
     core = a.point([0, 0, along])
-    return _rounded(core, a.shape.radius, point, radius, a.axes[:, 0])
+    return _touch_rounded(core, a.shape.radius, point, radius, a.axes[:, 0])
 
 
 def _nearest_of_segments(a, half_a, b, half_b):
@@ -226,13 +226,13 @@ def _nearest_of_segments(a, half_a, b, half_b):
     slant = 1 - c * c
     crossing = less(1e-12, slant)
     free = (e - c * f) / select(crossing, slant, 1)
-    s = clamped(select(crossing, free, e), -half_a, half_a)  # parallel: beside the middle of b
-    t = clamped(c * s - f, -half_b, half_b)
-    s = clamped(c * t + e, -half_a, half_a)
+    s = clamp(select(crossing, free, e), -half_a, half_a)  # parallel: beside the middle of b
+    t = clamp(c * s - f, -half_b, half_b)
+    s = clamp(c * t + e, -half_a, half_a)
     return a.origin + u * s, b.origin + w * t
 
 
-def _swapped(function, a, b):
+def _swap(function, a, b):
     """A closed form with its shapes in the other order."""
     return [touch.reversed() for touch in function(b, a)]
 
@@ -253,7 +253,7 @@ CLOSED_FORMS: dict[tuple[type, type], Callable] = {
 }
 
 CLOSED_FORMS |= {
-    (second, first): partial(_swapped, function)
+    (second, first): partial(_swap, function)
     for (first, second), function in CLOSED_FORMS.items()
     if first is not second
 }

@@ -73,11 +73,11 @@ def all_pairs(model, with_base_only=False):
     for i, j in chosen:
         may[i, j] = True
     if with_base_only:
-        on_base = np.array(welded(model))[[g.body for g in shapes]] == 0
+        on_base = np.array(weld_of_bodies(model))[[g.body for g in shapes]] == 0
         may &= on_base[:, None] | on_base
     pairs = np.argwhere(np.triu(may, 1)).tolist() if len(shapes) else []
     joined = _Joined()
-    return [_ordered(shapes[i], shapes[j], joined, chosen.get((i, j))) for i, j in pairs]
+    return [_order(shapes[i], shapes[j], joined, chosen.get((i, j))) for i, j in pairs]
 
 
 def may_touch(model, *, parents=False):
@@ -87,7 +87,7 @@ def may_touch(model, *, parents=False):
     together; with ``parents`` False, of a body and its parent, unless that is the base; those that
     ``contact_pairs`` of the model exclude. Here also those of bodies that a loop joint connects.
     """
-    shapes, weld = model.geometry, welded(model)
+    shapes, weld = model.geometry, weld_of_bodies(model)
     if not shapes:
         return np.zeros((0, 0), dtype=bool)
     contype, conaffinity = masks(shapes)
@@ -114,7 +114,7 @@ def _leave_out(may, ones, others):
     may[np.ix_(ones, others)] = may[np.ix_(others, ones)] = False
 
 
-def welded(model):
+def weld_of_bodies(model):
     """For every body, the first of those that it is welded to."""
     weld = [0] * (model.body_count + 1)
     for i in range(1, model.body_count + 1):
@@ -156,7 +156,7 @@ def chosen_pairs(model):
     for pair in model.contact_pairs:
         if not pair.touch:
             continue
-        weld = weld or welded(model)
+        weld = weld or weld_of_bodies(model)
         for i, j in _between(names_of(model).find(pair.first), names_of(model).find(pair.second)):
             a, b = model.geometry[i], model.geometry[j]
             endless = all(isinstance(g.shape, (HeightField, Plane)) for g in (a, b))
@@ -177,7 +177,7 @@ class _Joined(dict):
         return joined
 
 
-def _ordered(a, b, joined, surface=None, friction=None, restitution=None):
+def _order(a, b, joined, surface=None, friction=None, restitution=None):
     a, b = (a, b) if a.body <= b.body else (b, a)
     surface = joined[a.surface, b.surface] if surface is None else surface
     return Pair(a, b, friction, restitution, surface)
@@ -191,9 +191,9 @@ def named_pairs(model, given):
     pairs, chosen, joined = [], chosen_pairs(model), _Joined()
     number = {id(g): k for k, g in enumerate(model.geometry)}
     for item in given:
-        wanted = _wanted(model, item)
-        for a in _found(model, wanted.first):
-            for b in _found(model, wanted.second):
+        wanted = _pair_of(model, item)
+        for a in _shapes_named(model, wanted.first):
+            for b in _shapes_named(model, wanted.second):
                 if a.body == b.body:
                     names = names_of(model).own
                     both = "/".join(names[number[id(g)]] for g in (a, b) if id(g) in number)
@@ -204,11 +204,11 @@ def named_pairs(model, given):
                 i, j = sorted(number.get(id(g), -1) for g in (a, b))
                 surface = chosen.get((i, j)) if wanted.surface is None else wanted.surface
                 own = (wanted.friction, wanted.restitution)
-                pairs.append(_ordered(a, b, joined, surface, *own))
+                pairs.append(_order(a, b, joined, surface, *own))
     return pairs
 
 
-def _wanted(model, item):
+def _pair_of(model, item):
     if isinstance(item, str):
         ends = _ends(model, item)
         if ends is not None:
@@ -232,7 +232,7 @@ def _ends(model, name):
     return None
 
 
-def _found(model, what):
+def _shapes_named(model, what):
     """The shapes that a name of a shape, link, frame or body, or a ``Geometry``, stands for."""
     if isinstance(what, Geometry):
         return [what]

@@ -74,12 +74,12 @@ def touch(foot, normal, gap):
     return Touch(foot + normal * (gap / 2), normal, gap)
 
 
-def chosen(condition, a, b):
+def choose(condition, a, b):
     """``select`` for vectors: ``a`` where the condition, a single one, holds, else ``b``."""
     return np.array([select(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
-def clamped(x, low, high):
+def clamp(x, low, high):
     """``x``, but not below ``low`` nor above ``high``."""
     return select(less(x, low), low, select(less(high, x), high, x))
 
@@ -95,7 +95,7 @@ def direction(vector, fallback):
     square = sum(x * x for x in vector)
     has = less(_TINY * _TINY, square)
     length = sqrt(select(has, square, 1))
-    return chosen(has, vector / length, fallback), select(has, length, 0)
+    return choose(has, vector / length, fallback), select(has, length, 0)
 
 
 # --- Convex hulls of meshes: contact is that of the hull -----------------------------------------
@@ -247,7 +247,7 @@ def _sum(weights, values):
 def _weights(x, size, count):
     """Weights of coefficients and of their first two derivatives, and which one is the first."""
     step = size / (count - 3)
-    place = clamped((x + size / 2) / step, 0, count - 3)
+    place = clamp((x + size / 2) / step, 0, count - 3)
     level = less(size / 2, absolute(x)[0])
     number = place.value if isinstance(place, Dual) else place
     if isinstance(number, (float, int, np.number)):

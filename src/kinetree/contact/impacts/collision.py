@@ -153,7 +153,7 @@ class Impact:
     residuals: ImpactResiduals
 
 
-def finished(collision, rows, impulse, friction, *, couple=None, law, solver=0.0) -> Impact:
+def finish(collision, rows, impulse, friction, *, couple=None, law, solver=0.0) -> Impact:
     """The result of impulses; raises ImpactError if they created energy.
 
     Args:

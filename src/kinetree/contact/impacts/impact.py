@@ -16,7 +16,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.contacts import Contacts, body_motions, contact_axes
 from kinetree.contact.finding.pairs import coefficients_of
-from kinetree.contact.impacts.collision import Collision, Impact, finished
+from kinetree.contact.impacts.collision import Collision, Impact, finish
 from kinetree.contact.impacts.several import (
     islands,
     patch_impacts,
@@ -94,7 +94,7 @@ def impact(
     if any(patch.values()):
         return _patch(collision, e, mu, tuple(patch.values()), law, order)
     if arrested:
-        return _arrested(collision, e, mu, law)
+        return _arrest(collision, e, mu, law)
     impulse, error, rows = np.zeros((n, 3)), 0.0, (collision.J, collision.zeta)
     for group in islands(collision.W):
         zeta = collision.zeta[group]
@@ -102,7 +102,7 @@ def impact(
             W = collision.W[group][:, :, group]
             impulse[group], missed = _ORDERS[order](W, zeta, e[group], mu[group], law)
             error = max(error, missed)
-    return finished(collision, rows, impulse, mu, law=law, solver=error)
+    return finish(collision, rows, impulse, mu, law=law, solver=error)
 
 
 @on_host
@@ -136,7 +136,7 @@ def capture(
     W = rows @ collision.A @ rows.T
     lam = np.linalg.lstsq(W, -zeta.ravel(), rcond=1e-12)[0].reshape(-1, width)
     couple = lam[:, 3:] if weld else None
-    return finished(collision, (J, zeta), lam[:, :3], None, couple=couple, law="capture")
+    return finish(collision, (J, zeta), lam[:, :3], None, couple=couple, law="capture")
 
 
 def _require_consistent(order, arrested, patch):
@@ -159,7 +159,7 @@ def _require_consistent(order, arrested, patch):
         )
 
 
-def _arrested(collision, e, mu, law):
+def _arrest(collision, e, mu, law):
     """RBDA (11.72), at all contacts at once; restitution by the law, sliding stopped meanwhile."""
     n = collision.contacts.size
     hit = np.flatnonzero(collision.zeta[:, 0] < 0)
@@ -169,7 +169,7 @@ def _arrested(collision, e, mu, law):
     W, before = W.reshape(size, size), collision.zeta[hit].ravel()
     right = -(1 + E.ravel()) * before
     if law != "newton":
-        right = _restored(W, before, e[hit], law) - before
+        right = _restore(W, before, e[hit], law) - before
     impulse[hit] = np.linalg.lstsq(W, right, rcond=1e-12)[0].reshape(-1, 3)
     names = collision.contacts.names or [str(k) for k in range(n)]
     for k in hit:
@@ -180,10 +180,10 @@ def _arrested(collision, e, mu, law):
                 f"arresting the sliding at contact {names[k]!r} takes {needed}, and friction has "
                 f"{mu[k]:.6g}: it slides on; leave out arrested=True"
             )
-    return finished(collision, (collision.J, collision.zeta), impulse, mu, law=law)
+    return finish(collision, (collision.J, collision.zeta), impulse, mu, law=law)
 
 
-def _restored(W, before, e, law):
+def _restore(W, before, e, law):
     """Velocities (3n,) after an impact that arrests, by the impulses or the work of restitution."""
     normal = np.arange(len(e)) * 3
     pressed = np.linalg.lstsq(W, -before, rcond=1e-12)[0]
@@ -217,7 +217,7 @@ def _patch(collision, e, mu, patch, law, order):
                 W[group][:, :, group], zeta[group], E[group], limits[group], law, order
             )
             error = max(error, missed)
-    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law=law, solver=error)
+    return finish(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law=law, solver=error)
 
 
 # --- Inputs --------------------------------------------------------------------------------------

@@ -68,8 +68,8 @@ def simultaneous_impacts(W, zeta, e, mu, law):
     if law == "newton":
         b = zeta.copy()
         b[:, 0] += e * np.minimum(zeta[:, 0], 0)
-        return _solved(W, b, mu)
-    pressed, error = _solved(W, zeta, mu)
+        return _solve(W, b, mu)
+    pressed, error = _solve(W, zeta, mu)
     halfway = zeta + _response(W, pressed)
     share, scale = e * pressed[:, 0], 1.0
     if not np.any(share > 0):
@@ -87,7 +87,7 @@ def sequential_impacts(W, zeta, e, mu, law):
     def single(k, now):
         return single_impact(W[k, :, k], now, e[k], mu[k], law)
 
-    return one_after_the_other(W, zeta, single, lambda now: _solved(W, now, mu))
+    return one_after_the_other(W, zeta, single, lambda now: _solve(W, now, mu))
 
 
 def one_after_the_other(W, zeta, single, plastic):
@@ -123,7 +123,7 @@ def _response(W, impulse):
     return np.einsum("namb,mb->na", W, impulse)
 
 
-def _solved(W, b, mu, count=None):
+def _solve(W, b, mu, count=None):
     """Impulses within their cones after which nothing approaches, starting from ``b``.
 
     Redundant contacts may keep Newton's method from its end: then the other methods, which are
@@ -178,7 +178,7 @@ def _restitution(W, zeta, normal, mu):
     right[normals] = -flat[rows, rows] * normal[twins]
     m = n + len(twins)
     both = np.append(mu, mu[twins])
-    lam, error = _solved(A.reshape(m, 3, m, 3), right.reshape(m, 3), both, count=n)
+    lam, error = _solve(A.reshape(m, 3, m, 3), right.reshape(m, 3), both, count=n)
     total = given + lam[:n]
     total[twins, 1:] += lam[n:, 1:]
     return total, error
@@ -233,18 +233,18 @@ def patch_impacts(W, zeta, E, limits, law, order):
             return single_patch(W[k, :, k], now, E[k], limits[k], law)
 
         def plastic(now):
-            return _pressed(W, now, limits)
+            return _press(W, now, limits)
 
         return one_after_the_other(W, zeta, single, plastic)
     if len(zeta) == 1:
         return single_patch(W[0, :, 0], zeta[0], E[0], limits[0], law)[None], 0.0
     hit = (zeta[:, :1] < 0) * 1.0
     if law == "newton":
-        return _pressed(W, zeta + hit * E * zeta, limits)
-    pressed, error = _pressed(W, zeta, limits)
-    released = _released(W, zeta, pressed, E, limits, law)
+        return _press(W, zeta + hit * E * zeta, limits)
+    pressed, error = _press(W, zeta, limits)
+    released = _release(W, zeta, pressed, E, limits, law)
     after = zeta + _response(W, pressed + released)
-    more, other = _pressed(W, after, limits) if np.min(after[:, 0]) < 0 else (0.0, 0.0)
+    more, other = _press(W, after, limits) if np.min(after[:, 0]) < 0 else (0.0, 0.0)
     return pressed + released + more, max(error, other)
 
 
@@ -257,10 +257,10 @@ def single_patch(W, zeta, E, limits, law="newton"):
     pressed = patch_impact(W, zeta, np.zeros(3), limits)
     own = np.reshape(W, (1, 4, 1, 4))
     both = zeta[None], pressed[None], E[None], np.asarray(limits)[None]
-    return pressed + _released(own, *both, law)[0]
+    return pressed + _release(own, *both, law)[0]
 
 
-def _released(W, zeta, pressed, E, limits, law):
+def _release(W, zeta, pressed, E, limits, law):
     """Impulses of restitution (n, 4) of those of compression."""
     share, halfway = E * pressed, zeta + _response(W, pressed)
     if law == "poisson" or not np.any(share):
@@ -290,7 +290,7 @@ def _within(pressed, share, limits):
     return share
 
 
-def _pressed(W, b, limits):
+def _press(W, b, limits):
     """Impulses within their cones after which nothing approaches, starting from ``b``."""
     n = len(b)
     order = np.concatenate([np.arange(4 * n).reshape(n, 4)[:, :3].ravel(), 4 * np.arange(n) + 3])

@@ -259,7 +259,7 @@ def swerve(course, goal):
         if there >= 0:
             return path.course(path.step(y, _to_goal(path, goal, y, h, there))[0]), True
         if after[1] - path.start[1] < _GONE:
-            return _stopped(path.course(after)), False
+            return _stop(path.course(after)), False
         y, h = after, h * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)
 
 
@@ -287,9 +287,9 @@ class _Path:
         """State after ``h``, and the error relative to what is tolerated."""
         k, state = [], y
         for a in DORMAND_PRINCE.a:
-            state = _moved(y, h, a, k)
+            state = _move(y, h, a, k)
             k.append(self.rates(state))
-        error = _moved([0.0] * 6, h, _ERROR, k)
+        error = _move([0.0] * 6, h, _ERROR, k)
         least = [0.0, 0.0, *(abs(x) for x in y[2:])]
         sizes = (max(a, b) for a, b in zip(self.size, least, strict=True))
         return state, max(abs(e) / (_TOLERANCE * z) for e, z in zip(error, sizes, strict=True))
@@ -302,7 +302,7 @@ class _Path:
         return replace(self.given, zeta=zeta, impulse=total, work=float(y[5]))
 
 
-def _moved(y, h, weights, k):
+def _move(y, h, weights, k):
     """``y + h Σ w k``."""
     if not weights:
         return y
@@ -321,7 +321,7 @@ def _to_goal(path, goal, y, h, at_end):
     return root(distance, 0.0, goal.distance(path.course(y)), h, at_end, 4 * np.spacing(h))
 
 
-def _stopped(course):
+def _stop(course):
     """The course with sliding exactly zero: the last of it costs an impulse in the noise."""
     rest = np.linalg.lstsq(course.W[1:, 1:], -course.zeta[1:], rcond=1e-14)[0]
     impulse = np.array([0, *rest])

@@ -19,7 +19,7 @@ from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.finding.pairs import coefficients_of
 from kinetree.contact.mobility import drive_forces, tree_force
-from kinetree.contact.rigid.friction import directions, reduced, require_method, solve
+from kinetree.contact.rigid.friction import directions, reduce_unknowns, require_method, solve
 from kinetree.contact.rigid.problem import (
     HITTING,
     TOUCHING,
@@ -145,7 +145,7 @@ def forward_dynamics(
     if current.any():
         lam[current] = solve(problem.chosen(current), velocity_tolerance, method)
     at = _Instant(model, q, qd, tau, contacts, given)
-    return _finished(at, problem, lam, states, velocity_tolerance)
+    return _finish(at, problem, lam, states, velocity_tolerance)
 
 
 class _Instant(NamedTuple):
@@ -180,7 +180,7 @@ def _arrays(model, q, qd, tau):
     return q, qd, tau
 
 
-def _finished(at, problem, lam, states, velocity_tolerance):
+def _finish(at, problem, lam, states, velocity_tolerance):
     """The result of forces ``lam``, (n, 3), of all contacts of a problem."""
     qdd = problem.motion(lam)
     w = np.einsum("nav,v->na", problem.J, qdd) + problem.bias
@@ -218,7 +218,7 @@ def forces_are_unique(problem, lam, w, slip, slides, closed) -> bool:
     push = np.hypot(lam[:, 1], lam[:, 2])[:, None]
     begins = ~slides & (np.hypot(w[:, 1], w[:, 2]) > small)  # sliding, against its friction
     start = np.where(push > 0, -lam[:, 1:] / np.where(push > 0, push, 1.0), 0.0)
-    P = reduced(part.mu, np.where(begins[:, None], start, slip), slides | begins).P
+    P = reduce_unknowns(part.mu, np.where(begins[:, None], start, slip), slides | begins).P
     effect = P.T @ part.M @ P
     size = np.sqrt(np.maximum(np.diagonal(effect), 1e-300))
     return bool(np.linalg.eigvalsh(effect / size / size[:, None])[0] > 1e-10)

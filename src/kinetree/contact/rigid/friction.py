@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.contact.complementarity import cones, lcp, quadratic
 from kinetree.contact.complementarity.residuals import Equations
-from kinetree.contact.complementarity.rows import Rows, scaled
+from kinetree.contact.complementarity.rows import Rows, scale
 from kinetree.contact.rigid.problem import require_no_closing, require_solution
 from kinetree.errors import InfeasibleContactError, PainleveError, UnknownNameError
 from kinetree.spelling import did_you_mean
@@ -44,7 +44,7 @@ def directions(zeta, velocity_tolerance):
     return zeta[:, 1:] / np.where(slides, speed, 1.0)[:, None] * slides[:, None], slides
 
 
-def reduced(mu, slip, slides) -> Reduced:
+def reduce_unknowns(mu, slip, slides) -> Reduced:
     """Unknowns of contacts with coefficients ``mu`` that slide along ``slip``, or rest."""
     n = len(mu)
     rests = (mu > 0) & ~slides
@@ -84,7 +84,7 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
         lam[:, 0] = frictionless_forces(problem, method)
         return lam
     slip, slides = directions(problem.zeta, velocity_tolerance)
-    of = reduced(problem.mu, slip, slides)
+    of = reduce_unknowns(problem.mu, slip, slides)
     M, d = of.Q @ problem.M @ of.P, of.Q @ problem.d
     if len(of.resting) == 0:
         x = sliding_forces(M, d, problem, slip, thorough)
@@ -92,7 +92,7 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
         x = _resting(M, d, problem, of)
     else:
         check_painleve(d, problem, of, slip)
-        x = _mixed(M, d, problem, of)
+        x = _solve_mixed(M, d, problem, of)
     return (of.P @ x).reshape(-1, 3)
 
 
@@ -105,7 +105,7 @@ def _resting(M, d, problem, of):
     return found.lam
 
 
-def _mixed(M, d, problem, of):
+def _solve_mixed(M, d, problem, of):
     """Contacts that slide, and others that rest: Newton's method.
 
     It starts from where the friction of the former is taken as known.
@@ -113,7 +113,7 @@ def _mixed(M, d, problem, of):
     mu, m, k = problem.mu[of.resting], len(of.single), 3 * len(of.resting)
     bounds = {"low": np.zeros(m), "high": np.full(m, np.inf)}
     symmetric = of.Q @ problem.M @ of.Q.T
-    A, b, rows, units = scaled(M, d, Rows(mu, bounds["low"], bounds["high"]))
+    A, b, rows, units = scale(M, d, Rows(mu, bounds["low"], bounds["high"]))
     whole = Equations(A, b, rows)
     x = best = np.zeros(len(d))
     for _ in range(_ROUNDS):

@@ -193,11 +193,11 @@ def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
     vectors = np.asarray(vectors, dtype=float)
     others = np.delete(np.arange(len(vectors)), k)
     coefficients = np.zeros(len(vectors))
-    coefficients[others], rest = _combined(vectors[others], vectors[k])
+    coefficients[others], rest = _combine(vectors[others], vectors[k])
     return coefficients, rest
 
 
-def _combined(vectors, target):
+def _combine(vectors, target):
     """Coefficients >= 0 of rows that come nearest to a vector, and the distance that is left."""
     x = nonnegative_least_squares(vectors.T, target)
     return x, float(np.linalg.norm(x @ vectors - target))
@@ -233,7 +233,7 @@ def _reduced_group(contacts, group, accuracy):
         kept = _covering(vectors, accuracy)
     for k in reversed(list(kept)):  # the largest gap first
         others = [j for j in kept if j != k]
-        if _combined(vectors[others], vectors[k])[1] <= _EXACT * size:
+        if _combine(vectors[others], vectors[k])[1] <= _EXACT * size:
             kept = others
     return group[kept].tolist()
 
@@ -252,7 +252,7 @@ def _covering(vectors, accuracy):
     rests[0] = 0
     while (worst := int(np.argmax(rests))) not in kept and rests[worst] > accuracy:
         # What is left over only shrinks as more are kept: old values are bounds.
-        rests[worst] = _combined(vectors[kept], vectors[worst])[1]
+        rests[worst] = _combine(vectors[kept], vectors[worst])[1]
         if rests[worst] >= rests.max() and rests[worst] > accuracy:
             kept.append(worst)
             rests[worst] = 0

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
+from kinetree.contact.complementarity.rows import Rows, newton_matrix, obey, scale
 from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -40,13 +40,13 @@ class Problem(NamedTuple):
         rows = Rows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
         if self.speed:
             rows = rows._replace(speed=np.full(len(self.b), self.speed))
-        return scaled(self.A, self.b, rows)
+        return scale(self.A, self.b, rows)
 
     def errors(self, lam):
         """Errors of the laws of all rows, as speeds [m/s or rad/s], (m,)."""
         A, b, rows, units = self.scaled()
         force = lam / units
-        return (force - obeyed(rows, force, A @ force + b)) / units
+        return (force - obey(rows, force, A @ force + b)) / units
 
 
 def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
@@ -74,7 +74,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
 
     def looked_at(lam):
         w = A @ lam + b
-        return lam, w, lam - obeyed(rows, lam, w)
+        return lam, w, lam - obey(rows, lam, w)
 
     def swept(found):
         return looked_at(sweeps.after(found[0]))
@@ -133,7 +133,7 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
         return repeat(one, state, select(state[1] > tolerance, 1, 0))
 
     lam, _ = repeat(unless_settled, (warm * rates, 2 * tolerance), rounds)
-    return units * lam, largest(np.abs(lam - obeyed(rows, lam, A @ lam + b)) * rates)
+    return units * lam, largest(np.abs(lam - obey(rows, lam, A @ lam + b)) * rates)
 
 
 def implied(problem, lam, least=1e-6):
@@ -150,7 +150,7 @@ def implied(problem, lam, least=1e-6):
     A, b, rows, units = problem.scaled()
     lam = _held(lam / units)
     w = A @ lam + b
-    missing = lam - obeyed(rows, lam, w)
+    missing = lam - obey(rows, lam, w)
     speed = None if rows.speed is None else _held(rows.speed)
     fixed = Rows(_held(rows.mu), _held(rows.low), _held(rows.high), rows.convex, speed)
     J = newton_matrix(fixed, _held(A), lam, _held(w))

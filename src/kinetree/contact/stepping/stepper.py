@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.contact import mobility
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
-from kinetree.contact.history import Notes, Residuals, accumulated
+from kinetree.contact.history import Notes, Residuals, accumulate
 from kinetree.contact.stepping.drives import Start
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.repeat import repeat
@@ -27,7 +27,7 @@ def _contact_steps(model, t, h, q, qd, inputs, force, count, *, step, method, fi
     def body(state):
         t, q, qd, work, force, residuals, energy = state
         after = step(method, field, model, Start(t, h, q, qd, inputs), force, energy)
-        residuals = accumulated(residuals, after.residuals)
+        residuals = accumulate(residuals, after.residuals)
         return t + h, after.q, after.qd, work + after.work, after.force, residuals, after.energy
 
     none, energy = np.zeros(len(Residuals._fields)), step.energies(q, qd)

@@ -18,7 +18,7 @@ from kinetree.contact.engine.making import (
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.renewal import IdleMachines
 from kinetree.contact.engine.stepper import columns_in
-from kinetree.contact.history import ContactHistory, gathered
+from kinetree.contact.history import ContactHistory, gather
 from kinetree.contact.stepping.choice import joint_rows, tier_of_rollout
 from kinetree.functional.parameters import with_parameters, with_some
 from kinetree.integration.refusals import BAKED_PARAMETERS
@@ -220,7 +220,7 @@ class EngineRun(Run):
     def notes(self, shaped):
         """See ``Run``; forces of contacts that come and go are in ``history`` alone."""
         failed = shaped(self._failed[None, : self.arrays.size] != 0)[0]
-        residuals = gathered(self._recorded.residuals)
+        residuals = gather(self._recorded.residuals)
         return None if self.force is None else shaped(self.force), residuals, failed
 
     def history(self, shaped):

@@ -17,7 +17,7 @@ from kinetree.codegen.nvrtc import COMPACT, QUICKLY
 from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
 from kinetree.codegen.runtime.kernel import Kernel
-from kinetree.contact.history import Residuals, accumulated
+from kinetree.contact.history import Residuals, accumulate
 from kinetree.contact.soft.history import SoftTerms
 from kinetree.contact.stepping.drives import Start
 from kinetree.errors import ShapeError, SingularError, TraceError
@@ -176,7 +176,7 @@ class Transition:
             after = step(None, own, model, Start(t, h, q, qd, tau), force)
             size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
             fine = size < FINITE
-            found = accumulated(residuals, after.residuals)
+            found = accumulate(residuals, after.residuals)
             ends = after.q, after.qd, work + after.work, after.force, found, failed
             before = q, qd, work, force, residuals, 1.0
             return t + h, *(select(fine, x, y) for x, y in zip(ends, before, strict=True))
