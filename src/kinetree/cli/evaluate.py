@@ -1,6 +1,7 @@
 """``kinetree eval``: any function of a robot at a state, and its result as a table."""
 
 import sys
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 import numpy as np
@@ -16,7 +17,8 @@ from kinetree.cli.arguments import (
     standard_input,
     summary,
 )
-from kinetree.cli.options import Floating, FolderOption, SrdfOption, flag, option
+from kinetree.cli.options import flag, option
+from kinetree.cli.records import Reading, with_records
 from kinetree.spelling import printable
 
 
@@ -74,22 +76,37 @@ AsTable = Annotated[
 ShowList = Annotated[bool, flag("--list", help="List the functions.")]
 
 
+@dataclass(frozen=True)
+class Given:
+    """Arguments of the function, as texts."""
+
+    q: Position = None
+    qd: Velocity = None
+    qdd: Acceleration = None
+    tau: JointForces = None
+    f_ext: BodyForces = None
+    of: FrameName = None
+    coordinates: Coordinates = None
+    point: Point = None
+    argument: Setting = None
+
+    def texts(self) -> dict:
+        """Those that were given, by the names of options."""
+        texts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "argument"}
+        texts["in"] = texts.pop("coordinates")
+        return {name: x for name, x in texts.items() if x is not None} | settings(
+            self.argument or []
+        )
+
+
+@with_records
 def evaluate(
     function: FunctionName = None,
     robot: RobotName = None,
     stdin: StandardInput = None,
-    q: Position = None,
-    qd: Velocity = None,
-    qdd: Acceleration = None,
-    tau: JointForces = None,
-    f_ext: BodyForces = None,
-    of: FrameName = None,
-    coordinates: Coordinates = None,
-    point: Point = None,
-    argument: Setting = None,
-    floating: Floating = False,
-    srdf: SrdfOption = None,
-    folder: FolderOption = None,
+    *,
+    arguments: Given,
+    reading: Reading,
     table: AsTable = None,
     show_list: ShowList = False,
 ):
@@ -103,25 +120,22 @@ def evaluate(
     chosen = find_function(function)
     if robot is None:
         cli.misuse(f"which robot? kinetree eval {function} ROBOT")
-    model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
-    given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "of": of}
-    given |= {"in": coordinates, "point": point}
-    given = {name: text for name, text in given.items() if text is not None}
-    given |= settings(argument or [])
+    model = reading.robot(robot).model
+    given = arguments.texts()
     if stdin is not None:
         given = {**standard_input(stdin), **given}
-    arguments = bind(chosen, model, given)
-    result = chosen(model, **arguments)
+    values = bind(chosen, model, given)
+    result = chosen(model, **values)
     words = spelling(chosen)
     if table or (table is None and sys.stdout.isatty()):
         shown = {
             words[p]: value if isinstance(value, str) else given.get(words[p], given.get(p))
-            for p, value in arguments.items()
+            for p, value in values.items()
         }
         show(cli.out(), model, function, shown, result)
     else:
         answer = {"model": model.name, "function": function}
-        answer |= {words[p]: plain(value) for p, value in arguments.items()}
+        answer |= {words[p]: plain(value) for p, value in values.items()}
         cli.print_json({**answer, "result": plain(result)})
 
 

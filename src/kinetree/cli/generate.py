@@ -8,15 +8,8 @@ import typer
 
 from kinetree.cli import options as cli
 from kinetree.cli.arguments import find_function, functions, spelling
-from kinetree.cli.options import (
-    Floating,
-    FolderOption,
-    Json,
-    RobotArgument,
-    SrdfOption,
-    flag,
-    option,
-)
+from kinetree.cli.options import Json, RobotArgument, flag, option
+from kinetree.cli.records import Reading, with_records
 from kinetree.files import write_text
 
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
@@ -26,8 +19,10 @@ def _complete(incomplete: str):
     return [name for name in functions() if name.startswith(incomplete)]
 
 
+@with_records
 def generate(
     robot: RobotArgument,
+    *,
     function: Annotated[
         list[str] | None,
         option(
@@ -45,9 +40,7 @@ def generate(
         bool, flag("--numpy", help="NumPy source instead; on stdout without --out.")
     ] = False,
     float32: Annotated[bool, flag("--float32", help="C in single precision.")] = False,
-    floating: Floating = False,
-    srdf: SrdfOption = None,
-    folder: FolderOption = None,
+    reading: Reading,
 ):
     """Write the functions of a robot as standalone C, with its own test, or as NumPy source.
 
@@ -57,7 +50,7 @@ def generate(
 
     wanted = [part for entry in function or _USUAL for part in entry.split(",") if part]
     requests = [_request(text) for text in wanted]
-    model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
+    model = reading.robot(robot).model
     if numpy:
         _listings(kt, model, requests, out)
         return

@@ -3,25 +3,24 @@
 import numpy as np
 
 from kinetree.cli import options as cli
-from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, SrdfOption
+from kinetree.cli.options import Json, KeepFixed, RobotArgument
+from kinetree.cli.records import Reading, with_records
 from kinetree.model.describe import contact_text, follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
 
 _SHOWN = 12
 
 
+@with_records
 def info(
     robot: RobotArgument,
-    floating: Floating = False,
-    srdf: SrdfOption = None,
-    folder: FolderOption = None,
+    *,
+    reading: Reading,
     keep_fixed: KeepFixed = False,
     as_json: Json = False,
 ):
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
-    found = cli.open_robot(
-        robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed
-    )
+    found = reading.robot(robot, keep_fixed=keep_fixed)
     model = found.model
     if as_json:
         cli.print_json(

@@ -1,6 +1,6 @@
 """``kinetree simulate``: the motion of a robot from a state, with a simple controller or none."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from kinetree.cli import options as cli
 from kinetree.cli.arguments import configuration, numbers, vector
-from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, SrdfOption, option
+from kinetree.cli.options import Json, RobotArgument, option
+from kinetree.cli.records import Reading, with_records
 from kinetree.cli.view import PICTURES, draw, missing, require_place
 from kinetree.spelling import did_you_mean, printable
 
@@ -82,24 +83,80 @@ PlotFile = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Course:
+    """From which state, for how long, and by which steps."""
+
+    duration: Duration = 5.0
+    dt: StepLength = 1e-3
+    q: StartPosition = None
+    qd: StartVelocity = None
+    integrator: IntegratorName = "auto"
+    rtol: RelativeTolerance = None
+
+    def steps(self) -> dict:
+        """Options of ``kt.simulate`` about steps."""
+        names = ("duration", "dt", "rtol", "integrator")
+        return {name: getattr(self, name) for name in names}
+
+    def steps_between_stored(self) -> int:
+        """Every how many steps one is kept, for about 1000 in all."""
+        duration, dt = self.duration, self.dt
+        return max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """Forces that drive the robot."""
+
+    controlled_by: ControllerName = "none"
+    goal: Goal = None
+    controls: Controls = None
+
+    def options(self, model, start) -> dict:
+        """Controller and controls of a simulation, of which there may be one or neither."""
+        if self.goal is not None and self.controlled_by != "pd":
+            cli.misuse("--goal is for --controller pd")
+        target = start if self.goal is None else configuration(model, self.goal)
+        law = controller(model, self.controlled_by, target)
+        if self.controls is not None and law is not None:
+            cli.misuse("--controls drives the actuators, in place of --controller")
+        return {"controller": law, "controls": as_controls(model, self.controls)}
+
+
+@dataclass(frozen=True)
+class Output:
+    """Which steps are kept, and the files of the motion and its picture."""
+
+    store_every: StoreEvery = None
+    file: MotionFile = None
+    picture: PlotFile = None
+
+    def require_writable(self) -> None:
+        """Reject before anything is computed what could not be kept afterwards."""
+        from kinetree.simulation.results.storage import WRITTEN
+
+        for path, suffixes in ((self.file, WRITTEN), (self.picture, PICTURES)):
+            if path is not None:
+                require_place(path, suffixes)
+        if self.picture is not None and (reason := missing()) is not None:
+            cli.fail(reason)
+
+    def write(self, motion) -> list:
+        """Write the files that are wanted; their paths."""
+        written = [motion.save(self.file)] if self.file else []
+        return written + ([draw(motion, self.picture)] if self.picture else [])
+
+
+@with_records
 def simulate(
     robot: RobotArgument,
-    duration: Duration = 5.0,
-    dt: StepLength = 1e-3,
-    q: StartPosition = None,
-    qd: StartVelocity = None,
-    integrator: IntegratorName = "auto",
-    rtol: RelativeTolerance = None,
-    controlled_by: ControllerName = "none",
-    goal: Goal = None,
-    controls: Controls = None,
+    *,
+    course: Course,
+    drive: Controlled,
     ground: GroundHeight = None,
-    store_every: StoreEvery = None,
-    file: MotionFile = None,
-    picture: PlotFile = None,
-    floating: Floating = False,
-    srdf: SrdfOption = None,
-    folder: FolderOption = None,
+    output: Output,
+    reading: Reading,
     as_json: Json = False,
 ):
     """Simulate a robot: how it moves from a state, under a simple controller or none.
@@ -108,46 +165,27 @@ def simulate(
     """
     import kinetree as kt
 
-    _require_writable(file, picture)
-    model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
-    start, speed = configuration(model, q), vector(model, "qd", qd)
-    driven_by = _drives(model, start, controlled_by, goal, controls)
+    output.require_writable()
+    model = reading.robot(robot).model
+    start, speed = configuration(model, course.q), vector(model, "qd", course.qd)
+    driven_by = drive.options(model, start)
     contact = None
     if ground is not None:
         model, contact = put_on_ground(model, ground, start)
-    with cli.bar("simulating", duration) as reached:
+    every = output.store_every
+    every = course.steps_between_stored() if every is None else every
+    with cli.bar("simulating", course.duration) as reached:
         motion = kt.simulate(
             model,
             start,
             speed,
-            duration=duration,
-            dt=dt,
-            rtol=rtol,
-            integrator=integrator,
-            store_every=_steps_between_stored(duration, dt) if store_every is None else store_every,
+            **course.steps(),
+            store_every=every,
             progress=reached,
             contact=contact,
             **driven_by,
         )
-    written = [motion.save(file)] if file else []
-    written += [draw(motion, picture)] if picture else []
-    _print_motion(robot, motion, written, as_json)
-
-
-def _steps_between_stored(duration, dt):
-    """Every how many steps one is kept, for about 1000 in all."""
-    return max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
-
-
-def _drives(model, start, controlled_by, goal, controls):
-    """Controller and controls of a simulation, of which there may be one or neither."""
-    if goal is not None and controlled_by != "pd":
-        cli.misuse("--goal is for --controller pd")
-    target = start if goal is None else configuration(model, goal)
-    law = controller(model, controlled_by, target)
-    if controls is not None and law is not None:
-        cli.misuse("--controls drives the actuators, in place of --controller")
-    return {"controller": law, "controls": as_controls(model, controls)}
+    _print_motion(robot, motion, output.write(motion), as_json)
 
 
 def _print_motion(robot, motion, written, as_json):
@@ -158,17 +196,6 @@ def _print_motion(robot, motion, written, as_json):
     _show(motion)
     for path in written:
         cli.err().print(f"wrote {path}", soft_wrap=True)
-
-
-def _require_writable(file, picture):
-    """Reject before anything is computed what could not be kept afterwards."""
-    from kinetree.simulation.results.storage import WRITTEN
-
-    for path, suffixes in ((file, WRITTEN), (picture, PICTURES)):
-        if path is not None:
-            require_place(path, suffixes)
-    if picture is not None and (reason := missing()) is not None:
-        cli.fail(reason)
 
 
 def _facts(robot, motion, written):

@@ -1,6 +1,7 @@
 """Commands that show robots and motions: ``kinetree view`` and ``kinetree plot``."""
 
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,8 @@ import typer
 
 from kinetree.cli import options as cli
 from kinetree.cli.arguments import configuration
-from kinetree.cli.options import Floating, FolderOption, RobotArgument, SrdfOption, flag, option
+from kinetree.cli.options import RobotArgument, flag, option
+from kinetree.cli.records import Reading, with_records
 from kinetree.files import replacing
 
 
@@ -52,19 +54,38 @@ Stay = Annotated[bool, flag("--no-browser", help="Start the server, open no brow
 Collision = Annotated[bool, flag("--collision", help="Draw the shapes that can touch.")]
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """Into which files a robot is drawn, and what with it."""
+
+    out: OutFiles = None
+    show: Layers = None
+    ghost: Ghost = None
+    speed: Speed = 1.0
+
+    @property
+    def layers(self) -> list[str]:
+        """Names of the layers to be shown besides the usual ones."""
+        return [name for entry in self.show or () for name in entry.split(",") if name]
+
+
+@dataclass(frozen=True)
+class Server:
+    """The server of the page."""
+
+    port: Port = None
+    stay: Stay = False
+
+
+@with_records
 def view(
     robot: RobotArgument,
+    *,
     q: Position = None,
-    out: OutFiles = None,
-    show: Layers = None,
-    ghost: Ghost = None,
-    speed: Speed = 1.0,
-    port: Port = None,
-    stay: Stay = False,
+    drawing: Drawing,
+    server: Server,
     collision: Collision = False,
-    floating: Floating = False,
-    srdf: SrdfOption = None,
-    folder: FolderOption = None,
+    reading: Reading,
 ):
     """See a robot in the browser, with a slider for every joint; or a motion, which plays.
 
@@ -75,7 +96,7 @@ def view(
     from kinetree.viewer.painting import FILMS, PICTURES
     from kinetree.viewer.scenes.description import SHOWN
 
-    for path in out or ():
+    for path in drawing.out or ():
         require_place(path, (".html", *PICTURES, *FILMS))
     what, state = robot, None
     if Path(robot).suffix.lower() in SUFFIXES and Path(robot).exists():
@@ -83,17 +104,18 @@ def view(
             cli.misuse("--q is for robots; a motion has its own positions")
         what = kt.Trajectory.load(robot)
     else:
-        what = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
+        what = reading.robot(robot).model
         state = None if q is None else configuration(what, q)
-    if ghost is not None:
-        _require_motion(ghost)
-    layers = [name for entry in show or () for name in entry.split(",") if name]
-    options = {"show": (*SHOWN, *layers), "collision": collision, "ghost": ghost}
-    if out:
-        for path in out:
-            cli.err().print(f"wrote {_write(what, path, state, speed, options)}", soft_wrap=True)
+    if drawing.ghost is not None:
+        _require_motion(drawing.ghost)
+    layers = (*SHOWN, *drawing.layers)
+    options = {"show": layers, "collision": collision, "ghost": drawing.ghost}
+    if drawing.out:
+        for path in drawing.out:
+            written = _write(what, path, state, drawing.speed, options)
+            cli.err().print(f"wrote {written}", soft_wrap=True)
         return
-    with kt.view(what, state, port=port, open=not stay, **options) as viewer:
+    with kt.view(what, state, port=server.port, open=not server.stay, **options) as viewer:
         cli.err().print(f"{viewer.model.name} is at {viewer.url}; Ctrl-C ends it", soft_wrap=True)
         viewer.wait()
 
