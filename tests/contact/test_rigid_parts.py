@@ -157,7 +157,7 @@ def test_redundant_forces_are_centred_unless_a_contact_gives_way(monkeypatch, ma
     found = stepper.Loads(motion, np.array(margin), {})
     mode = SimpleNamespace(closed=np.arange(2), force=np.zeros((2, 3)), kind=np.full(2, SLIDES))
     monkeypatch.setattr(stepper, "loads", lambda *a: found)
-    monkeypatch.setattr(stepper, "centred", lambda *a: np.full((2, 3), 7.0))
+    monkeypatch.setattr(stepper, "centre", lambda *a: np.full((2, 3), 7.0))
     dynamics = SimpleNamespace(instant=lambda *a: None, motion=lambda *a: "centred")
     this = SimpleNamespace(transitions=SimpleNamespace(mode=mode), dynamics=dynamics)
     step = SimpleNamespace(t1=0.0, q1=None, qd1=None, tau=None)
