@@ -295,13 +295,13 @@ class Commands(typer.core.TyperGroup):
             try:
                 return super().invoke(ctx)
             except KinetreeError as error:
-                return _explained(ctx, error, str(error))
+                return _fail_with(ctx, error, str(error))
             except OSError as error:
                 name = "" if error.filename is None else f"{error.filename}: "
-                return _explained(ctx, error, f"{name}{error.strerror or error}")
+                return _fail_with(ctx, error, f"{name}{error.strerror or error}")
 
 
-def _explained(ctx, error, message):
+def _fail_with(ctx, error, message):
     if ctx.params.get("debug"):
         raise error
     fail(message)

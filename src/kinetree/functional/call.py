@@ -168,7 +168,7 @@ class Call:
         other.model = model.timeless.at(t)
         return other
 
-    def extended(self, values, shapes):
+    def extend(self, values, shapes):
         """This call with further arrays, which the function itself does not take.
 
         The call without them is the attribute ``inner`` of the result.

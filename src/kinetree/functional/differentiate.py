@@ -107,7 +107,7 @@ class Derivative(Transformed):
         if form is None:
             return None
         return map_leaves(
-            lambda y: self.packed(
+            lambda y: self.pack(
                 [
                     Argument("out", (*y.shape, *self.tangent(call, entry)))
                     for entry in self.entries()
@@ -246,7 +246,7 @@ class Derivative(Transformed):
         if recursive and is_public(self.function):
             found_by = self._recursions(call)[recursive - 1]
             found = found_by(model, **dict(zip(call.arrays, arrays, strict=True)))
-            return self.packed([found[entry] for entry in self.entries()])
+            return self.pack([found[entry] for entry in self.entries()])
         variables = Variables(call, model, arrays, tuple(self.names()))
         y = apply(self.function, call, variables.model, variables.arrays, recursive)
         return self._jacobians(call, variables, y)
@@ -255,13 +255,13 @@ class Derivative(Transformed):
         leaves = [np.asarray(leaf, dtype=object) for leaf in leaves_of(y)]
         flat = np.concatenate([leaf.ravel() for leaf in leaves])
         directions = [d for name in self.names() for d in variables.directions[name]]
-        J = variables.restored(jacobian(variables.graph, flat, directions))
+        J = variables.restore(jacobian(variables.graph, flat, directions))
         rows = iter(np.split(J, np.cumsum([leaf.size for leaf in leaves])[:-1]))
         sizes = [int(np.prod(self.tangent(call, entry), dtype=int)) for entry in self.entries()]
 
         def parts(leaf):
             blocks = np.split(next(rows), np.cumsum(sizes)[:-1], axis=1)
-            return self.packed(
+            return self.pack(
                 [
                     block.reshape((*np.shape(leaf), *self.tangent(call, entry)))
                     for block, entry in zip(blocks, self.entries(), strict=True)

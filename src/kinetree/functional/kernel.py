@@ -104,7 +104,7 @@ class UserKernel:
         if not call.arrays or call.is_traced:
             found = self._call_in_trace(call) if calls_to() in self.one_copy else None
             return self._reference(call) if found is None else found
-        compiled = self._compiled(call)
+        compiled = self._compiled_form(call)
         self._remember(args, options, call, compiled)
         return compiled(*call.arrays.values())
 
@@ -122,7 +122,7 @@ class UserKernel:
             compiled = self._compiled_timed(call)
             arrays.append(model.instant)
         else:
-            compiled = self._compiled(call)
+            compiled = self._compiled_form(call)
         kernel = compiled.kernel.to_call()
         if kernel.own_cost < LONG:
             return None
@@ -140,11 +140,11 @@ class UserKernel:
 
     def compiled(self, *args, **options):
         """The ``Kernel`` that a call with these arguments uses; its ``program`` is what it does."""
-        return self._compiled(self.bind(*args, **options)).kernel
+        return self._compiled_form(self.bind(*args, **options)).kernel
 
     # --- one kernel for each model, set of options and shapes ---------------------------------
 
-    def _compiled(self, call):
+    def _compiled_form(self, call):
         if call.model is not None and call.model.timeless is not call.model:
             return self._timeless(call)
         kernels, key = self._kernels(call.model), (self, *call.key)
@@ -255,13 +255,13 @@ def _compile(user, call, *, timed=False):
     inputs += [Argument("instant", ())] * timed
     form = {}
 
-    def taken(arrays):
+    def split(arrays):
         """The call at its instant, and the other arrays."""
         *arrays, t = arrays if timed else (*arrays, None)
         return call.at(np.asarray(t)[()]) if timed else call, arrays
 
     def of_arrays(*symbols):
-        call, symbols = taken(symbols)
+        call, symbols = split(symbols)
         if call.model is not None and "q" in call.arrays:
             require_unit_parts(call.model, dict(zip(call.arrays, symbols, strict=True))["q"])
         arrays = [a if a.shape else a[()] for a in symbols]
@@ -275,7 +275,7 @@ def _compile(user, call, *, timed=False):
     traced = Traced(make, calls_to() or tiers.first_calls())
 
     def reference(arrays):
-        call, arrays = taken(arrays)
+        call, arrays = split(arrays)
         results, _ = flatten(user._reference(call.with_arrays(arrays)), user.__name__)
         return results[0] if len(results) == 1 else results
 

@@ -194,13 +194,13 @@ class _Preparation:
         with calls(None):  # derivatives see through everything
             ways = _recursion_count(self.function, self.call)
             if ways == 0:
-                return compact(self._traced(0))
-            short = cheapest([self._traced(k) for k in range(1, ways + 1)])
+                return compact(self._trace(0))
+            short = cheapest([self._trace(k) for k in range(1, ways + 1)])
             if self.function.estimated_cost(self.call) > cost(short.graph, short.roots):
                 return compact(short)
-            return compact(cheapest([short, self._traced(0)]))
+            return compact(cheapest([short, self._trace(0)]))
 
-    def _traced(self, recursive):
+    def _trace(self, recursive):
         return trace(self._text(recursive), self.inputs, self.name)
 
     @cached_property

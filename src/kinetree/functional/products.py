@@ -129,7 +129,7 @@ class Product(Transformed):
         values, shapes = {}, {}
         for name, shape, value in self.parts(call, vector):
             values[name], shapes[name] = value, shape
-        return call.extended(values, shapes)
+        return call.extend(values, shapes)
 
     def inside(self, call, arrays):
         """The function, and the call and arrays that it gets from a call of this one."""
@@ -168,7 +168,7 @@ class Product(Transformed):
         return plain.with_general_calls()
 
     def _of_arrays(self, call, inputs, outputs, reference, validate):
-        """The same for gears of constant ratios and for closed loops, on arrays."""
+        """Kernel of the product for gears of constant ratios and for closed loops, on arrays."""
         if not self._are_given(call):
             return None
         derivative = differentiate(self.function, self.entries())
@@ -200,7 +200,7 @@ class Product(Transformed):
     def parts(self, call, vector) -> Iterator[tuple]:
         """Name, shape and value of every array of the vector, for a call of the function."""
 
-    def evaluated(self, call, model, arrays, recursive):
+    def evaluate(self, call, model, arrays, recursive):
         """The variables as symbols, the result of the function, and the parts of the vector."""
         variables = Variables(call, model, arrays, tuple(self.names()))
         function, inner, own = self.inside(call, variables.arrays)
@@ -244,7 +244,7 @@ class JacobianVectorProduct(Product):
 
     def differentiated(self, call, model, arrays, recursive=0):
         """Forward, along one direction."""
-        variables, y, tangents = self.evaluated(call, model, arrays, recursive)
+        variables, y, tangents = self.evaluate(call, model, arrays, recursive)
         directions = [d for name in self.names() for d in variables.directions[name]]
         direction = {}
         for d, rate in zip(directions, (x for t in tangents for x in np.ravel(t)), strict=True):
@@ -252,7 +252,7 @@ class JacobianVectorProduct(Product):
                 direction[i] = direction.get(i, 0) + derivative * rate
         leaves = [np.asarray(leaf, dtype=object) for leaf in leaves_of(y)]
         flat = np.concatenate([leaf.ravel() for leaf in leaves])
-        rates = variables.restored(jacobian(variables.graph, flat, [direction], "forward")[:, 0])
+        rates = variables.restore(jacobian(variables.graph, flat, [direction], "forward")[:, 0])
         found = iter(np.split(rates, np.cumsum([leaf.size for leaf in leaves])[:-1]))
         return map_leaves(lambda leaf: next(found).reshape(np.shape(leaf)), y)
 
@@ -298,19 +298,19 @@ class VectorJacobianProduct(Product):
 
     def result_form(self, call):
         """A gradient for every entry of ``wrt``."""
-        return self.packed([Argument("out", self.tangent(call, e)) for e in self.entries()])
+        return self.pack([Argument("out", self.tangent(call, e)) for e in self.entries()])
 
     def differentiated(self, call, model, arrays, recursive=0):
         """Backward, from one number; forward where there are loops."""
-        variables, y, weights = self.evaluated(call, model, arrays, recursive)
+        variables, y, weights = self.evaluate(call, model, arrays, recursive)
         leaves = [np.ravel(np.asarray(leaf, dtype=object)) for leaf in leaves_of(y)]
         total = sum((np.ravel(w) @ leaf for w, leaf in zip(weights, leaves, strict=True)), 0)
         directions = [d for name in self.names() for d in variables.directions[name]]
-        gradient = variables.restored(jacobian(variables.graph, np.array([total]), directions)[0])
+        gradient = variables.restore(jacobian(variables.graph, np.array([total]), directions)[0])
         shapes = [self.tangent(call, entry) for entry in self.entries()]
         sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
         parts = np.split(gradient, np.cumsum(sizes)[:-1])
-        return self.packed([p.reshape(s) for p, s in zip(parts, shapes, strict=True)])
+        return self.pack([p.reshape(s) for p, s in zip(parts, shapes, strict=True)])
 
 
 def _along_tangents(model, q, gradient):

@@ -79,7 +79,7 @@ class Variables:
     def _is_input(self, x):
         return x.graph is self.graph and self.graph.nodes[x.i][0] == "input"
 
-    def restored(self, array):
+    def restore(self, array):
         """Expressions in the symbols, with the values for which they stand."""
         if not self.values:
             return array
@@ -267,7 +267,7 @@ class Transformed(ABC):
         for entry in self.entries():
             yield from entry.names if isinstance(entry, Group) else (entry,)
 
-    def packed(self, parts):
+    def pack(self, parts):
         """One thing for every entry: a tuple of them, or the only one if ``wrt`` is a name."""
         return tuple(parts) if isinstance(self.wrt, tuple) else parts[0]
 

@@ -260,18 +260,18 @@ def _result(request, found, numbers, restarts, batch):
         error = found.error
     success = reason == "converged"
 
-    def shaped(a):
+    def reshape(a):
         a = a.reshape((*batch, *a.shape[1:]))
         return a if a.shape else a[()]
 
     restarts = np.where(success, found.attempts, restarts)
     return InverseKinematics(
-        shaped(found.q),
-        shaped(success),
-        shaped(error),
-        shaped(found.iterations),
-        shaped(restarts),
-        shaped(reason),
+        reshape(found.q),
+        reshape(success),
+        reshape(error),
+        reshape(found.iterations),
+        reshape(restarts),
+        reshape(reason),
         tolerance,
     )
 

@@ -237,13 +237,13 @@ class InverseInertia:
 
     def transformed(self, X: "Plucker") -> "InverseInertia":
         """``X Φ Xᵀ``: the same map in the new coordinates — RBDA Table 2.5."""
-        return _unswap(self._swapped().transformed(X))
+        return _unswap(self._swap().transformed(X))
 
     def inverse_transformed(self, X: "Plucker") -> "InverseInertia":
         """``X⁻¹ Φ X*``: back to the old coordinates."""
-        return _unswap(self._swapped().inverse_transformed(X))
+        return _unswap(self._swap().inverse_transformed(X))
 
-    def _swapped(self):
+    def _swap(self):
         # Swapping the halves of all vectors turns X into X*, and Φ into something that transforms
         # like an inertia.
         return ArticulatedInertia(self.linear, self.coupling.T, self.angular)

@@ -116,7 +116,7 @@ class _Writer:
             _set_name(self.scopes[prefix], inner)
         return self.scopes[prefix], own
 
-    def _seen(self, name, scope, what):
+    def _scoped_name(self, name, scope, what):
         """Name of a link inside the model ``scope``."""
         prefix = scope.rpartition(_APART)[0]
         if name == WORLD or not prefix:
@@ -219,7 +219,7 @@ class _Writer:
             scope, own = self._scope(frame.name)
             element = _named_element(scope, "frame", own)
             on = self.link_names[frame.body]
-            element.set("attached_to", self._seen(on, frame.name, f"frame {frame.name!r}"))
+            element.set("attached_to", self._scoped_name(on, frame.name, f"frame {frame.name!r}"))
             _put_pose(element, frame.placement)
 
     # --- joints ------------------------------------------------------------------------------
@@ -246,13 +246,15 @@ class _Writer:
         if ends[1] == body.name:
             self.joints[i] = element
         else:  # reversed: the joint sits where the frame of our body is
-            _put_pose(element, Plucker.identity(), self._seen(body.name, body.joint_name, what))
+            _put_pose(
+                element, Plucker.identity(), self._scoped_name(body.name, body.joint_name, what)
+            )
         for coupling in self.model.couplings:
             if coupling.joint == i and coupling.is_mimic:
                 source = self.model.joint_names[coupling.source - 1]
                 mimic = etree.SubElement(element.find("axis"), "mimic")
                 source = self.joint_names.get(source, source)
-                mimic.set("joint", self._seen(source, body.joint_name, what))
+                mimic.set("joint", self._scoped_name(source, body.joint_name, what))
                 mimic.set("axis", "axis")
                 offset, multiplier = coupling.coefficients
                 _put(mimic, "multiplier", multiplier)
@@ -295,7 +297,7 @@ class _Writer:
         scope, own = self._scope(called)
         element = _named_element(scope, "joint", own, type=kind)
         for tag, end in zip(("parent", "child"), ends, strict=True):
-            _put(element, tag, self._seen(end, name, what))
+            _put(element, tag, self._scoped_name(end, name, what))
         if isinstance(joint, joints.Helical):
             _put(element, "screw_thread_pitch", 2 * math.pi * float(joint.pitch))
         for k, axis in enumerate(_axes(joint)):

@@ -191,7 +191,7 @@ def pivot(curvature, low, high) -> Pivoted:
             if blocking == row:
                 break
             basis.remove(blocking)
-        lam = curvature.balanced(basis, lam)
+        lam = curvature.balance(basis, lam)
     return Pivoted(lam, tuple(sorted(basis)), None, count)
 
 
@@ -255,7 +255,7 @@ class Dense:
         y = -np.linalg.solve(M[np.ix_(basis, basis)], M[basis, row])
         return y, M[row, row] + M[row, basis] @ y, M[row, row]
 
-    def balanced(self, basis, lam):
+    def balance(self, basis, lam):
         """``lam`` with the forces of the basis such that it does not move."""
         others = lam.copy()
         others[basis] = 0
@@ -286,7 +286,7 @@ class Factored:
         left = G[row] + y @ G[basis]
         return y, left @ left, G[row] @ G[row]
 
-    def balanced(self, basis, lam):
+    def balance(self, basis, lam):
         """As in ``Dense``."""
         others = lam.copy()
         others[basis] = 0

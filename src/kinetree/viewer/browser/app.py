@@ -88,11 +88,11 @@ class Viewer:
                     max((high - low) / 500, 1e-9),
                     value,
                 )
-                slider.on_update(lambda event, k=k: self._turned(event, k))
+                slider.on_update(lambda event, k=k: self._on_turn(event, k))
                 self.sliders.append(slider)
             gui.add_button("Back to the start").on_click(lambda _: self.pose(self.motion.q[0]))
 
-    def _turned(self, event, k):
+    def _on_turn(self, event, k):
         if self._setting or event.client is None:
             return
         if self.player is not None:

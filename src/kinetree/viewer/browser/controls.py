@@ -153,7 +153,7 @@ class LayerPanel:
         with gui.add_folder("Show"):
             for layer in drawing.scene.layers:
                 box = gui.add_checkbox(LAYERS[layer], layer in drawing.shown)
-                box.on_update(lambda event, layer=layer: self._ticked(layer, redraw))
+                box.on_update(lambda event, layer=layer: self._on_tick(layer, redraw))
                 self.boxes[layer] = box
             ground = gui.add_checkbox("ground", True)
             ground.on_update(lambda _: setattr(drawing.ground, "visible", ground.value))
@@ -183,7 +183,7 @@ class LayerPanel:
         dress(self.drawing.server, dark=on)
         self.drawing.color_ground(dark=on)
 
-    def _ticked(self, layer, redraw):
+    def _on_tick(self, layer, redraw):
         self.drawing.show(layer, self.boxes[layer].value)
         self._explain()
         redraw()
@@ -235,7 +235,7 @@ class Player:
             self.speed = gui.add_dropdown("speed", speeds, initial_value="1")
             self.again = gui.add_checkbox("repeat", True)
         self.button.on_click(lambda _: self.play(not self.playing))
-        self.slider.on_update(self._scrubbed)
+        self.slider.on_update(self._on_scrub)
         self.thread: threading.Thread | None = None
         self.go(0.0)
 
@@ -276,7 +276,7 @@ class Player:
         if self.thread is not None:
             self.thread.join(5)
 
-    def _scrubbed(self, event):
+    def _on_scrub(self, event):
         if event.client is not None and not self._moving_slider:
             self.play(False)
             self.go(self.t)

@@ -206,13 +206,13 @@ class Drawing:
         self.nodes = [
             api.add_frame(f"/world/{i}", show_axes=False) for i in range(len(scene.nodes))
         ]
-        self.parts = [(part, self._added(k, part)) for k, part in enumerate(scene.parts)]
+        self.parts = [(part, self._add_mesh(k, part)) for k, part in enumerate(scene.parts)]
         self.arrows = {}
         self._ground()
         self._look()
         self.refresh()
 
-    def _added(self, k, part):
+    def _add_mesh(self, k, part):
         is_solid = part.layer == "bodies" and part.opacity >= 1
         return self.server.scene.add_mesh_simple(
             f"/world/{part.node}/{k}",
