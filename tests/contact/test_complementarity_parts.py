@@ -30,7 +30,7 @@ def test_steps_of_newtons_method_are_shared_between_attempts(monkeypatch):
 
     monkeypatch.setattr(cones, "newton_steps", two_steps)
     monkeypatch.setattr(cones, "Alternation", Run)
-    problem = SimpleNamespace(error=lambda lam: 1.0, refuted=lambda lam: False)
+    problem = SimpleNamespace(error=lambda lam: 1.0, is_refuted=lambda lam: False)
     assert cones.newton_with_admm(problem, np.zeros(3), 1e-9, 5)[1] == 5
     assert allowed == [5, 3, 1]
     assert advanced == [20, 40]
