@@ -53,6 +53,7 @@ def jobs():
         yield partial(_move, model)
     for model in (kt.samples.four_bar(), kt.samples.stewart()):
         yield partial(kt.simulate, model, kt.loops.assemble(model), duration=0.01)
+    yield partial(_plan, kt.samples.double_pendulum())
     yield partial(kt.check, kt.samples.ur5())
 
 
@@ -96,6 +97,15 @@ def _move(model):
     q = model.neutral()
     kt.simulate(model, q, duration=0.01)
     kt.rollout(model, np.array([q, q]), steps=2)
+
+
+def _plan(model):
+    import kinetree as kt
+
+    q, cost = model.neutral(), kt.control.QuadraticCost(effort=1.0, velocity=1.0)
+    short = {"steps": 3, "dt": 0.01, "running": cost, "iterations": 2}
+    kt.control.optimize(model, q, **short)
+    kt.control.optimize(model, q, goal=q, effort_limits=(-50.0, 50.0), **short)
 
 
 def _drop_things():

@@ -32,6 +32,7 @@ from kinetree.quantities.cartesian import (
 from kinetree.quantities.kinematics import jacobians
 from kinetree.quantities.lagrangian import generalized_force
 from kinetree.spatial import Plucker
+from kinetree.spatial.ops import less, select
 from kinetree.spatial.rotation import rotation_log
 
 __all__ = ["generalized_position", "generalized_state", "maximal_state"]
@@ -82,17 +83,17 @@ class GeneralizedState(NamedTuple):
 # --- from joints to bodies -----------------------------------------------------------------------
 
 
-@quantity(("body_count", 18), called="maximal_state", public=False)
+@quantity(("body_count", 18), called="maximal_state", public=False, general=True)
 def _bodies(model, q, qd, *, at) -> Any:
     """Position, rotation, velocity and angular velocity of every body in a row."""
     X, v = body_velocities(model, q, qd)
-    X_0, rows = base_transforms(model, X), []
-    for i in range(1, model.body_count + 1):
+    X_0, rows = base_transforms(model, X), model.table()
+    for i in model.outward():
         R = X_0[i].E.T
         c = R @ _point(model, i, at)
         w, u = R @ v[i].angular, R @ v[i].linear
-        rows.append(np.concatenate([X_0[i].r + c, R.ravel(), u + cross(w, c), w]))
-    return np.array(rows).reshape(model.body_count, 18)
+        rows[i] = np.concatenate([X_0[i].r + c, R.ravel(), u + cross(w, c), w])
+    return model.stacked(rows, 18)
 
 
 @composed
@@ -308,8 +309,12 @@ def _distances(model, q, T):
 
 def _point(model, i, at):
     I = model.inertia[i]
-    massless = isinstance(I.mass, (int, float)) and I.mass == 0
-    return np.zeros(3, int) if at == "origin" or massless else I.center_of_mass
+    if at == "origin":
+        return np.zeros(3, int)
+    if isinstance(I.mass, (int, float)):
+        return I.center_of_mass if I.mass else np.zeros(3, int)
+    has_mass = less(0, I.mass)  # a mass that is data
+    return np.array([select(has_mass, x, 0) for x in I.first_moment]) / select(has_mass, I.mass, 1)
 
 
 def _points(model, at):
