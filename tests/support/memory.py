@@ -35,7 +35,7 @@ def keep_early() -> None:
     """
     _EARLY[:] = _that_keep(gc.get_objects())
     gc.freeze()
-    gc.set_threshold(200_000, 4, 8)
+    gc.set_threshold(200_000, 4, 3)
 
 
 def let_go() -> None:

@@ -223,6 +223,7 @@ def trace(function, inputs, name=None):
     arrays = [np.asarray(r, dtype=object) for r in results]
     outputs = tuple(Argument(f"out{k}", a.shape) for k, a in enumerate(arrays))
     roots = tuple(graph.number(x) for a in arrays for x in a.ravel())
+    graph.forget_handles()
     return Program(
         name or getattr(function, "__name__", "program"),
         tuple(inputs),

@@ -92,6 +92,13 @@ class Graph:
             found = self.handles[i] = kind(self, i)
         return found
 
+    def forget_handles(self):
+        """Let go of what stands for nodes, which refers to the graph: a traced function is over.
+
+        The graph goes with the last who needs it then, without a search for cycles.
+        """
+        self.handles = [node[1] if node[0] == "const" else None for node in self.nodes]
+
     def constant(self, x):
         """Number of the node of a constant; ``0`` and ``-0.0`` are one constant."""
         i = self.known.get(("const", x))  # an integer finds the float that equals it

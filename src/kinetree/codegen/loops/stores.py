@@ -163,7 +163,7 @@ def copy_of(graph: Graph) -> Graph:
     """The same nodes under the same numbers."""
     new = Graph()
     new.nodes, new.known = list(graph.nodes), dict(graph.known)
-    new.handles = [node[1] if node[0] == "const" else None for node in new.nodes]
+    new.forget_handles()
     return new
 
 
