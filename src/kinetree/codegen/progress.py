@@ -76,7 +76,8 @@ class Working:
 
     def __init__(self, what, total=0, unit="steps"):
         self.what, self.total, self.unit = what, total, unit
-        self.done, self.inner = 0, None
+        self.done = 0
+        self.inner: Building | None = None
 
     def advance(self, more=1):
         """Take note that more parts are done."""

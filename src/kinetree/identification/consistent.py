@@ -9,6 +9,7 @@ Friction and rotor inertias, which cannot be negative either, are matrices of si
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def _solution(A, b):
 def triangular(A, b):
     """``R`` and ``Qᵀ b`` of ``A = Q R``, without ``Q``, which takes as long again to form."""
     n = A.shape[1]
-    both = np.linalg.qr(np.column_stack([A, b]), mode="r")[: min(A.shape)]
+    both: Any = np.linalg.qr(np.column_stack([A, b]), mode="r")[: min(A.shape)]
     return both[:, :n], both[:, n]
 
 
