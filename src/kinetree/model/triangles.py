@@ -66,6 +66,8 @@ def _bare(mesh):
 
 def convex_hull(mesh, path):
     """The convex hull of a ``trimesh.Trimesh``; LoadError where it is flat or a point."""
+    if _is_flat(mesh.vertices):  # before Qhull shakes it apart, and trimesh wants to mend that
+        raise _no_hull(path, "it is flat")
     try:
         hull = mesh.convex_hull
     except ImportError:
@@ -76,6 +78,12 @@ def convex_hull(mesh, path):
     if not hull.volume > _FLAT * np.max(hull.extents) ** 3:
         raise _no_hull(path, "it is flat")
     return hull
+
+
+def _is_flat(points):
+    """Whether points lie in a plane, on a line or at one place, up to rounding."""
+    sizes = np.linalg.svd(points - np.mean(points, axis=0), compute_uv=False)
+    return len(sizes) < 3 or not sizes[2] > _FLAT * sizes[0]
 
 
 def _no_hull(path, why):
