@@ -393,7 +393,7 @@ def test_rollouts_with_controls_by_a_kernel():
     rolled = kt.rollout(m, START, controls=_feedback, steps=50, dt=2e-3)
     found = kt.simulate(m, START, duration=0.1, dt=2e-3, controls=lambda t, q, qd: -q)
     np.testing.assert_allclose(rolled.q, found.q, atol=1e-13)
-    with pytest.raises(TraceError, match="activations follow from controls that are known beforehand"):
+    with pytest.raises(TraceError, match="follow from controls that are known beforehand"):
         kt.rollout(arm(activation="integrator"), START, controls=_feedback, steps=5)
     with pytest.raises(ModelError, match=r"joint forces .* or the controls of actuators"):
         kt.rollout(m, START, START, START, controls=U, steps=5)
