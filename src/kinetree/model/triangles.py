@@ -66,7 +66,7 @@ def _bare(mesh):
 
 def convex_hull(mesh, path):
     """The convex hull of a ``trimesh.Trimesh``; LoadError where it is flat or a point."""
-    if _is_flat(mesh.vertices):  # before Qhull shakes it apart, and trimesh wants to mend that
+    if _is_flat(mesh.vertices):  # before Qhull shakes it apart, and trimesh repairs that
         raise _no_hull(path, "it is flat")
     try:
         hull = mesh.convex_hull
