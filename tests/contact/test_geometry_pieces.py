@@ -443,7 +443,7 @@ def test_edges_that_cross_on_a_face_are_told_from_others(rng):
         cosine = across @ face / np.linalg.norm(across)
         if abs(cosine**2 - boxes._NEARLY) < 1e-9 or np.linalg.norm(across) < 1e-3:
             continue
-        level = bool(boxes.is_level(C, axis, k, l))
+        level = bool(boxes.is_level(np.column_stack([C, np.zeros(3)]), axis, k, l))
         assert level == (cosine**2 > boxes._NEARLY), n
         counts[level] += 1
     assert min(counts.values()) > 30

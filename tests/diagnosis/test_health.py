@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.diagnosis.health import Health, health, test_acceleration
+from kinetree.diagnosis.health import Health, health, trial_acceleration
 
 
 def test_a_sound_robot_has_nothing_to_report():
@@ -91,7 +91,7 @@ def test_influence_of_inertias_in_a_linkage_is_a_derivative():
     q = kt.loops.assemble(model, np.array([0.4, 0.1, 0.2]))
     qd = kt.loops.project_velocity(model, q, np.ones(3))
     found, h = health(model, q, qd).influence, 1e-6
-    qdd = test_acceleration(model, q, qd)
+    qdd = trial_acceleration(model, q, qd)
     tau = kt.inverse_dynamics(model, q, qd, qdd)
     for name, I in zip(model.body_names[1:], model.inertia[1:], strict=True):
         heavier = model.replace(inertia={name: (1 + h) * I}, strict=False)

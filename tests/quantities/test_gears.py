@@ -306,7 +306,9 @@ def test_friction_of_followers_is_felt_by_those_that_lead():
 def test_exact_friction_needs_a_constant_ratio():
     rough = gripper(dynamics=JointDynamics(friction=0.05))
     bent = rough.replace(couplings=(Coupling("cam", 2, 1, (0.0, 0.0, -20.0)),))
-    with pytest.raises(ModelError, match="coupling 'cam' does not have: use friction='smooth'"):
+    with pytest.raises(
+        ModelError, match="coupling 'cam', in which no joint leads it by a constant"
+    ):
         kt.simulate(bent, [0.02], duration=0.1, friction="exact")
 
 

@@ -406,7 +406,7 @@ def allowed_velocities(model, q) -> np.ndarray:
     return units.columns[:, None] * Vt[int(rank_at(model, K)) :].T
 
 
-def test_acceleration(model, q, qd) -> np.ndarray:
+def trial_acceleration(model, q, qd) -> np.ndarray:
     """An acceleration to compute with: 1 in every direction that loops allow, (nv,)."""
     if not model.is_constrained:
         return np.ones(model.nv)
@@ -446,7 +446,7 @@ def round_trip_error(model, q, qd) -> float:
     """Largest relative error of accelerations after inverse and then forward dynamics."""
     if not model.nv:
         return 0.0
-    qdd = test_acceleration(model, q, qd)
+    qdd = trial_acceleration(model, q, qd)
     tau = inverse_dynamics(model, q, qd, qdd)
     error = np.max(np.abs(forward_dynamics(model, q, qd, tau) - qdd))
     return float(error / max(np.max(np.abs(qdd)), np.finfo(float).tiny))
@@ -458,7 +458,7 @@ def digits_lost(model, q, qd):
     Measured: the same code is run in single precision, whose errors are large enough to be seen in
     double precision. Inputs are rounded beforehand, so that both start from the same numbers.
     """
-    single = [np.asarray(x, np.float32) for x in (q, qd, test_acceleration(model, q, qd))]
+    single = [np.asarray(x, np.float32) for x in (q, qd, trial_acceleration(model, q, qd))]
     single[0] = _on_the_manifold(model, single[0])
     double = [x.astype(np.float64) for x in single]
     found = []
@@ -484,7 +484,7 @@ def influence(model, q, qd):
     ``tau = Y π`` is linear in the inertias ``π``, so ``H δqdd = -Y δπ`` at equal forces, along the
     motions that loops allow.
     """
-    qdd, N = test_acceleration(model, q, qd), allowed_velocities(model, q)
+    qdd, N = trial_acceleration(model, q, qd), allowed_velocities(model, q)
     Y = regressor(model.spanning_tree, q, qd, qdd).reshape(model.nv, model.body_count, 10)
     parameters = np.reshape([I.parameters() for I in model.inertia[1:]], (model.body_count, 10))
     forces = np.einsum("ikp,kp->ik", Y, parameters)

@@ -56,8 +56,8 @@ def inertial_parameters(model: Model) -> Array:
     return np.concatenate([np.zeros(0), *(I.parameters() for I in model.inertia[1:])])
 
 
-@names_itself
 @working("finding base parameters")
+@names_itself
 def base_parameters(
     model: Model,
     *,

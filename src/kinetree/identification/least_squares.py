@@ -132,8 +132,8 @@ _FAINT = 1e3  # condition number above which noise decides
 _FINEST = 1e-7  # of the largest force: no measurement is taken to be more precise
 
 
-@on_host
 @working("identifying parameters")
+@on_host
 def identify(
     model: Model,
     q: ArrayLike,

@@ -32,7 +32,6 @@ from kinetree.model.arrays import as_model, require_unit_parts
 from kinetree.model.define import quantity
 from kinetree.model.kernels import kernel_for
 from kinetree.model.memo import kept
-from kinetree.quantities.few_samples import are_few
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 
@@ -119,18 +118,13 @@ class _Closed:
         if trace_of([np.asarray(a) for a in arrays]) is not None:
             self._require_plan()
             return self._over_batch(self._traced, arrays)
-        if self.plan is None or self._are_few(arrays):
+        if self.plan is None:
             return self._one_by_one(arrays)
         try:
             found, health = self._kernel().call(*arrays)
         except (TraceError, SingularError):  # joints of one's own; what has no solution somewhere
             return self._one_by_one(arrays)
         return found if np.all(health >= 1) else self._repaired(arrays, found, health)
-
-    def _are_few(self, arrays):
-        """Whether the samples of a call do not repay compiling."""
-        key = self.definition.name, *self.options.values(), self.coordinates or self.keep
-        return are_few(self.model.timeless, key, arrays, [len(i.shape) for i in self.inputs])
 
     def _require_plan(self):
         if self.plan is None:

@@ -26,8 +26,8 @@ from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, s
 from kinetree.symbolic.trigonometry import Arranger
 
 
-@names_itself
 @working("deriving the equations of motion")
+@names_itself
 def equations_of_motion(
     model: Model,
     symbols: Sequence[str] | Mapping[str, Any] | None = None,
