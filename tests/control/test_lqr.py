@@ -1,5 +1,7 @@
 """The linear-quadratic regulator: gains, and mechanisms that stay up."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -66,6 +68,21 @@ def test_a_sampled_controller_with_held_forces(rng):
     assert np.abs(balance.P - S).max() < 1e-8 * np.abs(S).max()
 
 
+def test_a_continuous_gain_that_is_held_too_long_is_named():
+    m = kt.samples.cart_pole()
+    q = np.array([0.0, np.pi])
+    fast = LQR(m, q, Q=1.0, R=1e-9, actuated=["rail"])
+    fast(0.0, q, np.zeros(2))
+    fast(0.002, q, np.zeros(2))
+    with pytest.warns(kt.SimulationWarning, match=r"every 0.002 s: .* LQR\(\.\.\., dt=0.002\)"):
+        fast(0.004, q, np.zeros(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for balance in (LQR(m, q, Q=1.0, R=0.1, actuated=["rail"]), fast):
+            for t in (0.0, 1e-6, 2e-6):
+                balance(t, q, np.zeros(2))
+
+
 def test_the_cost_is_that_of_the_motion():
     """``xᵀ P x`` is the integral of the cost, for a small deviation."""
     m = kt.samples.cart_pole()
@@ -98,7 +115,7 @@ def test_errors_name_what_is_wrong():
         LQR(m, [0.0, 1.0], Q=1.0, R=1.0, actuated=["rail"])
     with pytest.raises(kt.errors.EquilibriumError, match="does not stay at rest"):
         LQR(m, [0.0, np.pi], Q=1.0, R=1.0, tau=[1.0, 0.0])
-    with pytest.raises(kt.ShapeError, match=r"Q must be a number, \(4,\) or \(4, 4\), got"):
+    with pytest.raises(kt.ShapeError, match=r"Q must be a number, \(4,\) or \(\.\.\., 4, 4\), got"):
         LQR(m, [0.0, np.pi], Q=np.ones(3), R=1.0)
     with pytest.raises(kt.ShapeError, match="R must have positive eigenvalues"):
         LQR(m, [0.0, np.pi], Q=1.0, R=0.0)

@@ -1,11 +1,13 @@
 """Riccati and Lyapunov equations: what they say, and SciPy's solutions."""
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
 from support.closeness import assert_close
 
-from kinetree.control.lqr import (
+import kinetree as kt
+from kinetree.control.algebraic_riccati import (
     continuous_lyapunov,
     continuous_riccati,
     discrete_lyapunov,
@@ -76,3 +78,75 @@ def test_a_motion_out_of_reach_is_rejected():
         continuous_riccati(A, B, np.eye(2), np.eye(1))
     with pytest.raises(SingularError, match="has no stabilising solution"):
         discrete_riccati(np.diag([1.5, 0.5]), B, np.eye(2), np.eye(1))
+
+
+def _gain_to_forty_digits(A, B, Q, R, P, discrete):
+    """The gain by Newton's method from ``P``, with Lyapunov equations as one linear system."""
+    n = len(A)
+    with mpmath.workdps(60):
+        A, B, Q, R, P = (mpmath.matrix(x.tolist()) for x in (A, B, Q, R, P))
+        for _ in range(8):
+            W = R + B.T * P * B if discrete else R
+            K = mpmath.inverse(W) * (B.T * P * A if discrete else B.T * P)
+            C = A - B * K
+            residual = (A.T * P * A - P if discrete else A.T * P + P * A) - K.T * W * K + Q
+            M = mpmath.zeros(n * n)
+            for i, j, k in np.ndindex(n, n, n):
+                if discrete:
+                    for p in range(n):
+                        M[i * n + j, k * n + p] += C[k, i] * C[p, j]
+                else:
+                    M[i * n + j, k * n + j] += C[k, i]
+                    M[i * n + j, i * n + k] += C[k, j]
+            if discrete:
+                M -= mpmath.eye(n * n)
+            X = mpmath.lu_solve(M, mpmath.matrix([-x for x in residual]))
+            P = (
+                P
+                + mpmath.matrix(n, n)
+                + mpmath.matrix([[X[i * n + j] for j in range(n)] for i in range(n)])
+            )
+        assert mpmath.norm(X) < mpmath.mpf(10) ** -40 * mpmath.norm(P)
+        return np.array(K.tolist(), dtype=float)
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("cost", [1e-6, 1e-12])
+def test_cheap_control_keeps_its_digits(cost, discrete):
+    m = kt.samples.double_pendulum()
+    q, tau = kt.control.equilibrium(m, [3.1, 0.0], actuated=["elbow"])
+    A, B, *_ = kt.linearize(m, q, np.zeros(2), tau, dt=0.01 if discrete else None)
+    K, P = kt.control.lqr_gain(A, B[:, 1:], 1.0, cost, discrete=discrete)
+    exact = _gain_to_forty_digits(A, B[:, 1:], np.eye(4), cost * np.eye(1), P, discrete)
+    assert_close(K, exact, ulps=8)
+
+
+def test_units_do_not_matter(rng):
+    """States in units that differ by ten decades, and inputs whose costs do."""
+    for _ in range(10):
+        A, B, Q, R = system(rng, 5, 2, 1.0)
+        K = kt.control.lqr_gain(A, B, Q, R).K
+        d, e = 10.0 ** rng.uniform(-5, 5, 5), 10.0 ** rng.uniform(-4, 4, 2)
+        scaled = A * d[:, None] / d, B * d[:, None] / e, Q / d[:, None] / d, R / e[:, None] / e
+        found = kt.control.lqr_gain(*scaled).K
+        assert_close(found / e[:, None] * d, K, ulps=1e4)
+        # nor with costs that are far from those units
+        kt.control.lqr_gain(*scaled[:2], 1.0, 1.0)
+
+
+def test_batches_of_costs_and_lists(rng):
+    A, B, _, R = system(rng, 3, 2, 1.0)
+    Q = np.array([c * np.eye(3) for c in (0.1, 1.0, 1e6)])
+    K, P = kt.control.lqr_gain(A.tolist(), B.tolist(), Q, R)
+    for k, one in enumerate(Q):
+        assert_close(K[k], kt.control.lqr_gain(A, B, one, R).K, ulps=4)
+        assert_close(P[k], continuous_riccati(A.tolist(), B.tolist(), one.tolist(), R), ulps=4)
+    with pytest.raises(kt.ShapeError, match=r"B must have shape \(\.\.\., 3, 2\), got \(2, 2\)"):
+        continuous_riccati(A, np.eye(2), Q, R)
+
+
+def test_reasons_why_there_is_no_solution():
+    with pytest.raises(SingularError, match=r"cannot change the motion with eigenvalue 1"):
+        discrete_riccati(np.eye(2), np.zeros((2, 1)), np.eye(2), np.eye(1))
+    with pytest.raises(SingularError, match="A has motions that do not die out"):
+        continuous_lyapunov(np.eye(2), np.eye(2))

@@ -18,19 +18,17 @@ motions of least cost within limits, by derivatives, thousands at once; ``MPC`` 
 from typing import TYPE_CHECKING
 
 from kinetree.arguments import guard_module
-from kinetree.control.costs import QuadraticCost
-from kinetree.control.equilibria import Equilibrium, equilibrium
-from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
-from kinetree.control.linearization import Linearization, linearize
-from kinetree.control.lqr import (
-    LQR,
-    LQRGain,
+from kinetree.control.algebraic_riccati import (
     continuous_lyapunov,
     continuous_riccati,
     discrete_lyapunov,
     discrete_riccati,
-    lqr_gain,
 )
+from kinetree.control.costs import QuadraticCost
+from kinetree.control.equilibria import Equilibrium, equilibrium
+from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
+from kinetree.control.linearization import Linearization, linearize
+from kinetree.control.lqr import LQR, LQRGain, lqr_gain
 from kinetree.control.mpc import MPC
 from kinetree.control.operational_space import OperationalSpaceControl, pose_error
 from kinetree.control.optimization import optimize

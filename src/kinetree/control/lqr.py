@@ -7,120 +7,18 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.control import algebraic_riccati
+from kinetree.control.algebraic_riccati import growth
 from kinetree.control.equilibria import closed_holding_forces, holding_forces, load_on_freedoms
 from kinetree.control.joint_space import configuration_error
-from kinetree.control.linearization import linearize
-from kinetree.errors import EquilibriumError, ShapeError, SingularError
+from kinetree.control.linearization import held_input, linearize
+from kinetree.errors import EquilibriumError, ShapeError, SimulationWarning, warn
 from kinetree.loops.kinematics.constraint import require_holonomic
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.spelling import explains_itself
-
-# --- Algebraic Riccati and Lyapunov equations by doubling; numbers only, over any batch axes -----
-# The structure-preserving doubling algorithm squares a system again and again until its initial
-# state no longer counts; it needs no eigenvectors and keeps all matrices symmetric that should be.
-# A continuous equation becomes a discrete one through a Cayley transform (E. K.-W. Chu, H.-Y. Fan
-# and W.-W. Lin, "A structure-preserving doubling algorithm for continuous-time algebraic Riccati
-# equations", 2005). Newton's steps (D. L. Kleinman, 1968) then remove what rounding errors it left.
-
-_DOUBLINGS = 60  # enough for modes that decay over 2^60 samples
-_REFINEMENTS = 3
-_TOO_LARGE = 1e100  # what grows so far grows without bound
-
-
-@on_host
-def discrete_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
-    """The stabilising solution of ``P = Aᵀ P A - Aᵀ P B (R + Bᵀ P B)⁻¹ Bᵀ P A + Q``."""
-    P = _doubled(A, B @ np.linalg.solve(R, _T(B)), Q)
-    for _ in range(_REFINEMENTS):
-        closed = A - B @ discrete_gain(A, B, R, P)
-        residual = _T(A) @ P @ closed - P + Q
-        P = P + discrete_lyapunov(closed, _symmetric(residual))
-    return P
-
-
-def discrete_gain(A, B, R, P):
-    """``K`` of the feedback ``u = -K x`` that belongs to a solution of the discrete equation."""
-    return np.linalg.solve(R + _T(B) @ P @ B, _T(B) @ P @ A)
-
-
-@on_host
-def continuous_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
-    """The stabilising solution of ``Aᵀ P + P A - P B R⁻¹ Bᵀ P + Q = 0``."""
-    G = B @ np.linalg.solve(R, _T(B))
-    P = _doubled(*_cayley(A, G, Q))
-    for _ in range(_REFINEMENTS):
-        residual = _T(A) @ P + P @ A - P @ G @ P + Q
-        P = P + continuous_lyapunov(A - G @ P, _symmetric(residual))
-    return P
-
-
-def continuous_gain(B, R, P):
-    """``K`` of the feedback ``u = -K x`` that belongs to a solution of the continuous equation."""
-    return np.linalg.solve(R, _T(B) @ P)
-
-
-@on_host
-def discrete_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
-    """The solution of ``P = Aᵀ P A + Q`` for a stable ``A``."""
-    return _doubled(A, np.zeros_like(A), Q)
-
-
-@on_host
-def continuous_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
-    """The solution of ``Aᵀ P + P A + Q = 0`` for a stable ``A``."""
-    return _doubled(*_cayley(A, np.zeros_like(A), Q))
-
-
-def _cayley(A, G, H):
-    """A discrete system with the same solution, for a shift beyond all eigenvalues of ``A``."""
-    eye = np.eye(A.shape[-1])
-    largest = np.max(np.sum(np.abs(A), axis=-1), axis=-1)
-    coupling = np.linalg.norm(G, axis=(-2, -1)) * np.linalg.norm(H, axis=(-2, -1))
-    shift = np.maximum(1.1 * (largest + coupling**0.25), 1e-3)[..., None, None]
-    A_g = A - shift * eye
-    W = _T(A_g) + H @ np.linalg.solve(A_g, G)
-    return (
-        eye + 2 * shift * _T(np.linalg.inv(W)),
-        _symmetric(2 * shift * np.linalg.solve(A_g, G @ np.linalg.inv(W))),
-        _symmetric(2 * shift * np.linalg.solve(W, H @ np.linalg.inv(A_g))),
-    )
-
-
-def _doubled(A, G, H):
-    """The limit of ``H`` when the system is doubled; raises if there is none."""
-    eye = np.eye(A.shape[-1])
-    with np.errstate(all="ignore"):
-        for _ in range(_DOUBLINGS):
-            try:
-                W = np.linalg.inv(eye + G @ H)
-            except np.linalg.LinAlgError:
-                break
-            more = _symmetric(_T(A) @ H @ W @ A)
-            A, G, H = A @ W @ A, G + _symmetric(A @ W @ G @ _T(A)), H + more
-            size = _size(H)
-            if not np.all(size < _TOO_LARGE):
-                break
-            if np.all(_size(more) <= 1e-17 * size):
-                return H
-    raise SingularError(
-        "the Riccati equation has no stabilising solution: some motion that does not die out is "
-        "out of reach of the inputs, or costs nothing"
-    )
-
-
-def _size(X):
-    return np.linalg.norm(X, axis=(-2, -1))
-
-
-def _symmetric(X):
-    return (X + _T(X)) / 2
-
-
-def _T(X):
-    return np.swapaxes(X, -1, -2)
 
 
 class LQRGain(NamedTuple):
@@ -141,8 +39,9 @@ def lqr_gain(
     Args:
         A: (..., n, n).
         B: (..., n, k).
-        Q: cost of the state, symmetric and not negative: a number, (n,) for a diagonal, or (n, n).
-        R: cost of the input, symmetric and positive: a number, (k,) or (k, k).
+        Q: cost of the state, symmetric and not negative: a number, (n,) for a diagonal, or
+            (..., n, n).
+        R: cost of the input, symmetric and positive: a number, (k,) or (..., k, k).
         discrete: the sum over samples of ``x' = A x + B u`` instead of the integral.
 
     Returns:
@@ -152,22 +51,12 @@ def lqr_gain(
         SingularError: no feedback stabilises the system, or that of least cost does not.
     """
     A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
-    n, k = A.shape[-1], B.shape[-1]
-    if A.shape[-2:] != (n, n) or B.shape[-2:] != (n, k):
+    if A.ndim < 2 or B.ndim < 2 or A.shape[-1] != A.shape[-2] or B.shape[-2] != A.shape[-1]:
         raise ShapeError(f"A must be (..., n, n) and B (..., n, k), got {A.shape} and {B.shape}")
-    Q, R = _cost(Q, n, "Q"), _cost(R, k, "R")
-    if np.linalg.eigvalsh(R)[0] <= 0:
+    Q, R = _cost(Q, A.shape[-1], "Q"), _cost(R, B.shape[-1], "R")
+    if np.any(np.linalg.eigvalsh(R)[..., 0] <= 0):
         raise ShapeError("R must have positive eigenvalues: every input costs something")
-    try:
-        P = discrete_riccati(A, B, Q, R) if discrete else continuous_riccati(A, B, Q, R)
-    except SingularError as error:
-        raise SingularError(f"{error}{_out_of_reach(A, B, discrete)}") from None
-    K = discrete_gain(A, B, R, P) if discrete else continuous_gain(B, R, P)
-    if np.any(_growth(np.linalg.eigvals(A - B @ K), discrete) >= 0):
-        raise SingularError(
-            "the feedback of least cost does not stabilise the system: a motion that does not die "
-            "out by itself costs nothing. Give every position or velocity a cost in Q"
-        )
+    P, K = algebraic_riccati.solve(A, B, Q, R, discrete=discrete)
     return LQRGain(K, P)
 
 
@@ -175,31 +64,15 @@ def _cost(value, size, name):
     value = np.asarray(value, dtype=float)
     if value.ndim == 0 or value.shape == (size,):
         value = value * np.eye(size)
-    if value.shape != (size, size):
+    if value.ndim < 2 or value.shape[-2:] != (size, size):
         raise ShapeError(
-            f"{name} must be a number, ({size},) or ({size}, {size}), got shape {value.shape}"
+            f"{name} must be a number, ({size},) or (..., {size}, {size}), got shape {value.shape}"
         )
-    rounding = 1e-12 * np.max(np.abs(value), initial=0)
-    if np.any(np.abs(value - value.T) > rounding) or np.linalg.eigvalsh(value)[0] < -rounding:
+    rounding = 1e-12 * np.max(np.abs(value), axis=(-2, -1), initial=0)[..., None, None]
+    asymmetric = np.any(np.abs(value - np.swapaxes(value, -1, -2)) > rounding)
+    if asymmetric or np.any(np.linalg.eigvalsh(value)[..., 0] < -rounding[..., 0, 0]):
         raise ShapeError(f"{name} must be symmetric, without negative eigenvalues")
     return value
-
-
-def _growth(poles, discrete):
-    """Negative for motions that die out."""
-    return np.abs(poles) - 1 if discrete else poles.real
-
-
-def _out_of_reach(A, B, discrete):
-    """The growing motion that the inputs do not reach — the test of Popov, Belevitch and Hautus."""
-    n, k = B.shape[-2:]
-    B = np.broadcast_to(B, (*A.shape[:-2], n, k))
-    for a, b in zip(A.reshape(-1, n, n), B.reshape(-1, n, k), strict=True):
-        for pole in np.linalg.eigvals(a):
-            reach = np.linalg.svd(np.hstack([a - pole * np.eye(n), b]), compute_uv=False)
-            if _growth(pole, discrete) >= -1e-9 and reach[-1] <= 1e-9 * reach[0]:
-                return f". The inputs cannot change the motion with eigenvalue {pole:.4g}"
-    return ""
 
 
 @explains_itself
@@ -264,6 +137,7 @@ class LQR:
         self.R = _cost(R, len(self.columns), "R")
         self.K, self.P = lqr_gain(self.A, self.B, Q, self.R, discrete=dt is not None)
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
+        self._last, self._step, self._warned = np.nan, np.nan, False
 
     def __repr__(self):
         driven, states = self.K.shape
@@ -284,10 +158,29 @@ class LQR:
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
+        if self.dt is None:
+            self._watch(t)
         x = self._deviation(q, qd)
         tau = np.broadcast_to(self.tau, (*x.shape[:-1], self.model.nv)).copy()
         tau[..., self.columns] -= x @ self.K.T
         return tau
+
+    def _watch(self, t):
+        """Warn once if forces that are held from call to call do not stabilise the equilibrium."""
+        step, self._last = t - self._last, t
+        if not self._warned and step > 0 and abs(step - self._step) <= 1e-6 * step:
+            self._warned = True
+            A, B, *_ = held_input(self.A, self.B, step)
+            if growth(A - B @ self.K, True) >= 0:
+                warn(
+                    f"this LQR of model {self.model.name!r} is designed for forces that change all "
+                    f"the time, and is called every {step:.3g} s: held in between, they do not "
+                    f"stabilise the equilibrium (its fastest pole is "
+                    f"{np.min(self.poles.real):.3g} 1/s). Pass LQR(..., dt={step:.3g}), or call it "
+                    f"more often",
+                    SimulationWarning,
+                )
+        self._step = step
 
     def _deviation(self, q, qd):
         if self._chosen is None:

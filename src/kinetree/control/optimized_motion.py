@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.control.algebraic_riccati import gain
 from kinetree.control.equilibria import equilibrium
 from kinetree.control.linearization import linearize
-from kinetree.control.lqr import LQR, discrete_gain
+from kinetree.control.lqr import LQR
 from kinetree.errors import EquilibriumError, LoopError, ModelError, SingularError
 from kinetree.model import Model
 from kinetree.notebook import block, show
@@ -146,7 +147,7 @@ class OptimizedMotion:
         h, P, gains = self.dt / PARTS, end.P, []
         A, B, *_ = linearize(self.model, at, rates, tau[steps], dt=h)
         for a, b in zip(A[::-1], B[::-1][..., list(self.columns)], strict=True):
-            K = discrete_gain(a, b, h * end.R, P)
+            K = gain(a, b, h * end.R, P, discrete=True)
             P = h * np.eye(len(P)) + a.T @ P @ (a - b @ K)
             P = (P + P.T) / 2
             gains.append(K)
