@@ -98,3 +98,24 @@ def test_a_sprung_damped_arm_follows_its_reference_in_simulation():
     motion = kt.simulate(model, [0.0, 0.0], duration=2.0, dt=1e-3, controller=follow)
     np.testing.assert_allclose(motion.q[-1], goal, atol=1e-4)
     assert abs(motion.report.energy_error) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m, **more: kt.control.ComputedTorque(m, m.neutral(), 1.0, **more),
+        lambda m, **more: kt.control.GravityCompensation(m, **more),
+        lambda m, **more: kt.control.PDWithFeedforward(m, m.neutral(), 1.0, 1.0, **more),
+    ],
+)
+def test_joints_without_motors_are_not_pushed(make):
+    dog = kt.samples.quadruped()
+    with pytest.raises(kt.ModelError, match=r"joints 'root' of model 'quadruped' have none"):
+        make(dog)
+    assert make(dog, actuated=dog.joint_names)(0.0, dog.neutral(), np.zeros(18)).shape == (18,)
+    with pytest.raises(kt.ModelError, match="OperationalSpaceControl needs a motor for every"):
+        kt.control.OperationalSpaceControl(dog, "trunk", np.eye(4), 1.0)
+    legs = kt.control.PDWithFeedforward(dog, dog.neutral(), 1.0, 1.0, feedforward=None)
+    tau = legs(0.0, dog.neutral(), np.ones(18))
+    assert np.all(tau[:6] == 0)
+    assert np.all(tau[6:] == -1)

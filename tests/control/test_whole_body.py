@@ -209,8 +209,8 @@ def test_the_result_meets_the_conditions_of_optimality(dog):
         n, eye = 18 + 12, np.eye(30)
         J = kt.jacobian(dog, q, "trunk", **ALIGNED)
         bias = kt.bias_acceleration(dog, q, qd, "trunk", kind="classical", **ALIGNED)
-        osc = OperationalSpaceControl(dog, "trunk", goal, kp=100.0)
-        wanted = osc.kp(osc._error(kt.pose(dog, q, "trunk"), goal)) - 20.0 * (J @ qd) - bias
+        error = kt.control.pose_error(kt.pose(dog, q, "trunk"), goal)
+        wanted = 100.0 * error - 20.0 * (J @ qd) - bias
         easy = 20.0 * dog.difference(q, home) - 2 * np.sqrt(20.0) * qd
         cost = [
             (np.hstack([J, np.zeros((6, 12))]), wanted),
@@ -360,6 +360,19 @@ def test_a_foot_that_is_lifted_carries_nothing_and_follows_its_reference(dog):
     assert np.abs(a[3:] - [0, 0, 5.0]).max() < 0.1
     weight = dog.total_mass * 9.81
     assert abs(sum(f[0, 2] for f in down.forces.values()) - weight) < 0.1 * weight
+
+
+def test_a_reference_that_returns_nothing_leaves_its_task_out(dog):
+    q, home = np.zeros(18), dog.posture("home").q
+
+    def nothing(t):
+        return None
+
+    tasks = [MomentumTask(nothing), PostureTask(nothing), ForceTask(FEET[0], nothing)]
+    found = WholeBody(dog, [stand(dog).tasks[0], *tasks], FEET).solve(0.0, home, q)
+    assert list(found.errors) == ["pose of trunk"]
+    with pytest.raises(ShapeError, match="momentum and its rate for a time, got ndarray at t = 0"):
+        WholeBody(dog, [MomentumTask(lambda t: np.zeros(3))], FEET).solve(0.0, home, q)
 
 
 def test_batches_are_solved_one_by_one(dog, rng):

@@ -6,6 +6,8 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.identification import (
+    JointForces,
+    MotorForces,
     base_parameters,
     exciting_trajectory,
     identify,
@@ -223,3 +225,23 @@ def test_arguments_are_checked(arm, motion, tau):
         identify(arm, *state, tau, weights=-np.ones(6))
     with pytest.raises(kt.ShapeError, match=r"tau must have shape"):
         identify(arm, *state, tau[:, :5])
+
+
+def test_forces_of_motors_and_of_joints(arm, motion):
+    """A robot with springs and friction: both give its parameters, and a warning asks which."""
+    part = kt.JointDynamics(damping=3.0, stiffness=20.0, friction=2.0)
+    m = arm.replace(dynamics=dict.fromkeys(arm.joint_names, part))
+    state = motion.q, motion.qd, motion.qdd
+    whole = kt.inverse_dynamics(m, *state)
+    motors = whole - kt.passive_force(m, motion.q, motion.qd)
+    w = np.ones(6)
+    exact = identify(m, *state, JointForces(whole), weights=w)
+    found = identify(m, *state, MotorForces(motors), weights=w)
+    assert np.abs(found.values - exact.values).max() < 1e-8 * np.abs(exact.values).max()
+    assert np.abs(exact.values - exact.base.values()).max() < 1e-8 * np.abs(exact.values).max()
+    rubbed = identify(m, *state, MotorForces(motors), friction=True, weights=w)
+    values = dict(zip(rubbed.names, rubbed.values, strict=True))
+    assert abs(values[f"{arm.joint_names[2]}.viscous"] - 3.0) < 1e-6
+    assert abs(values[f"{arm.joint_names[2]}.coulomb"] - 2.0) < 1e-6
+    with pytest.warns(kt.ModelWarning, match=r"MotorForces\(tau\) if it is that of the motors"):
+        identify(m, *state, motors, weights=w)

@@ -101,10 +101,10 @@ def test_position_alone_and_orientation_alone():
 
 
 def test_contradicting_tasks_are_weighed_and_reported():
-    """One frame at two points, of weights 1 and 2: it rests at four fifths of the way."""
+    """One frame at two points, of weights 1 and 4: it rests at four fifths of the way."""
     model = kt.samples.panda()
     p, way = np.array([0.4, 0.1, 0.5]), np.array([0, 0, 0.1])
-    tasks = [PositionTask("tool", p), PositionTask("tool", p + way, weight=2.0)]
+    tasks = [PositionTask("tool", p), PositionTask("tool", p + way, weight=4.0)]
     result = kt.inverse_kinematics(model, tasks, restarts=1)
     assert not result.success
     assert result.reason == "out of reach"
@@ -148,6 +148,18 @@ def test_without_a_configuration_the_posture_is_the_middle_of_the_limits():
     a = kt.inverse_kinematics(model, [PoseTask("tool", T), PostureTask()])
     b = kt.inverse_kinematics(model, [PoseTask("tool", T), PostureTask(middle)])
     np.testing.assert_allclose(a.q, b.q, atol=1e-12)
+
+
+def test_a_posture_moves_joints_that_no_other_task_moves():
+    model = kt.samples.panda()
+    q0 = model.posture("home").q
+    wish = np.concatenate([q0[:7], [0.013, 9.0]])
+    tasks = [PositionTask("tool", kt.pose(model, q0, "tool")[:3, 3]), PostureTask(wish)]
+    q = kt.inverse_kinematics(model, tasks, q0=q0).require()
+    np.testing.assert_allclose(q[7:], [0.013, 0.04])  # the second within its limit
+    arm = [n for n in model.joint_names if "finger" not in n]
+    q = kt.inverse_kinematics(model, tasks, q0=q0, joints=arm).require()
+    np.testing.assert_array_equal(q[7:], q0[7:])
 
 
 # --- the damped step -------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def _by_eigenvectors(A, B, Q, R, discrete):
 
 
 def _from_dear_control(A, B, Q, R, discrete):
-    """A solution by way of larger costs of inputs: their feedback stabilises with smaller ones, too.
+    """A solution by way of larger costs of inputs: their feedback stabilises with smaller ones.
 
     Eigenvalues of cheap control differ so much in size that the small ones are lost.
     """

@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.control.motors import joint_names
 from kinetree.errors import EquilibriumError, LoopError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -168,16 +169,9 @@ def _explanation(model, idle, stiffness, force, sample):
     )
     return (
         f"{where}model {model.name!r} has no equilibrium here: {np.max(np.abs(force)):.4g} N or "
-        f"N·m of its load stay on the joints {_joint_names(model, blamed)}, which are not driven, "
+        f"N·m of its load stay on the joints {joint_names(model, blamed)}, which are not driven, "
         f"and {reason}"
     )
-
-
-def _joint_names(model, columns):
-    """Names of the joints to which velocity variables belong, quoted."""
-    at = model.v_slice
-    names = (n for i, n in enumerate(model.joint_names, start=1) if np.any(columns[at[i]]))
-    return ", ".join(map(repr, names))
 
 
 # --- Mechanisms with loops and couplings: motors carry what the loops do not ---------------------
@@ -272,5 +266,5 @@ def _closed_explanation(model, left, driven):
     return (
         f"model {model.name!r} has no equilibrium here: {np.max(np.abs(left)):.4g} N or N·m of its "
         f"load are carried neither by its loops nor by the driven joints, and show at the joints "
-        f"{_joint_names(model, blamed)}; start elsewhere, drive more joints or hold fewer"
+        f"{joint_names(model, blamed)}; start elsewhere, drive more joints or hold fewer"
     )

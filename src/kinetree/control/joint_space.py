@@ -14,7 +14,8 @@ import numpy as np
 from kinetree.algorithms.closed.independent import named_variables
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import holding_forces, motor_forces
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.control.motors import joint_names, pushed_variables
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import null_space
 from kinetree.model import Model
@@ -36,12 +37,13 @@ def configuration_error(m, q, target):
     return m.difference(q, target)
 
 
-def as_reference(model, reference):
+def as_reference(model, reference, *, may_rest=False):
     """A function of time that returns ``q, qd, qdd``.
 
     Args:
         model: the mechanism.
         reference: such a function, or a configuration (..., nq) to stay at.
+        may_rest: whether the function may return None.
     """
     zero = np.zeros(as_model(model).nv)
     if not callable(reference):
@@ -50,6 +52,8 @@ def as_reference(model, reference):
 
     def checked(t):
         found = reference(t)
+        if found is None and may_rest:
+            return None
         if not isinstance(found, (tuple, list)) or len(found) != 3:
             raise ShapeError(
                 f"the reference must return (q, qd, qdd) for a time, got "
@@ -76,15 +80,16 @@ class Freedoms:
     Attributes:
         columns: numbers of the velocity variables that are the coordinates, (p,).
         driven: which velocity variables may be driven, (nv,): with loops those of joints with
-            actuators, or all if there are none.
+            actuators, or all if there are none; without loops those of ``pushed_variables``.
     """
 
-    def __init__(self, model, independent=None):
+    def __init__(self, model, independent=None, actuated=None):
         self.model, self.independent = as_model(model), independent
         self.columns = np.arange(model.nv)
         self.driven = np.ones(model.nv)
         if not model.is_constrained:
             require_no_choice(model, independent)
+            self.driven = np.isin(self.columns, pushed_variables(model, actuated)).astype(float)
             return
         self.columns = np.array(named_variables(model, independent), dtype=int)
         if model.actuators:
@@ -93,6 +98,18 @@ class Freedoms:
                 i for i, at in enumerate(model.v_slice) if i for _ in range(at.start, at.stop)
             ]
             self.driven = np.isin(owners, sorted(joints)).astype(float)
+
+    def require_motors(self, controller):
+        """Raise where a tree has joints without motors: what is pushed there does not arrive."""
+        if self.model.is_constrained or np.all(self.driven):
+            return
+        idle = joint_names(self.model, self.driven == 0)
+        raise ModelError(
+            f"{controller} needs a motor for every velocity variable, and joints {idle} of model "
+            f"{self.model.name!r} have none. kinetree.control.WholeBody controls robots with "
+            f"floating bases and passive joints. If motors drive them, add actuators to the "
+            f"model, or pass actuated=[...] to ComputedTorque and its like"
+        )
 
     def allowed(self, q, qd, qdd):
         """The acceleration that has the coordinates of ``qdd`` and that loops allow, (..., nv)."""
@@ -164,6 +181,11 @@ class ComputedTorque:
         kd: damping per inertia [1/s]; critical if left out.
         independent: of a mechanism with loops, names of the joints whose variables are the
             coordinates; ``kinetree.loops.independent(model)`` if left out.
+        actuated: names of the driven joints. By default those with actuators; of a model without
+            any, all but free joints.
+
+    Raises:
+        ModelError: there are joints without motors.
     """
 
     def __init__(
@@ -174,9 +196,11 @@ class ComputedTorque:
         kd: ArrayLike | None = None,
         *,
         independent: str | Sequence[str] | None = None,
+        actuated: Sequence[str] | None = None,
     ):
         self.model, self.reference = model, as_reference(model, reference)
-        self.freedoms = Freedoms(model, independent)
+        self.freedoms = Freedoms(model, independent, actuated)
+        self.freedoms.require_motors("ComputedTorque")
         self.kp = Gain(kp, model.nv, "kp")
         self.kd = Gain(damping_for(kp, kd), model.nv, "kd")
 
@@ -202,12 +226,24 @@ class GravityCompensation:
     Args:
         model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
         damping: of the joints, a number, (nv,) or (nv, nv).
+        actuated: names of the driven joints. By default those with actuators; of a model without
+            any, all but free joints.
+
+    Raises:
+        ModelError: there are joints without motors.
     """
 
-    def __init__(self, model: Model, damping: ArrayLike = 0.0):
+    def __init__(
+        self,
+        model: Model,
+        damping: ArrayLike = 0.0,
+        *,
+        actuated: Sequence[str] | None = None,
+    ):
         self.model = as_model(model)
         self.damping = Gain(damping, model.nv, "damping")
-        self.freedoms = Freedoms(model)
+        self.freedoms = Freedoms(model, None, actuated)
+        self.freedoms.require_motors("GravityCompensation")
         carried = model.is_constrained or model.gravity_compensation
         self._bare = without_springs(model) if carried else model
 
@@ -237,7 +273,13 @@ class PDWithFeedforward:
         kd: damping [N·m·s/rad, N·s/m], likewise.
         feedforward: ``"reference"``: what the motors need for the reference; ``"gravity"``: what
             holds the mechanism where it is, its springs included, which brings it to rest at a
-            constant reference from anywhere; None: nothing.
+            constant reference from anywhere; None: nothing, and joints without motors are left
+            alone.
+        actuated: names of the driven joints. By default those with actuators; of a model without
+            any, all but free joints.
+
+    Raises:
+        ModelError: there are joints without motors, for which there is no feedforward.
     """
 
     def __init__(
@@ -248,6 +290,7 @@ class PDWithFeedforward:
         kd: ArrayLike,
         *,
         feedforward: Literal["reference", "gravity"] | None = "reference",
+        actuated: Sequence[str] | None = None,
     ):
         if feedforward not in ("reference", "gravity", None):
             raise UnknownNameError(
@@ -255,7 +298,9 @@ class PDWithFeedforward:
             )
         self.model, self.reference = model, as_reference(model, reference)
         self.kp, self.kd = Gain(kp, model.nv, "kp"), Gain(kd, model.nv, "kd")
-        self.feedforward, self.freedoms = feedforward, Freedoms(model)
+        self.feedforward, self.freedoms = feedforward, Freedoms(model, None, actuated)
+        if feedforward is not None:
+            self.freedoms.require_motors(f"PDWithFeedforward(feedforward={feedforward!r})")
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""

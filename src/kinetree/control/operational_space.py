@@ -94,6 +94,9 @@ class OperationalSpaceControl:
         posture_kd: damping per inertia of the posture; critical if left out.
         independent: of a mechanism with loops, names of the joints whose variables are the
             coordinates; ``kinetree.loops.independent(model)`` if left out.
+
+    Raises:
+        ModelError: there are joints without motors.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class OperationalSpaceControl:
         as_model(model).frame(frame)
         self.model, self.frame, self.task = model, frame, task
         self.freedoms = Freedoms(model, independent)
+        self.freedoms.require_motors("OperationalSpaceControl")
         self.reference = as_task_reference(reference, task)
         size = 6 if task == "pose" else 3
         self.kp = Gain(kp, size, "kp")

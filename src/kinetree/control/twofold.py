@@ -39,7 +39,7 @@ class Twofold(NamedTuple):
     def times(self, other: "Twofold") -> "Twofold":
         """The product of matrices."""
         a, b = self.high, other.high
-        total = np.zeros(np.broadcast_shapes(a.shape[:-1] + (1,), (*b.shape[:-2], 1, b.shape[-1])))
+        total = np.zeros(np.broadcast_shapes((*a.shape[:-1], 1), (*b.shape[:-2], 1, b.shape[-1])))
         error = self.high @ other.low + self.low @ other.high
         for k in range(a.shape[-1]):
             product, lost = _product(a[..., :, k, None], b[..., None, k, :])

@@ -18,17 +18,15 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.lexicographic import Constraints, InfeasibleError, minimize, solver
+from kinetree.control.motors import driven_variables, force_limits
 from kinetree.control.whole_body_tasks import Contact, Rows, Task
 from kinetree.errors import (
     InfeasibleControlError,
-    ModelError,
     ShapeError,
     SingularError,
     require_known,
 )
 from kinetree.functional.kernel import kernel
-from kinetree.joints import Free
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import require_tree
@@ -113,10 +111,10 @@ class WholeBody:
         require_tree(as_model(model), "kinetree.control.WholeBody")
         self.model, self.stance = model, stance
         self.contacts = _by_name(model, contacts)
-        self.driven = _driven(model, actuated)
+        self.driven = driven_variables(model, actuated)
         free = np.setdiff1d(np.arange(model.nv), self.driven)
         self._free, self._free_count = _as_slice(free), len(free)
-        self.torque_limits = _torque_limits(model, torque_limits)
+        self.torque_limits = force_limits(model, torque_limits)
         if not limit_rate > 0 or not acceleration_weight > 0 or not force_weight > 0:
             raise ShapeError(
                 f"limit_rate, acceleration_weight and force_weight must be positive, got "
@@ -425,49 +423,6 @@ def _by_name(model, contacts):
             raise ShapeError(f"there are two contacts {c.frame!r}; put all points into one")
         found[c.frame] = c
     return found
-
-
-def _driven(model, actuated):
-    """Numbers of the driven velocity variables."""
-    if actuated is not None:
-        return velocity_columns(model, actuated, "actuated")
-    if not model.actuators:
-        joints = zip(model.joint[1:], model.v_slice[1:], strict=True)
-        parts = [np.arange(s.start, s.stop) for j, s in joints if not isinstance(j, Free)]
-        return np.concatenate([np.zeros(0, int), *parts])
-    return np.unique([_variable(model, a) for a in model.actuators])
-
-
-def _variable(model, actuator):
-    """The velocity variable that an actuator drives."""
-    s = model.v_slice[actuator.joint] if actuator.joint else slice(0, 0)
-    at = np.flatnonzero(actuator.gear) if s.stop > s.start else ()
-    if len(at) != 1:
-        raise ModelError(
-            f"actuator {actuator.name!r} of model {model.name!r} does not drive one variable of "
-            f"one joint; name the joints that whole-body control may use with actuated=..."
-        )
-    return s.start + int(at[0])
-
-
-def _torque_limits(model, given):
-    """Smallest and largest forces of the motors, (2, nv)."""
-    if given is False:
-        return np.stack([np.full(model.nv, -np.inf), np.full(model.nv, np.inf)])
-    if given is not True:
-        most = np.abs(as_joint_vector(model, np.nan_to_num(given, posinf=1e300), "torque_limits"))
-        most = np.where(most >= 1e300, np.inf, most)
-        return np.stack([-most, most])
-    limits = np.stack([-model.effort_limits, np.asarray(model.effort_limits)])
-    motors = np.zeros_like(limits)
-    for a in model.actuators:
-        s = model.v_slice[a.joint] if a.joint else slice(0, 0)
-        if s.stop > s.start and np.count_nonzero(a.gear) == 1:
-            v, gear = _variable(model, a), a.gear[int(np.flatnonzero(a.gear)[0])]
-            motors[:, v] += sorted(gear * x for x in a.force_range)
-    some = np.any(motors != 0, axis=0)
-    motors = np.where(some, motors, [[-np.inf], [np.inf]])
-    return np.stack([np.maximum(limits[0], motors[0]), np.minimum(limits[1], motors[1])])
 
 
 def _variable_names(model):

@@ -8,7 +8,7 @@ right-hand side of a motion is that of a unit mass on a spring and a damper,
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -266,7 +266,8 @@ class PostureTask(Task):
     """A task: joints should stay close to a configuration, or follow a motion.
 
     Args:
-        reference: a configuration (nq,), or a function of time that returns ``(q, qd, qdd)``.
+        reference: a configuration (nq,), or a function of time that returns ``(q, qd, qdd)``, or
+            None to leave the task out.
         kp: stiffness per inertia [1/s²], a number or one for each variable, or a matrix.
         kd: damping per inertia [1/s]; critical if left out.
         joints: names of the joints; all that are driven if left out.
@@ -281,12 +282,15 @@ class PostureTask(Task):
         """The task for a model."""
         at = driven if self.joints is None else velocity_columns(model, self.joints, "joints")
         reference, count = (
-            as_reference(model, self.reference),
+            as_reference(model, self.reference, may_rest=True),
             sum(_length(s) for s in points.values()),
         )
 
         def numbers(t):
-            q, qd, qdd = reference(t)
+            found = reference(t)
+            if found is None:
+                return None
+            q, qd, qdd = found
             return q, qd[at], qdd[at]
 
         def text(m, q, qd, target):
@@ -349,7 +353,8 @@ class MomentumTask(Task):
 
     Args:
         reference: momentum, angular first, (6,), or the part of it, (3,); or a function of time
-            that returns the momentum and its rate. By default zero: the robot should not tumble.
+            that returns the momentum and its rate, or None to leave the task out. By default zero:
+            the robot should not tumble.
         kp: rate at which an error decays [1/s], a number or one for each row, or a matrix.
         part: ``"angular"``, ``"linear"`` or ``"both"``.
     """
@@ -373,7 +378,15 @@ class MomentumTask(Task):
         def numbers(t):
             if not callable(given):
                 return fixed, zero, zero
-            h, rate = cast(tuple, given(t))
+            found: Any = given(t)
+            if found is None:
+                return None
+            if not isinstance(found, (tuple, list)) or len(found) != 2:
+                raise ShapeError(
+                    f"the reference must return the momentum and its rate for a time, got "
+                    f"{type(found).__name__} at t = {t:g}"
+                )
+            h, rate = found
             checked = checked_vector(rate, (size,), "rate of the momentum")
             return checked_vector(h, (size,), "momentum"), zero, checked
 
@@ -400,7 +413,7 @@ class ForceTask(Task):
     Args:
         contact: name of the frame of a contact.
         reference: force of the surroundings on the robot, along the axes of the base [N], (3,), or
-            a function of time that returns it.
+            a function of time that returns it, or None to leave the task out.
     """
 
     contact: str
@@ -416,8 +429,8 @@ class ForceTask(Task):
         none = np.zeros(0)
 
         def numbers(t):
-            f = checked_vector(given(t), (3,), "force") if callable(given) else constant
-            return none, none, f
+            f: Any = given(t) if callable(given) else constant
+            return None if f is None else (none, none, checked_vector(f, (3,), "force"))
 
         return self._rows(
             f"force of {self.contact}",

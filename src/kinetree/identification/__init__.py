@@ -8,11 +8,13 @@ from kinetree.identification.base import (
     parameter_names,
 )
 from kinetree.identification.excitation import exciting_trajectory, fourier_trajectory
+from kinetree.identification.forces import JointForces, MotorForces
 from kinetree.identification.least_squares import Identification, identify
 
 __all__ = [
-    "BaseParameters", "Identification", "base_parameters", "exciting_trajectory",
-    "fourier_trajectory", "identify", "inertial_parameters", "parameter_names",
+    "BaseParameters", "Identification", "JointForces", "MotorForces", "base_parameters",
+    "exciting_trajectory", "fourier_trajectory", "identify", "inertial_parameters",
+    "parameter_names",
 ]  # fmt: skip
 
 guard_module(__name__)

@@ -17,6 +17,7 @@ from kinetree.errors import (
 )
 from kinetree.identification.base import BaseParameters, base_parameters, require_freedoms
 from kinetree.identification.consistent import possible_parameters, triangular
+from kinetree.identification.forces import Forces, JointForces, MotorForces
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.model.gearing import Gearing
@@ -139,7 +140,7 @@ def identify(
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
-    tau: ArrayLike,
+    tau: ArrayLike | MotorForces | JointForces,
     *,
     weights: ArrayLike | None = None,
     friction: bool = False,
@@ -161,7 +162,8 @@ def identify(
         q: measured positions, (..., nq).
         qd: velocities, (..., nv).
         qdd: accelerations, (..., nv).
-        tau: joint forces, (..., nv); zero at joints without a motor.
+        tau: ``MotorForces`` or ``JointForces``, or an array (..., nv), which is taken for the
+            latter, with a warning where it matters; zero at joints without a motor.
         weights: one over the standard deviation of the measured forces, (nv,) or (..., nv); zero
             leaves a measurement out. By default the spread about an unweighted fit, joint by joint.
             With loops, of ``Gᵀ tau``, (p,) or (..., p).
@@ -183,11 +185,14 @@ def identify(
 
     Warns:
         ExcitationWarning: the motion excites some of them only weakly.
+        ModelWarning: joints have springs or friction, and nothing says which forces these are.
     """
     require_freedoms(model, "identify")
     options: dict = {"friction": friction, "rotors": rotors, "tolerance": tolerance}
     base = base_parameters(model, **options, independent=independent)
-    q, qd, qdd, tau = _measurements(model, q, qd, qdd, tau)
+    forces = tau if isinstance(tau, MotorForces | JointForces) else Forces(tau)
+    q, qd, qdd, tau = _measurements(model, q, qd, qdd, forces.tau)
+    tau = forces.along_joints(model, q, qd, tau, base.friction)
     if not rotors:  # what is known of them is not to be identified
         tau = tau - _armature_force(model, q, qd, qdd)
     tau = base.projected(q, qd, tau)

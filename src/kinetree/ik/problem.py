@@ -176,6 +176,16 @@ class Problem:
         return _numbers(self.model.v_slice, self.bodies)
 
     @cached_property
+    def q_idle(self):
+        """Numbers of the position variables that may move, and affect neither tasks nor loops."""
+        bodies = range(1, self.model.body_count + 1)
+        if self.joints is not None:
+            bodies = [self.model.joint_index(j) for j in self.joints]
+        busy = with_leaders(self.model, set(self.bodies))
+        busy = busy.union(*(self._inside(loop) for loop in self.model.loops))
+        return _numbers(self.model.q_slice, [i for i in bodies if i not in busy])
+
+    @cached_property
     def q_of_v(self):
         """The position variable that each velocity variable is the rate of, or -1; (nv,)."""
         return position_index(self.model)
@@ -205,13 +215,14 @@ class Problem:
 
     @cached_property
     def e_scale(self):
-        """Factors of the errors: weights, in units of radians or the typical length; of loops, 1.
+        """Factors of the errors, in units of radians or the typical length; of loops, 1.
 
-        Errors of loops are in units of the loops already.
+        Weights are those of squares: their roots are factors. Errors of loops are in units of the
+        loops already.
         """
         return np.array(
             [
-                task.signature[-1] / (1.0 if unit == "rad" else self.length)
+                np.sqrt(task.signature[-1]) / (1.0 if unit == "rad" else self.length)
                 for task in self.tasks
                 for unit in task.units
             ]

@@ -189,6 +189,8 @@ def settle(request: Request, found, target, posture):
     rows, wide = np.flatnonzero(found.error < tolerance), found.wide
     if not len(rows):
         return
+    idle = problem.q_idle
+    found.q[np.ix_(rows, idle)] = limits.clip(posture[rows])[:, idle]
     brief = request._replace(iterations=STEPS)
     gain = np.ones(len(rows))
     before = problem.run("distance", found.q[rows], posture[rows], wide=wide)

@@ -52,7 +52,7 @@ class PoseTask(_FrameTask):
     Args:
         frame: name of a frame or body.
         target: poses in the base, homogeneous matrices (..., 4, 4), as from ``kinetree.pose``.
-        weight: weight of its error if tasks contradict each other.
+        weight: weight of its squared error if tasks contradict each other.
     """
 
     size = 12
@@ -146,8 +146,8 @@ class CenterOfMassTask:
 class PostureTask:
     """Stay close to a configuration (..., nq) as far as the other tasks allow.
 
-    Joints move towards it only where this does not affect the other tasks. By default it is the
-    middle of the joint limits.
+    Joints move towards it only where this does not affect the other tasks; those that no other task
+    moves go there. By default it is the middle of the joint limits.
     """
 
     target: Any = None
