@@ -17,7 +17,7 @@ from kinetree.contact.collision.on_fields import FEET
 from kinetree.contact.collision.tables import number_of
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.model.geometry import SHAPES, SOLIDS, Box, HeightField, Mesh, Plane
-from kinetree.viewer.scenes.surfaces import surface_of
+from kinetree.rendering.surfaces import surface_of
 from tests.support.convex_shapes import unit_vectors
 
 SIZES = (0.2, 0.35, 0.27)

@@ -31,8 +31,8 @@ import kinetree as kt
 from kinetree.errors import KinetreeError
 from kinetree.integration.events import EventRecord
 from kinetree.model.triangles import FORMATS, convex_hull, read_triangles
+from kinetree.rendering.meshes import mesh_pieces
 from kinetree.simulation.results.report import Report
-from kinetree.viewer.scenes.stage import mesh_pieces
 
 THOROUGH = settings.default.max_examples > 1000
 MODEL = kt.samples.pendulum()

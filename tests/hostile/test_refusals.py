@@ -21,11 +21,11 @@ import kinetree as kt
 from kinetree.contact.finding.shapes import hull_of
 from kinetree.model import triangles
 from kinetree.model.triangles import read_triangles
+from kinetree.rendering.meshes import mesh_pieces
 from kinetree.simulation.results import archives
 from kinetree.simulation.results.report import Report
 from kinetree.viewer.browser import drawing
 from kinetree.viewer.browser.drawing import is_own_page
-from kinetree.viewer.scenes.stage import mesh_pieces
 
 BOX = trimesh.creation.box()
 

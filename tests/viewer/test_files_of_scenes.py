@@ -14,7 +14,6 @@ import kinetree as kt
 from kinetree import errors, viewer
 from kinetree.model import geometry
 from kinetree.viewer import painting
-from kinetree.viewer.painting import rasterize
 
 PENDULUM = kt.samples.pendulum()
 
@@ -34,35 +33,6 @@ def images(film):
 def swinging():
     t = np.linspace(0, 0.2, 7)
     return PENDULUM, np.sin(10 * t)[:, None]
-
-
-def test_a_triangle_covers_the_pixels_whose_centres_are_in_it():
-    points = np.array([[0.0, 0, 1], [8, 0, 1], [0, 8, 1]])
-    owner, depth = rasterize(points, np.array([[0, 1, 2]]), 10, 10)
-    y, x = np.mgrid[:10, :10] + 0.5
-    inside = x + y <= 8
-    assert np.array_equal(owner == 0, inside)
-    assert np.all(depth[inside] == 1)
-    assert np.all(np.isinf(depth[~inside]))
-
-
-def test_a_long_thin_triangle_covers_the_same_pixels_tile_by_tile():
-    a, b, c = points = np.array([[3.1, 2.2], [57.4, 49.3], [60.2, 58.7]])
-    owner, _ = rasterize(np.column_stack([points, np.ones(3)]), np.array([[0, 1, 2]]), 64, 64)
-    y, x = np.mgrid[:64, :64] + 0.5
-    at = np.stack([x, y], axis=-1)
-    edges = ((a, b), (b, c), (c, a))
-    sides = [(r - p)[0] * (at - p)[..., 1] - (r - p)[1] * (at - p)[..., 0] for p, r in edges]
-    inside = np.all(np.array(sides) >= 0, axis=0)
-    assert inside.sum() > 100
-    assert np.array_equal(owner == 0, inside)
-
-
-def test_what_is_nearer_hides_what_is_behind():
-    square = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0]])
-    points = np.concatenate([square + np.array([0, 0, depth]) for depth in (2, 1, 3)])
-    owner, _ = rasterize(points, np.arange(9).reshape(3, 3), 9, 9)
-    assert set(owner.ravel()) == {-1, 1}
 
 
 def test_a_picture_shows_the_mechanism_in_its_colours(tmp_path):

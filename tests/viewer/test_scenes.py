@@ -8,10 +8,11 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree import viewer
 from kinetree.model import geometry
+from kinetree.rendering import meshes
+from kinetree.rendering.surfaces import coarser, crease, normals, surface_of
 from kinetree.spatial.rotation import quaternions
 from kinetree.viewer.scenes import stage
 from kinetree.viewer.scenes.places import along, between, rotations
-from kinetree.viewer.scenes.surfaces import coarser, crease, normals, surface_of
 
 DOUBLE, FOUR_BAR = kt.samples.double_pendulum(), kt.samples.four_bar()
 
@@ -54,11 +55,11 @@ def test_surfaces_that_are_too_fine_become_coarser():
 def test_meshes_are_read_once_and_kept_as_they_are_drawn(tmp_path, monkeypatch):
     file, ball = tmp_path / "ball.stl", surface_of(geometry.Sphere(1.0))
     trimesh.Trimesh(ball.vertices, ball.faces).export(file)
-    (first,) = stage.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
+    (first,) = meshes.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
     assert volume(first.surface) == pytest.approx(volume(ball) / 2, rel=0.15)
-    stage._stretch.cache_clear()  # as in the next process
-    monkeypatch.setattr(stage, "open_scene", None)
-    (again,) = stage.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
+    meshes._stretch.cache_clear()  # as in the next process
+    monkeypatch.setattr(meshes, "open_scene", None)
+    (again,) = meshes.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
     assert np.array_equal(again.surface.vertices, first.surface.vertices)
     assert np.array_equal(again.surface.faces, first.surface.faces)
     assert again.color == first.color

@@ -7,12 +7,12 @@ import numpy as np
 
 from kinetree.contact.contacts import contact_axes
 from kinetree.errors import ContactError, ShapeError
+from kinetree.rendering.surfaces import ball, cone
 from kinetree.simulation.contact_sensors import contacts_along
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.description import Part
 from kinetree.viewer.scenes.marks import scaled_arrows
 from kinetree.viewer.scenes.places import along
-from kinetree.viewer.scenes.surfaces import ball, cone
 
 if TYPE_CHECKING:
     from kinetree.contact.scene import Scene as ContactScene

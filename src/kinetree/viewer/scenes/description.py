@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.kinds import ArrayLike
+from kinetree.rendering.surfaces import Surface
 
 LAYERS = {
     "bodies": "bodies",
@@ -29,21 +29,6 @@ LAYERS = {
 
 SHOWN = ("bodies", "ghost", "paths", "contacts", "loops", "reactions")
 """Layers that are shown by default."""
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Triangles: ``vertices`` [m], (n, 3), and ``faces``, (m, 3), counter-clockwise from outside.
-
-    A vertex has one normal; where a surface has an edge, its points are there twice.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-
-    def placed(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
-        """Surface elsewhere: turned by a matrix (3, 3), then moved."""
-        return Surface(self.vertices @ np.asarray(rotation).T + position, self.faces)
 
 
 @dataclass(frozen=True, eq=False)

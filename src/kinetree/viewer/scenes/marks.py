@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from kinetree.rendering.surfaces import ball, join, rod
 from kinetree.viewer.scenes.description import Arrows, Part, Surface, round_number
 from kinetree.viewer.scenes.places import along
-from kinetree.viewer.scenes.surfaces import ball, join, rod
 
 AXES = ((0.85, 0.15, 0.15), (0.1, 0.6, 0.2), (0.15, 0.3, 0.9))
 _CENTER, _TOTAL, _INERTIA = (0.95, 0.75, 0.1), (0.85, 0.1, 0.1), (0.35, 0.45, 0.95)

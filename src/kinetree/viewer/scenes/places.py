@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.functional.kernel import kernel
 from kinetree.quantities import kinematics
-from kinetree.viewer.scenes.surfaces import cone, rod
+from kinetree.rendering.surfaces import cone, rod
 
 
 class Places(NamedTuple):
@@ -98,20 +98,30 @@ def shaft_and_head():
     return rod(1.0, 0.0, 1.0, 12), cone(1.0, 0.0, 1.0, 16)
 
 
-def arrow_pieces(arrows, k, size):
-    """Surfaces of the arrows at state ``k``: vertices (n, 3) and faces of each rod and cone."""
+def arrow_poses(arrows, k, size) -> np.ndarray:
+    """Poses of shafts and heads at state ``k``, (2 K, 3, 4), which stretch them; NaN if too short.
+
+    Args:
+        arrows: of one kind.
+        k: number of the state.
+        size: of the scene [m].
+    """
     thick = 0.007 * size
-    shaft, head = shaft_and_head()
-    for origin, vector in zip(arrows.origins[k], arrows.vectors[k], strict=True):
-        length = float(np.linalg.norm(vector))
-        if not length > 0.01 * size:
-            continue
-        R = along(vector / length)
-        tip = min(5 * thick, 0.5 * length)
-        body = shaft.vertices * [thick, thick, length - tip]
-        yield body @ R.T + origin, shaft.faces
-        point = head.vertices * [2.4 * thick, 2.4 * thick, tip] + [0, 0, length - tip]
-        yield point @ R.T + origin, head.faces
+    origins, vectors = arrows.origins[k], arrows.vectors[k]
+    length = np.linalg.norm(vectors, axis=-1)
+    long = length > 0.01 * size
+    length = np.where(long, length, 1.0)
+    R = along(np.where(long[:, None], vectors / length[:, None], [0.0, 0.0, 1.0]))
+    tip = np.minimum(5 * thick, 0.5 * length)
+    poses = np.full((len(length), 2, 3, 4), np.nan)
+    sides = np.full_like(length, thick)
+    poses[:, 0, :, :3] = R * np.stack([sides, sides, length - tip], axis=1)[:, None]
+    poses[:, 1, :, :3] = R * np.stack([2.4 * sides, 2.4 * sides, tip], axis=1)[:, None]
+    poses[:, 0, :, 3] = np.where(long[:, None], origins, np.nan)
+    poses[:, 1, :, 3] = np.where(
+        long[:, None], origins + (length - tip)[:, None] * R[:, :, 2], np.nan
+    )
+    return poses.reshape(-1, 3, 4)
 
 
 _ANGLE = np.radians(35.0)

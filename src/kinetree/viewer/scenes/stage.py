@@ -1,40 +1,19 @@
 """A mechanism on stage: bodies as coloured surfaces, once, and where they are in any states."""
 
-import hashlib
-import os
-from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.finding.shapes import kept_arrays
-from kinetree.errors import LoadError, ShapeError
-from kinetree.model import geometry
+from kinetree.errors import ShapeError
 from kinetree.model.geometry import HeightField, Plane
-from kinetree.model.triangles import content_of, open_scene
 from kinetree.quantities.kinematics import pose
+from kinetree.rendering.bodies import BASE, COLORS, drawn_pieces, shapes_seen
+from kinetree.rendering.surfaces import Surface, ball, rod, surface_of
 from kinetree.spatial.rotation import quaternions
-from kinetree.spelling import printable
 from kinetree.viewer.scenes import contacts, marks
-from kinetree.viewer.scenes.description import Part, Scene, Surface, round_number
+from kinetree.viewer.scenes.description import Part, Scene, round_number
 from kinetree.viewer.scenes.places import along, places, velocities
-from kinetree.viewer.scenes.surfaces import ball, coarser, crease, rod, surface_of
-
-# Where nothing has its own colour: calm, and light enough to be shaded.
-_COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
-_BASE = (0.62, 0.62, 0.64)
-
-
-def shapes_seen(model, *, collision=False):
-    """The shapes that are drawn; where no body has one to be seen, those that can touch.
-
-    Args:
-        model: the mechanism.
-        collision: the shapes that can touch instead of those to be seen.
-    """
-    seen = [g for g in model.geometry if (g.collision if collision else g.visual)]
-    return seen if any(g.body for g in seen) else list(model.geometry)
 
 
 def body_parts(model, shapes):
@@ -47,24 +26,8 @@ def body_parts(model, shapes):
         model: the mechanism.
         shapes: those that are drawn.
     """
-    parts, notices = [], []
-    for g in shapes:
-        pose = g.placement.to_pose().astype(float)
-        try:
-            pieces = _pieces(g.shape)
-        except LoadError as error:
-            notices.append(printable(f"{_name(model, g)} is not drawn: {error}"))
-            continue
-        for surface, color in pieces:
-            opacity = 1.0
-            if g.color is not None:
-                color, opacity = g.color[:3], g.color[3]
-            elif color is None:
-                color = _COLORS[g.body % len(_COLORS)] if g.body else _BASE
-            placed = surface.placed(pose[:3, :3], pose[:3, 3])
-            red, green, blue = (float(x) for x in color)
-            look = ((red, green, blue), float(opacity))
-            parts.append(Part(_name(model, g), "bodies", g.body, placed, *look))
+    drawn, notices = drawn_pieces(model, shapes)
+    parts = [Part(d.name, "bodies", d.body, d.surface, d.color, d.opacity) for d in drawn]
     if not any(part.node for part in parts):
         parts += _sticks(model)
     else:
@@ -72,18 +35,7 @@ def body_parts(model, shapes):
         parts += [
             p for i in range(1, model.body_count + 1) if i not in seen for p in _axes(model, i)
         ]
-    return tuple(parts), tuple(notices)
-
-
-def _pieces(shape) -> Iterable[Any]:
-    if isinstance(shape, geometry.Mesh):
-        return mesh_pieces(shape.path, shape.scale)
-    return [(surface_of(shape), None)]
-
-
-def _name(model, g):
-    body = model.body_names[g.body]
-    return f"{g.name} of {body}" if g.name and g.name != body else body
+    return tuple(parts), notices
 
 
 def scale_of(model) -> float:
@@ -97,7 +49,7 @@ def _sticks(model):
     """Balls at joints and mass centres, rods between them."""
     thick = 0.03 * scale_of(model)
     for i, body in enumerate(model.bodies, start=1):
-        color = _COLORS[i % len(_COLORS)]
+        color = COLORS[i % len(COLORS)]
         yield Part(body.joint_name, "bodies", i, ball(1.6 * thick, 16), color)
         ends = [_position(model.bodies[child - 1].placement) for child in model.children[i]]
         ends += [_position(f.placement) for f in model.frames if f.body == i]
@@ -121,7 +73,7 @@ def _axes(model, i):
     radii = np.sqrt(np.diag(np.asarray(body.inertia.rotational, dtype=float)) / body.inertia.mass)
     length = max(float(np.max(radii)), 0.02 * scale_of(model))
     yield Part(
-        body.name, "bodies", i, ball(0.2 * length, 12).placed(np.eye(3), _center(body)), _BASE
+        body.name, "bodies", i, ball(0.2 * length, 12).placed(np.eye(3), _center(body)), BASE
     )
     for axis, color in zip(np.eye(3), _AXES, strict=True):
         bar = rod(0.06 * length, 0.0, length, 8).placed(along(axis), _center(body))
@@ -135,73 +87,6 @@ def _position(placement):
 def _center(body):
     mass = float(body.inertia.mass)
     return np.asarray(body.inertia.first_moment, dtype=float) / mass if mass > 0 else np.zeros(3)
-
-
-# --- Mesh files ----------------------------------------------------------------------------------
-
-MOST_FACES = 20_000
-"""Of one mesh; finer ones are made coarser, which no screen shows."""
-
-_GREY = (0.72, 0.73, 0.75)
-
-
-class Piece(NamedTuple):
-    """Part of a mesh with one colour, or None where the file has none."""
-
-    surface: Surface
-    color: tuple[float, float, float] | None
-
-
-def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[Piece, ...]:
-    """Pieces of a mesh file, stretched by ``scale``; LoadError if it cannot be read."""
-    if not os.path.isfile(path):
-        raise LoadError(f"there is no file {path!r}")
-    return _stretch(os.fspath(path), os.stat(path).st_mtime, tuple(map(float, scale)), most)
-
-
-@lru_cache(maxsize=256)
-def _stretch(path, changed, scale, most):
-    del changed  # a file that has changed is read again
-    digest = hashlib.sha256(content_of(path, path)).hexdigest()
-    key = "\n".join(["drawn 1", os.path.splitext(path)[1].lower(), digest, repr((scale, most))])
-    kept = kept_arrays(key, lambda: _coarse_pieces(path, scale, most))
-    pieces = zip(kept[::3], kept[1::3], kept[2::3], strict=True)
-    return tuple(Piece(Surface(v, f), tuple(c.tolist()) if len(c) else None) for v, f, c in pieces)
-
-
-def _coarse_pieces(path, scale, most):
-    """Vertices, faces and colour, one piece after the other."""
-    found = [piece for piece in _open(path) if len(piece.surface.faces)]
-    if not found:
-        raise LoadError(f"{path}: the mesh has no triangles")
-    total = sum(len(piece.surface.faces) for piece in found)
-    for surface, color in found:
-        share = max(200, most * len(surface.faces) // total)
-        surface = surface if total <= most else coarser(surface, share)
-        faces = surface.faces if np.prod(scale) > 0 else surface.faces[:, ::-1]
-        surface = crease(Surface(surface.vertices * np.array(scale), faces))
-        yield from (surface.vertices, surface.faces, np.array(color or (), dtype=float))
-
-
-def _open(path):
-    for mesh, transform in open_scene(path):
-        vertices = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
-        faces = np.asarray(mesh.faces)
-        if np.linalg.det(transform[:3, :3]) < 0:
-            faces = faces[:, ::-1]
-        yield Piece(Surface(np.asarray(vertices, dtype=float), faces), _color(mesh))
-
-
-def _color(mesh):
-    """The mesh's own colour, if any."""
-    visual = mesh.visual
-    if not visual.defined:
-        return None
-    material = getattr(visual, "material", None)
-    given = visual.main_color if material is None else material.main_color
-    red, green, blue = (float(x) / 255 for x in np.asarray(given)[:3])
-    is_black = max(red, green, blue) < 0.02 and material is not None  # where a texture was
-    return _GREY if is_black else (red, green, blue)
 
 
 # --- Ground: planes, which have no end, height fields and walls ----------------------------------

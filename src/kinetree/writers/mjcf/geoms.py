@@ -15,8 +15,8 @@ from kinetree.model import geometry
 from kinetree.model.geometry import joined_surface
 from kinetree.model.names import ShapeNames
 from kinetree.model.sensors import KINDS
+from kinetree.rendering.surfaces import surface_of_solid
 from kinetree.spatial import Plucker, xlt
-from kinetree.viewer.scenes.surfaces import surface_of_solid
 from kinetree.writers.mjcf.elements import (
     Part,
     element,

@@ -1,14 +1,34 @@
 """Triangle meshes of simple shapes, their normals and edges."""
 
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.collision.shapes import solid_hull
 from kinetree.contact.finding.shapes import surface_at_points
 from kinetree.model import geometry
 from kinetree.model.solid import rounded_outline
-from kinetree.viewer.scenes.description import Surface
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles: ``vertices`` [m], (n, 3), and ``faces``, (m, 3), counter-clockwise from outside.
+
+    A vertex has one normal; where a surface has an edge, its points are there twice. Of a
+    ``closed`` one only the outside is drawn.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    closed: bool = False
+
+    def placed(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
+        """Surface elsewhere: turned by a matrix (3, 3), then moved."""
+        moved = self.vertices @ np.asarray(rotation).T + position
+        return Surface(moved, self.faces, self.closed)
+
 
 # --- Normals: smooth where a surface is round, sharp at edges ------------------------------------
 
@@ -118,12 +138,12 @@ def surface_of_solid(solid: geometry.Solid) -> Surface:
         return _cuboid(solid.size)
     if isinstance(solid, geometry.Ellipsoid):
         sphere = ball(1.0)
-        return Surface(sphere.vertices * np.array(solid.radii), sphere.faces)
+        return Surface(sphere.vertices * np.array(solid.radii), sphere.faces, closed=True)
     outline = solid.outline(_ROUND)
     if outline is not None:
         return revolve(outline)
     hull = solid_hull(solid)
-    return crease(Surface(hull.vertices, hull.triangles))
+    return _outside(Surface(hull.vertices, hull.triangles))
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +177,7 @@ def revolve(outline, count=_ROUND) -> Surface:
     a, b = i * count + j, i * count + (j + 1) % count
     c, d = a + count, b + count
     faces = np.concatenate([np.stack([a, b, d], -1), np.stack([a, d, c], -1)]).reshape(-1, 3)
-    return crease(Surface(vertices, faces))
+    return _outside(Surface(vertices, faces))
 
 
 def join(surfaces) -> Surface:
@@ -187,4 +207,9 @@ def _cuboid(size):
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     faces = [face for a, b, c, d in sides for face in ((a, b, c), (a, c, d))]
-    return crease(Surface(corners * np.array(size, dtype=float), np.array(faces)))
+    return _outside(Surface(corners * np.array(size, dtype=float), np.array(faces)))
+
+
+def _outside(surface):
+    """A closed surface with its edges."""
+    return replace(crease(surface), closed=True)

@@ -1,0 +1,1 @@
+"""Pictures of surfaces in compiled code: colour, depth and what is seen."""

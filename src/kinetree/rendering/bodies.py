@@ -1,0 +1,75 @@
+"""Shapes of a model as coloured surfaces on its bodies."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kinetree.errors import LoadError
+from kinetree.model import geometry
+from kinetree.rendering.meshes import mesh_pieces
+from kinetree.rendering.surfaces import Surface, surface_of
+from kinetree.spelling import printable
+
+# Where nothing has its own colour: calm, and light enough to be shaded.
+COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
+BASE = (0.62, 0.62, 0.64)
+
+
+class Drawn(NamedTuple):
+    """A surface of one colour, fixed to a body."""
+
+    name: str
+    body: int
+    surface: Surface
+    color: tuple[float, float, float]
+    opacity: float
+    shape: Any
+
+
+def shapes_seen(model, *, collision=False):
+    """The shapes that are drawn; where no body has one to be seen, those that can touch.
+
+    Args:
+        model: the mechanism.
+        collision: the shapes that can touch instead of those to be seen.
+    """
+    seen = [g for g in model.geometry if (g.collision if collision else g.visual)]
+    return seen if any(g.body for g in seen) else list(model.geometry)
+
+
+def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
+    """Shapes in the coordinates of their bodies, and what could not be drawn.
+
+    Args:
+        model: the mechanism.
+        shapes: those that are drawn, without planes.
+    """
+    drawn, notices = [], []
+    for g in shapes:
+        pose = g.placement.to_pose().astype(float)
+        try:
+            pieces = _pieces(g.shape)
+        except LoadError as error:
+            notices.append(printable(f"{_name(model, g)} is not drawn: {error}"))
+            continue
+        for surface, color in pieces:
+            opacity = 1.0
+            if g.color is not None:
+                color, opacity = g.color[:3], g.color[3]
+            elif color is None:
+                color = COLORS[g.body % len(COLORS)] if g.body else BASE
+            placed = surface.placed(pose[:3, :3], pose[:3, 3])
+            red, green, blue = (float(x) for x in color)
+            look = ((red, green, blue), float(opacity))
+            drawn.append(Drawn(_name(model, g), g.body, placed, *look, g))
+    return drawn, tuple(notices)
+
+
+def _pieces(shape) -> Iterable[Any]:
+    if isinstance(shape, geometry.Mesh):
+        return mesh_pieces(shape.path, shape.scale)
+    return [(surface_of(shape), None)]
+
+
+def _name(model, g):
+    body = model.body_names[g.body]
+    return f"{g.name} of {body}" if g.name and g.name != body else body

@@ -1,0 +1,305 @@
+"""``Renderer``: pictures of surfaces on nodes, from any view, on all threads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.rendering import painting
+from kinetree.rendering.surfaces import Surface, normals
+from kinetree.rendering.tables import (
+    CLOSED,
+    OPEN,
+    PIXELS,
+    PLANE,
+    TILE,
+    Ground,
+    Images,
+    Light,
+    Surfaces,
+    Tile,
+    View,
+    Work,
+)
+from kinetree.rendering.triangles import ROOM
+
+SMOOTH = 2  # samples along each side of a pixel
+_SHADOW = 0.85  # of the sun, that a shadow takes away
+_TILES_PER_THREAD = 16  # at least
+
+
+class Piece(NamedTuple):
+    """A surface of one colour on a node.
+
+    Attributes:
+        surface: in the coordinates of the node; of a plane ``PLANE_SURFACE``, placed.
+        node: its number.
+        color: red, green, blue, from 0 to 1.
+        opacity: from 0 to 1.
+        casts: whether it casts a shadow.
+        shines: whether it is seen through what is in front, as strongly as ``opacity`` says.
+        grid: of a plane: distance of its lines, and distance at which it fades [m].
+    """
+
+    surface: Surface
+    node: int
+    color: Sequence[float]
+    opacity: float = 1.0
+    casts: bool = True
+    shines: bool = False
+    grid: tuple[float, float] = (1.0, 100.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Viewpoint:
+    """An eye, and the picture that it sees.
+
+    Attributes:
+        eye: its position [m], (3,).
+        axes: rows: to the right, upwards, towards the eye, (3, 3).
+        size: columns and rows.
+        pixel: side of a pixel at unit distance.
+        near: distance of what is nearest [m].
+    """
+
+    eye: np.ndarray
+    axes: np.ndarray
+    size: tuple[int, int]
+    pixel: float
+    near: float = 1e-3
+
+    def record(self, samples) -> View:
+        """The view for compiled code."""
+        eye, axes = (np.array(x, dtype=float) for x in (self.eye, self.axes))
+        width, height = self.size
+        return View(
+            eye=eye, axes=axes, width=width, height=height, samples=samples,
+            pixel=self.pixel, near=self.near,
+        )  # fmt: skip
+
+
+class Sky(NamedTuple):
+    """Light of a picture.
+
+    Attributes:
+        sun: direction towards the sun, (3,).
+        up: away from the ground, (3,).
+        shadows: whether there are any.
+    """
+
+    sun: np.ndarray
+    up: np.ndarray
+    shadows: bool = True
+
+
+class _Memory:
+    """What one picture needs, for a number of threads."""
+
+    def __init__(self):
+        self.tiles: list[Tile] = []
+        self.work: Any = None
+        self.most = 0
+        self.map = np.zeros(0)
+
+    def tile(self, k, samples):
+        """Samples of a tile for a thread."""
+        count = PIXELS * samples**2
+        while len(self.tiles) <= k:
+            self.tiles.append(Tile())
+        tile = self.tiles[k]
+        if len(tile.near) < count:
+            tile.near, tile.near_clear = np.zeros((2, count))
+            tile.face, tile.face_clear = np.zeros((2, count), dtype=np.int64)
+        return tile
+
+
+class Renderer:
+    """Draws pieces on nodes that move, any number of times.
+
+    Args:
+        pieces: what there is, in the order in which translucent ones are put over each other.
+    """
+
+    def __init__(self, pieces: Sequence[Piece]):
+        self.pieces = list(pieces)
+        self.surfaces = _tables(self.pieces)
+        self.faces = len(self.surfaces.face) + len(self.pieces)
+        self._idle: list[_Memory] = []
+
+    def paint(self, poses, view: Viewpoint, sky: Sky, ground=None, samples=SMOOTH, most=None):
+        """Colours, (rows, columns, 3) of bytes.
+
+        Args:
+            poses: of the nodes, (N, 12): rows of their pose (3, 4); NaN hides what is on them.
+            view: from where.
+            sky: the light.
+            ground: a ``Ground`` that is drawn behind everything, if any.
+            samples: along each side of a pixel.
+            most: number of threads at most; by default all.
+        """
+        memory = self._take()
+        width, height = view.size
+        record, poses = view.record(samples), np.ascontiguousarray(poses, dtype=float)
+        images = Images(color=np.empty(width * height, dtype=np.int64))
+        light, sun = self._light(memory, view, sky)
+        tile = memory.tile(0, samples)
+        self._with_room(
+            memory, sun, lambda work: painting.cast_shadows(
+                self.surfaces, poses, light, sun, work, tile
+            ),
+        )  # fmt: skip
+        work = self._look(memory, poses, record)
+        ground = ground or Ground()
+
+        def part(k):
+            painting.paint_tiles(
+                self.surfaces, poses, record, light, sun, ground, work, tiles[k], images, k, count
+            )
+
+        count = _threads(view, most)
+        tiles = [memory.tile(k, samples) for k in range(count)]
+        on_threads(part, count)
+        self._idle.append(memory)
+        found = images.color.view(np.uint8).reshape(height, width, 8)
+        return np.ascontiguousarray(found[..., :3])
+
+    def measure(self, poses, view: Viewpoint, most=None):
+        """Depths [m] along the axis of the view, and numbers of the pieces, at middles of pixels.
+
+        Args:
+            poses: as in ``paint``.
+            view: from where.
+            most: number of threads at most; by default all.
+
+        Returns:
+            (rows, columns) each; infinite and -1 where nothing is.
+        """
+        memory = self._take()
+        width, height = view.size
+        record, poses = view.record(1), np.ascontiguousarray(poses, dtype=float)
+        images = Images(
+            depth=np.empty(width * height), part=np.empty(width * height, dtype=np.int64)
+        )
+        work = self._look(memory, poses, record)
+        count = _threads(view, most)
+        tiles = [memory.tile(k, 1) for k in range(count)]
+
+        def part(k):
+            painting.measure_tiles(self.surfaces, record, work, tiles[k], images, k, count)
+
+        on_threads(part, count)
+        self._idle.append(memory)
+        return images.depth.reshape(height, width), images.part.reshape(height, width)
+
+    def _take(self):
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Memory()
+
+    def _light(self, memory, view, sky):
+        """The sun, and the view of its map of shadows, which is as fine as the picture."""
+        size = max(TILE, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
+        size = min(size, 1024)
+        sun = np.asarray(sky.sun, dtype=float) / np.linalg.norm(sky.sun)
+        shine = sun + view.axes[2]
+        shine = shine / max(np.linalg.norm(shine), 1e-9)
+        across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
+        across = across / np.linalg.norm(across)
+        if len(memory.map) < size * size:
+            memory.map = np.zeros(size * size)
+        light = Light(
+            sun=sun, shine=shine, up=np.array(sky.up, dtype=float),
+            shadow=_SHADOW if sky.shadows else 0.0, size=size, map=memory.map,
+        )  # fmt: skip
+        axes = np.array([across, np.cross(sun, across), sun])
+        record = View(
+            axes=axes, width=size, height=size, samples=1, pixel=1.0, near=1.0, parallel=True
+        )
+        return light, record
+
+    def _look(self, memory, poses, view):
+        return self._with_room(
+            memory, view, lambda work: painting.look(self.surfaces, poses, view, work)
+        )
+
+    def _with_room(self, memory, view, collect):
+        """The work after ``collect``, with as much room as the triangles in tiles need."""
+        tiles = -(-view.width // TILE) * -(-view.height // TILE)
+        work = memory.work
+        if work is None:
+            n = self.faces + 1
+            work = memory.work = Work(
+                face=np.zeros(n, dtype=np.int64), linear=np.zeros((n, 12)),
+                bounds=np.zeros((n, 4), dtype=np.int64), tiles=np.zeros((n, 4), dtype=np.int64),
+                corner=np.zeros((len(self.surfaces.vertex), 3)),
+            )  # fmt: skip
+        if len(work.first) < tiles + 1:
+            work.first = np.zeros(tiles + 1, dtype=np.int64)
+        if work.room < 2 * self.faces:
+            _enlarge(work, 2 * self.faces)
+        while collect(work) == ROOM:
+            _enlarge(work, int(work.first[tiles]) + 1)
+        return work
+
+
+def _enlarge(work, room):
+    work.entry, work.room = np.zeros(room, dtype=np.int64), room
+
+
+def _threads(view, most):
+    width, height = view.size
+    tiles = -(-width // TILE) * -(-height // TILE)
+    return max(1, min(most or threads(), tiles // _TILES_PER_THREAD))
+
+
+def _tables(pieces) -> Surfaces:
+    """Pieces one after the other: opaque ones are group 0, the others a group each."""
+    count = len(pieces)
+    part, casts = np.zeros((count, 7), dtype=np.int64), np.zeros(count, dtype=np.int64)
+    color, grid, box = np.zeros((count, 3)), np.zeros((count, 2)), np.zeros((count, 6))
+    vertex, normal, face, owner = [], [], [], []
+    opacity, shines, at, faces = [1.0], [0], 0, 0
+    last = None
+    for k, p in enumerate(pieces):
+        surface = p.surface
+        if p.opacity >= 1 and not p.shines:
+            group = 0
+        elif p.shines and last is not None and last.shines and last.opacity == p.opacity:
+            group = len(opacity) - 1
+        else:
+            group = len(opacity)
+            opacity.append(float(p.opacity))
+            shines.append(int(p.shines))
+        last = p
+        kind = PLANE if not len(surface.faces) else CLOSED if surface.closed else OPEN
+        part[k] = p.node, at, len(surface.vertices), faces, len(surface.faces), kind, group
+        casts[k] = p.casts and kind != PLANE
+        color[k], grid[k] = p.color, p.grid
+        box[k] = *surface.vertices.min(axis=0), *surface.vertices.max(axis=0)
+        vertex.append(surface.vertices)
+        normal.append(_plane_normals(surface) if kind == PLANE else normals(surface))
+        face.append(surface.faces + at)
+        owner.append(np.full(len(surface.faces), k))
+        at, faces = at + len(surface.vertices), faces + len(surface.faces)
+    return Surfaces(
+        parts=count, part=part, casts=casts, color=color, grid=grid, box=box,
+        vertex=np.concatenate([np.zeros((0, 3)), *vertex]),
+        normal=np.concatenate([np.zeros((0, 3)), *normal]),
+        face=np.concatenate([np.zeros((0, 3), dtype=np.int64), *face]),
+        owner=np.concatenate([np.zeros(0, dtype=np.int64), *owner]),
+        groups=len(opacity), opacity=np.array(opacity), shines=np.array(shines, dtype=np.int64),
+    )  # fmt: skip
+
+
+def _plane_normals(surface):
+    origin, x, y = surface.vertices
+    return np.tile(np.cross(x - origin, y - origin), (3, 1))
+
+
+PLANE_SURFACE = Surface(
+    np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), np.zeros((0, 3), dtype=np.int64)
+)
+"""A plane without end: its origin, and the ends of unit vectors along its x and y axes."""

@@ -1,0 +1,327 @@
+"""Colours: light on surfaces, shadows, lines on the ground, the sky."""
+
+from math import floor
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.rendering.tables import (
+    DEPTH,
+    NODE,
+    PIXELS,
+    TILE,
+    VERTEX,
+    Ground,
+    Light,
+    Surfaces,
+    View,
+    Work,
+)
+
+SKY = (0.965, 0.972, 0.98)
+GROUND = (0.90, 0.91, 0.925)
+LINES = (0.70, 0.72, 0.745)
+FAINT = 0.36  # of a shadow on the ground
+
+
+@procedure
+def sunlight(light: Light, sun: View, x: float, y: float, z: float, slope: float) -> float:
+    """How much of the sun reaches a point: 1 in its light, less in a shadow.
+
+    The map of shadows is compared at the four texels around, and the answers are blended.
+
+    Args:
+        light: the sun and the map.
+        sun: view of the map.
+        x: of the point [m].
+        y: of the point [m].
+        z: of the point [m].
+        slope: cosine of the angle between the surface's normal and the sun.
+    """
+    if light.shadow == 0.0:
+        return 1.0
+    A = sun.axes
+    px = x - sun.eye[0]
+    py = y - sun.eye[1]
+    pz = z - sun.eye[2]
+    size = light.size
+    u = (A[0, 0] * px + A[0, 1] * py + A[0, 2] * pz) * light.scale + (0.5 * size - 0.5)
+    v = (0.5 * size - 0.5) - (A[1, 0] * px + A[1, 1] * py + A[1, 2] * pz) * light.scale
+    if not (u >= 0.0 and u < size - 1.0 and v >= 0.0 and v < size - 1.0):
+        return 1.0
+    i = floor(u)
+    j = floor(v)
+    near = sun.near + (A[2, 0] * px + A[2, 1] * py + A[2, 2] * pz)
+    near += light.bias * (5.0 - 4.0 * slope)
+    k = j * size + i
+    a = 1.0 if light.map[k] > near else 0.0
+    b = 1.0 if light.map[k + 1] > near else 0.0
+    c = 1.0 if light.map[k + size] > near else 0.0
+    d = 1.0 if light.map[k + size + 1] > near else 0.0
+    s = u - i
+    t = v - j
+    dark = (1 - t) * ((1 - s) * a + s * b) + t * ((1 - s) * c + s * d)
+    return 1.0 - light.shadow * dark
+
+
+@procedure
+def smooth_normal(
+    s: Surfaces, poses: "float[:, 12]", work: Work, k: int, i: float, j: float, n: "float[3]"
+) -> None:
+    """The unit normal of a triangle at a sample, between those of its corners, in the base."""
+    f = work.linear[k]
+    face = work.face[k]
+    m = local("float", 3)
+    if face < 0:
+        part = -1 - face
+        at = s.part[part, VERTEX]
+        m[:] = s.normal[at]
+    else:
+        part = s.owner[face]
+        a = max(f[0] * i + f[1] * j + f[2], 0.0)
+        b = max(f[3] * i + f[4] * j + f[5], 0.0)
+        c = max(f[6] * i + f[7] * j + f[8], 0.0)
+        p = s.normal[s.face[face, 0]]
+        q = s.normal[s.face[face, 1]]
+        r = s.normal[s.face[face, 2]]
+        for x in range(3):
+            m[x] = a * p[x] + b * q[x] + c * r[x]
+    P = poses[s.part[part, NODE]]
+    n[0] = P[0] * m[0] + P[1] * m[1] + P[2] * m[2]
+    n[1] = P[4] * m[0] + P[5] * m[1] + P[6] * m[2]
+    n[2] = P[8] * m[0] + P[9] * m[1] + P[10] * m[2]
+    size = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    e = 1 / size if size > 0.0 else 0.0
+    n[:] = n * e
+
+
+@procedure
+def grid_lines(x: float, y: float, step: float, width: float) -> float:
+    """How much of a pixel is line, on ground with lines in two directions.
+
+    Args:
+        x: coordinate in the ground [m].
+        y: the other.
+        step: distance of the lines [m].
+        width: of a pixel on the ground, in units of the step.
+    """
+    u = x / step
+    v = y / step
+    near = min(abs(u - floor(u + 0.5)), abs(v - floor(v + 0.5)))
+    return min(max(1.2 - near / (0.7 * width), 0.0), 1.0)
+
+
+@procedure
+def shade(
+    s: Surfaces,
+    poses: "float[:, 12]",
+    view: View,
+    light: Light,
+    sun: View,
+    work: Work,
+    k: int,
+    i: float,
+    j: float,
+    out: "float[3]",
+) -> None:
+    """The colour of a triangle at a sample.
+
+    Args:
+        s: the surfaces.
+        poses: of the nodes.
+        view: the camera.
+        light: the sun.
+        sun: view of the map of shadows.
+        work: what is seen.
+        k: number of the triangle.
+        i: column of the sample.
+        j: row of the sample.
+        out: red, green, blue.
+    """
+    f = work.linear[k]
+    face = work.face[k]
+    n = local("float", 3)
+    ray = local("float", 3)
+    smooth_normal(s, poses, work, k, i, j, n)
+    step = view.pixel / view.samples
+    x = (i + 0.5 - 0.5 * view.width * view.samples) * step
+    y = (0.5 * view.height * view.samples - j - 0.5) * step
+    A = view.axes
+    ray[:] = A[0] * x + A[1] * y - A[2]
+    if n @ ray > 0.0:  # both sides are lit
+        n[:] = -n
+    depth = 1 / max(f[DEPTH] * i + f[DEPTH + 1] * j + f[DEPTH + 2], 1e-30)
+    px = view.eye[0] + depth * ray[0]
+    py = view.eye[1] + depth * ray[1]
+    pz = view.eye[2] + depth * ray[2]
+    slope = n @ light.sun
+    if face < 0:
+        part = -1 - face
+        lit = 1.0
+        if slope > 0.02:
+            lit = 1 - FAINT * (1 - sunlight(light, sun, px, py, pz, slope))
+        P = poses[s.part[part, NODE]]
+        dx = px - P[3]
+        dy = py - P[7]
+        dz = pz - P[11]
+        v = s.part[part, VERTEX]
+        o = s.vertex[v]
+        a = s.vertex[v + 1] - o
+        b = s.vertex[v + 2] - o
+        lx = P[0] * dx + P[4] * dy + P[8] * dz - o[0]
+        ly = P[1] * dx + P[5] * dy + P[9] * dz - o[1]
+        lz = P[2] * dx + P[6] * dy + P[10] * dz - o[2]
+        u = a[0] * lx + a[1] * ly + a[2] * lz
+        w = b[0] * lx + b[1] * ly + b[2] * lz
+        g = s.grid[part]
+        fall = max(-(n @ ray), 1e-3)
+        wide = max(0.75 * view.pixel * depth / g[0], 1e-6) / min(max(fall, 0.05), 1.0)
+        line = grid_lines(u, w, g[0], wide) * min(1.0, 0.25 / wide)
+        away = depth * sqrt(ray @ ray)
+        fade = 1 / (1 + (away / g[1]) * (away / g[1]))
+        for c in range(3):
+            base = s.color[part, c]
+            tint = base * (1 - 0.23 * line) * lit
+            out[c] = SKY[c] + fade * (tint - SKY[c])
+        return
+    part = s.owner[face]
+    shine = 0.0
+    bright = 0.0
+    if slope > 0.0:
+        reached = sunlight(light, sun, px, py, pz, slope)
+        bright = slope * reached
+        h = max(n @ light.shine, 0.0)
+        h2 = h * h
+        h4 = h2 * h2
+        h8 = h4 * h4
+        h16 = h8 * h8
+        shine = h16 * h16 * h8 * reached  # power 40
+    level = 0.44 + 0.14 * (n @ light.up) + 0.52 * bright
+    for c in range(3):
+        out[c] = min(max(s.color[part, c] * level + 0.16 * shine, 0.0), 1.0)
+
+
+@procedure
+def ground_row(
+    view: View, light: Light, ground: Ground, y: float, left: int, count: int,
+    far: "float[:]", line: "float[:]", fade: "float[:]",
+) -> None:  # fmt: skip
+    """The ground along a row of pixels: how far it is, how much of it is line, and is seen.
+
+    Args:
+        view: the camera.
+        light: has the direction upwards.
+        ground: what is drawn of it.
+        y: of the row, at unit distance.
+        left: first column.
+        count: of columns.
+        far: depths [m]; huge above the horizon.
+        line: from 0 to 1.
+        fade: from 0, only sky, to 1.
+    """
+    A = view.axes
+    up = light.up
+    a = ground.along
+    e = view.eye
+    rise = A[0] @ up
+    fall = (A[1] @ up) * y - A[2] @ up
+    above = e @ up - ground.height
+    # Coordinates in the ground, from its middle, are those of the eye plus depth times these.
+    u0 = a[0] @ e
+    w0 = a[1] @ e
+    u1 = a[0] @ A[0]
+    u2 = (a[0] @ A[1]) * y - a[0] @ A[2]
+    w1 = a[1] @ A[0]
+    w2 = (a[1] @ A[1]) * y - a[1] @ A[2]
+    um = a[0] @ ground.middle
+    wm = a[1] @ ground.middle
+    step = 1 / ground.step
+    reach = 1 / ground.reach
+    wide = 0.525 * view.pixel * step * max(above, 1e-30)
+    thin = 1 / wide  # of a line at depth 1, in units of the step; it is wider where seen flatly
+    for i in range(count):
+        x = (left + i + 0.5 - 0.5 * view.width) * view.pixel
+        down = -(rise * x + fall)
+        z = above / max(down, 1e-9)
+        u = u0 + z * (u1 * x + u2)
+        w = w0 + z * (w1 * x + w2)
+        du = u - um
+        dw = w - wm
+        away = max(1 - sqrt(du * du + dw * dw) * reach, 0.0)
+        p = u * step
+        q = w * step
+        near = min(abs(p - floor(p + 0.5)), abs(q - floor(q + 0.5)))
+        sharp = thin * down * min(max(down, 0.05), 1.0)
+        far[i] = z
+        line[i] = min(max(1.2 - near * sharp, 0.0), 0.8)
+        fade[i] = away * sqrt(away) if down > 1e-9 and above > 0.0 else 0.0
+
+
+@procedure
+def may_be_shaded(
+    view: View, light: Light, sun: View, x0: float, x1: float, y: float, z0: float, z1: float
+) -> bool:
+    """Whether points between two on a line may be in the map of shadows."""
+    if light.shadow == 0.0:
+        return False
+    A = view.axes
+    B = sun.axes
+    half = 0.5 * light.size * sun.pixel
+    p = view.eye + (A[0] * x0 + A[1] * y - A[2]) * z0 - sun.eye
+    q = view.eye + (A[0] * x1 + A[1] * y - A[2]) * z1 - sun.eye
+    for c in range(2):
+        a = B[c] @ p
+        b = B[c] @ q
+        if max(a, b) < -half or min(a, b) > half:
+            return False
+    return True
+
+
+@procedure
+def backdrop(
+    view: View, light: Light, sun: View, ground: Ground, left: int, top: int,
+    right: int, bottom: int, color: "float[3, PIXELS]",
+) -> None:  # fmt: skip
+    """Sky, and a ground with lines that fade into it.
+
+    Args:
+        view: the camera.
+        light: the sun.
+        sun: view of the map of shadows.
+        ground: what is drawn of it.
+        left: first column of the tile.
+        top: first row.
+        right: end of the columns.
+        bottom: end of the rows.
+        color: of the pixels.
+    """
+    A = view.axes
+    count = right - left
+    far, line, fade = local("float", 3, TILE)
+    slope = light.up @ light.sun
+    for j in range(top, bottom):
+        y = (0.5 * view.height - j - 0.5) * view.pixel
+        at = (j - top) * TILE
+        if not ground.drawn:
+            for c in range(3):
+                for i in range(count):
+                    color[c, at + i] = SKY[c]
+            continue
+        ground_row(view, light, ground, y, left, count, far, line, fade)
+        for c in range(3):
+            for i in range(count):
+                tint = GROUND[c] + line[i] * (LINES[c] - GROUND[c])
+                color[c, at + i] = SKY[c] + fade[i] * (tint - SKY[c])
+        x0 = (left + 0.5 - 0.5 * view.width) * view.pixel
+        x1 = x0 + (count - 1) * view.pixel
+        if may_be_shaded(view, light, sun, x0, x1, y, far[0], far[count - 1]):
+            for i in range(count):
+                if fade[i] > 0.0:
+                    x = x0 + i * view.pixel
+                    z = far[i]
+                    px = view.eye[0] + z * (A[0, 0] * x + A[1, 0] * y - A[2, 0])
+                    py = view.eye[1] + z * (A[0, 1] * x + A[1, 1] * y - A[2, 1])
+                    pz = view.eye[2] + z * (A[0, 2] * x + A[1, 2] * y - A[2, 2])
+                    dark = FAINT * (1 - sunlight(light, sun, px, py, pz, slope))
+                    if dark > 0.0:
+                        for c in range(3):
+                            tint = GROUND[c] + line[i] * (LINES[c] - GROUND[c])
+                            color[c, at + i] -= fade[i] * tint * dark

@@ -1,0 +1,279 @@
+"""Triangles as linear functions of the samples of a picture, and the tiles that they are in.
+
+A ray through a sample is ``r = (x, y, 1)`` in the coordinates of the view. It meets the plane of
+the triangle a, b, c at the depth ``1/w``, ``w = N·r / N·a`` with ``N = (b - a)×(c - a)``, inside of
+it where ``r·(b×c)``, ``r·(c×a)`` and ``r·(a×b)`` have the sign of ``N·a``: all four are linear in x
+and y, also where corners are behind the eye, so that nothing is clipped.
+
+M. Olano, T. Greer, "Triangle scan conversion using 2D homogeneous coordinates", 1997.
+"""
+
+from math import ceil, floor
+
+from kinetree.codegen.procedures import cross, isfinite, local, procedure, vector
+from kinetree.rendering.tables import (
+    BOTTOM,
+    CLOSED,
+    DEPTH,
+    FACE,
+    FACES,
+    GROUP,
+    KIND,
+    LEFT,
+    NODE,
+    PLANE,
+    RIGHT,
+    TILE,
+    TOP,
+    VERTEX,
+    VERTICES,
+    Surfaces,
+    View,
+    Work,
+)
+
+ROOM = 1  # there are more triangles in tiles than there is room for
+_EDGE = 1e-12  # of the size of a linear function: its rounding error must not open seams
+
+
+@procedure
+def pose_in_view(view: View, P: "float[12]", out: "float[12]") -> None:
+    """The pose of a node in the coordinates of the view: right, up, depth."""
+    A = view.axes
+    for r in range(3):
+        sign = -1.0 if r == 2 else 1.0
+        x = sign * A[r, 0]
+        y = sign * A[r, 1]
+        z = sign * A[r, 2]
+        for c in range(3):
+            out[4 * r + c] = x * P[c] + y * P[4 + c] + z * P[8 + c]
+        out[4 * r + 3] = (
+            x * (P[3] - view.eye[0]) + y * (P[7] - view.eye[1]) + z * (P[11] - view.eye[2])
+        )
+
+
+@procedure
+def move(Q: "float[12]", p: "float[3]", out: "float[3]") -> None:
+    """A point of a node, placed by its pose."""
+    out[0] = Q[0] * p[0] + Q[1] * p[1] + Q[2] * p[2] + Q[3]
+    out[1] = Q[4] * p[0] + Q[5] * p[1] + Q[6] * p[2] + Q[7]
+    out[2] = Q[8] * p[0] + Q[9] * p[1] + Q[10] * p[2] + Q[11]
+
+
+@procedure
+def on_samples(view: View, n: "float[3]", out: "float[:]", at: int, slack: float) -> None:
+    """Write ``n·(x, y, 1)`` as a function of columns and rows of samples."""
+    step = view.pixel / view.samples
+    x = (0.5 - 0.5 * view.width * view.samples) * step
+    y = (0.5 * view.height * view.samples - 0.5) * step
+    size = abs(n[0] * x) + abs(n[1] * y) + abs(n[2])
+    out[at] = n[0] * step
+    out[at + 1] = -n[1] * step
+    out[at + 2] = n[0] * x + n[1] * y + n[2] + slack * size
+
+
+@procedure
+def bound(view: View, a: "float[3]", b: "float[3]", c: "float[3]", out: "int[4]") -> bool:
+    """Columns and rows of the samples that a triangle may cover; whether there are any."""
+    low = local("float", 2)
+    high = local("float", 2)
+    last_column = view.width * view.samples - 1
+    last_row = view.height * view.samples - 1
+    out[LEFT] = 0
+    out[RIGHT] = last_column
+    out[TOP] = 0
+    out[BOTTOM] = last_row
+    if not view.parallel:
+        if max(a[2], b[2], c[2]) <= view.near:
+            return False
+        if min(a[2], b[2], c[2]) <= view.near:
+            return True
+    u = 1.0 if view.parallel else 1 / a[2]
+    v = 1.0 if view.parallel else 1 / b[2]
+    w = 1.0 if view.parallel else 1 / c[2]
+    for k in range(2):
+        low[k] = min(a[k] * u, b[k] * v, c[k] * w)
+        high[k] = max(a[k] * u, b[k] * v, c[k] * w)
+    scale = view.samples / view.pixel
+    x = 0.5 * view.width * view.samples - 0.5
+    y = 0.5 * view.height * view.samples - 0.5
+    # Far outside, rows and columns would not be integers.
+    left = min(max(low[0] * scale + x - 1e-6, -1.0), last_column + 2.0)
+    right = min(max(high[0] * scale + x + 1e-6, -2.0), last_column + 1.0)
+    top = min(max(y - high[1] * scale - 1e-6, -1.0), last_row + 2.0)
+    bottom = min(max(y - low[1] * scale + 1e-6, -2.0), last_row + 1.0)
+    out[LEFT] = max(0, ceil(left))
+    out[RIGHT] = min(last_column, floor(right))
+    out[TOP] = max(0, ceil(top))
+    out[BOTTOM] = min(last_row, floor(bottom))
+    return out[LEFT] <= out[RIGHT] and out[TOP] <= out[BOTTOM]
+
+
+@procedure
+def set_edges(
+    view: View, a: "float[3]", b: "float[3]", c: "float[3]", closed: bool, f: "float[12]"
+) -> bool:
+    """Write the linear functions of a triangle; whether it can be seen."""
+    n = local("float", 3)
+    n[:] = cross(b - a, c - a)
+    if view.parallel:
+        # Edges in the plane, and depth below the farthest.
+        if n[2] == 0.0 or (closed and n[2] < 0.0):
+            return False
+        e = 1 / n[2]
+        on_samples(
+            view, vector(b[1] - c[1], c[0] - b[0], b[0] * c[1] - b[1] * c[0]) * e, f, 0, _EDGE
+        )
+        on_samples(
+            view, vector(c[1] - a[1], a[0] - c[0], c[0] * a[1] - c[1] * a[0]) * e, f, 3, _EDGE
+        )
+        on_samples(
+            view, vector(a[1] - b[1], b[0] - a[0], a[0] * b[1] - a[1] * b[0]) * e, f, 6, _EDGE
+        )
+        h = (n @ a) * e
+        on_samples(view, vector(n[0] * e, n[1] * e, view.near - h), f, DEPTH, 0.0)
+        return True
+    v = n @ a
+    if v == 0.0 or (closed and v < 0.0) or not isfinite(1 / v):
+        return False
+    e = 1 / v
+    on_samples(view, cross(b, c) * e, f, 0, _EDGE)
+    on_samples(view, cross(c, a) * e, f, 3, _EDGE)
+    on_samples(view, cross(a, b) * e, f, 6, _EDGE)
+    on_samples(view, n * e, f, DEPTH, 0.0)
+    return True
+
+
+@procedure
+def set_plane(view: View, a: "float[3]", b: "float[3]", c: "float[3]", f: "float[12]") -> bool:
+    """The linear functions of a plane without end; whether it can be seen."""
+    n = local("float", 3)
+    n[:] = cross(b - a, c - a)
+    v = n @ a
+    if v == 0.0 or not isfinite(1 / v):
+        return False
+    for k in range(3):
+        f[3 * k] = 0.0
+        f[3 * k + 1] = 0.0
+        f[3 * k + 2] = 1.0
+    on_samples(view, n * (1 / v), f, DEPTH, 0.0)
+    return True
+
+
+@procedure
+def see_triangles(
+    s: Surfaces, poses: "float[:, 12]", view: View, work: Work, shadows: bool
+) -> None:
+    """Collect the triangles that a view may see, group by group; of those that cast shadows."""
+    work.seen = 0
+    for group in range(s.groups):
+        for p in range(s.parts):
+            node = s.part[p, NODE]
+            if s.part[p, GROUP] != group or not isfinite(poses[node, 3]):
+                continue
+            if not shadows or s.casts[p] != 0:
+                see_part(s, p, poses[node], view, work)
+
+
+@procedure
+def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: Work) -> None:
+    """Collect the triangles of a part."""
+    start = s.part[p, VERTEX]
+    Q = local("float", 12)
+    pose_in_view(view, P, Q)
+    for v in range(start, start + s.part[p, VERTICES]):
+        move(Q, s.vertex[v], work.corner[v])
+    kind = s.part[p, KIND]
+    if kind == PLANE:
+        k = work.seen
+        work.bounds[k, LEFT] = 0
+        work.bounds[k, RIGHT] = view.width * view.samples - 1
+        work.bounds[k, TOP] = 0
+        work.bounds[k, BOTTOM] = view.height * view.samples - 1
+        if set_plane(
+            view, work.corner[start], work.corner[start + 1], work.corner[start + 2], work.linear[k]
+        ):
+            work.face[k] = -1 - p
+            work.seen += 1
+        return
+    for face in range(s.part[p, FACE], s.part[p, FACE] + s.part[p, FACES]):
+        k = work.seen
+        a = work.corner[s.face[face, 0]]
+        b = work.corner[s.face[face, 1]]
+        c = work.corner[s.face[face, 2]]
+        if bound(view, a, b, c, work.bounds[k]) and set_edges(
+            view, a, b, c, kind == CLOSED, work.linear[k]
+        ):
+            work.face[k] = face
+            work.seen += 1
+
+
+@procedure
+def sort_into_tiles(view: View, work: Work) -> int:
+    """List the triangles of each tile in order; ``ROOM`` if there are too many."""
+    one = 1 / (TILE * view.samples)
+    across = (view.width + TILE - 1) // TILE
+    tiles = across * ((view.height + TILE - 1) // TILE)
+    for t in range(tiles + 1):
+        work.first[t] = 0
+    for k in range(work.seen):
+        for m in range(4):  # of integers, whose quotient is far enough from the next one
+            work.tiles[k, m] = int((work.bounds[k, m] + 0.5) * one)
+        for j in range(work.tiles[k, TOP], work.tiles[k, BOTTOM] + 1):
+            for i in range(work.tiles[k, LEFT], work.tiles[k, RIGHT] + 1):
+                work.first[j * across + i + 1] += 1
+    for t in range(tiles):
+        work.first[t + 1] += work.first[t]
+    if work.first[tiles] > work.room:
+        return ROOM
+    for k in range(work.seen):
+        for j in range(work.tiles[k, TOP], work.tiles[k, BOTTOM] + 1):
+            for i in range(work.tiles[k, LEFT], work.tiles[k, RIGHT] + 1):
+                t = j * across + i
+                work.entry[work.first[t]] = k
+                work.first[t] += 1
+    for t in range(tiles, 0, -1):
+        work.first[t] = work.first[t - 1]
+    work.first[0] = 0
+    return 0
+
+
+@procedure
+def fill(
+    f: "float[12]",
+    bounds: "int[4]",
+    k: int,
+    left: int,
+    top: int,
+    side: int,
+    most: float,
+    near: "float[:]",
+    face: "int[:]",
+) -> None:
+    """Put a triangle into the samples of a tile where it is in front.
+
+    Args:
+        f: its linear functions.
+        bounds: its columns and rows.
+        k: its number.
+        left: first column of the tile.
+        top: first row.
+        side: of the tile in samples.
+        most: largest inverse depth that is seen.
+        near: inverse depths of the samples.
+        face: numbers of triangles of the samples.
+    """
+    i0 = max(bounds[LEFT], left) - left
+    i1 = min(bounds[RIGHT], left + side - 1) - left + 1
+    for j in range(max(bounds[TOP], top), min(bounds[BOTTOM], top + side - 1) + 1):
+        a = f[0] * left + f[1] * j + f[2]
+        b = f[3] * left + f[4] * j + f[5]
+        c = f[6] * left + f[7] * j + f[8]
+        d = f[9] * left + f[10] * j + f[11]
+        row = (j - top) * side
+        for i in range(i0, i1):
+            w = f[9] * i + d
+            inside = min(f[0] * i + a, f[3] * i + b, f[6] * i + c) >= 0.0
+            front = inside & (w > near[row + i]) & (w <= most)
+            near[row + i] = w if front else near[row + i]
+            face[row + i] = k if front else face[row + i]
