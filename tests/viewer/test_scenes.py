@@ -11,7 +11,6 @@ from kinetree.model import geometry
 from kinetree.rendering import meshes
 from kinetree.rendering.surfaces import coarser, crease, normals, surface_of
 from kinetree.spatial.rotation import quaternions
-from kinetree.viewer.scenes import stage
 from kinetree.viewer.scenes.places import along, between, rotations
 
 DOUBLE, FOUR_BAR = kt.samples.double_pendulum(), kt.samples.four_bar()

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.rendering import painting
+from kinetree.rendering.shadows import cast_shadows
 from kinetree.rendering.surfaces import Surface, normals
 from kinetree.rendering.tables import (
     CLOSED,
@@ -18,6 +19,7 @@ from kinetree.rendering.tables import (
     Ground,
     Images,
     Light,
+    Shot,
     Surfaces,
     Tile,
     View,
@@ -28,6 +30,7 @@ from kinetree.rendering.triangles import ROOM
 SMOOTH = 2  # samples along each side of a pixel
 _SHADOW = 0.85  # of the sun, that a shadow takes away
 _TILES_PER_THREAD = 16  # at least
+_MOST_TEXELS = 1024  # along a side of the map of shadows
 
 
 class Piece(NamedTuple):
@@ -74,10 +77,8 @@ class Viewpoint:
         """The view for compiled code."""
         eye, axes = (np.array(x, dtype=float) for x in (self.eye, self.axes))
         width, height = self.size
-        return View(
-            eye=eye, axes=axes, width=width, height=height, samples=samples,
-            pixel=self.pixel, near=self.near,
-        )  # fmt: skip
+        inside = {"width": width, "height": height, "samples": samples}
+        return View(eye=eye, axes=axes, pixel=self.pixel, near=self.near, **inside)
 
 
 class Sky(NamedTuple):
@@ -97,11 +98,24 @@ class Sky(NamedTuple):
 class _Memory:
     """What one picture needs, for a number of threads."""
 
-    def __init__(self):
+    def __init__(self, surfaces, triangles):
+        n = triangles + 1
         self.tiles: list[Tile] = []
-        self.work: Any = None
-        self.most = 0
         self.map = np.zeros(0)
+        self.work = Work(
+            face=np.zeros(n, dtype=np.int64),
+            linear=np.zeros((n, 12)),
+            bounds=np.zeros((n, 4), dtype=np.int64),
+            tiles=np.zeros((n, 4), dtype=np.int64),
+            corner=np.zeros((len(surfaces.vertex), 3)),
+        )
+        _enlarge(self.work, 2 * n)
+
+    def texels(self, size):
+        """The map of shadows."""
+        if len(self.map) < size * size:
+            self.map = np.zeros(size * size)
+        return self.map
 
     def tile(self, k, samples):
         """Samples of a tile for a thread."""
@@ -125,7 +139,7 @@ class Renderer:
     def __init__(self, pieces: Sequence[Piece]):
         self.pieces = list(pieces)
         self.surfaces = _tables(self.pieces)
-        self.faces = len(self.surfaces.face) + len(self.pieces)
+        self.triangles = len(self.surfaces.face) + len(self.pieces)
         self._idle: list[_Memory] = []
 
     def paint(self, poses, view: Viewpoint, sky: Sky, ground=None, samples=SMOOTH, most=None):
@@ -141,27 +155,13 @@ class Renderer:
         """
         memory = self._take()
         width, height = view.size
-        record, poses = view.record(samples), np.ascontiguousarray(poses, dtype=float)
         images = Images(color=np.empty(width * height, dtype=np.int64))
-        light, sun = self._light(memory, view, sky)
+        light, sun = _light(memory, view, sky)
+        shot = self._shot(memory, poses, view.record(samples), images)
+        shot.light, shot.sun, shot.ground = light, sun, ground or Ground()
         tile = memory.tile(0, samples)
-        self._with_room(
-            memory, sun, lambda work: painting.cast_shadows(
-                self.surfaces, poses, light, sun, work, tile
-            ),
-        )  # fmt: skip
-        work = self._look(memory, poses, record)
-        ground = ground or Ground()
-
-        def part(k):
-            painting.paint_tiles(
-                self.surfaces, poses, record, light, sun, ground, work, tiles[k], images, k, count
-            )
-
-        count = _threads(view, most)
-        tiles = [memory.tile(k, samples) for k in range(count)]
-        on_threads(part, count)
-        self._idle.append(memory)
+        _with_room(shot, sun, lambda: cast_shadows(shot, tile))
+        self._draw(memory, shot, painting.paint_tiles, most)
         found = images.color.view(np.uint8).reshape(height, width, 8)
         return np.ascontiguousarray(found[..., :3])
 
@@ -178,81 +178,68 @@ class Renderer:
         """
         memory = self._take()
         width, height = view.size
-        record, poses = view.record(1), np.ascontiguousarray(poses, dtype=float)
         images = Images(
             depth=np.empty(width * height), part=np.empty(width * height, dtype=np.int64)
         )
-        work = self._look(memory, poses, record)
-        count = _threads(view, most)
-        tiles = [memory.tile(k, 1) for k in range(count)]
-
-        def part(k):
-            painting.measure_tiles(self.surfaces, record, work, tiles[k], images, k, count)
-
-        on_threads(part, count)
-        self._idle.append(memory)
+        shot = self._shot(memory, poses, view.record(1), images)
+        self._draw(memory, shot, painting.measure_tiles, most)
         return images.depth.reshape(height, width), images.part.reshape(height, width)
+
+    def _draw(self, memory, shot, tiles, most):
+        """Fill in the images of a shot, on several threads."""
+        view = shot.view
+        _with_room(shot, view, lambda: painting.look(shot))
+        count = max(1, min(most or threads(), tiles_of(view) // _TILES_PER_THREAD))
+        own = [memory.tile(k, view.samples) for k in range(count)]
+        on_threads(lambda k: tiles(shot, own[k], k, count), count)
+        self._idle.append(memory)
 
     def _take(self):
         try:
             return self._idle.pop()
         except IndexError:
-            return _Memory()
+            return _Memory(self.surfaces, self.triangles)
 
-    def _light(self, memory, view, sky):
-        """The sun, and the view of its map of shadows, which is as fine as the picture."""
-        size = max(TILE, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
-        size = min(size, 1024)
-        sun = np.asarray(sky.sun, dtype=float) / np.linalg.norm(sky.sun)
-        shine = sun + view.axes[2]
-        shine = shine / max(np.linalg.norm(shine), 1e-9)
-        across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
-        across = across / np.linalg.norm(across)
-        if len(memory.map) < size * size:
-            memory.map = np.zeros(size * size)
-        light = Light(
-            sun=sun, shine=shine, up=np.array(sky.up, dtype=float),
-            shadow=_SHADOW if sky.shadows else 0.0, size=size, map=memory.map,
-        )  # fmt: skip
-        axes = np.array([across, np.cross(sun, across), sun])
-        record = View(
-            axes=axes, width=size, height=size, samples=1, pixel=1.0, near=1.0, parallel=True
-        )
-        return light, record
+    def _shot(self, memory, poses, view, images):
+        poses = np.ascontiguousarray(poses, dtype=float)
+        return Shot(surfaces=self.surfaces, poses=poses, view=view, work=memory.work, images=images)
 
-    def _look(self, memory, poses, view):
-        return self._with_room(
-            memory, view, lambda work: painting.look(self.surfaces, poses, view, work)
-        )
 
-    def _with_room(self, memory, view, collect):
-        """The work after ``collect``, with as much room as the triangles in tiles need."""
-        tiles = -(-view.width // TILE) * -(-view.height // TILE)
-        work = memory.work
-        if work is None:
-            n = self.faces + 1
-            work = memory.work = Work(
-                face=np.zeros(n, dtype=np.int64), linear=np.zeros((n, 12)),
-                bounds=np.zeros((n, 4), dtype=np.int64), tiles=np.zeros((n, 4), dtype=np.int64),
-                corner=np.zeros((len(self.surfaces.vertex), 3)),
-            )  # fmt: skip
-        if len(work.first) < tiles + 1:
-            work.first = np.zeros(tiles + 1, dtype=np.int64)
-        if work.room < 2 * self.faces:
-            _enlarge(work, 2 * self.faces)
-        while collect(work) == ROOM:
-            _enlarge(work, int(work.first[tiles]) + 1)
-        return work
+def tiles_of(view: View) -> int:
+    """Number of tiles of a view."""
+    return -(-view.width // TILE) * -(-view.height // TILE)
+
+
+def _light(memory, view, sky):
+    """The sun, and the view of its map of shadows, which is about as fine as the picture."""
+    size = min(_MOST_TEXELS, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
+    sun = np.asarray(sky.sun, dtype=float) / np.linalg.norm(sky.sun)
+    shine = sun + view.axes[2]
+    across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
+    across = across / np.linalg.norm(across)
+    light = Light(
+        sun=sun,
+        shine=shine / max(np.linalg.norm(shine), 1e-9),
+        up=np.array(sky.up, dtype=float),
+        shadow=_SHADOW if sky.shadows else 0.0,
+        size=size,
+        map=memory.texels(size),
+    )
+    axes = np.array([across, np.cross(sun, across), sun])
+    return light, View(axes=axes, width=size, height=size, samples=1, parallel=True)
+
+
+def _with_room(shot, view, collect):
+    """Collect triangles, with as much room as they need in tiles."""
+    work, tiles = shot.work, tiles_of(view)
+    if len(work.first) < tiles + 1:
+        work.first = np.zeros(tiles + 1, dtype=np.int64)
+    while collect() == ROOM:
+        _enlarge(work, int(work.first[tiles]) + 1)
 
 
 def _enlarge(work, room):
     work.entry, work.room = np.zeros(room, dtype=np.int64), room
-
-
-def _threads(view, most):
-    width, height = view.size
-    tiles = -(-width // TILE) * -(-height // TILE)
-    return max(1, min(most or threads(), tiles // _TILES_PER_THREAD))
 
 
 def _tables(pieces) -> Surfaces:
@@ -284,14 +271,18 @@ def _tables(pieces) -> Surfaces:
         face.append(surface.faces + at)
         owner.append(np.full(len(surface.faces), k))
         at, faces = at + len(surface.vertices), faces + len(surface.faces)
+    of_parts = {"part": part, "casts": casts, "color": color, "grid": grid, "box": box}
+    of_groups = {"opacity": np.array(opacity), "shines": np.array(shines, dtype=np.int64)}
     return Surfaces(
-        parts=count, part=part, casts=casts, color=color, grid=grid, box=box,
+        parts=count,
+        groups=len(opacity),
         vertex=np.concatenate([np.zeros((0, 3)), *vertex]),
         normal=np.concatenate([np.zeros((0, 3)), *normal]),
         face=np.concatenate([np.zeros((0, 3), dtype=np.int64), *face]),
         owner=np.concatenate([np.zeros(0, dtype=np.int64), *owner]),
-        groups=len(opacity), opacity=np.array(opacity), shines=np.array(shines, dtype=np.int64),
-    )  # fmt: skip
+        **of_parts,
+        **of_groups,
+    )
 
 
 def _plane_normals(surface):

@@ -2,18 +2,15 @@
 
 from math import floor
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure, sqrt, vector
 from kinetree.rendering.tables import (
     DEPTH,
     NODE,
     PIXELS,
     TILE,
     VERTEX,
-    Ground,
-    Light,
+    Shot,
     Surfaces,
-    View,
-    Work,
 )
 
 SKY = (0.965, 0.972, 0.98)
@@ -23,19 +20,20 @@ FAINT = 0.36  # of a shadow on the ground
 
 
 @procedure
-def sunlight(light: Light, sun: View, x: float, y: float, z: float, slope: float) -> float:
+def sunlight(shot: Shot, x: float, y: float, z: float, slope: float) -> float:
     """How much of the sun reaches a point: 1 in its light, less in a shadow.
 
     The map of shadows is compared at the four texels around, and the answers are blended.
 
     Args:
-        light: the sun and the map.
-        sun: view of the map.
+        shot: has the map.
         x: of the point [m].
         y: of the point [m].
         z: of the point [m].
         slope: cosine of the angle between the surface's normal and the sun.
     """
+    light = shot.light
+    sun = shot.sun
     if light.shadow == 0.0:
         return 1.0
     A = sun.axes
@@ -63,12 +61,11 @@ def sunlight(light: Light, sun: View, x: float, y: float, z: float, slope: float
 
 
 @procedure
-def smooth_normal(
-    s: Surfaces, poses: "float[:, 12]", work: Work, k: int, i: float, j: float, n: "float[3]"
-) -> None:
+def smooth_normal(shot: Shot, k: int, i: float, j: float, n: "float[3]") -> None:
     """The unit normal of a triangle at a sample, between those of its corners, in the base."""
-    f = work.linear[k]
-    face = work.face[k]
+    s = shot.surfaces
+    f = shot.work.linear[k]
+    face = shot.work.face[k]
     m = local("float", 3)
     if face < 0:
         part = -1 - face
@@ -84,7 +81,7 @@ def smooth_normal(
         r = s.normal[s.face[face, 2]]
         for x in range(3):
             m[x] = a * p[x] + b * q[x] + c * r[x]
-    P = poses[s.part[part, NODE]]
+    P = shot.poses[s.part[part, NODE]]
     n[0] = P[0] * m[0] + P[1] * m[1] + P[2] * m[2]
     n[1] = P[4] * m[0] + P[5] * m[1] + P[6] * m[2]
     n[2] = P[8] * m[0] + P[9] * m[1] + P[10] * m[2]
@@ -110,37 +107,21 @@ def grid_lines(x: float, y: float, step: float, width: float) -> float:
 
 
 @procedure
-def shade(
-    s: Surfaces,
-    poses: "float[:, 12]",
-    view: View,
-    light: Light,
-    sun: View,
-    work: Work,
-    k: int,
-    i: float,
-    j: float,
-    out: "float[3]",
-) -> None:
+def shade(shot: Shot, k: int, i: float, j: float, out: "float[3]") -> None:
     """The colour of a triangle at a sample.
 
     Args:
-        s: the surfaces.
-        poses: of the nodes.
-        view: the camera.
-        light: the sun.
-        sun: view of the map of shadows.
-        work: what is seen.
+        shot: the picture.
         k: number of the triangle.
         i: column of the sample.
         j: row of the sample.
         out: red, green, blue.
     """
-    f = work.linear[k]
-    face = work.face[k]
-    n = local("float", 3)
-    ray = local("float", 3)
-    smooth_normal(s, poses, work, k, i, j, n)
+    view = shot.view
+    f = shot.work.linear[k]
+    face = shot.work.face[k]
+    n, ray, at = local("float", 3, 3)
+    smooth_normal(shot, k, i, j, n)
     step = view.pixel / view.samples
     x = (i + 0.5 - 0.5 * view.width * view.samples) * step
     y = (0.5 * view.height * view.samples - j - 0.5) * step
@@ -149,67 +130,92 @@ def shade(
     if n @ ray > 0.0:  # both sides are lit
         n[:] = -n
     depth = 1 / max(f[DEPTH] * i + f[DEPTH + 1] * j + f[DEPTH + 2], 1e-30)
-    px = view.eye[0] + depth * ray[0]
-    py = view.eye[1] + depth * ray[1]
-    pz = view.eye[2] + depth * ray[2]
-    slope = n @ light.sun
+    at[:] = view.eye + depth * ray
+    slope = n @ shot.light.sun
+    reached = sunlight(shot, at[0], at[1], at[2], slope) if slope > 0.02 else 1.0
     if face < 0:
-        part = -1 - face
-        lit = 1.0
-        if slope > 0.02:
-            lit = 1 - FAINT * (1 - sunlight(light, sun, px, py, pz, slope))
-        P = poses[s.part[part, NODE]]
-        dx = px - P[3]
-        dy = py - P[7]
-        dz = pz - P[11]
-        v = s.part[part, VERTEX]
-        o = s.vertex[v]
-        a = s.vertex[v + 1] - o
-        b = s.vertex[v + 2] - o
-        lx = P[0] * dx + P[4] * dy + P[8] * dz - o[0]
-        ly = P[1] * dx + P[5] * dy + P[9] * dz - o[1]
-        lz = P[2] * dx + P[6] * dy + P[10] * dz - o[2]
-        u = a[0] * lx + a[1] * ly + a[2] * lz
-        w = b[0] * lx + b[1] * ly + b[2] * lz
-        g = s.grid[part]
-        fall = max(-(n @ ray), 1e-3)
-        wide = max(0.75 * view.pixel * depth / g[0], 1e-6) / min(max(fall, 0.05), 1.0)
-        line = grid_lines(u, w, g[0], wide) * min(1.0, 0.25 / wide)
-        away = depth * sqrt(ray @ ray)
-        fade = 1 / (1 + (away / g[1]) * (away / g[1]))
+        fall = min(max(-(n @ ray), 0.05), 1.0)
+        shade_plane(shot, -1 - face, at, depth, fall, 1 - FAINT * (1 - reached), out)
+        fade = fade_of(shot.surfaces, -1 - face, depth * sqrt(ray @ ray))
         for c in range(3):
-            base = s.color[part, c]
-            tint = base * (1 - 0.23 * line) * lit
-            out[c] = SKY[c] + fade * (tint - SKY[c])
-        return
-    part = s.owner[face]
+            out[c] = SKY[c] + fade * (out[c] - SKY[c])
+    else:
+        shade_surface(shot, shot.surfaces.owner[face], n, slope, reached, out)
+
+
+@procedure
+def shade_surface(
+    shot: Shot, part: int, n: "float[3]", slope: float, reached: float, out: "float[3]"
+) -> None:
+    """The colour of a part with a normal, in light of which a share reaches it."""
+    light = shot.light
+    level = 0.44 + 0.14 * (n @ light.up)
     shine = 0.0
-    bright = 0.0
     if slope > 0.0:
-        reached = sunlight(light, sun, px, py, pz, slope)
-        bright = slope * reached
+        level += 0.52 * slope * reached
         h = max(n @ light.shine, 0.0)
         h2 = h * h
         h4 = h2 * h2
         h8 = h4 * h4
         h16 = h8 * h8
-        shine = h16 * h16 * h8 * reached  # power 40
-    level = 0.44 + 0.14 * (n @ light.up) + 0.52 * bright
+        shine = 0.16 * (h16 * h16 * h8) * reached  # the power 40
     for c in range(3):
-        out[c] = min(max(s.color[part, c] * level + 0.16 * shine, 0.0), 1.0)
+        out[c] = min(max(shot.surfaces.color[part, c] * level + shine, 0.0), 1.0)
+
+
+@procedure
+def fade_of(s: Surfaces, part: int, distance: float) -> float:
+    """How much of a plane is seen at a distance from the eye: there is haze."""
+    x = distance / s.grid[part, 1]
+    return 1 / (1 + x * x)
+
+
+@procedure
+def shade_plane(
+    shot: Shot, part: int, at: "float[3]", depth: float, fall: float, lit: float, out: "float[3]"
+) -> None:
+    """The colour of a plane with lines.
+
+    Args:
+        shot: the picture.
+        part: number of the plane.
+        at: point on it [m].
+        depth: of the point [m].
+        fall: cosine between its normal and the ray, at least a small one.
+        lit: share of the light.
+        out: red, green, blue.
+    """
+    s = shot.surfaces
+    P = shot.poses[s.part[part, NODE]]
+    away, inside = local("float", 2, 3)
+    away[:] = vector(at[0] - P[3], at[1] - P[7], at[2] - P[11])
+    for c in range(3):
+        inside[c] = P[c] * away[0] + P[4 + c] * away[1] + P[8 + c] * away[2]
+    v = s.part[part, VERTEX]
+    origin = s.vertex[v]
+    u = (s.vertex[v + 1] - origin) @ (inside - origin)
+    w = (s.vertex[v + 2] - origin) @ (inside - origin)
+    step = s.grid[part, 0]
+    wide = max(0.75 * shot.view.pixel * depth / step, 1e-6) / fall
+    line = grid_lines(u, w, step, wide) * min(1.0, 0.25 / wide)
+    for c in range(3):
+        out[c] = s.color[part, c] * (1 - 0.23 * line) * lit
 
 
 @procedure
 def ground_row(
-    view: View, light: Light, ground: Ground, y: float, left: int, count: int,
-    far: "float[:]", line: "float[:]", fade: "float[:]",
-) -> None:  # fmt: skip
+    shot: Shot,
+    y: float,
+    left: int,
+    count: int,
+    far: "float[:]",
+    line: "float[:]",
+    fade: "float[:]",
+) -> None:
     """The ground along a row of pixels: how far it is, how much of it is line, and is seen.
 
     Args:
-        view: the camera.
-        light: has the direction upwards.
-        ground: what is drawn of it.
+        shot: the picture.
         y: of the row, at unit distance.
         left: first column.
         count: of columns.
@@ -217,8 +223,10 @@ def ground_row(
         line: from 0 to 1.
         fade: from 0, only sky, to 1.
     """
+    view = shot.view
+    ground = shot.ground
     A = view.axes
-    up = light.up
+    up = shot.light.up
     a = ground.along
     e = view.eye
     rise = A[0] @ up
@@ -256,10 +264,11 @@ def ground_row(
 
 
 @procedure
-def may_be_shaded(
-    view: View, light: Light, sun: View, x0: float, x1: float, y: float, z0: float, z1: float
-) -> bool:
+def may_be_shaded(shot: Shot, x0: float, x1: float, y: float, z0: float, z1: float) -> bool:
     """Whether points between two on a line may be in the map of shadows."""
+    light = shot.light
+    view = shot.view
+    sun = shot.sun
     if light.shadow == 0.0:
         return False
     A = view.axes
@@ -277,42 +286,39 @@ def may_be_shaded(
 
 @procedure
 def backdrop(
-    view: View, light: Light, sun: View, ground: Ground, left: int, top: int,
-    right: int, bottom: int, color: "float[3, PIXELS]",
-) -> None:  # fmt: skip
+    shot: Shot, left: int, top: int, right: int, bottom: int, color: "float[3, PIXELS]"
+) -> None:
     """Sky, and a ground with lines that fade into it.
 
     Args:
-        view: the camera.
-        light: the sun.
-        sun: view of the map of shadows.
-        ground: what is drawn of it.
+        shot: the picture.
         left: first column of the tile.
         top: first row.
         right: end of the columns.
         bottom: end of the rows.
         color: of the pixels.
     """
+    view = shot.view
     A = view.axes
     count = right - left
     far, line, fade = local("float", 3, TILE)
-    slope = light.up @ light.sun
+    slope = shot.light.up @ shot.light.sun
     for j in range(top, bottom):
         y = (0.5 * view.height - j - 0.5) * view.pixel
         at = (j - top) * TILE
-        if not ground.drawn:
+        if not shot.ground.drawn:
             for c in range(3):
                 for i in range(count):
                     color[c, at + i] = SKY[c]
             continue
-        ground_row(view, light, ground, y, left, count, far, line, fade)
+        ground_row(shot, y, left, count, far, line, fade)
         for c in range(3):
             for i in range(count):
                 tint = GROUND[c] + line[i] * (LINES[c] - GROUND[c])
                 color[c, at + i] = SKY[c] + fade[i] * (tint - SKY[c])
         x0 = (left + 0.5 - 0.5 * view.width) * view.pixel
         x1 = x0 + (count - 1) * view.pixel
-        if may_be_shaded(view, light, sun, x0, x1, y, far[0], far[count - 1]):
+        if may_be_shaded(shot, x0, x1, y, far[0], far[count - 1]):
             for i in range(count):
                 if fade[i] > 0.0:
                     x = x0 + i * view.pixel
@@ -320,7 +326,7 @@ def backdrop(
                     px = view.eye[0] + z * (A[0, 0] * x + A[1, 0] * y - A[2, 0])
                     py = view.eye[1] + z * (A[0, 1] * x + A[1, 1] * y - A[2, 1])
                     pz = view.eye[2] + z * (A[0, 2] * x + A[1, 2] * y - A[2, 2])
-                    dark = FAINT * (1 - sunlight(light, sun, px, py, pz, slope))
+                    dark = FAINT * (1 - sunlight(shot, px, py, pz, slope))
                     if dark > 0.0:
                         for c in range(3):
                             tint = GROUND[c] + line[i] * (LINES[c] - GROUND[c])

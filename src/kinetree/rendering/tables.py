@@ -176,3 +176,28 @@ class Images:
     color: "int[:]"
     depth: "float[:]"
     part: "int[:]"
+
+
+@record
+class Shot:
+    """All that a picture is made of.
+
+    Attributes:
+        surfaces: what there is.
+        poses: of the nodes, rows of matrices (3, 4); NaN hides what is on a node.
+        view: the camera.
+        light: the sun.
+        sun: view of the map of shadows.
+        ground: what is drawn of it.
+        work: what is seen.
+        images: results.
+    """
+
+    surfaces: Surfaces
+    poses: "float[:, 12]"
+    view: View
+    light: Light
+    sun: View
+    ground: Ground
+    work: Work
+    images: Images

@@ -27,6 +27,7 @@ from kinetree.rendering.tables import (
     TOP,
     VERTEX,
     VERTICES,
+    Shot,
     Surfaces,
     View,
     Work,
@@ -161,18 +162,16 @@ def set_plane(view: View, a: "float[3]", b: "float[3]", c: "float[3]", f: "float
 
 
 @procedure
-def see_triangles(
-    s: Surfaces, poses: "float[:, 12]", view: View, work: Work, shadows: bool
-) -> None:
+def see_triangles(shot: Shot, view: View, shadows: bool) -> None:
     """Collect the triangles that a view may see, group by group; of those that cast shadows."""
-    work.seen = 0
+    s = shot.surfaces
+    shot.work.seen = 0
     for group in range(s.groups):
         for p in range(s.parts):
-            node = s.part[p, NODE]
-            if s.part[p, GROUP] != group or not isfinite(poses[node, 3]):
-                continue
-            if not shadows or s.casts[p] != 0:
-                see_part(s, p, poses[node], view, work)
+            P = shot.poses[s.part[p, NODE]]
+            wanted = s.part[p, GROUP] == group and (not shadows or s.casts[p] != 0)
+            if wanted and isfinite(P[3]):
+                see_part(s, p, P, view, shot.work)
 
 
 @procedure
@@ -236,44 +235,3 @@ def sort_into_tiles(view: View, work: Work) -> int:
         work.first[t] = work.first[t - 1]
     work.first[0] = 0
     return 0
-
-
-@procedure
-def fill(
-    f: "float[12]",
-    bounds: "int[4]",
-    k: int,
-    left: int,
-    top: int,
-    side: int,
-    most: float,
-    near: "float[:]",
-    face: "int[:]",
-) -> None:
-    """Put a triangle into the samples of a tile where it is in front.
-
-    Args:
-        f: its linear functions.
-        bounds: its columns and rows.
-        k: its number.
-        left: first column of the tile.
-        top: first row.
-        side: of the tile in samples.
-        most: largest inverse depth that is seen.
-        near: inverse depths of the samples.
-        face: numbers of triangles of the samples.
-    """
-    i0 = max(bounds[LEFT], left) - left
-    i1 = min(bounds[RIGHT], left + side - 1) - left + 1
-    for j in range(max(bounds[TOP], top), min(bounds[BOTTOM], top + side - 1) + 1):
-        a = f[0] * left + f[1] * j + f[2]
-        b = f[3] * left + f[4] * j + f[5]
-        c = f[6] * left + f[7] * j + f[8]
-        d = f[9] * left + f[10] * j + f[11]
-        row = (j - top) * side
-        for i in range(i0, i1):
-            w = f[9] * i + d
-            inside = min(f[0] * i + a, f[3] * i + b, f[6] * i + c) >= 0.0
-            front = inside & (w > near[row + i]) & (w <= most)
-            near[row + i] = w if front else near[row + i]
-            face[row + i] = k if front else face[row + i]

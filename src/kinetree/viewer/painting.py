@@ -99,10 +99,13 @@ class Painter:
         a = np.cross(up, np.eye(3)[np.argmin(np.abs(up))])
         a = a / np.linalg.norm(a)
         return Ground(
-            drawn=True, height=scene.floor, along=np.stack([a, np.cross(up, a)]),
-            step=scene.grid_step, reach=3.0 * scene.size,
+            drawn=True,
+            height=scene.floor,
+            along=np.stack([a, np.cross(up, a)]),
+            step=scene.grid_step,
+            reach=3.0 * scene.size,
             middle=camera.target - (camera.target @ up - scene.floor) * up,
-        )  # fmt: skip
+        )
 
 
 def _casts(part):

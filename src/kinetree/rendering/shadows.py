@@ -1,0 +1,78 @@
+"""The map of shadows: what is first in the light of the sun."""
+
+from kinetree.codegen.procedures import isfinite, local, procedure
+from kinetree.rendering.tables import NODE, TILE, Shot, Tile
+from kinetree.rendering.tiles import empty_tile, fill
+from kinetree.rendering.triangles import move, pose_in_view, see_triangles, sort_into_tiles
+
+
+@procedure
+def map_tiles(shot: Shot, tile: Tile) -> None:
+    """Write the nearness to the sun of what is first in its light."""
+    work = shot.work
+    size = shot.light.size
+    across = size // TILE
+    for t in range(across * across):
+        left = t % across * TILE
+        top = t // across * TILE
+        empty_tile(TILE, tile.near, tile.face)
+        for at in range(work.first[t], work.first[t + 1]):
+            fill(work, work.entry[at], left, top, TILE, 1e300, tile.near, tile.face)
+        for j in range(TILE):
+            for i in range(TILE):
+                shot.light.map[(top + j) * size + left + i] = tile.near[j * TILE + i]
+
+
+@procedure
+def aim_sun(shot: Shot) -> bool:
+    """Let the map of shadows cover all parts that cast them; whether there are any."""
+    s = shot.surfaces
+    light = shot.light
+    sun = shot.sun
+    low, high, middle, corner, at = local("float", 5, 3)
+    for c in range(3):
+        sun.eye[c] = 0.0
+        low[c] = 1e300
+        high[c] = -1e300
+    Q = local("float", 12)
+    for p in range(s.parts):
+        P = shot.poses[s.part[p, NODE]]
+        if s.casts[p] == 0 or not isfinite(P[3]):
+            continue
+        pose_in_view(sun, P, Q)
+        for v in range(8):
+            corner[0] = s.box[p, 3 * (v & 1)]
+            corner[1] = s.box[p, 1 + 3 * ((v >> 1) & 1)]
+            corner[2] = s.box[p, 2 + 3 * (v >> 2)]
+            move(Q, corner, at)
+            for c in range(3):
+                low[c] = min(low[c], at[c])
+                high[c] = max(high[c], at[c])
+    if not low[0] <= high[0]:
+        return False
+    wide = max(high[0] - low[0], high[1] - low[1], 1e-9)
+    for c in range(3):
+        middle[c] = 0.5 * (low[c] + high[c])
+    A = sun.axes
+    for c in range(3):
+        sun.eye[c] = A[0, c] * middle[0] + A[1, c] * middle[1] - A[2, c] * middle[2]
+    sun.pixel = 1.04 * wide / light.size
+    sun.near = 0.5 * (high[2] - low[2]) + 2 * wide
+    light.scale = 1 / sun.pixel
+    light.bias = 0.5 * sun.pixel
+    return True
+
+
+@procedure
+def cast_shadows(shot: Shot, tile: Tile) -> int:
+    """Draw the map of shadows; a code if there was no room."""
+    if shot.light.shadow == 0.0:
+        return 0
+    if not aim_sun(shot):
+        shot.light.shadow = 0.0
+        return 0
+    see_triangles(shot, shot.sun, True)
+    code = sort_into_tiles(shot.sun, shot.work)
+    if code == 0:
+        map_tiles(shot, tile)
+    return code

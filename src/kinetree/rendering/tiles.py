@@ -1,0 +1,108 @@
+"""Samples of a tile: which triangle is in front at each."""
+
+from kinetree.codegen.procedures import procedure
+from kinetree.rendering.tables import (
+    BOTTOM,
+    GROUP,
+    LEFT,
+    RIGHT,
+    TILE,
+    TOP,
+    Shot,
+    Surfaces,
+    Tile,
+    Work,
+)
+
+
+@procedure
+def fill(
+    work: Work,
+    k: int,
+    left: int,
+    top: int,
+    side: int,
+    most: float,
+    near: "float[:]",
+    face: "int[:]",
+) -> None:
+    """Put a triangle into the samples of a tile where it is in front.
+
+    Args:
+        work: what is seen.
+        k: number of the triangle.
+        left: first column of the tile.
+        top: first row.
+        side: of the tile in samples.
+        most: largest inverse depth that is seen.
+        near: inverse depths of the samples.
+        face: numbers of triangles of the samples.
+    """
+    f = work.linear[k]
+    bounds = work.bounds[k]
+    i0 = max(bounds[LEFT], left) - left
+    i1 = min(bounds[RIGHT], left + side - 1) - left + 1
+    for j in range(max(bounds[TOP], top), min(bounds[BOTTOM], top + side - 1) + 1):
+        a = f[0] * left + f[1] * j + f[2]
+        b = f[3] * left + f[4] * j + f[5]
+        c = f[6] * left + f[7] * j + f[8]
+        d = f[9] * left + f[10] * j + f[11]
+        row = (j - top) * side
+        for i in range(i0, i1):
+            w = f[9] * i + d
+            inside = min(f[0] * i + a, f[3] * i + b, f[6] * i + c) >= 0.0
+            front = inside & (w > near[row + i]) & (w <= most)
+            near[row + i] = w if front else near[row + i]
+            face[row + i] = k if front else face[row + i]
+
+
+@procedure
+def may_cover(work: Work, k: int, left: int, top: int, side: int) -> bool:
+    """Whether a triangle may cover samples of a tile: the tile is not beyond one of its edges."""
+    bounds = work.bounds[k]
+    inside = (bounds[LEFT] >= left) & (bounds[RIGHT] < left + side)
+    if inside & (bounds[TOP] >= top) & (bounds[BOTTOM] < top + side):
+        return True
+    f = work.linear[k]
+    for e in range(3):
+        a = f[3 * e]
+        b = f[3 * e + 1]
+        most = a * (left + side - 1 if a > 0.0 else left) + f[3 * e + 2]
+        most += b * (top + side - 1 if b > 0.0 else top)
+        if most < 0.0:
+            return False
+    return True
+
+
+@procedure
+def empty_tile(side: int, near: "float[:]", face: "int[:]") -> None:
+    """Forget what a tile was filled with."""
+    for k in range(side * side):
+        near[k] = 0.0
+    for k in range(side * side):
+        face[k] = -1
+
+
+@procedure
+def group_of(s: Surfaces, work: Work, k: int) -> int:
+    """The group of a triangle."""
+    face = work.face[k]
+    return s.part[-1 - face if face < 0 else s.owner[face], GROUP]
+
+
+@procedure
+def fill_tile(shot: Shot, t: int, left: int, top: int, tile: Tile) -> int:
+    """Fill a tile with the opaque triangles; where the others begin in the list."""
+    s = shot.surfaces
+    view = shot.view
+    work = shot.work
+    side = TILE * view.samples
+    empty_tile(side, tile.near, tile.face)
+    most = 1 / view.near
+    for at in range(work.first[t], work.first[t + 1]):
+        k = work.entry[at]
+        if s.groups > 1 and group_of(s, work, k) != 0:
+            return at
+        if may_cover(work, k, left, top, side):
+            fill(work, k, left, top, side, most, tile.near, tile.face)
+    return work.first[t + 1]
