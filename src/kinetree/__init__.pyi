@@ -77,6 +77,7 @@ from kinetree.joints import Screw as Screw
 from kinetree.joints import Spherical as Spherical
 from kinetree.joints import Translation as Translation
 from kinetree.joints import Universal as Universal
+from kinetree.loaders import robots as robots
 from kinetree.loaders.load import load as load
 from kinetree.loaders.load import loads as loads
 from kinetree.loops.stepping.options import AscherChin as AscherChin

@@ -29,23 +29,39 @@ def test_load_gives_a_model(tmp_path):
     assert load(path, lump=False) == load(path)
 
 
-def test_notices_come_as_one_warning(noisy):
+def test_notices_that_change_nothing_are_one_line_of_the_log(noisy, capsys, recwarn):
+    model = load(noisy)
+    assert not recwarn.list
+    assert capsys.readouterr().err == (
+        f"{noisy}: 4 notices about what does not change its motion: print(model.report)\n"
+    )
+    assert str(model.report) == (
+        f"{noisy}:8: <sensor name='s'>: kinetree does not use it\n"
+        f"{noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)"
+    )
+    assert model.report == read(noisy).notices
+    assert str(loads(arm()).report) == "nothing was ignored, and nothing looks wrong"
+
+
+def test_what_changes_motion_is_one_warning(noisy, capsys):
+    text = noisy.read_text().replace("</robot>", "<gazebo><static>true</static></gazebo></robot>")
+    noisy.write_text(text)
     with pytest.warns(ModelWarning) as caught:
         load(noisy)
     [warning] = caught
     assert warning.filename == __file__
-    assert str(warning.message) == (
-        f"{noisy}: 4 notices: elements that are ignored or look wrong:\n"
-        f"  {noisy}:8: <sensor name='s'>: kinetree does not use it\n"
-        f"  {noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)"
-    )
+    first, *rest, last = str(warning.message).splitlines()
+    assert first.endswith("elements that are ignored or look wrong:")
+    assert any("<gazebo>: settings of a simulator: static" in line for line in rest)
+    assert last == "  and 4 notices that do not change how it moves: model.report"
+    assert capsys.readouterr().err == ""
 
 
 def test_a_long_list_is_cut():
-    text = robot(link("a"), *(f"<x{i}/>" for i in range(30)))
-    with pytest.warns(ModelWarning, match="and 20 other kinds") as caught:
-        loads(text)
-    assert len(str(caught[0].message).splitlines()) == 12
+    report = loads(robot(link("a"), *(f"<x{i}/>" for i in range(30)))).report
+    assert len(report) == 30
+    assert len(str(report).splitlines()) == 11
+    assert "and 20 other kinds" in str(report)
 
 
 def test_read_gives_the_notices_as_data(noisy):

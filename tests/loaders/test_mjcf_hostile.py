@@ -148,7 +148,10 @@ def test_memory_and_time_are_not_the_files_to_ask_for():
 def test_nothing_is_printed_or_logged(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     loaded(world(before="<compiler settotalmass='2'/>"))
-    assert capfd.readouterr() == ("", "")
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "print(model.report)" in shown.err  # our line of the log, and none of MuJoCo's
+    assert len(shown.err.splitlines()) == 1
     assert os.listdir(tmp_path) == []
 
 

@@ -118,7 +118,7 @@ def test_long_lists_are_cut_but_for_what_changes_motion():
         report.ignored(k, f"<b{k}>", effect="motion")
     lines = in_lines(report.in_order())
     assert [line.split(": ")[1] for line in lines[:30]] == [f"<b{k}>" for k in range(30)]
-    assert lines[30:] == ["and 30 other kinds (kinetree.loaders.read lists them)"]
+    assert lines[30:] == ["and 30 other kinds (model.report lists them)"]
 
 
 def test_errors_with_and_without_a_place():

@@ -174,9 +174,9 @@ def test_what_is_not_used_is_listed_with_its_line(tmp_path):
     assert [n.split(": ")[:2] for n in found] == [
         ["4", "attribute 'custom' of <link name='a'>"],
         ["5", "<gravity>"],
-        ["3", "<self_collide>"],
         ["7", "<x>"],
         ["9", "<plugin name='p'>"],
+        ["3", "<self_collide>"],
         ["6", "<heightmap>"],
     ]
     with pytest.raises(LoadError, match=r"strict=True, [^\n]*\n(.*\n)*.*<self_collide>"):

@@ -173,9 +173,9 @@ def test_what_kinetree_does_not_use_is_listed_with_its_line():
         attributes="color='red'",
     )
     assert read(text)[1] == [
-        "r.urdf:3: <gazebo reference='a'>: settings of a simulator: kp",
         "r.urdf:4: <sensor name='s'>: kinetree does not use it",
         "r.urdf:1: attribute 'color' of <robot name='r'>: kinetree does not use it",
+        "r.urdf:3: <gazebo reference='a'>: settings of a simulator: kp",
         "r.urdf:2: <texture>: kinetree does not use it",
     ]
 
@@ -184,7 +184,7 @@ def test_what_kinetree_does_not_use_is_listed_with_its_line():
     ("inside", "effect", "why"),
     [
         ("<turnGravityOff>true</turnGravityOff><kp>1</kp>", "motion", ": turnGravityOff"),
-        ("<turnGravityOff>false</turnGravityOff><kd>1</kd><mu1>1</mu1>", "contact", ": kd"),
+        ("<turnGravityOff>false</turnGravityOff><kd>1</kd><mu1>1</mu1>", "setting", ": kd"),
         ("<plugin name='p'/><material>Red</material>", "control", ": plugin"),
         ("<provideFeedback>true</provideFeedback>", "setting", ": provideFeedback"),
         ("<material>Red</material>", "picture", ": material"),

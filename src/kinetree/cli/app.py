@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 import kinetree
-from kinetree.cli import bench, convert, demo, evaluate, generate, info, simulate, view, warm_up
+from kinetree.cli import (
+    bench,
+    convert,
+    demo,
+    evaluate,
+    generate,
+    info,
+    robots,
+    simulate,
+    view,
+    warm_up,
+)
 from kinetree.cli.options import Commands, examples, flag
 
 app = typer.Typer(
@@ -73,6 +84,13 @@ _add(
     "kinetree view panda",
     "kinetree view robot.urdf --q home --show frames,center",
     "kinetree view motion.npz --out motion.html --out motion.mp4",
+)
+_add(
+    "robots",
+    robots.robots,
+    "kinetree robots",
+    "kinetree robots ur5",
+    "kinetree info robots:ur5",
 )
 _add("demo", demo.demo, "kinetree demo", "kinetree demo --out pictures")
 _add(

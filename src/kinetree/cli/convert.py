@@ -43,8 +43,9 @@ def check(
     """
     from kinetree.doctor import check as examine
 
-    if os.path.exists(robot):
-        findings = examine(robot, floating_base=floating or None, srdf=srdf, folders=folder or ())
+    if cli.is_file(robot):
+        options = {"floating_base": floating or None, "srdf": srdf, "folders": folder or ()}
+        findings = examine(robot, **options)
     else:
         findings = examine(cli.open_robot(robot, floating=floating, srdf=srdf).model)
     counts = {s: sum(f.severity == s for f in findings) for s in _STYLES}

@@ -52,6 +52,11 @@ def complete(incomplete: str):
     for name in kt.samples.names():
         if name.startswith(incomplete):
             yield name, describe(name)
+    if incomplete.startswith(kt.robots.PREFIX):
+        for robot in kt.robots.names():
+            if f"{kt.robots.PREFIX}{robot}".startswith(incomplete):
+                yield f"{kt.robots.PREFIX}{robot}", ""
+        return
     folder = Path(incomplete).parent if not incomplete.endswith(os.sep) else Path(incomplete)
     try:
         entries = sorted(folder.iterdir())
@@ -67,7 +72,8 @@ RobotArgument = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A file (.urdf, .xml, .sdf, .toml, .csv, .json) or a sample, such as panda.",
+        help="A file (.urdf, .xml, .sdf, .toml, .csv, .json), a sample such as panda, or "
+        "robots:NAME from an installed package.",
         autocompletion=complete,
     ),
 ]
@@ -92,12 +98,19 @@ class Robot(NamedTuple):
     is_sample: bool = False
 
 
+def is_file(name) -> bool:
+    """Whether a robot is one of a file, by its path or as ``robots:NAME``."""
+    from kinetree.loaders.robots import PREFIX
+
+    return os.path.exists(name) or name.startswith(PREFIX)
+
+
 def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=False) -> Robot:
     """The robot that the user means, or a message that lists the choices."""
     import kinetree as kt
     from kinetree.loaders import read
 
-    if os.path.exists(name):
+    if is_file(name):
         lump = False if keep_fixed else None
         root = True if floating else None
         loaded = read(name, floating_base=root, srdf=srdf, folders=folders or (), lump=lump)
@@ -279,8 +292,8 @@ class Commands(typer.core.TyperGroup):
     """The group of all commands, which turns errors into messages."""
 
     order = (
-        "info", "view", "check", "eval", "simulate", "plot", "convert", "samples", "generate",
-        "bench", "demo", "cache",
+        "info", "view", "check", "eval", "simulate", "plot", "convert", "samples", "robots",
+        "generate", "bench", "demo", "cache",
     )  # fmt: skip
 
     def list_commands(self, ctx):

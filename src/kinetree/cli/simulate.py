@@ -166,7 +166,7 @@ def simulate(
     import kinetree as kt
 
     output.require_writable()
-    model = reading.robot(robot).model
+    model = original = reading.robot(robot).model
     start, speed = configuration(model, course.q), vector(model, "qd", course.qd)
     driven_by = drive.options(model, start)
     contact = None
@@ -185,15 +185,25 @@ def simulate(
             contact=contact,
             **driven_by,
         )
-    _print_motion(robot, motion, output.write(motion), as_json)
+    _print_motion(robot, motion, output.write(motion), as_json, _errors(original))
 
 
-def _print_motion(robot, motion, written, as_json):
+def _errors(model):
+    """What the doctor calls errors of a robot: its motion is computed well, and is not that of a
+    robot that can exist.
+    """
+    from kinetree.doctor import check
+
+    return [finding for finding in check(model) if finding.severity == "error"]
+
+
+def _print_motion(robot, motion, written, as_json, errors):
     """Print where a motion ends, for people or programs, and which files it is in."""
     if as_json:
-        cli.print_json(_facts(robot, motion, written))
+        errors = [finding.to_dict() for finding in errors]
+        cli.print_json(_facts(robot, motion, written) | {"robot_errors": errors})
         return
-    _show(motion)
+    _show(motion, robot, errors)
     for path in written:
         cli.err().print(f"wrote {path}", soft_wrap=True)
 
@@ -217,7 +227,7 @@ def _facts(robot, motion, written):
     }
 
 
-def _show(motion):
+def _show(motion, robot, errors):
     """Print a summary: steps, first and last state, errors."""
     from rich.table import Table
     from rich.text import Text
@@ -239,7 +249,17 @@ def _show(motion):
         last = "" if speed is None else f"{_clean(speed):.4g} {variable.unit}/s"
         table.add_row(Text(printable(variable.name), "cyan"), *cells, last)
     console.print(table)
-    console.print(_report(motion))
+    console.print(_report(motion, _verdict(motion.report, robot, errors)))
+
+
+def _verdict(report, robot, errors):
+    """Whether to trust a motion: how it was computed, and the robot itself."""
+    if not errors:
+        return "can be trusted" if report.trusted else "look at the warnings"
+    first, more = errors[0], f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+    computed = "computed well" if report.trusted else "look at the warnings"
+    wrong = f"{first.part}: {first.message}{more}"
+    return f"{computed}, but the robot is wrong ({wrong}): kinetree check {robot}"
 
 
 def _clean(x):
@@ -247,7 +267,7 @@ def _clean(x):
     return 0.0 if abs(x) < 1e-12 else x
 
 
-def _report(motion):
+def _report(motion, verdict):
     report = motion.report
     rows = [("energy error", f"{report.energy_error:.1e} of the energy exchanged")]
     if report.momentum_error is not None:
@@ -267,7 +287,6 @@ def _report(motion):
         rows.append(("event", f"{event.t:.6g} s  {event.name}"))
     if len(motion.events) > 20:
         rows.append(("", f"and {len(motion.events) - 20} more"))
-    verdict = "can be trusted" if report.trusted else "look at the warnings"
     rows.append(("result", verdict))
     return cli.labels_and_texts(rows)
 

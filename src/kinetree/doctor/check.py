@@ -22,6 +22,7 @@ from kinetree.errors import LoadError, MisalignmentWarning, ModelError, ModelWar
 from kinetree.loaders import read
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import pictures_in_one, short
+from kinetree.loaders.robots import located
 from kinetree.loaders.xml import LIMIT_BYTES, parse, root_tag
 from kinetree.model import Model
 from kinetree.spelling import close_names, explains
@@ -241,7 +242,8 @@ def check(
         warnings.simplefilter("ignore", ModelWarning)  # they are findings
         if isinstance(robot, Model):
             return in_order(_of_model(robot))
-        return in_order(_of_file(os.fspath(robot), floating_base, srdf, folders))
+        path, folders = located(os.fspath(robot), folders)
+        return in_order(_of_file(path, floating_base, srdf, folders))
 
 
 def _of_file(path, floating_base, srdf, folders):

@@ -1,6 +1,7 @@
 """``load``, ``loads`` and ``read``: robot files of any format as models."""
 
 import json
+import logging
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +14,15 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, ModelWarning, warn
 from kinetree.joints import Free
+from kinetree.loaders import robots
 from kinetree.loaders.paths import Folders, content
-from kinetree.loaders.report import Notice, Report, in_lines, short
+from kinetree.loaders.report import MOVING, Notice, Report, in_lines, short
 from kinetree.loaders.xml import root_tag
 from kinetree.loaders.xml_repairs import repaired
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean, explains
+
+_LOG = logging.getLogger("kinetree")
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,13 @@ def load(
 ) -> Model:
     """Load a mechanism from a file.
 
-    Elements that the model cannot represent are listed in one ``ModelWarning``.
+    What the model cannot represent is in its ``report``. One ``ModelWarning`` lists what of it
+    changes how the robot moves or touches; of the rest the log (``logging``) has the number.
 
     Args:
         path: URDF, MJCF, SDF, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV or
-            TOML), or JSON of ``Model.to_dict``.
+            TOML), or JSON of ``Model.to_dict``; or ``"robots:ur5"``, a robot that an installed
+            package brings (``kinetree.robots.names()`` lists them).
         floating_base: put the root link of a URDF file on a free joint, and so bodies without a
             joint on the world of an MJCF file. In other formats the file decides; if
             nothing floats, a warning says that this argument had no effect. None, the default, is
@@ -224,6 +230,8 @@ def read(
             f"load needs the path of a file, got {type(path).__name__}; loads takes text"
         ) from None
     options = Options(floating_base, lump, strict, parameters or {}, srdf)
+    if isinstance(path, str):
+        path, folders = robots.located(path, folders)
     return _read(content(path), str(path), Folders(path, folders), format, options)
 
 
@@ -267,7 +275,7 @@ def _read(source, path, folders, format, options) -> Loaded:
     notices = report.in_order()
     if options.strict and notices:
         raise LoadError(_list(notices, f"{path}: strict=True, and {_count(notices)}"))
-    loaded = Loaded(model, notices, path)
+    loaded = Loaded(model.with_report(notices), notices, path)
     loaded.settings = report.settings
     return loaded
 
@@ -323,16 +331,29 @@ def _suffixes():
 
 
 def announce(loaded: Loaded) -> Model:
-    """The model, after a warning with the notices, if there are any."""
-    if loaded.notices:
-        what = f"{loaded.path}: {_count(loaded.notices)}"
-        warn(_list(loaded.notices, what), ModelWarning)
+    """The model, after a warning of what changes how it moves; of other notices the number.
+
+    The number goes to the log, which Python prints to the standard error where a program does not
+    say otherwise: nothing is wrong, so that it is not a warning.
+    """
+    moving = [n for n in loaded.notices if n.effect in MOVING]
+    others = len(loaded.notices) - len(moving)
+    if moving:
+        text = _list(moving, f"{loaded.path}: {_count(moving)}")
+        rest = f"{_notices(others)} that {'does' if others == 1 else 'do'} not change how it moves"
+        warn(text + (f"\n  and {rest}: model.report" if others else ""), ModelWarning)
+    elif others:
+        where = f"{loaded.path}: {_notices(others)}"
+        _LOG.warning("%s about what does not change its motion: print(model.report)", where)
     return loaded.model
 
 
+def _notices(count):
+    return "1 notice" if count == 1 else f"{count} notices"
+
+
 def _count(notices):
-    count = "1 notice" if len(notices) == 1 else f"{len(notices)} notices"
-    return f"{count}: elements that are ignored or look wrong"
+    return f"{_notices(len(notices))}: elements that are ignored or look wrong"
 
 
 def _list(notices, head):

@@ -15,6 +15,8 @@ Effect = Literal["motion", "contact", "control", "setting", "picture"]
 """What a notice bears on: how the robot moves, what it can touch, how it is driven and measured,
 settings of a simulator, or pictures alone."""
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
+MOVING: tuple[Effect, ...] = ("motion", "contact")
+"""Effects of which Python is warned; of the others a line of the log has the number."""
 _SHOWN, _SHOWN_MOTION = 10, 40
 _USUAL = {
     "gravity": ("1", "true"),
@@ -43,6 +45,15 @@ class Notice:
     def __str__(self):
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{place}: {self.what}: {self.why}"
+
+
+class Notices(tuple[Notice, ...]):
+    """Notices about a file, the gravest first; printed, a line for each kind."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return "\n".join(in_lines(self)) or "nothing was ignored, and nothing looks wrong"
 
 
 class Report:
@@ -99,13 +110,13 @@ class Report:
                 return effect
         return "motion" if known else self.effects.get(root, "motion")
 
-    def in_order(self) -> tuple[Notice, ...]:
+    def in_order(self) -> Notices:
         """The notices, what changes motion first, each kind in the order of the file."""
 
         def key(notice):
             return EFFECTS.index(notice.effect), notice.file != self.path, notice.line or 0
 
-        return tuple(sorted(self.notices, key=key))
+        return Notices(sorted(self.notices, key=key))
 
     def use(self, element: Any, *attributes: str) -> None:
         """Mark an element, and some of its attributes, as read."""
@@ -175,7 +186,7 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
     most = max(_SHOWN, min(_SHOWN_MOTION, sum(key[0] == "motion" for key in kinds)))
     lines = [_line(alike) for alike in others[:most]]
     if len(others) > most:
-        lines.append(f"and {len(others) - most} other kinds (kinetree.loaders.read lists them)")
+        lines.append(f"and {len(others) - most} other kinds (model.report lists them)")
     if len(pictures) == 1:
         lines.append(_line(pictures[0]))
     elif pictures:

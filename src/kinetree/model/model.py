@@ -173,6 +173,14 @@ class Model:
         self.__dict__["numeric"] = other.numeric
         return self
 
+    report: tuple = ()
+    """What the file of the model says and the model does not represent; see ``kinetree.load``."""
+
+    def with_report(self, notices: tuple) -> "Model":
+        """This model, with what was noticed when it was read as its ``report``."""
+        self.__dict__["report"] = notices
+        return self
+
     def __getstate__(self):
         """Everything but compiled code, which does not travel."""
         return {name: value for name, value in self.__dict__.items() if name not in _COMPILED}

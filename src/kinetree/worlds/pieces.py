@@ -19,6 +19,7 @@ from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
+from kinetree.loaders import robots
 from kinetree.loaders.load import announce, read
 from kinetree.loaders.meshes import mesh_inertia
 from kinetree.model import Body, Model, Posture, geometry
@@ -285,11 +286,11 @@ def _postures(pieces, actuators) -> list[Posture]:
 def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
     """The model in a file, on a free joint where ``fixed`` is False, or the sample of that name."""
     path = Path(name)
-    if path.exists():
-        model = announce(read(path))
+    if path.exists() or str(name).startswith(robots.PREFIX):
+        model = announce(read(name))
         if fixed is not False or _is_free(model):
             return model
-        return read(path, floating_base=True).model  # with the same notices
+        return read(name, floating_base=True).model  # with the same notices
     if str(name) in samples.names():
         return samples.load(str(name))
     known = samples.names()

@@ -145,7 +145,7 @@ _WHY_FLAG = {
 }
 _SOFT = (
     "soft contact (solref, solimp, solmix)",
-    ("rigid contact has no such parameters; SoftContact has its own stiffness", "contact"),
+    ("rigid contact has no such parameters; SoftContact has its own stiffness", "setting"),
 )
 _WHY_SENSOR = ("kinetree has no such sensor, and it is left out", "control")
 _WHY_DRIVE = ("kinetree does not use it", "control")

@@ -27,11 +27,11 @@ EFFECTS: dict[str, Effect] = {
         ("visual", "light", "gui", "scene", "audio", "projector", "particle_emitter", "road",
          "actor", "laser_retro"), "picture",
     ),
-    **dict.fromkeys(("collision", "self_collide"), "contact"),
+    **dict.fromkeys(("collision",), "contact"),
     **dict.fromkeys(("sensor", "plugin", "battery"), "control"),
     **dict.fromkeys(
         ("sdf", "physics", "atmosphere", "magnetic_field", "spherical_coordinates",
-         "allow_auto_disable", "must_be_base_link"), "setting",
+         "allow_auto_disable", "must_be_base_link", "self_collide"), "setting",
     ),
     **dict.fromkeys(("model", "world"), "motion"),
 }  # fmt: skip

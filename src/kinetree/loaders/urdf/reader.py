@@ -75,10 +75,7 @@ def read_urdf(source, report, folders, options) -> Model:
 
 _GAZEBO: dict[str, Effect] = {
     **dict.fromkeys(("turnGravityOff", "static", "kinematic"), "motion"),
-    **dict.fromkeys(
-        ("mu", "fdir1", "kp", "kd", "minDepth", "maxVel", "maxContacts", "selfCollide",
-         "self_collide"), "contact",
-    ),
+    **dict.fromkeys(("mu", "fdir1"), "contact"),
     "plugin": "control",
     **dict.fromkeys(("material", "visual"), "picture"),
 }  # fmt: skip
