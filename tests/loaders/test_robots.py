@@ -80,7 +80,7 @@ def test_a_robot_of_two_packages_needs_the_package(descriptions, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('name', 'message'),
+    ("name", "message"),
     [
         ("ur55", "no installed package has a robot named 'ur55'; did you mean ur5"),
         ("talos", "talos_full_v2 or .*talos_left_arm"),
