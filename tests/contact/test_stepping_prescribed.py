@@ -76,6 +76,17 @@ def test_motions_in_python_make_the_engine_take_the_steps(scene):
     assert np.abs(plain.tau[1:] - ours.tau[1:]).max() < 20 * ours.t[1]  # half a step apart
 
 
+def test_rollouts_and_batches_have_the_bits_of_single_motions(scene):
+    start = [0, 0, 0, 0, 0.1], [0.25, 0, 0, 0, 0.25]
+    contact = TimeStepping(scene, flight=False)
+    given = {"contact": contact, "prescribed": MOTION, "friction": "exact", "limits": "rigid"}
+    ours = kt.simulate(scene.model, *start, duration=0.1, **given)
+    many = kt.simulate(scene.model, [start[0]] * 2, start[1], duration=0.1, **given)
+    rolled = kt.rollout(scene.model, *start, steps=100, **given)
+    assert many.q[:, 1].tobytes() == ours.q.tobytes() == rolled.q.tobytes()
+    assert many.tau[:, 0].tobytes() == ours.tau.tobytes()
+
+
 def test_shapes_that_nothing_free_keeps_apart_are_rejected(scene):
     words = r"'top/ball': only prescribed joints .*'lift', 'pull', 'ball'.*with ignore="
     still = {"ball": lambda t: (np.array([0, 0, 0.1]), np.array([0, 0, 0.25]), np.zeros(3))}

@@ -63,7 +63,7 @@ EVENT_SHAPES = Refusal(
     "leave the pair out, `scene.closed_forms()`, or use `kinetree.contact.TimeStepping`",
 )
 UNROLLED = Refusal(
-    "steps that are unrolled for a scene: derivatives, `relaxation`, `prescribed=` and "
+    "steps that are unrolled for a scene: derivatives, `relaxation`, and "
     "`contact_friction` of rollouts",
     "scenes with moving surfaces, rolling friction, pairs without closed form, or more than "
     "`TimeStepping.compiled_rows` rows",

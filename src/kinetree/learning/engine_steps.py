@@ -57,7 +57,10 @@ def chosen_physics(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
     """
     if isinstance(setup.contact, TimeStepping) and not on_device:
         refuse_conflicts(setup)
-        if tier_of_rollout(setup.contact, setup.effects, _MANY) == "general":
+        if (
+            tier_of_rollout(setup.contact, setup.effects, _MANY, prescription=setup.prescription)
+            == "general"
+        ):
             return engine_physics_of(setup, dt)
     return physics_of(setup, starts, dt, dtype=dtype, on_device=on_device)
 
@@ -87,8 +90,7 @@ class EngineSteps:
 
     def __init__(self, program, worlds):
         self.program, self.worlds, self.setup = program, worlds, program.physics.setup
-        model = self.setup.model
-        self._joints = joint_rows(self.setup.effects, np.ones(model.nv))
+        self._joints = joint_rows(self.setup.effects, self.setup.prescription)
         self._batch: Any = None
         self._transition: Any = None
         self._friction: Any = None  # of the shapes, as the scene has it

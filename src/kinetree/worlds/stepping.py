@@ -77,7 +77,7 @@ class Steps:
         plain = is_plain(field) and not (own and smooth_laws(field) != (None, None))
         if model.nv and not plain:
             native = native_forces(model, field, own=own)
-        rows = joint_rows(self.effects, np.ones(model.nv))
+        rows = joint_rows(self.effects)
         given = model, self.contact, rows, None if native else field
         actuated = self.drives.count > 0
         return engine_of(*given, own=own, actuated=actuated, **self.solving, **native)

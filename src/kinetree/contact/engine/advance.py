@@ -131,8 +131,8 @@ def store_record(a: Parts, b: Motions, w: int, k: int) -> int:
         i = copied(rows.stop_kept, rows.stops, x.joints, k * x.nj, True)
         i = copied(rows.dry_kept, rows.dry, x.joints, i, True)
         copied(rows.loop_kept, rows.loops, x.joints, i, True)
-    for i in range(m.nv):
-        x.drive[k * m.nv + i] = s.drive[i] / s.h if b.bare[w] == 0 else 0.0
+    for i in range(m.nv if m.prescribed == 1 else 0):
+        x.push[k * m.nv + i] = s.push[i] / s.h if b.bare[w] == 0 else 0.0
     for g in range(n):
         c = rows.contact[g]
         y = x.key[w * x.most + at + g]

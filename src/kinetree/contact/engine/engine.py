@@ -30,6 +30,11 @@ from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, n
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.options import EngineOptions
 from kinetree.contact.engine.parts import Kernels, Parts, step_of
+from kinetree.contact.engine.prescribed import (
+    PrescribedMotion,
+    prescribed_kernel,
+    prescribed_places,
+)
 from kinetree.contact.engine.pushes import no_pushes
 from kinetree.contact.engine.renewal import parts_as_made
 from kinetree.contact.engine.shift import close_in_middle, loops_open
@@ -114,10 +119,15 @@ class Engine:
         """The trees with what resists their motion, and the problem that is solved for them."""
         given, tree = self.options, self.tree
         self.problem = problem_of(tree.expanded_parent, tolerance=given.tolerance)
-        values = (given.stiffness, 0), (given.damping, 0), (given.free, 1)
+        values = (given.stiffness, 0), (given.damping, 0), (self._free(), 1)
         spread = (self._spread(x, missing) for x, missing in values)
         self.mechanism = mechanism_of(tree, self.problem, *spread)
         self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
+
+    def _free(self):
+        """0 for variables that move prescribed, 1 for others, (nv,), or None."""
+        motions = self.options.prescription
+        return None if motions is None else motions.others(self.model)
 
     def _have_rows(self):
         """Rows of joints, tendons and loops, with room for those of contacts."""
@@ -145,6 +155,10 @@ class Engine:
         s.forced, s.resists = int(given.forces is not None), int(given.resistance is not None)
         s.springs = int(given.springs and _have_springs(tree))
         s.carries = int(bool(self.model.gravity_compensation))
+        motions = given.prescription
+        if motions is not None:
+            s.guided, s.places = int(motions.traceable), prescribed_places(motions, self.model)
+            s.placed = len(s.places)
         forces = given.forces
         s.inputs = np.zeros(given.inputs if forces is None else forces.inputs[-1].size)
         s.inputs_count = len(s.inputs)
@@ -342,6 +356,9 @@ class Engine:
             "loop_springs": (s.q_m, self.springs.length, self.springs.dense),
             "loop_joints": (s.q_m, rows.joint_place, rows.joint_arm),
             "resistance": (*now, s.more_K, s.more_D),
+            "prescribed": (
+                s.time, s.part, s.q, s.v, s.given, s.given_v, s.given_x, s.end_q, s.end_v
+            ),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
             "loops": (s.q_m, rows.closed.dense, rows.closed.open),
@@ -352,6 +369,8 @@ class Engine:
         }
         kernels["forces"] = self.options.forces
         kernels["resistance"] = self.options.resistance
+        if s.guided:
+            kernels["prescribed"] = prescribed_kernel(self.options.prescription, self.model)
         kernels["springs"] = term_kernel(self.tree, "springs") if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
         kernels["arms"], kernels["loop_springs"] = self._arms, self._springs
@@ -470,16 +489,12 @@ class Engine:
         self.mechanism.stiffness[self.of_v] = own[0] + more[0]
         self.mechanism.damping[self.of_v] = own[1] + more[1]
 
-    def prescribe(self, qdd: ArrayLike, qd: ArrayLike, move: ArrayLike) -> None:
-        """Motion of prescribed variables in the next step; zero for others.
-
-        Args:
-            qdd: accelerations.
-            qd: velocities at the end.
-            move: velocities with which they come to their places from the middle on.
-        """
-        for name, values in (("given", qdd), ("given_v", qd), ("given_x", move)):
-            getattr(self.s, name)[self.of_v] = values
+    def prescribe(self, motion: PrescribedMotion) -> None:
+        """Let prescribed variables move so in the next step."""
+        s, given = self.s, (motion.qdd, motion.qd, motion.move, motion.end_qd)
+        for to, values in zip((s.given, s.given_v, s.given_x, s.end_v), given, strict=True):
+            to[self.of_v] = values
+        s.end_q[self.of_q] = motion.end_q
 
     def _full(self, q, qd=None):
         """The state of all joints."""

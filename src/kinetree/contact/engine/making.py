@@ -11,7 +11,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.functional.parameters import parameter, with_parameters
 
 
-def engine_of(model, settings, joints, plain, *, free=None, **options) -> Engine:
+def engine_of(model, settings, joints, plain, *, prescription=None, **options) -> Engine:
     """An engine with the settings of a ``TimeStepping``.
 
     Args:
@@ -20,18 +20,20 @@ def engine_of(model, settings, joints, plain, *, free=None, **options) -> Engine
         joints: ends of travel and dry friction.
         plain: a field that is plain, see ``is_plain``, whose laws act as tables; None where they
             are among forces that are compiled or applied.
-        free: 0 for variables that move prescribed, 1 for others, (nv,), or None.
+        prescription: motions of prescribed joints, or None.
         **options: further ones of ``Engine``, or others than those of the settings.
     """
     names = ("rest_velocity", "correction_speed", "stiffness", "damping")
     given = {name: getattr(settings, name) for name in names}
     given["tolerance"] = engine_tolerance(settings.tolerance)
-    given["conserving"] = settings.conserving and free is None
+    given["conserving"] = settings.conserving and prescription is None
     if plain is None:
         given["springs"] = False
     else:
         given["smooth"] = smooth_laws(plain)
-    return Engine(model, settings.scene, joints=joints, free=free, **(given | options))
+    return Engine(
+        model, settings.scene, joints=joints, prescription=prescription, **(given | options)
+    )
 
 
 def engine_tolerance(tolerance) -> float:

@@ -84,8 +84,8 @@ class Storage:
             dense: these forces;  column: of two shapes, that of the feature 0, or -1;  points: how
             many they have.
         full: 1 where there is also what follows.
-        nj: forces of stops, dry friction and loops;  joints: these, and drive: those of the drives
-            of prescribed variables.
+        nj: forces of stops, dry friction and loops;  joints: these;  push: those of contacts, stops
+            and dry friction at the variables, where some move prescribed.
         kinetic, potential: energies of the bodies [J].
         residuals: of the steps since the state before: the worst, and sums of energies.
         most: contacts that a motion has room for, in all its states;  first: of a state and
@@ -106,7 +106,7 @@ class Storage:
     full: int
     nj: int
     joints: "float[:]"
-    drive: "float[:]"
+    push: "float[:]"
     kinetic: "float[:]"
     potential: "float[:]"
     residuals: "float[:, 10]"

@@ -40,6 +40,23 @@ from kinetree.contact.newton.problem import Problem, give
 
 
 @procedure
+def add_impulse(p: Problem, fixed: "float[:]", g: int, x: "float[:]"):
+    """``x += Jᵀ lam`` of a group, with prescribed variables."""
+    row = p.row_first[g]
+    for n in range(p.entry_first[g], p.entry_first[g + 1]):
+        a = p.entry_node[n]
+        at = p.entry_at[n]
+        wide = p.node_count[a]
+        for r in range(p.dim[g]):
+            lam = p.impulse[row + r]
+            if lam != 0.0:
+                for j in range(wide):
+                    x[p.node_first[a] + j] += (
+                        p.J[at + r * wide + j] + fixed[at + r * wide + j]
+                    ) * lam
+
+
+@procedure
 def impulses_at_joints(m: Mechanism, p: Problem, fixed: "float[:]", x: "float[:]"):
     """``x = Jᵀ lam``."""
     x[: p.nv] = 0.0
@@ -49,18 +66,7 @@ def impulses_at_joints(m: Mechanism, p: Problem, fixed: "float[:]", x: "float[:]
         x[: p.nv] *= -1.0
         return
     for g in range(p.groups):
-        row = p.row_first[g]
-        for n in range(p.entry_first[g], p.entry_first[g + 1]):
-            a = p.entry_node[n]
-            at = p.entry_at[n]
-            wide = p.node_count[a]
-            for r in range(p.dim[g]):
-                lam = p.impulse[row + r]
-                if lam != 0.0:
-                    for j in range(wide):
-                        x[p.node_first[a] + j] += (
-                            p.J[at + r * wide + j] + fixed[at + r * wide + j]
-                        ) * lam
+        add_impulse(p, fixed, g, x)
 
 
 @procedure
@@ -76,6 +82,10 @@ def account(a: Parts):
             if m.free[i] == 1.0:
                 s.given[i] = (s.after[i] - s.v_m[i]) / s.h
         run(k.bias)
+        s.push[: m.nv] = 0.0
+        for g in range(p.groups):
+            if g < rows.contacts or rows.contact[g] < rows.stops + rows.dry:
+                add_impulse(p, rows.fixed, g, s.push)
         for i in range(m.nv):
             s.given[i] = s.y[i]
             f = s.h * (s.bias[i] - s.tau[i] - s.spring[i]) - s.x[i]

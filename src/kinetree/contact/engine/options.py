@@ -29,8 +29,9 @@ class EngineOptions:
     """Whether steps in which nothing is near are left to the caller."""
     sleeping: bool = False
     """Whether islands that rest are left alone until something touches them."""
-    free: ArrayLike | None = None
-    """0 for variables that move prescribed, 1 for others, (nv,)."""
+    prescription: Any = None
+    """Motions of prescribed joints, or None: compiled where they can be, else ``prescribe``d before
+    every step."""
     forces: Any = None
     """Kernel of ``t, q, qd, inputs`` to joint forces, or None: what is held are then its inputs.
     With couplings, of the variables of all joints."""

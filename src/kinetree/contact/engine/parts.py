@@ -37,6 +37,7 @@ class Kernels:
         springs: at ``q, v``;  arms: of actuators, where they change, at ``q_m``;
             loop_springs, loop_joints: lengths and arms of springs in loop joints, positions and
             arms of these, carried: gravity compensation, there.
+        prescribed: ``given, given_v, given_x, end_q, end_v`` of a step of ``part[0]`` seconds.
         forces: ``held`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         poses_after: poses alone, at ``q_e``.
@@ -54,6 +55,7 @@ class Kernels:
     loop_springs: Code
     loop_joints: Code
     carried: Code
+    prescribed: Code
     forces: Code
     resistance: Code
     terms_before: Code
@@ -91,7 +93,10 @@ class Step:
         bias, spring, carried, x, y: joint forces, and auxiliary vectors;  resist: what springs,
             dampers and servos exert less in the step, since they move.
         across: part of that which ``M`` has no place for, at velocities that are foreseen.
-        drive: impulses that the drives of prescribed variables exert.
+        guided: 1 where code says how they move;  places, placed: position variables of theirs, and
+            how many;  end_q, end_v: positions and velocities of prescribed variables at the end.
+        drive: impulses that the drives of prescribed variables exert;  push: those of contacts,
+            stops and dry friction, where there are such variables.
         factors: of ``M``;  numbers: how many;  direct: room to solve by them.
         before, unheld: velocities of the bodies before the step and without constraints.
         residuals: of the step, as ``history.Residuals``.
@@ -152,7 +157,13 @@ class Step:
     given: "float[:]"
     given_v: "float[:]"
     given_x: "float[:]"
+    guided: int
+    places: "int[:]"
+    placed: int
+    end_q: "float[:]"
+    end_v: "float[:]"
     drive: "float[:]"
+    push: "float[:]"
     x: "float[:]"
     y: "float[:]"
     part: "float[:]"
@@ -185,9 +196,11 @@ def step_of(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
+    vectors += ("end_v", "push")
     vectors += ("more_K", "more_D", "held", "resist", "across", "carried")
     return Step(
-        **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
+        **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e", "end_q")},
+        **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
         direct=direct_of(nv),
         before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),

@@ -31,7 +31,7 @@ class Recorder:
         self.n, self.times, rows = prod(batch), 0, engine.rows
         nq, nv, nj = engine.tree.nq, engine.tree.nv, rows.stops + rows.dry + rows.loops
         storage.full, storage.nj, storage.pending = 1, nj, -1
-        self._widths = {"q": nq, "v": nv, "joints": nj, "drive": nv}
+        self._widths = {"q": nq, "v": nv, "joints": nj, "push": nv * engine.mechanism.prescribed}
         self._room = 0
         self.have_lists(max(CONTACTS // self.n, 64))
 
@@ -75,7 +75,7 @@ class Recorder:
             self.have_room(2 * k + 2)
         x.pending, at = k, slice(k * n, (k + 1) * n)
         x.residuals[at] = 0.0
-        for name in ("joints", "drive"):
+        for name in ("joints", "push"):
             wide = self._widths[name]
             getattr(x, name)[k * n * wide : (k + 1) * n * wide] = 0.0
         x.first[(k + 1) * n : (k + 2) * n] = x.first[at]
@@ -95,7 +95,7 @@ class Recorder:
         if name in self._widths:
             values = values[: self.times * self.n * self._widths[name]]
             values = values.reshape(*shape, self._widths[name])
-            if name == "joints" or not self.engine.model.couplings:
+            if name in ("joints", "push") or not self.engine.model.couplings:
                 return values
             of = self.engine.of_q if name == "q" else self.engine.of_v
             return np.take(values, of, axis=-1)  # contiguous, which an index is not

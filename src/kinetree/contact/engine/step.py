@@ -179,6 +179,9 @@ def drive(a: Parts) -> bool:
         run(k.energy_before)
         energy_of_trees(b, a.problem.trees, b.energy)
         b.known = 1
+    if s.guided == 1:
+        s.part[0] = s.h
+        run(k.prescribed)
     if s.springs == 1:
         run(k.springs)
     elif a.springs.count > 0 or s.carries == 1:
@@ -291,6 +294,16 @@ def solve_step(a: Parts) -> int:
 
 
 @procedure
+def place_prescribed(s: Step, m: Mechanism):
+    """Have prescribed variables exactly where their motions lead."""
+    for n in range(s.placed):
+        s.q[s.places[n]] = s.end_q[s.places[n]]
+    for i in range(m.nv):
+        if m.free[i] == 0.0:
+            s.v[i] = s.end_v[i]
+
+
+@procedure
 def record_step(a: Parts, moved: bool) -> int:
     """The state at the end, with what overlaps there; 0, or a code.
 
@@ -309,6 +322,8 @@ def record_step(a: Parts, moved: bool) -> int:
         if z.sleeps[z.tree_of_q[i]] == 0:
             s.q[i] = s.q_e[i]
     s.v[: m.nv] = s.v_e[: m.nv]
+    if s.placed > 0:
+        place_prescribed(s, m)
     foresee(s, a.problem, a.balance)
     for i in range(m.nv if z.asleep > 0 else 0):
         if z.sleeps[z.tree_of_v[i]] == 1:

@@ -1,7 +1,7 @@
 """Steps of ``simulate`` by the machine: single motions, and batches."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -11,25 +11,45 @@ import numpy as np
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.machine import DivergedError, Machine
 from kinetree.contact.engine.making import Idle, engine_of, is_plain, native_forces
+from kinetree.contact.engine.prescribed import drives_at, prescribed_motion
 from kinetree.contact.engine.renewal import IdleMachines
 from kinetree.contact.history import RecordedHistory
 from kinetree.contact.scheme.constraints import StepConstraints
-from kinetree.contact.scheme.inertia import straight_motion
 from kinetree.errors import SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import check_finite_state
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper, step_results
+from kinetree.model.gearing import Gearing
 from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
 
 FLIES = 64
 """Velocity variables up to which the integrator takes the steps in which nothing is near."""
 
 
+@dataclass(frozen=True)
+class _Flight:
+    """Steps of an integrator in the variables of all joints."""
+
+    model: Any
+    method: Any
+    field: Any
+
+    def __call__(self, t, h, q, qd, inputs):
+        model, moved_by = self.model, {"method": self.method, "field": self.field}
+        if not model.couplings:
+            return step_results(model, t, h, q, qd, inputs, **moved_by)
+        of_q, of_v = model.independent_variables
+        held = inputs[of_v] if self.field.actuators is None else inputs
+        q, qd, *rest = step_results(model, t, h, q[of_q], qd[of_v], held, **moved_by)
+        end = Gearing(model, q, qd)
+        return end.q, end.qd, *rest
+
+
 @kernel
-def _flight(model, t, h, q, qd, inputs, *, method, field):
+def _flight(full, t, h, q, qd, inputs, *, step):
     """A step of the integrator, for compiled code to call."""
-    return step_results(model, t, h, q, qd, inputs, method=method, field=field)
+    return step(t, h, q, qd, inputs)
 
 
 class EngineNotes:
@@ -117,7 +137,7 @@ class EngineStepper(Stepper):
         self.scene, self.prescription = settings.scene, field.prescription
         rigid = constraints.closes or joints.friction
         self.flies = compiled and settings.flight and model.nv <= FLIES
-        self.flies = self.flies and not (rigid or model.couplings)
+        self.flies = self.flies and not rigid
         self._idle: IdleMachines = self.scene.memo.setdefault("machines", IdleMachines())
         self._made_of = (model, field), (settings, joints, compiled, prod(batch))
         self.machine: Machine = self._idle.take(
@@ -142,18 +162,20 @@ class EngineStepper(Stepper):
             field = replace(field, actuators=Idle(field.actuators))
         if self.compiled and not plain:
             native |= native_forces(model, field)
-        free = None if prescription is None else prescription.others(model)
         given = model, self.settings, self.joints, field if plain else None
-        return engine_of(*given, free=free, flying=self.flies, **native)
+        return engine_of(*given, prescription=prescription, flying=self.flies, **native)
 
     @property
     def _is_steady(self):
         """Whether forces of a step need nothing but what is held."""
-        return self.compiled and self.prescription is None
+        return self.compiled
 
     @cached_property
     def _flight(self):
-        return self._kernel(_flight)
+        full = self.model.uncoupled
+        examples = 0.0, 1.0, full.neutral(), np.zeros(full.nv), np.zeros(len(self.engine.held))
+        step = _Flight(self.model, self.method, self.field)
+        return _flight.compiled(full, *examples, step=step)
 
     # --- memory ------------------------------------------------------------------------------
 
@@ -297,15 +319,11 @@ class EngineStepper(Stepper):
 
     def _step_each(self, t, h, q, qd, tau):
         """A step of every motion, with forces or prescribed motions from Python."""
-        machine, b = self.machine, self.machine.motions
+        b = self.machine.motions
         for k, at in enumerate(np.ndindex(*self.batch)):
             b.inputs.base = b.done
             self._hold(self._applied(t, h, q[at], qd[at], tau[at]))
             self._advance(t, h, 1, slice(k, k + 1))
-        if self.prescription is not None:
-            model, (q, qd) = self.model, self.reached()
-            q, qd, _ = self.prescription.at(model, t + h, q, qd)
-            machine.put(q.reshape(-1, model.nq), qd.reshape(-1, model.nv))
 
     def drive_forces(self, arrays):
         """Joint forces of the controller, and of the drives of prescribed joints, (T, ..., nv).
@@ -313,31 +331,20 @@ class EngineStepper(Stepper):
         Args:
             arrays: what was stored, by name.
         """
-        found = self.machine.recorder.array("drive").copy()
+        push, found = self.machine.recorder.array("push"), np.empty(arrays["qd"].shape)
         for at in np.ndindex(found.shape[:-1]):
-            t, q, qd, tau = arrays["t"][at[0]], *(arrays[n][at] for n in ("q", "qd", "tau"))
-            found[at] += self.field.driven(self.model, t, q, qd, tau)
+            q, qd, tau = (arrays[name][at] for name in ("q", "qd", "tau"))
+            given = self.field, self.model, arrays["t"][at[0]]
+            found[at] = drives_at(*given, q, qd, tau, push[at])
         return found
 
     def _applied(self, t, h, q, qd, tau):
         """Joint forces at the start of a step; resistance and prescribed motion are passed on."""
         model, field, engine = self.model, self.field.for_steps, self.engine
-        if self.prescription is not None:
-            engine.prescribe(*_prescribed(self.prescription, model, t, h, q, qd))
+        if self.prescription is not None and not self.prescription.traceable:
+            engine.prescribe(prescribed_motion(self.prescription, model, t, h, q, qd))
         if self.compiled:
             return tau
         if field.resists:
             engine.resist(self._resists, field.resistance(model, t, q, qd, tau))
         return field.joint_force(model, t, q, qd, tau)
-
-
-def _prescribed(prescription, model, t, h, q, qd):
-    """What ``Engine.prescribe`` takes, for a step of ``h`` seconds from time ``t`` on."""
-    fixed = 1 - prescription.others(model)
-    places, speeds = zip(
-        *(prescription.at(model, t + part, q, qd)[:2] for part in (0.0, h)), strict=True
-    )
-    middle, first = straight_motion(model, places[0], speeds[0], h / 2)
-    end = straight_motion(model, places[1], speeds[1], -h / 2)[1]
-    move = model.difference(middle, places[1]) / (h / 2)
-    return (end - first) / h * fixed, end * fixed, move * fixed

@@ -63,8 +63,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
 def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str | None]:
     """The constraints of steps, and the tier of their code if only one can take them."""
     model, scene, prescription = effects.model, settings.scene, field.prescription
-    free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    joints = joint_rows(effects, free)
+    joints = joint_rows(effects, prescription)
     if prescription is not None:
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints)
@@ -72,13 +71,9 @@ def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str 
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
     fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
     # Servos of every kind are implicit in the engine, and bounded in the step.
-    fixed = fixed and (field.actuators is None or prescription is not None)
+    fixed = fixed and field.actuators is None
     short = fixed and is_short(constraints, settings.compiled_rows)
-    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
-    closer = prescription is not None or model.nv == 0  # nothing moves
-    # The unrolled step flies by the integrator with gears, too; the engine by its own step.
-    closer = closer or (settings.flight and bool(model.couplings))
-    return constraints, "general" if not short else "specialised" if closer else None
+    return constraints, "general" if not short else None if model.nv else "specialised"
 
 
 def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) -> ContactStep:
@@ -88,8 +83,7 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
     are close.
     """
     model, scene = effects.model, settings.scene
-    free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    constraints = StepConstraints(model, scene, joint_rows(effects, free))
+    constraints = StepConstraints(model, scene, joint_rows(effects, prescription))
     if prescription is not None:
         require_movable(scene, prescription)
     if scene.open_pairs or not on_device or is_short(constraints, settings.compiled_rows):
@@ -110,17 +104,20 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
     return step
 
 
-def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
+def tier_of_rollout(settings, effects, samples, *, prescription=None, only=None) -> str:
     """The tier of the steps of a rollout: ``"specialised"`` for the unrolled step, ``"general"``.
 
     Args:
         settings: ``TimeStepping``.
         effects: of the joints.
         samples: how many steps of how many worlds.
+        prescription: of prescribed joints, or None.
         only: the tier if there is no other.
     """
     model, scene = effects.model, settings.scene
-    joints = joint_rows(effects, np.ones(model.nv))
+    joints = joint_rows(effects, prescription)
+    if prescription is not None:
+        require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints)
     try:
         _require_unrolled(model, scene, constraints, settings.compiled_rows)
@@ -237,8 +234,10 @@ def _start_gaps(constraints, q):
     return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 
-def joint_rows(effects, free) -> JointRows:
-    """Rigid limits and exact friction of the variables that are free, as rows."""
+def joint_rows(effects, prescription=None) -> JointRows:
+    """Rigid limits and exact friction of the variables that do not move prescribed, as rows."""
+    model = effects.model
+    free = np.ones(model.nv) if prescription is None else prescription.others(model)
     key = "rows", free.tobytes()
     if key not in effects.known:
         effects.known[key] = _joint_rows(effects, free)

@@ -29,14 +29,16 @@ from kinetree.simulation.rollouts.transition import Transition
 
 def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
     """The run by the engine, or None where the code that is specialised for the scene is used."""
-    model, effects = setup.model, setup.effects
-    joints = joint_rows(effects, np.ones(model.nv))
-    unrolled = setup.prescription is not None or any(g.name == FRICTION for g in arrays.given)
-    if joints.friction and joints.stiction[0]:  # of which the engine has one table for all samples
+    model, effects, prescription = setup.model, setup.effects, setup.prescription
+    joints = joint_rows(effects, prescription)
+    unrolled = any(g.name == FRICTION for g in arrays.given)
+    shared = prescription is not None or (joints.friction and joints.stiction[0])
+    if shared:  # which the engine has once for all samples
         unrolled = unrolled or any(g.kind == "parameters" for g in arrays.given)
     only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
     samples = max(steps, 1) * arrays.size
-    if tier_of_rollout(setup.contact, effects, samples, only=only) == "specialised":
+    given = setup.contact, effects, samples
+    if tier_of_rollout(*given, prescription=prescription, only=only) == "specialised":
         return None
     transition = Transition(model, setup.steps, setup.field, controller, own, names)
     return EngineRun(transition, arrays, steps, dt, t0, setup.contact, joints, give)
@@ -127,6 +129,7 @@ class EngineRun(Run):
             native = compiled_forces(packed, np.zeros(size), resists=t.field.resists)
         shown = with_some(self.model, "armature", t.parameters)
         given = shown, self.settings, self.joints, t.field if self.plain else None
+        native["prescription"] = t.field.prescription
         return engine_of(*given, own=self.own, actuated=self.driven, **native)
 
     @property
@@ -200,7 +203,7 @@ class EngineRun(Run):
             out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
             b.store(every, *out)
         else:
-            b.record_steps(every, self.steps)
+            b.record_steps(every, self.steps, (self.t0, 0))
         self._have_columns(b, len(marks))
         b.run(self.dt, self.steps)
         if recorder is None:
