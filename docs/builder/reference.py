@@ -18,6 +18,7 @@ PAGES = {
         [
             "quantities.dynamics",
             "quantities.actuators",
+            "quantities.tendons",
             "quantities.reactions",
             "quantities.hybrid",
             "quantities.lagrangian",

@@ -99,8 +99,10 @@ from kinetree.model import Loop as Loop
 from kinetree.model import Model as Model
 from kinetree.model import ModelBuilder as ModelBuilder
 from kinetree.model import Posture as Posture
+from kinetree.model import Pulley as Pulley
 from kinetree.model import Sensor as Sensor
 from kinetree.model import Tendon as Tendon
+from kinetree.model import Wrap as Wrap
 from kinetree.model import edit as edit
 from kinetree.model import from_arrays as from_arrays
 from kinetree.model import from_dh as from_dh

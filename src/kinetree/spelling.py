@@ -186,6 +186,8 @@ FUNCTIONS = {
     "orientationerror": "control.pose_error",
     "poseerror": "control.pose_error",
     "qfrcactuator": "driving_force",
+    "tenlength": "tendon_lengths",
+    "tenj": "tendon_jacobian",
     "pathintegral": "control.PathIntegral",
     "pd": "control.PDWithFeedforward",
     "read": "load",

@@ -157,6 +157,8 @@ EXPECTED = {
     "bias_force": lambda x: x.C,
     "gravity_force": lambda x: x.gravity,
     "passive_force": lambda x: x.G.T @ x.tree("passive_force", x.q, x.qd),
+    "tendon_lengths": lambda x: x.tree("tendon_lengths", x.q),
+    "tendon_jacobian": lambda x: x.tree("tendon_jacobian", x.q) @ x.G,
     "actuator_forces": lambda x: x.tree("actuator_forces", x.q, x.qd, x.others["controls"]),
     "driving_force": lambda x: x.G.T @ x.tree("driving_force", x.q, x.qd, x.others["controls"]),
     "coriolis_matrix": ByHand.coriolis,

@@ -710,6 +710,8 @@ RULES = {
         reference="body",
     ),
     "jacobians.frame_pose": Rule(at_rest),
+    "tendons.tendon_lengths": Rule(at_rest),
+    "tendons.tendon_jacobian": Rule(columns),
     "jacobians.frame_velocity": Rule(bodies),
     "jacobians.joint_acceleration": Rule(
         lambda f, _: _shortest(f, f.frame_bias("pad")), rows=(5,), reference="body",
@@ -840,6 +842,7 @@ PARTS = {
     "rnea_tensor.inertia_forces",
     "actuators.actuator_forces", "actuators.driving_force",
     "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
+    "tendons.tendon_motion",
     "joint_space.with_own_rows", "passive.compensation_force",
     "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",
     "forward_dynamics.is_closed", "joint_variations.joint_variation",

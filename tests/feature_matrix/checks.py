@@ -358,6 +358,28 @@ def _(f, c):
     f.same(f(model, c.q, c.qd, u), tau)
 
 
+def roped(c):
+    """The model with one tendon, from the base to a frame; its length and moment arms."""
+    model = c.model.replace(
+        actuators=(), tendons=(kt.Tendon("rope", path=(c.model.base_name, c.name)),)
+    )
+    p = c.ref.frame(c.name)[1][1]
+    length = np.sqrt(p @ p)
+    return model, length, p / length @ jacobian(c, "aligned", c.q)[3:]
+
+
+@check("tendon_lengths")
+def _(f, c):
+    model, length, _ = roped(c)
+    f.same(f(model, c.q), np.array([length]))
+
+
+@check("tendon_jacobian")
+def _(f, c):
+    model, _, arms = roped(c)
+    f.same(f(model, c.q), arms[None])
+
+
 def tendon_length(t, q):
     return t.offset + sum(k * q[i][0] for i, k in zip(t.joints, t.coefficients, strict=True))
 

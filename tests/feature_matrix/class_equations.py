@@ -43,10 +43,15 @@ def _(at):
     return model.expand(np.array([x])), np.array([x, 0.2 - 1.5 * x + 0.3 * x**2])
 
 
-@equation("Tendon", "L = L0 + c1 q_1 + c2 q_2 + ...", alone=True)
+@equation("Tendon", "L = L0 + c1 q_1 + c2 q_2 + ... + length of the path", alone=True)
 def _(at):
-    tendon = kt.Tendon("cable", (1, 2), (0.8, -0.5), 0.1)
-    return np.array([tendon.length([0.3, 0.9])]), np.array([0.1 + 0.8 * 0.3 - 0.5 * 0.9])
+    ball = kt.shapes.sphere(0.1, mass=1.0)
+    b = kt.ModelBuilder("arm").body("a", joint=kt.Revolute("z"), inertia=ball)
+    b.body("b", on="a", joint=kt.Revolute("z"), at=(3.0, 4.0, 0.0), inertia=ball)
+    b.tendon("cable", joints={"a_joint": 0.8, "b_joint": -0.5}, path=("base", "b"), offset=0.1)
+    model = b.build()
+    expected = 0.1 + 0.8 * 0.3 - 0.5 * 0.9 + 5.0
+    return kt.tendon_lengths(model, np.array([0.3, 0.9])), np.array([expected])
 
 
 @equation("Inertia", "h = m c", alone=True)

@@ -16,6 +16,7 @@ import numpy as np
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.joints import Free
 from kinetree.model.gearing import Gearing
 from kinetree.spatial.ops import exp, less, select
@@ -49,10 +50,8 @@ def transmission_of(model, a, q, qd):
     if a.frame:
         return _of_frame(model, a, q)
     if a.tendon:
-        tendon = next(t for t in model.tendons if t.name == a.tendon)
-        for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
-            arms[model.v_slice[i]] += gear * c
-        return gear[0] * tendon.length([q[model.q_slice[i].start] for i in tendon.joints]), arms
+        length, arms = tendon_motion(model, model.tendon(a.tendon), q)
+        return gear[0] * length, gear[0] * arms
     if a.loop:
         loop = model.loops[a.loop - 1]
         at, _, B = loop_joint_motion(model, q, qd, [loop])

@@ -19,7 +19,8 @@ from kinetree.algorithms.kinematics import (
     body_velocities,
     joint_transforms,
 )
-from kinetree.algorithms.passive import stretch, tendon_stretch, tendon_variables
+from kinetree.algorithms.passive import stretch, tendon_stretch
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.limits import has_dynamics
 from kinetree.model.views import axial_view, condensed
 from kinetree.spatial import crf
@@ -75,7 +76,7 @@ def spring_energy(model, q):
             )
     for t in model.tendons:
         if t.has("stiffness"):
-            L = t.length(tendon_variables(model, t, q, model.q_slice))
+            L, _ = tendon_motion(model, t, q)
             energy = energy + t.stiffness * tendon_stretch(t, L) ** 2 / 2
     return energy
 

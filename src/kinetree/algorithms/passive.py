@@ -5,6 +5,7 @@ import numpy as np
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import joint_transforms
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.coupling import exact
 from kinetree.model.limits import has_dynamics
 from kinetree.spatial import Force, Inertia
@@ -83,24 +84,15 @@ def stretch(part, q):
     return part.joint.difference(rest, q)
 
 
-# --- tendons: ``tau_i = c_i f`` ------------------------------------------------------------------
-
-
-def tendon_variables(model, tendon, values, slices):
-    """Positions or velocities of the joints of a tendon, of a model without couplings."""
-    return [values[..., slices[i].start] for i in tendon.joints]
+# --- tendons: ``tau = ∂L/∂q f`` ------------------------------------------------------------------
 
 
 def _with_tendons(model, q, qd, tau, pull):
     """``tau`` with the forces of the tendons and of gravity compensation."""
     for t in model.tendons:
         if t.has("stiffness", "damping", "friction"):
-            L = t.length(tendon_variables(model, t, q, model.q_slice))
-            f = pull(t, L, t.rate(tendon_variables(model, t, qd, model.v_slice)))
-            share = np.zeros(model.nv, np.asarray(f).dtype)
-            for i, c in zip(t.joints, t.coefficients, strict=True):
-                share[model.v_slice[i].start] = exact(c) * f
-            tau = tau + share
+            L, arms = tendon_motion(model, t, q)
+            tau = tau + arms * pull(t, L, arms @ qd)
     return tau + compensation_force(model, q) if model.gravity_compensation else tau
 
 

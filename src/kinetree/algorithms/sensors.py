@@ -22,6 +22,7 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
 )
 from kinetree.algorithms.reactions import multipliers, with_loop_forces
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.sensors import KINDS, size_of
 from kinetree.spatial import Force, crf, cross
 from kinetree.spatial.ops import check_pivot, less, select
@@ -201,12 +202,9 @@ class _State:
 
     def tendon(self, sensor):
         """The tendon with its length, and its rate."""
-        model = self.model
-        tendon = next(t for t in model.tendons if t.name == sensor.of)
-        length = tendon.length([self.q[model.q_slice[i].start] for i in tendon.joints])
-        if self.qd is None:
-            return tendon, length, None
-        return tendon, length, tendon.rate([self.qd[model.v_slice[i].start] for i in tendon.joints])
+        tendon = self.model.tendon(sensor.of)
+        length, arms = tendon_motion(self.model, tendon, self.q)
+        return tendon, length, None if self.qd is None else arms @ self.qd
 
 
 def _relative(state, s, vector):

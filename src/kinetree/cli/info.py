@@ -5,7 +5,13 @@ import numpy as np
 from kinetree.cli import options as cli
 from kinetree.cli.options import Json, KeepFixed, RobotArgument
 from kinetree.cli.records import Reading, with_records
-from kinetree.model.describe import contact_text, follower_texts, leader_text, tendon_text
+from kinetree.model.describe import (
+    contact_text,
+    follower_texts,
+    leader_text,
+    path_text,
+    tendon_text,
+)
 from kinetree.spelling import printable
 
 _SHOWN = 12
@@ -266,6 +272,7 @@ def facts(model) -> dict:
         "postures": [{"name": p.name, "q": p.q.tolist()} for p in model.postures],
         "tendons": [
             {"name": t.name, "joints": {model.joint_names[i - 1]: c for i, c in terms}}
+            | ({"path": path_text(t)} if t.path else {})
             for t in model.tendons
             for terms in [zip(t.joints, t.coefficients, strict=True)]
         ],

@@ -20,6 +20,7 @@ from kinetree.algorithms import crba
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.rank import rank_at, scaling
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.integration.explicit import SemiImplicitEuler
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import has_dynamics
@@ -80,7 +81,7 @@ def fastest_motion(
     if reach is None or model.nv == 0 or model.scalar_type().kind == "O":
         return None
     configurations: Any = None
-    if model.couplings or model.loops:
+    if model.couplings or model.loops or any(t.path for t in model.tendons):
         configurations = _configurations(model, q)
         parts = resistances(model, configurations[0], servos=servos)
     else:
@@ -167,22 +168,23 @@ def _rates(H, J, d, k):
 def resistances(model, q, *, servos=False) -> list[Resistance]:
     """Springs and dampers of joints, tendons and loops of a mechanism, and its servos.
 
-    They depend on ``q`` with couplings or loops only.
+    They depend on ``q`` with couplings, loops or tendons through space only.
     """
     full, found = model.uncoupled, []
     unit = np.eye(full.nv)
     G = np.asarray(Gearing(model, q).G, dtype=float) if model.couplings else unit
     for i, body in enumerate(full.bodies, start=1):
         found += _of_joint(body, G[full.v_slice[i]], f"joint {body.joint_name!r}")
-    for tendon in model.tendons:
-        J = _along(tendon, full, G)
+    at = Gearing(model, q).q if model.couplings else model.neutral() if q is None else q
+    for tendon in full.tendons:
+        J = _along(tendon, full, at, G)
         found += _some(J, tendon.damping, tendon.stiffness, f"tendon {tendon.name!r}")
     for loop in model.loops:
         if has_dynamics(loop, "stiffness") or has_dynamics(loop, "damping"):
             B = np.asarray(loop_joint_motion(model, q, 0 * G[0], [loop]).B, dtype=float)
             found += _of_joint(loop, B.T, f"loop joint {loop.name!r}")
     for a in model.actuators if servos else ():
-        found += _of_servo(model, a, full, G)
+        found += _of_servo(full, a, at, G)
     return found
 
 
@@ -204,7 +206,7 @@ def _some(J, d, k, name):
     return [Resistance(J, d, k, f"the damper at {name}", f"the spring at {name}")]
 
 
-def _of_servo(model, a, full, G):
+def _of_servo(full, a, q, G):
     """Stiffness of an actuator whose force depends on length and speed of what it drives.
 
     Where its gain does, too, at the largest control.
@@ -216,8 +218,7 @@ def _of_servo(model, a, full, G):
         for x, gain in ((k, gain_k), (d, gain_d))
     )
     if a.tendon:
-        tendon = next(t for t in model.tendons if t.name == a.tendon)
-        rows = [_along(tendon, full, G)]
+        rows = [_along(full.tendon(a.tendon), full, q, G)]
     elif a.joint:
         rows = G[full.v_slice[a.joint]]
     else:
@@ -227,10 +228,9 @@ def _of_servo(model, a, full, G):
     return [Resistance(J, d, k, name, name)] if (d or k) and np.any(J) else []
 
 
-def _along(tendon, full, G):
+def _along(tendon, full, q, G):
     """Change of the length of a tendon with the velocity variables, (nv,)."""
-    terms = zip(tendon.joints, tendon.coefficients, strict=True)
-    return sum((float(c) * G[full.v_slice[i].start] for i, c in terms), 0 * G[0])
+    return np.asarray(tendon_motion(full, tendon, q)[1], dtype=float) @ G
 
 
 # --- stability of explicit methods ---------------------------------------------------------------

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, require_known
 from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fitted, servo_law
-from kinetree.model.coupling import Tendon
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import Group
 from kinetree.model.numbering import (
@@ -24,8 +23,12 @@ from kinetree.model.numbering import (
 )
 from kinetree.model.parts import Coupling, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
+from kinetree.model.tendon import Tendon
 from kinetree.model.transfer import loop_state
 from kinetree.spelling import explains_methods
+
+_ALONG = ("stiffness", "damping", "friction")
+"""What a tendon can have along it."""
 
 
 @explains_methods
@@ -181,37 +184,40 @@ class Attachments:
         self,
         name: str,
         *,
-        joints,
+        joints=None,
+        path=(),
         offset=0.0,
         lower=-math.inf,
         upper=math.inf,
-        stiffness=0.0,
-        damping=0.0,
-        friction=0.0,
         rest=(0.0, 0.0),
+        **forces,
     ):
-        """Run a tendon over joints: ``L = offset + c1 q_1 + c2 q_2 + ...``, see ``Tendon``.
+        """Run a tendon over joints or through space, see ``Tendon``.
 
         Args:
             name: unique name, among the tendons.
-            joints: coefficients by joint name, such as ``{"upper": 0.02, "lower": -0.01}``.
-            offset: length where all positions are zero.
+            joints: coefficients by joint name, such as ``{"upper": 0.02, "lower": -0.01}``:
+                ``L = offset + c1 q_1 + c2 q_2 + ...``.
+            path: frames or bodies that it runs through, such as ``("shoulder", "hand")``, with
+                ``Wrap`` and ``Pulley`` between them.
+            offset: length where all positions are zero, without the path.
             lower: smallest length.
             upper: largest length.
-            stiffness: of its spring.
-            damping: force against the rate of the length.
-            friction: largest force of dry friction.
             rest: length at which the spring is slack, or the two between which it is.
+            **forces: ``stiffness`` of its spring, ``damping`` against the rate of the length,
+                ``friction``, the largest force of dry friction.
         """
+        joints = {} if joints is None and path else joints
         if not isinstance(joints, dict):
             raise ModelError(
                 f"joints of tendon {name!r} must be coefficients by joint name, such as "
                 f"{{'upper': 1.0, 'lower': -0.5}}, got {joints!r}"
             )
         over = tuple(joints), as_floats(list(joints.values()), f"joints of tendon {name!r}")
-        forces = (stiffness, damping, friction)
-        given: Any = (name, *over, offset, lower, upper, *forces, rest)
-        self._tendons.append(Tendon(*given))
+        for key in forces:
+            require_known(key, _ALONG, f"tendon {name!r} has no {key!r}")
+        given: Any = (name, *over, offset, lower, upper)
+        self._tendons.append(Tendon(*given, rest=rest, path=path, **forces))
         return self
 
     def gravity_compensation(self, body: str, *, mass, center=(0.0, 0.0, 0.0)):
@@ -324,7 +330,7 @@ class Attachments:
             "postures": tuple(
                 self._posture(known, given, couplings, actuators) for given in self._postures
             ),
-            "tendons": tuple(with_joints(t, known.joint) for t in self._tendons),
+            "tendons": tuple(known.tendon(t) for t in self._tendons),
             "gravity_compensation": tuple(
                 known.gravity_compensation(*given) for given in self._gravity_compensation
             ),

@@ -4,6 +4,7 @@ import os
 
 from kinetree.model.geometry import Mesh
 from kinetree.model.limits import joints_with
+from kinetree.model.tendon import Pulley, Wrap
 from kinetree.model.validate import joints_without_inertia
 from kinetree.notebook import block, fold, line, list_in_lines, show, table, text_table
 
@@ -156,10 +157,13 @@ def leader_text(model, coupling):
 
 def tendon_text(model, tendon):
     """Such as ``0.1 + 0.5 upper - lower, limited, with a spring``."""
-    terms = [_number(tendon.offset)] if tendon.offset or not tendon.joints else []
+    runs = tendon.joints or tendon.path
+    terms = [_number(tendon.offset)] if tendon.offset or not runs else []
     for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
         name = model.joint_names[i - 1]
         terms.append(name if c == 1 else f"-{name}" if c == -1 else f"{_number(c)} {name}")
+    if tendon.path:
+        terms.append(path_text(tendon))
     more = [
         what
         for what, there in (
@@ -171,6 +175,17 @@ def tendon_text(model, tendon):
         if there
     ]
     return ", ".join((" + ".join(terms).replace("+ -", "- "), *more))
+
+
+def path_text(tendon):
+    """Such as ``shoulder -> around drum -> hand | 1/2: block -> load``."""
+    parts: list = [("", [])]
+    for x in tendon.path:
+        if isinstance(x, Pulley):
+            parts.append((f"1/{_number(x.divisor)}: ", []))
+        else:
+            parts[-1][1].append(f"around {x.frame}" if isinstance(x, Wrap) else x)
+    return " | ".join(share + " -> ".join(names) for share, names in parts if names)
 
 
 def _kind(joint):

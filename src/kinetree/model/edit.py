@@ -97,7 +97,7 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
     tendons = [
         t.with_held({i: held[i][0] for i in t.joints if i in held})
         for t in model.tendons
-        if not held.keys() >= set(t.joints)
+        if t.path or not held.keys() >= set(t.joints)
     ]
     pulled = {"", *(t.name for t in tendons)}
     actuators = [a for a in model.actuators if a.joint not in held and a.tendon in pulled]
@@ -290,6 +290,7 @@ class Assembly:
         ]
         if not taken:
             parts["frames"].append(Frame(here, on.body, mount))
+        parts["tendons"] = [t.renamed(lambda name: prefix + name) for t in parts["tendons"]]
         parts["actuators"] = [
             replace(
                 a,

@@ -37,6 +37,7 @@ _NAMED = {
         "activation_range",
     ),
     "Posture": ("controls", "activation"),
+    "Tendon": ("path",),
 }  # fmt: skip
 """Of what was added later, what is described with its name: others may look alike."""
 ADDED_LATER = {

@@ -230,6 +230,8 @@ def actuation(model):
             B[model.v_slice[a.joint], k] = a.gear
             continue
         pulled = tendons[a.tendon] if a.tendon else None
+        if pulled is not None and pulled.path:
+            raise _varies(a, f"tendon {a.tendon!r}, which runs through space")
         arms = (
             [(a.joint, 1.0)]
             if pulled is None

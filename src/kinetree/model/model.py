@@ -15,7 +15,7 @@ from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
 from kinetree.model.constraint_function import ConstraintFunction
-from kinetree.model.coupling import GravityCompensation, Tendon
+from kinetree.model.coupling import GravityCompensation
 from kinetree.model.describe import as_html, summary
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import ContactPair, Geometry
@@ -33,6 +33,7 @@ from kinetree.model.names import Group, indices
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
 from kinetree.model.sensors import Sensor, measurable
+from kinetree.model.tendon import Tendon
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 

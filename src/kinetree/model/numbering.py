@@ -12,6 +12,7 @@ from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
 from kinetree.model.parts import OF_JOINTS, Posture, as_floats
 from kinetree.model.sensors import KINDS, Sensor
+from kinetree.model.tendon import Tendon
 
 
 class Numbering:
@@ -67,6 +68,11 @@ class Numbering:
         """A body's own frame is called ``<body>_link`` where the tree has moved it."""
         moved = name in self._body_names and self.body_number(name, role)[1] is not None
         return f"{name}_link" if moved else name
+
+    def tendon(self, t) -> Tendon:
+        """A tendon with numbers of its joints, through frames where they were on their bodies."""
+        role = f"frame of tendon {t.name!r}"
+        return with_joints(t, self.joint).renamed(lambda name: self._frame(name, role))
 
     def gravity_compensation(self, on, mass, center) -> GravityCompensation:
         """Compensation of a weight where it was on its body."""

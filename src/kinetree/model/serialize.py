@@ -17,7 +17,7 @@ import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
 from kinetree.model.constraint_function import require_none_written
-from kinetree.model.coupling import Coupling, GravityCompensation, Tendon, require_written
+from kinetree.model.coupling import Coupling, GravityCompensation, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
 from kinetree.model.geometry import SHAPES, ContactPair, Geometry, Shape, Surface
 from kinetree.model.names import Group
@@ -34,6 +34,7 @@ from kinetree.model.parts import (
     is_identity,
 )
 from kinetree.model.sensors import Sensor
+from kinetree.model.tendon import Pulley, Tendon, Wrap
 from kinetree.spatial import Inertia, Plucker
 
 FORMAT = "kinetree model 1"
@@ -67,6 +68,8 @@ def plain(x, what):
         return surface(x)
     if isinstance(x, Shape):
         return {"type": type(x).__name__} | _fields(x, what)
+    if isinstance(x, (Wrap, Pulley)):
+        return {f: y for f, y in _fields(x, what).items() if y != ""}
     if isinstance(x, JointDynamics):
         return {f: y for f, y in _fields(x, what).items() if y or not f.startswith("active_")}
     if x is None or isinstance(x, (bool, int, float, str)):
@@ -138,11 +141,19 @@ def _tuples(x) -> Any:
     return tuple(map(_tuples, x)) if isinstance(x, list) else x
 
 
+def _read_path(data):
+    """Names, and dictionaries of what a tendon winds around and of pulleys."""
+    return tuple(
+        x if not isinstance(x, dict) else Pulley(**x) if "divisor" in x else Wrap(**x) for x in data
+    )
+
+
 _READ = {
     "placement": _read_placement, "predecessor_placement": _read_placement,
     "successor_placement": _read_placement, "reference_placement": _read_placement,
     "inertia": _read_inertia, "limits": _read_limits,
     "dynamics": lambda data: JointDynamics(**data), "shape": _read_shape,
+    "path": _read_path,
     "surface": lambda data: Surface(**{name: _tuples(x) for name, x in data.items()}),
     **dict.fromkeys(_RANGES, _read_bounds),
 }  # fmt: skip

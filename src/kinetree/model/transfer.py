@@ -94,7 +94,8 @@ def inside(model, bodies, body):
                 f"(model.replace(couplings=...))"
             )
     for t in model.tendons:
-        if len({i in bodies for i in t.joints}) > 1:
+        on = [model.frame(name).body for name in t.frames]
+        if len({i in bodies for i in (*t.joints, *on)}) > 1:
             raise LoopError(
                 f"tendon {t.name!r} leads out of the subtree of {body!r}: remove it first "
                 f"(model.replace(tendons=...))"
@@ -108,9 +109,14 @@ def inside(model, bodies, body):
         loops=[loop for loop in model.loops if loop.predecessor in bodies],
         couplings=[c for c in model.couplings if c.joint in bodies],
         geometry=[g for g in model.geometry if g.body in bodies],
-        tendons=[t for t in model.tendons if set(t.joints) <= set(bodies)],
+        tendons=[t for t in model.tendons if _runs_within(model, t, bodies)],
         gravity_compensation=[g for g in model.gravity_compensation if g.body in bodies],
     )
+
+
+def _runs_within(model, tendon, bodies):
+    """Whether a tendon runs over joints and through frames of some bodies."""
+    return {*tendon.joints, *(model.frame(name).body for name in tendon.frames)} <= {*bodies}
 
 
 def _within(model, actuator, bodies):

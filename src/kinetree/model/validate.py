@@ -9,12 +9,13 @@ from kinetree.errors import ModelError, ModelWarning, warn
 from kinetree.joints import AbstractJoint
 from kinetree.model import validate_attachments as attached
 from kinetree.model.constraint_function import ConstraintFunction
-from kinetree.model.coupling import GravityCompensation, Tendon
+from kinetree.model.coupling import GravityCompensation
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.names import Group, check_group, numbered
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.sensors import Sensor, check_sensors
+from kinetree.model.tendon import Tendon
 from kinetree.model.tree import check_parents
 from kinetree.spatial import Inertia, Plucker
 

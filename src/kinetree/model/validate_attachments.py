@@ -3,7 +3,7 @@
 import math
 from contextlib import suppress
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 from kinetree.model.geometry import Mesh, Plane, Shape, Surface
 from kinetree.model.names import is_known, names_that_touch, number_of
 from kinetree.model.parts import JointDynamics, Loop
+from kinetree.model.tendon import WRAPPED, Pulley, Wrap, spans
 from kinetree.spatial import Plucker, log
 from kinetree.spelling import did_you_mean
 
@@ -222,12 +223,14 @@ def _check_effort(actuator, loop, what):
 
 
 def check_tendon(model, tendon, strict):
-    """Raise ModelError unless the tendon runs over joints of one variable, each of them once."""
+    """Raise ModelError unless the tendon runs over joints of one variable, or through frames."""
     what = f"tendon {tendon.name!r}"
     for i in tendon.joints:
         _check_one_variable(model, i, what, "have a tendon")
-    if len(set(tendon.joints)) != len(tendon.joints) or not tendon.joints:
+    runs = tendon.joints or tendon.path
+    if len(set(tendon.joints)) != len(tendon.joints) or not runs:
         raise ModelError(f"{what} must run over one joint or more, each once, got {tendon.joints}")
+    _check_path(model, tendon, what)
     _check_numbers(tendon.coefficients, f"coefficients of {what}")
     if len(tendon.coefficients) != len(tendon.joints):
         raise ModelError(
@@ -250,6 +253,40 @@ def check_tendon(model, tendon, strict):
             if strict:
                 raise ModelError(message)
             warn(message, ModelWarning)
+
+
+def _check_path(model, tendon, what):
+    """Raise ModelError unless a path leads from frame to frame, around shapes that are there."""
+    known = (*model.frame_names, *model.body_names)
+    for name in tendon.frames:
+        number_of(name, known, f"frame in the path of {what}", f"model {model.name!r}")
+    before: Any = Pulley(1.0)
+    for x in (*tendon.path, Pulley(1.0)) if tendon.path else ():
+        if isinstance(x, Pulley):
+            _check_numbers((x.divisor,), f"divisor of a pulley of {what}")
+            if x.divisor <= 0:
+                raise ModelError(f"divisor of a pulley of {what} must be positive, got {x.divisor}")
+        elif isinstance(x, Wrap):
+            _check_wrap(x, what)
+        if not (isinstance(before, str) or isinstance(x, str)):
+            raise ModelError(
+                f"path of {what} must begin and end with a frame, have one on both sides of each "
+                f"Wrap, and at least one between two Pulleys, got {tendon.path}"
+            )
+        before = x
+    if tendon.path and not spans(tendon):
+        raise ModelError(f"path of {what} needs two frames that it runs between")
+
+
+def _check_wrap(wrap, what):
+    if wrap.shape not in WRAPPED:
+        raise ModelError(
+            f"{what} winds around a {wrap.shape!r}; it can wind around a "
+            f"{' or a '.join(map(repr, WRAPPED))}"
+        )
+    _check_numbers((wrap.radius,), f"radius of a Wrap of {what}")
+    if wrap.radius <= 0:
+        raise ModelError(f"radius of a Wrap of {what} must be positive, got {wrap.radius}")
 
 
 def _check_one_variable(model, i, what, purpose):

@@ -15,6 +15,7 @@ from kinetree.quantities import (
     reactions,
     regressors,
     task_space,
+    tendons,
 )
 from kinetree.quantities.actuators import *
 from kinetree.quantities.cartesian import *
@@ -27,6 +28,7 @@ from kinetree.quantities.maximal import *
 from kinetree.quantities.reactions import *
 from kinetree.quantities.regressors import *
 from kinetree.quantities.task_space import *
+from kinetree.quantities.tendons import *
 
 __all__: list[str] = []
 __all__ += actuators.__all__
@@ -40,5 +42,6 @@ __all__ += maximal.__all__
 __all__ += reactions.__all__
 __all__ += regressors.__all__
 __all__ += task_space.__all__
+__all__ += tendons.__all__
 
 guard_module(__name__)

@@ -87,7 +87,7 @@ def by_armature(model: Model) -> Model:
     bodies, couplings = list(model.bodies), list(model.couplings)
     moved = {i: gear for i in range(1, model.body_count + 1) if (gear := _gear(model, i))}
     for t in model.tendons:
-        if moved.keys() & set(t.joints):
+        if moved.keys() & set(t.moves_with(model)):
             raise ModelError(
                 f"tendon {t.name!r} runs over a rotor, which by_armature takes from the model: run "
                 f"it over the joint that the rotor drives"

@@ -264,7 +264,7 @@ def _actuators_of(model, bodies):
 
     def ends(a):
         if a.tendon:
-            return model.tendon(a.tendon).joints
+            return model.tendon(a.tendon).moves_with(model)
         if a.loop:
             return (model.loops[a.loop - 1].successor,)
         return (a.joint or model.frame(a.frame).body,)

@@ -278,8 +278,17 @@ def _actuator(model, actuator):
 
 def _tendon(model, tendon):
     joints = zip(tendon.joints, tendon.coefficients, strict=True)
-    table = {"name": tendon.name, "joints": {model.joint_names[i - 1]: c for i, c in joints}}
-    return table | _said_fields(tendon, *(f.name for f in fields(tendon)[3:]))
+    over = {model.joint_names[i - 1]: c for i, c in joints}
+    table = {"name": tendon.name} | ({"joints": over} if over else {})
+    table |= _said_fields(tendon, *(f.name for f in fields(tendon)[3:] if f.name != "path"))
+    return table | ({"path": [_part(x) for x in tendon.path]} if tendon.path else {})
+
+
+def _part(x):
+    """A part of the path of a tendon: a name, or a table."""
+    if isinstance(x, str):
+        return x
+    return {f.name: value for f in fields(x) if (value := getattr(x, f.name)) != ""}
 
 
 def _carried_mass(model, given):

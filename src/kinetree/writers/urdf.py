@@ -163,6 +163,13 @@ def _add_actuators(robot, model):
             add(actuator, own("actuator"), **more)
 
 
+def _part(x):
+    """Attributes of a part of the path of a tendon."""
+    if isinstance(x, str):
+        return {"frame": x}
+    return {f.name: value for f in fields(x) if (value := getattr(x, f.name)) != ""}
+
+
 _LAW = ("tendon", "frame", "reference", "gain", "bias", "activation", "time_constant")
 
 
@@ -180,11 +187,15 @@ def _add_rest(robot, model):
             joint = model.joint_names[c.joint - 1]
             add(robot, own("coupling"), name=c.name, joint=joint, **ends, **law)
     for t in model.tendons:
-        numbers = {f.name: getattr(t, f.name) for f in fields(t)[2:]}
+        numbers = {f.name: getattr(t, f.name) for f in fields(t)[2:] if f.name != "path"}
         numbers = {k: x for k, x in numbers.items() if x != getattr(type(t), k, None)}
         bounds = {k: repr(numbers.pop(k)) for k in ("lower", "upper") if k in numbers}
-        joints = " ".join(model.joint_names[i - 1] for i in t.joints)
-        add(robot, own("tendon"), name=t.name, joints=joints, **numbers, **bounds)
+        names = [model.joint_names[i - 1] for i in t.joints]
+        joints = {"joints": " ".join(names)} if names else {}
+        element = add(robot, own("tendon"), name=t.name, **joints, **numbers, **bounds)
+        for x in t.path:
+            tag = "through" if isinstance(x, str) else type(x).__name__.lower()
+            add(element, tag, **_part(x))
     for posture in model.postures:
         element = add(robot, own("posture"), name=posture.name)
         for i, name in enumerate(model.joint_names, start=1):

@@ -119,8 +119,19 @@ def moving_arms(model) -> list[int]:
     """Numbers of the actuators whose lengths or arms are not those of joints of one variable."""
     return [
         k for k, a in enumerate(model.actuators)
-        if not (a.tendon or (a.joint and _is_single(model.uncoupled.joint[a.joint])))
+        if not (_is_sum(model, a) or (a.joint and _is_single(model.uncoupled.joint[a.joint])))
     ]  # fmt: skip
+
+
+def _is_sum(model, a):
+    """Whether an actuator pulls a tendon over joints alone, whose arms are constant."""
+    return bool(a.tendon) and not model.tendon(a.tendon).path
+
+
+def variables_of(full, tendon):
+    """Velocity variables that a tendon may have arms on, whether it winds or not, ascending."""
+    slices = (full.v_slice[i] for i in tendon.moves_with(full))
+    return [k for at in slices for k in range(at.start, at.stop)]
 
 
 def _is_single(joint):
@@ -141,6 +152,9 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
     arms = _constant_arms(full)
     if kernel is not None:
         arms[:, moving] = arms_that_occur(full, kernel).T
+    for k, a in enumerate(full.actuators):
+        if a.tendon and k in moving:
+            arms[variables_of(full, full.tendon(a.tendon)), k] = 1.0
     used = [np.flatnonzero(arms[:, k]) for k in range(n)]
     first = np.cumsum([0, *map(len, used)]).astype(np.int64)
     arm_v = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
@@ -177,10 +191,10 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
 
 
 def _constant_arms(full):
-    """Arms on joints of one variable and on tendons, (nv, n), zero for other actuators."""
+    """Arms on joints of one variable and on tendons over joints, (nv, n), else zero."""
     arms = np.zeros((full.nv, len(full.actuators)))
     for k, a in enumerate(full.actuators):
-        if a.tendon:
+        if _is_sum(full, a):
             tendon = full.tendon(a.tendon)
             for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
                 arms[full.v_slice[i].start, k] += a.gear[0] * c

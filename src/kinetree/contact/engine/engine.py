@@ -24,7 +24,7 @@ from kinetree.contact.engine.drives import (
 )
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
-from kinetree.contact.engine.joint_tables import joint_row_tables
+from kinetree.contact.engine.joint_tables import joint_row_tables, row_kernel
 from kinetree.contact.engine.known_contacts import known_again
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
@@ -44,8 +44,7 @@ from kinetree.contact.engine.terms import (
     arm_kernel,
     carrying_kernel,
     constraint_kernel,
-    loop_joint_kernel,
-    loop_spring_kernel,
+    moving_spring_kernel,
     term_kernel,
 )
 from kinetree.contact.engine.undoing import before_of, have_room
@@ -168,7 +167,7 @@ class Engine:
         """Tables of actuators, springs and external forces, and the kernels of their arms."""
         model, problem, given = self.model, self.problem, self.options
         self._arms = arm_kernel(model, moving_arms(model)) if given.actuated else None
-        self._springs = loop_spring_kernel(model)
+        self._springs = moving_spring_kernel(model)
         self.springs = springs_of(model, problem, self._springs)
         self.drives = no_actuators(self.tree.nv)
         if given.actuated:
@@ -353,8 +352,8 @@ class Engine:
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
             "carried": (s.q_m, s.carried), "forces": (*now, s.held),
             "arms": (s.q_m, self.drives.length, self.drives.dense),
-            "loop_springs": (s.q_m, self.springs.length, self.springs.dense),
-            "loop_joints": (s.q_m, rows.joint_place, rows.joint_arm),
+            "moving_springs": (s.q_m, self.springs.length, self.springs.dense),
+            "moving_rows": (s.q_m, rows.moving_place, rows.moving_arm),
             "resistance": (*now, s.more_K, s.more_D),
             "prescribed": (
                 s.time, s.part, s.q, s.v, s.given, s.given_v, s.given_x, s.end_q, s.end_v
@@ -373,8 +372,8 @@ class Engine:
             kernels["prescribed"] = prescribed_kernel(self.options.prescription, self.model)
         kernels["springs"] = term_kernel(self.tree, "springs") if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
-        kernels["arms"], kernels["loop_springs"] = self._arms, self._springs
-        kernels["loop_joints"] = loop_joint_kernel(self.model) if rows.loop_joints else None
+        kernels["arms"], kernels["moving_springs"] = self._arms, self._springs
+        kernels["moving_rows"] = row_kernel(self.joints, self.model)
         kernels["carried"] = carrying_kernel(self.model) if s.carries else None
         rows.closed.pose, rows.closed.S = m.pose, m.S
         rows.closed.pose_e, rows.closed.S_e = w.pose, w.S

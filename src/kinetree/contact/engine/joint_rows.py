@@ -110,13 +110,13 @@ def gap_of_stop(rows: Rows, s: int, q: "float[:]") -> float:
 
 
 @procedure
-def place_loop_joints(rows: Rows, nv: int, q: "float[:]"):
-    """Arms and positions of the tendons that stand for loop joints, near ``q``."""
-    for t in range(rows.loop_joints):
-        k = rows.tendons + t
-        x = rows.joint_place[t]
+def place_moving(rows: Rows, nv: int, q: "float[:]"):
+    """Arms and positions of the tendons whose arms change, near ``q``."""
+    for t in range(rows.moving):
+        k = rows.moving_of[t]
+        x = rows.moving_place[t]
         for n in range(rows.tendon_first[k], rows.tendon_first[k + 1]):
-            rows.tendon_arm[n] = rows.joint_arm[t * nv + rows.tendon_v[n]]
+            rows.tendon_arm[n] = rows.moving_arm[t * nv + rows.tendon_v[n]]
             if rows.tendon_q[n] >= 0:
                 x -= rows.tendon_arm[n] * q[rows.tendon_q[n]]
         rows.tendon_offset[k] = x

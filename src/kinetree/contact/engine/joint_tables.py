@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.drives import arms_that_occur
+from kinetree.contact.engine.drives import arms_that_occur, variables_of
 from kinetree.contact.engine.row_tables import Rows
-from kinetree.contact.engine.terms import loop_joint_kernel
+from kinetree.contact.engine.terms import moving_row_kernel
 from kinetree.model.limits import position_index
 
 
@@ -30,40 +30,51 @@ def joint_row_tables(joints, model, of_q, of_v) -> Rows:
         dry_kept=np.zeros(len(dry)),
         loop_first=np.zeros(1, dtype=np.int64),
         slots=1,
-        **_tendons(model, joints.has_loop_joints(model)),
+        **_tendons(joints, model),
     )
 
 
-def _tendons(model, with_loops):
+def row_kernel(joints, model):
+    """Positions and arms of the tendons with rows whose arms change, or None without any."""
+    if not joints.has_tendons:
+        return None
+    return moving_row_kernel(model, loops=joints.has_loop_joints(model))
+
+
+def _tendons(joints, model):
     """Variables and coefficients of the tendons of a model, in the variables of all joints.
 
-    ``with_loops``: whether variables of loop joints follow, with arms that a kernel gives.
+    Variables of loop joints follow where they have rows. Arms that change come from a kernel.
     """
-    full, first, terms = model.uncoupled, [0], []
+    full, first, terms, at = model.uncoupled, [0], [], position_index(model.uncoupled)
     for t in model.tendons:
-        own = [
-            (full.v_slice[i].start, full.q_slice[i].start, c)
-            for i, c in zip(t.joints, t.coefficients, strict=True)
-        ]
-        terms += sorted(own)
+        if t.path:
+            terms += [(k, at[k], 0.0) for k in variables_of(full, t)]
+        else:
+            own = zip(t.joints, t.coefficients, strict=True)
+            terms += sorted((full.v_slice[i].start, full.q_slice[i].start, c) for i, c in own)
         first.append(len(terms))
-    arms = np.zeros((0, full.nv))
-    if with_loops:
-        seen, at = arms_that_occur(full, loop_joint_kernel(model)), position_index(full)
-        arms = np.where(seen > 1e-9 * seen.max(axis=1, keepdims=True), seen, 0.0)
-        for row in arms:
+    kernel = row_kernel(joints, model)
+    moving = [k for k, t in enumerate(model.tendons) if t.path] if kernel is not None else []
+    loops = 0
+    if joints.has_loop_joints(model):
+        seen = arms_that_occur(full, kernel)[len(moving) :]
+        loops = len(seen)
+        for row in np.where(seen > 1e-9 * seen.max(axis=1, keepdims=True), seen, 0.0):
             terms += [(i, at[i], 0.0) for i in np.flatnonzero(row)]
             first.append(len(terms))
+        moving += range(len(model.tendons), len(model.tendons) + loops)
+    offset = [0.0 if t.path else t.offset for t in model.tendons]
     return {
-        "tendons": len(model.tendons),
-        "loop_joints": len(arms),
-        "joint_place": np.zeros(len(arms)),
-        "joint_arm": np.zeros(arms.size),
+        "moving": len(moving),
+        "moving_of": _column(moving, np.int64),
+        "moving_place": np.zeros(len(moving)),
+        "moving_arm": np.zeros(len(moving) * full.nv),
         "tendon_first": _column(first, np.int64),
         "tendon_v": _column((x[0] for x in terms), int),
         "tendon_q": _column((x[1] for x in terms), int),
         "tendon_arm": _column(x[2] for x in terms),
-        "tendon_offset": _column([*(t.offset for t in model.tendons), *np.zeros(len(arms))]),
+        "tendon_offset": _column([*offset, *np.zeros(loops)]),
     }
 
 

@@ -35,8 +35,8 @@ class Kernels:
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``;  arms: of actuators, where they change, at ``q_m``;
-            loop_springs, loop_joints: lengths and arms of springs in loop joints, positions and
-            arms of these, carried: gravity compensation, there.
+            moving_springs, moving_rows: lengths and arms of springs of tendons through space and of
+            loop joints, positions and arms of all of these, carried: gravity compensation, there.
         prescribed: ``given, given_v, given_x, end_q, end_v`` of a step of ``part[0]`` seconds.
         forces: ``held`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
@@ -52,8 +52,8 @@ class Kernels:
     bias: Code
     springs: Code
     arms: Code
-    loop_springs: Code
-    loop_joints: Code
+    moving_springs: Code
+    moving_rows: Code
     carried: Code
     prescribed: Code
     forces: Code

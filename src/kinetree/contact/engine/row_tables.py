@@ -36,8 +36,9 @@ class Rows:
             dry_level: [N or N·m].
         tendon_first: where the variables of a tendon begin;  tendon_q, tendon_v, tendon_arm:
             variables, ascending, and their coefficients;  tendon_offset: length at zero.
-        loop_joints: velocity variables of loop joints, which are tendons from number ``tendons`` on
-            with arms that change;  joint_place, joint_arm: positions, and arms in rows of nv.
+        moving: how many tendons have arms that change: those through space, and the velocity
+            variables of loop joints, which have the numbers after those of tendons;  moving_of:
+            their numbers;  moving_place, moving_arm: positions, and arms in rows of nv.
         loops: number of rows of loops and couplings;  loop_first: where the nodes that move a row
             begin in ``loop_node``;  loop_value: numbers of these nodes, row by row;  loop_error:
             [m or rad];  loop_ended: velocities of the rows when the step began;
@@ -103,10 +104,10 @@ class Rows:
     tendon_v: "int[:]"
     tendon_arm: "float[:]"
     tendon_offset: "float[:]"
-    tendons: int
-    loop_joints: int
-    joint_place: "float[:]"
-    joint_arm: "float[:]"
+    moving: int
+    moving_of: "int[:]"
+    moving_place: "float[:]"
+    moving_arm: "float[:]"
     loops: int
     loop_first: "int[:]"
     loop_node: "int[:]"

@@ -1,7 +1,8 @@
 """Springs and dampers of tendons and of joints that close loops, as actuators without controls.
 
-Lengths and arms of tendons are constant combinations of joints. Those of loop joints come from a
-kernel, where the step is in its middle: each velocity variable is one spring.
+Lengths and arms of tendons over joints are constant combinations of these. Those of tendons through
+space and of loop joints come from a kernel, where the step is in its middle: each velocity variable
+of a loop joint is one spring.
 """
 
 import numpy as np
@@ -13,9 +14,10 @@ from kinetree.contact.engine.drives import (
     arms_that_occur,
     no_actuators,
     pairs_of,
+    variables_of,
 )
 from kinetree.contact.engine.parts import Parts
-from kinetree.contact.engine.terms import springs_of_loops
+from kinetree.contact.engine.terms import springs_of_loops, springs_of_paths
 from kinetree.model.limits import position_index
 
 
@@ -25,22 +27,26 @@ def springs_of(model, problem, kernel) -> Actuators:
     Args:
         model: the mechanism.
         problem: of its spanning tree with all joints.
-        kernel: ``terms.loop_spring_kernel`` of the model.
+        kernel: ``terms.moving_spring_kernel`` of the model.
     """
     full = model.uncoupled
-    tendons = [t for t in full.tendons if t.has("stiffness", "damping")]
-    arms = [_arms_of_tendon(full, t) for t in tendons]
+    sums = [t for t in full.tendons if not t.path and t.has("stiffness", "damping")]
+    paths = springs_of_paths(model)
+    tendons = [*sums, *paths]
+    arms = [_arms_of_tendon(full, t) for t in sums]
+    arms += [[(i, 0.0) for i in variables_of(full, t)] for t in paths]
     bias = [(0.0, -t.stiffness, -t.damping) for t in tendons]
-    if kernel is not None:
-        arms += [[(i, 0.0) for i in np.flatnonzero(row)] for row in arms_that_occur(full, kernel)]
+    if springs_of_loops(model):
+        seen = arms_that_occur(full, kernel)[len(paths) :]
+        arms += [[(i, 0.0) for i in np.flatnonzero(row)] for row in seen]
         bias += [law for loop in springs_of_loops(model) for law in _laws_of_loop(loop)]
-    n, moving = len(arms), len(arms) - len(tendons)
+    n, moving = len(arms), len(arms) - len(sums)
     if not n:
         return no_actuators(full.nv)
     first = np.cumsum([0, *map(len, arms)]).astype(np.int64)
     arm_v = np.array([i for own in arms for i, _ in own], dtype=np.int64)
     wide, zero = np.tile([-np.inf, np.inf], (n, 1)), (0.0,) * moving
-    rest = [*(t.rest for t in tendons), *((0.0, 0.0) for _ in zero)]
+    rest = [*(t.rest for t in tendons), *((0.0, 0.0) for _ in range(n - len(tendons)))]
     integers = {name: np.zeros(n, dtype=np.int64) for name in ("bound", "kind")}
     zeros = ("request", "stiff", "damp", "lead", "lag", "u", "time")
     return Actuators(
@@ -52,15 +58,15 @@ def springs_of(model, problem, kernel) -> Actuators:
         control=wide,
         effort=wide,
         state=np.full(n, -1, dtype=np.int64),
-        offset=np.array([*(t.offset for t in tendons), *zero], dtype=float),
+        offset=np.array([*(t.offset for t in sums), *zero], dtype=float),
         rest=np.array(rest, dtype=float).reshape(n, 2),
         arm_first=first,
         arm_v=arm_v,
         arm=np.array([c for own in arms for _, c in own], dtype=float),
         arm_q=position_index(full)[arm_v].astype(np.int64),
-        moving=(np.arange(n) >= len(tendons)).astype(np.int64),
+        moving=(np.arange(n) >= len(sums)).astype(np.int64),
         traced=moving,
-        traced_of=np.arange(len(tendons), n),
+        traced_of=np.arange(len(sums), n),
         length=np.zeros(moving),
         dense=np.zeros(moving * full.nv),
         most=np.full(full.nv, np.inf),

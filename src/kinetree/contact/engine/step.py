@@ -46,7 +46,7 @@ from kinetree.contact.engine.joint_laws import add_joint_forces, most_friction
 from kinetree.contact.engine.joint_rows import (
     beyond_stops,
     loop_velocities,
-    place_loop_joints,
+    place_moving,
 )
 from kinetree.contact.engine.known_contacts import keep_asleep, show_asleep
 from kinetree.contact.engine.mechanism import (
@@ -214,9 +214,9 @@ def positions(a: Parts):
     if s.carries == 1:
         run(a.kernels.carried)
         s.spring[: m.nv] += s.carried[: m.nv]
-    if a.rows.loop_joints > 0:
-        run(a.kernels.loop_joints)
-        place_loop_joints(a.rows, m.nv, s.q_m)
+    if a.rows.moving > 0:
+        run(a.kernels.moving_rows)
+        place_moving(a.rows, m.nv, s.q_m)
     note_turns(s, a.shapes)
     if s.alpha == 0.0:
         a.rows.follows = 0
@@ -378,7 +378,7 @@ def request(a: Parts):
         if a.drives.acts == 1 and a.drives.traced > 0:
             run(a.kernels.arms)
         if a.springs.traced > 0:
-            run(a.kernels.loop_springs)
+            run(a.kernels.moving_springs)
     if a.drives.acts == 1:
         request_forces(a.drives, s.q, s.v, s.v_m, s.h)
     if a.springs.count > 0:

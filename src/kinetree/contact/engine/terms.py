@@ -16,6 +16,7 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import compensation_force, joint_spring_force, stretch
 from kinetree.algorithms.rnea import newton_euler
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.scheme.inertia import flying, moved, turning_part
 from kinetree.model.general.kernels import loop_kernel, recorded
@@ -196,42 +197,61 @@ def springs_of_loops(model) -> list:
     return [x for x in model.uncoupled.loops if any(has_dynamics(x, name) for name in names)]
 
 
-def loop_spring_kernel(model):
-    """Stretches, (n,), and arms, (n, nv), of the springs of loop joints, or None without any.
+def springs_of_paths(model) -> list:
+    """Tendons through space that have springs or dampers."""
+    return [t for t in model.uncoupled.tendons if t.path and t.has("stiffness", "damping")]
 
-    One for each velocity variable of these joints, in the variables of all joints of the tree.
+
+def moving_spring_kernel(model):
+    """Lengths, (n,), and arms, (n, nv), of springs whose arms change, or None without any.
+
+    Tendons through space; then stretches of loop joints, one for each of their velocity variables.
+    All in the variables of all joints of the tree.
     """
-    full, loops = model.uncoupled, springs_of_loops(model)
-    if not loops:
+    full, tendons, loops = model.uncoupled, springs_of_paths(model), springs_of_loops(model)
+    if not (tendons or loops):
         return None
 
     def text(q):
-        lengths, arms = [], []
+        lengths, arms = _of_tendons(full, tendons, q)
         for loop in loops:
             q_k, _, B = loop_joint_motion(full, q, full.zero_velocity, [loop])
             lengths.append(stretch(loop, q_k))
             arms.append(B.T)
         return np.concatenate(lengths), np.concatenate(arms)
 
-    return _traced(model, "springs of loops", text, [Argument("q", (full.nq,))])
+    return _traced(model, "moving springs", text, [Argument("q", (full.nq,))])
 
 
-def loop_joint_kernel(model):
-    """Positions, (n,), and arms, (n, nv), of all velocity variables of loop joints.
+def moving_row_kernel(model, *, loops):
+    """Positions, (n,), and arms, (n, nv), of the tendons through space, or None without any.
 
-    Positions are zero where velocities are not their rates.
+    Args:
+        model: the mechanism.
+        loops: whether all velocity variables of loop joints follow; their positions are zero where
+            velocities are not their rates.
     """
     full = model.uncoupled
+    tendons, joints = [t for t in full.tendons if t.path], full.loops if loops else ()
+    if not (tendons or joints):
+        return None
 
     def text(q):
-        found = [loop_joint_motion(full, q, full.zero_velocity, [loop]) for loop in full.loops]
-        places = [
-            at.q if loop.joint.rates_are_velocities else np.zeros(loop.joint.nv)
-            for loop, at in zip(full.loops, found, strict=True)
-        ]
-        return np.concatenate(places), np.concatenate([at.B.T for at in found])
+        places, arms = _of_tendons(full, tendons, q)
+        for loop in joints:
+            at = loop_joint_motion(full, q, full.zero_velocity, [loop])
+            rates = loop.joint.rates_are_velocities
+            places.append(at.q if rates else np.zeros(loop.joint.nv))
+            arms.append(at.B.T)
+        return np.concatenate(places), np.concatenate(arms)
 
-    return _traced(model, "loop joints", text, [Argument("q", (full.nq,))])
+    return _traced(model, "moving rows", text, [Argument("q", (full.nq,))])
+
+
+def _of_tendons(full, tendons, q):
+    """Lengths and arms of tendons, as two lists."""
+    found = [tendon_motion(full, t, q) for t in tendons]
+    return [np.array([L]) for L, _ in found], [J[None] for _, J in found]
 
 
 def carrying_kernel(model):

@@ -16,8 +16,8 @@ from kinetree.algorithms.passive import (
     compensation_force,
     stretch,
     tendon_stretch,
-    tendon_variables,
 )
+from kinetree.algorithms.tendons import tendon_motion
 from kinetree.contact.engine.drives import ATTEMPTS, INSIDE, moving_arms
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.engine.terms import springs_of_loops
@@ -196,15 +196,22 @@ class StepForces:
         return [push.resisting(K, D, own, self.at.h, alpha) for push, K, D in found]
 
     def _springs_of_tendons(self):
-        """Springs, each with stiffness and damping, from lengths where the step begins."""
+        """Springs, each with stiffness and damping, from lengths where the step begins.
+
+        Those of tendons through space are lengths in the middle, taken back.
+        """
         full, (q, qd) = self.full, self._start
         for t in full.tendons:
             if not t.has("stiffness", "damping"):
                 continue
-            x = tendon_stretch(t, t.length(tendon_variables(full, t, q, full.q_slice)))
-            rate = t.rate(tendon_variables(full, t, qd, full.v_slice))
-            at = (full.v_slice[i].start for i in t.joints)
-            arms = sorted(zip(at, t.coefficients, strict=True))
+            if t.path:
+                L, r = tendon_motion(full, t, self._middle[0])
+                rate = r @ self._middle[1]
+                L = L - self.at.h / 2 * rate
+            else:
+                L, r = tendon_motion(full, t, q)
+                rate = r @ qd
+            x, arms = tendon_stretch(t, L), [(i, c) for i, c in enumerate(r) if not is_zero(c)]
             K = t.stiffness if t.rest[0] == t.rest[1] else select(x * x > 0, t.stiffness, 0.0)
             yield _spring(arms, (x, K), (rate, t.damping))
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.loaders.mjcf.joints import BALL, FREE, is_disabled, variables
-from kinetree.loaders.mjcf.tendons import tendon_names, terms
+from kinetree.loaders.mjcf.tendons import tendon_names
 from kinetree.loaders.mjcf.values import AllBut, names_of, unused_name
 from kinetree.model import Actuator, Frame
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
@@ -42,18 +42,19 @@ class Drives(NamedTuple):
     """Frames that some of them need besides those of the model."""
 
 
-def actuators_of(mj_model, tree, note, sites) -> Drives:
+def actuators_of(mj_model, tree, note, frames, sites) -> Drives:
     """Every actuator whose force is affine in its length and velocity.
 
     Args:
         mj_model: the compiled model.
         tree: our bodies.
         note: for the others.
-        sites: our frames of all sites.
+        frames: of the model.
+        sites: those of all sites.
     """
     taken, found, controls, activation = set(), [], [], []
     clamped = not is_disabled(mj_model, "CLAMPCTRL")
-    ends = _Ends(mj_model, tree, sites)
+    ends = _Ends(mj_model, tree, frames, sites)
     for a, given in enumerate(names_of(mj_model, "actuator")):
         try:
             law, end = _law(mj_model, a), ends.of(a)
@@ -157,13 +158,13 @@ def _range(mj_model, what, a):
 class _Ends:
     """Ends of actuators, as fields of ``Actuator``, with their gears."""
 
-    def __init__(self, mj_model, tree, sites):
+    def __init__(self, mj_model, tree, frames, sites):
         self.mj_model, self.tree, self.sites = mj_model, tree, sites
         self.tendons = tendon_names(mj_model)
         self.number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
         self.frames: list[Frame] = []
         self.taken = {*tree.body_names, *(b.name for b in tree.bodies)}
-        self.taken |= {f.name for f in (*tree.frames, *sites)}
+        self.taken |= {f.name for f in frames}
 
     def of(self, a):
         """Fields of actuator ``a``; ``zero`` is its length in MuJoCo where ours is zero."""
@@ -174,8 +175,6 @@ class _Ends:
         if kind in (JOINT, JOINT_IN_PARENT):
             return {"zero": 0.0, "has_length": True} | self._joint(i, gear, kind)
         if kind == TENDON:
-            if terms(mj_model, i) is None:
-                raise _LeftOutError("it pulls a tendon through sites in space")
             end = {"tendon": self.tendons[i], "gear": tuple(gear[:1])}
         elif kind == SITE:
             end = {"frame": self.sites[i].name, "gear": (*gear[3:], *gear[:3])}

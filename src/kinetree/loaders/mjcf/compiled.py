@@ -53,14 +53,18 @@ def from_compiled(
     """
     tree = tree_of(mj_model, note, lump=lump, floating_base=floating_base, free=free)
     sites = sites_of(mj_model, tree)
-    drives = actuators.actuators_of(mj_model, tree, note, sites)
+    frames = (*tree.frames, *sites)
+    taken = {*tree.body_names, *(x.name for x in (*tree.bodies, *frames))}
+    shapes = tendons.wrapped_frames(mj_model, tree, taken)
+    frames += tuple(shapes.values())
+    drives = actuators.actuators_of(mj_model, tree, note, frames, sites)
     loops, couplings = constraints.constraints_of(mj_model, tree, note)
     _note_other_forces(mj_model, note)
     gravity = np.zeros(3) if is_disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
     geometry = geometry_of(mj_model, tree, note, paths, references)
     model = Model(
         tuple(tree.bodies),
-        frames=(*tree.frames, *sites, *drives.frames),
+        frames=(*frames, *drives.frames),
         loops=loops,
         couplings=couplings,
         geometry=geometry,
@@ -70,7 +74,7 @@ def from_compiled(
         name=model_name(mj_model) or "mechanism",
         base_name=tree.body_names[0],
         strict=False,
-        tendons=tendons.tendons_of(mj_model, tree, note),
+        tendons=tendons.tendons_of(mj_model, tree, note, sites, shapes),
         gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
     )

@@ -1,7 +1,8 @@
-"""Fixed tendons and gravity compensation of a compiled MuJoCo model.
+"""Tendons and gravity compensation of a compiled MuJoCo model.
 
 The length of a fixed tendon is ``Σ c_i qpos_i``; our variables are ``qpos - qpos0``, so that
-``Σ c_i qpos0_i`` is our offset and lengths are the same numbers.
+``Σ c_i qpos0_i`` is our offset and lengths are the same numbers. Spatial tendons run through
+frames: those of sites, and of geoms that they wind around.
 """
 
 import math
@@ -9,23 +10,26 @@ import math
 import numpy as np
 
 from kinetree.loaders.mjcf.joints import actuators_on, is_disabled
-from kinetree.loaders.mjcf.values import AllBut, names_of, unused_name
-from kinetree.model import GravityCompensation, Tendon
+from kinetree.loaders.mjcf.values import AllBut, names_of, placement, unused_name
+from kinetree.model import Frame, GravityCompensation, Pulley, Tendon, Wrap
 
-ATTRIBUTES = {
-    **dict.fromkeys(("tendon", "spatial", "tendon/site", "tendon/geom", "pulley"), AllBut()),
-    "fixed": {
-        "name", "class", "limited", "range", "springlength", "stiffness", "damping", "frictionloss",
-        "springyield", "armature",
-    },
-    "tendon/joint": {"joint", "coef"},
+_OF_BOTH = {
+    "name", "class", "limited", "range", "springlength", "stiffness", "damping", "frictionloss",
+    "springyield", "armature",
 }  # fmt: skip
-"""Attributes of MJCF that a model represents, by element; the rest is noted.
+ATTRIBUTES = {
+    "tendon": AllBut(),
+    "fixed": _OF_BOTH,
+    "spatial": _OF_BOTH,
+    "tendon/joint": {"joint", "coef"},
+    "tendon/site": {"site"},
+    "tendon/geom": {"geom", "sidesite"},
+    "pulley": {"divisor"},
+}
+"""Attributes of MJCF that a model represents, by element; the rest is noted."""
 
-Those of spatial tendons are noted with the tendon.
-"""
-
-_JOINT = 1  # mjtWrap
+_JOINT, _PULLEY, _SITE, _SPHERE, _CYLINDER = 1, 2, 3, 4, 5  # mjtWrap
+_SHAPES = {_SPHERE: "sphere", _CYLINDER: "cylinder"}
 _TENDON, _ON_TENDON, _EQUALITY = 18, 3, 3  # mjtObj, mjtTrn, mjtEq
 
 
@@ -49,29 +53,63 @@ def terms(mj_model, t):
     return found
 
 
-def tendons_of(mj_model, tree, note):
-    """Fixed tendons, but for those that only say what an equality couples."""
+def wrapped_frames(mj_model, tree, taken) -> dict[int, Frame]:
+    """Frames of the geoms that tendons wind around, by number.
+
+    Args:
+        mj_model: the compiled model.
+        tree: our bodies.
+        taken: names that frames cannot have.
+    """
+    taken, given, found = set(taken), names_of(mj_model, "geom"), {}
+    around = np.isin(mj_model.wrap_type, list(_SHAPES))
+    for g in sorted({int(g) for g in mj_model.wrap_objid[around]}):
+        place = tree.places[mj_model.geom_bodyid[g]]
+        X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g]) @ place.X
+        found[g] = Frame(unused_name(given[g] or f"geom_{g}", "geom", taken), place.body, X)
+    return found
+
+
+def tendons_of(mj_model, tree, note, sites, shapes):
+    """Tendons, but for those that only say what an equality couples.
+
+    Args:
+        mj_model: the compiled model.
+        tree: our bodies.
+        note: for what is not represented.
+        sites: our frames of all sites.
+        shapes: ``wrapped_frames``.
+    """
     number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
     found = []
     for t, name in enumerate(tendon_names(mj_model)):
         over, used = terms(mj_model, t), _is_used(mj_model, t)
-        equal = t in _equal(mj_model)
+        equal, kind = t in _equal(mj_model), "spatial" if over is None else "fixed"
+        forces = _forces(mj_model, t, kind, name, note)
         if over is None:
-            forces = _forces(mj_model, t, name, lambda *_: None)
-            lost = [n for n in ("stiffness", "damping", "friction") if n in forces]
-            lost += ["limits"] * ("lower" in forces) + ["use by actuators or sensors"] * used
-            if np.any(getattr(mj_model, "tendon_armature", np.zeros(t + 1))[t]):
-                lost.append("armature")
-            what = f", nor its {', '.join(lost)}" if lost else ""
-            why = f"a tendon through sites in space is not represented{what}"
-            note("spatial", name, why, "motion" if lost or equal else "picture")
+            found.append(Tendon(name, path=_path(mj_model, t, sites, shapes), **forces))
             continue
-        forces = _forces(mj_model, t, name, note)
         if equal and not forces and not used:
             continue
         offset = sum(c * mj_model.qpos0[mj_model.jnt_qposadr[j]] for j, c in over.items())
         joints = tuple(number[tree.joint_names[j]] for j in over)
         found.append(Tendon(name, joints, tuple(over.values()), float(offset), **forces))
+    return tuple(found)
+
+
+def _path(mj_model, t, sites, shapes):
+    """What a spatial tendon runs through, around and over."""
+    first, found = int(mj_model.tendon_adr[t]), []
+    for w in range(first, first + int(mj_model.tendon_num[t])):
+        kind, i, x = mj_model.wrap_type[w], int(mj_model.wrap_objid[w]), mj_model.wrap_prm[w]
+        if kind == _PULLEY:
+            found.append(Pulley(float(x)))
+        elif kind == _SITE:
+            found.append(sites[i].name)
+        else:
+            side = sites[round(x)].name if x >= 0 else ""
+            radius = float(mj_model.geom_size[i, 0])
+            found.append(Wrap(shapes[i].name, _SHAPES[int(kind)], radius, side))
     return tuple(found)
 
 
@@ -88,11 +126,11 @@ def _equal(mj_model):
     return {int(t) for ids in (mj_model.eq_obj1id, mj_model.eq_obj2id) for t in ids[about]}
 
 
-def _forces(mj_model, t, name, note):
+def _forces(mj_model, t, kind, name, note):
     """Spring, damper, friction and limits, as far as there are any."""
-    found, driven = {}, list(actuators_on(mj_model, t, "fixed", name, note))
+    found, driven = {}, list(actuators_on(mj_model, t, kind, name, note))
     if any(armature for armature, _ in driven):
-        note("fixed", name, "armature of an actuator on it is inertia that is not represented")
+        note(kind, name, "armature of an actuator on it is inertia that is not represented")
     for ours, theirs, flag in (
         ("stiffness", "stiffness", "SPRING"),
         ("damping", "damping", "DAMPER"),
@@ -102,7 +140,7 @@ def _forces(mj_model, t, name, note):
         value += float(sum(d for _, d in driven)) if ours == "damping" else 0.0
         if value and is_disabled(mj_model, flag):
             why = f"the option flag switches its {ours} off, so it has none here"
-            note("fixed", name, why, "setting")
+            note(kind, name, why, "setting")
         elif value:
             found[ours] = value
     for field, what in (
@@ -112,9 +150,9 @@ def _forces(mj_model, t, name, note):
         ("tendon_armature", "its armature is inertia that is not represented"),
     ):
         if np.any(getattr(mj_model, field, np.zeros(t + 1))[t]):
-            note("fixed", name, what)
+            note(kind, name, what)
     if getattr(mj_model, "tendon_actfrclimited", np.zeros(t + 1))[t]:
-        note("fixed", name, "its actuatorfrcrange is not represented", "control")
+        note(kind, name, "its actuatorfrcrange is not represented", "control")
     if "stiffness" in found:
         low, high = mj_model.tendon_lengthspring[t]
         found["rest"] = float(low), float(high)

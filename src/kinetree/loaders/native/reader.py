@@ -19,6 +19,7 @@ from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
 from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.tendon import Pulley, Wrap
 
 VERSION = 1
 
@@ -195,18 +196,36 @@ class _Reader:
         self.builder.posture(name, q=q, qd=qd, controls=controls, activation=activation)
 
     def _tendon(self, table):
-        joints = table.table("joints")
-        if joints is None:
-            raise table.error("tendon needs joints, such as {upper = 1.0, lower = -0.5}")
+        joints, path = table.table("joints"), table.of_kind("path", list, [])
+        if joints is None and not path:
+            raise table.error(
+                "tendon needs joints, such as {upper = 1.0, lower = -0.5}, or a path of frames"
+            )
         self.builder.tendon(
             self._new_name(table, "tendon"),
-            joints={name: joints.number(name) for name in joints.data},
+            joints={name: joints.number(name) for name in joints.data} if joints else {},
+            path=[self._part_of_path(table, x) for x in path],
             offset=table.number("offset", 0.0),
             **{name: table.number(name, 0.0) for name in ("stiffness", "damping", "friction")},
             lower=table.number("lower", UNBOUNDED[0], infinite=True),
             upper=table.number("upper", UNBOUNDED[1], infinite=True),
             rest=table.numbers("rest", None, (0.0, 0.0)),
         )
+
+    def _part_of_path(self, table, value):
+        """A frame that a tendon runs through, what it winds around, or a pulley."""
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, dict):
+            raise table.error(f"path must list names of frames and tables, got {value!r}", "path")
+        part = table.inner(value, "path")
+        if "divisor" in part:
+            found: Any = Pulley(part.number("divisor"))
+        else:
+            names = part.text("frame"), part.text("shape")
+            found = Wrap(*names, part.number("radius"), part.text("side", ""))
+        part.finish()
+        return found
 
     def _gravity_compensation(self, table):
         center = table.numbers("center", 3, (0.0, 0.0, 0.0))

@@ -25,7 +25,9 @@ from kinetree.model import (
     Loop,
     Model,
     Posture,
+    Pulley,
     Tendon,
+    Wrap,
     lump_fixed,
 )
 from kinetree.model.actuator import command_vectors
@@ -286,13 +288,14 @@ class _Assembly:
             for name, over in self.drives.tendons.items()
         ]
         for node in self.robot.all("kinetree:tendon"):
-            names = node.need("joints").split()
+            names = (node.get("joints") or "").split()
             joints = tuple(find(name, self.number, node, "joint") for name in names)
             usual, options = Tendon("", (), ()), {}
             for key in ("offset", "lower", "upper", "stiffness", "damping", "friction"):
                 options[key] = node.number(key, getattr(usual, key), finite=False)
             options["rest"] = node.numbers("rest", 2, usual.rest)
-            coefficients = node.numbers("coefficients", len(joints))
+            coefficients = node.numbers("coefficients", len(joints)) if joints else ()
+            options["path"] = tuple(map(_part_of_path, node.all("through", "wrap", "pulley")))
             found.append(Tendon(node.need("name"), joints, coefficients, **options))
         return tuple(found)
 
@@ -390,3 +393,13 @@ def refuse_xacro(root, report: Report):
                 f"{found!r} is xacro, a language that writes URDF. Expand the file first: "
                 f"pip install xacro; xacro robot.urdf.xacro > robot.urdf",
             )
+
+
+def _part_of_path(node):
+    """A frame that a tendon runs through, what it winds around, or a pulley."""
+    if node.tag == "pulley":
+        return Pulley(node.number("divisor"))
+    if node.tag == "wrap":
+        radius, side = node.number("radius"), node.get("side") or ""
+        return Wrap(node.need("frame"), node.need("shape"), radius, side)
+    return node.need("frame")

@@ -59,8 +59,8 @@ class Servos:
 def servos_of(model, *, always=False) -> Servos | None:
     """The actuators of a model; None where their joint forces are constant while controls are.
 
-    Motors are such, see ``controllers.Controls``, unless they push a frame, or joints that follow
-    others have limits of effort.
+    Motors are such, see ``controllers.Controls``, unless they push a frame or pull a tendon through
+    space, or joints that follow others have limits of effort.
 
     Args:
         model: the mechanism.
@@ -79,7 +79,9 @@ def _servos_of(model):
     """The actuators, and whether their joint forces vary while controls are held."""
     efforts = model.uncoupled.effort_limits
     limited = model.couplings and np.any(np.isfinite(efforts) & (efforts > 0))
-    varies = bool(limited) or any(a.is_servo or a.frame for a in model.actuators)
+    paths = {t.name for t in model.tendons if t.path}
+    varies = any(a.is_servo or a.frame or a.tendon in paths for a in model.actuators)
+    varies = varies or bool(limited)
     return Servos(len(model.actuators), len(stateful(model))), varies
 
 

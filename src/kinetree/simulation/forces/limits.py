@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError, warn
 from kinetree.functional.kernel import select
 from kinetree.model import Model
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.model.memo import kept
+from kinetree.quantities.tendons import tendon_lengths
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 from kinetree.spatial.ops import sqrt
 
@@ -151,9 +151,9 @@ class RigidLimits:
 
 def warn_outside(model, q):
     """Warn of a joint or tendon that starts far outside its limits, as angles in degrees do."""
-    for t in model.tendons:
-        full = model.expand(q) if model.couplings else q
-        L = t.length(tendon_variables(model.uncoupled, t, full, model.uncoupled.q_slice))
+    limited = any(t.is_limited for t in model.tendons)
+    lengths = np.moveaxis(tendon_lengths(model, q), -1, 0) if limited else ()
+    for t, L in zip(model.tendons, lengths, strict=False):
         travel = t.upper - t.lower if np.isfinite(t.upper - t.lower) else 1.0
         if np.any(np.maximum(t.lower - L, L - t.upper) > FAR_OUTSIDE * travel):
             worst = np.ravel(L)[np.argmax(np.maximum(t.lower - L, L - t.upper))]

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import tendons as texts
 from kinetree.algorithms.closed.forces import loop_joint_motion
-from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import SingularError
 from kinetree.integration.refusals import STOPS_OF_LOOPS
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
 from kinetree.model.limits import has_dynamics
+from kinetree.quantities import tendons as quantities
 from kinetree.simulation.forces.applied import at_least, neutral_mobility, on_variables
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
@@ -142,7 +143,7 @@ def _spring(stiff, inertia):
     return stiffness, d
 
 
-# --- tendons: lengths ``L0 + A q`` and forces ``Aᵀ f`` -------------------------------------------
+# --- tendons: rates of lengths ``A qd`` and forces ``Aᵀ f`` --------------------------------------
 
 
 @dataclass(frozen=True)
@@ -156,18 +157,30 @@ class TendonForces(LoopJointForces):
 
     def motion(self, model, q, qd):
         """Lengths, their rates, and ``Aᵀ``."""
-        L = [t.length(tendon_variables(model, t, q, model.q_slice)) for t in model.tendons]
-        Ld = [t.rate(tendon_variables(model, t, qd, model.v_slice)) for t in model.tendons]
-        L, Ld = (np.stack([np.asarray(x) for x in found], axis=-1) for found in (L, Ld))
-        return L, Ld, _coefficients(model).T
+        of = texts if np.asarray(qd).dtype == object else quantities
+        L, A = of.tendon_lengths(model, q), of.tendon_jacobian(model, q)
+        return L, (A @ qd[..., None])[..., 0], np.swapaxes(A, -1, -2)
 
 
-def _coefficients(model):
-    """``A``: rates of the lengths for velocities of all joints, (tendons, nv)."""
-    A = np.zeros((len(model.tendons), model.uncoupled.nv))
-    for row, t in zip(A, model.tendons, strict=True):
-        row[[model.uncoupled.v_slice[i].start for i in t.joints]] = t.coefficients
-    return A
+def _tendon_mobility(model):
+    """Acceleration of each length for a unit of force, that of all joints being neutral.
+
+    Arms of tendons through space may vanish there: the largest of a few configurations counts.
+    """
+    full, places = model.uncoupled, [model.uncoupled.neutral()]
+    if any(t.path for t in model.tendons):
+        rng = np.random.default_rng(0)
+        parts = ([joint.random(rng) for joint in full.joint[1:]] for _ in range(3))
+        places += [np.concatenate([np.zeros(0), *part]) for part in parts]
+    try:
+        inverse = neutral_mobility(full.spanning_tree)
+    except SingularError:  # massless joints, as in nominal_mobility
+        inverse = np.eye(full.nv)
+    arms = [texts.tendon_jacobian(full, q) for q in places]
+    found, *others = [(A @ inverse * A).sum(axis=1) for A in arms]
+    for mobility in others:
+        found = at_least(found, mobility)
+    return found
 
 
 class TendonRows(NamedTuple):
@@ -187,15 +200,16 @@ class TendonRows(NamedTuple):
 def tendon_rows_of(model, friction, limits) -> TendonRows | None:
     """Limits of tendons and loop joints that are rigid, friction that is exact; None without."""
     stops, rough, first = [], [], len(model.tendons)
+    able = [(k, t) for k, t in enumerate(model.tendons) if t.moves_with(model)]
     if _is_rigid(limits):
-        for k, t in enumerate(model.tendons):
+        for k, t in able:
             stops += _finite(k, t.lower, t.upper)
         for loop in filter(is_bounded, model.loops):
             at = first + loop_slices(model)[loop.name].start
             for k, bounds in enumerate(zip(loop.limits.lower, loop.limits.upper, strict=True), at):
                 stops += _finite(k, *bounds)
     if _is_exact(friction):
-        rough += [(k, float(t.friction)) for k, t in enumerate(model.tendons) if t.has("friction")]
+        rough += [(k, float(t.friction)) for k, t in able if t.has("friction")]
         for loop in model.loops:
             if has_dynamics(loop, "friction"):
                 at = first + loop_slices(model)[loop.name].start
@@ -226,17 +240,13 @@ def _is_rigid(limits):
 
 def tendon_forces_of(model, friction, limits) -> TendonForces | None:
     """Friction and limits of the tendons, as for ``loop_joint_forces_of``; None without any."""
-    rough = [t for t in model.tendons if _is_rough(t)] if friction is not None else []
-    bounded = [t for t in model.tendons if t.is_limited] if limits is not None else []
+    able = [t for t in model.tendons if t.moves_with(model)]
+    rough = [t for t in able if _is_rough(t)] if friction is not None else []
+    bounded = [t for t in able if t.is_limited] if limits is not None else []
     if not rough and not bounded:
         return None
     law, stiff = _laws(friction, limits)
-    full, A = model.uncoupled.spanning_tree, _coefficients(model)
-    try:
-        inverse = neutral_mobility(full)
-    except SingularError:  # massless joints, as in nominal_mobility
-        inverse = np.eye(full.nv)
-    mobility = at_least(np.finfo(float).tiny, (A @ inverse * A).sum(axis=1))
+    mobility = at_least(np.finfo(float).tiny, _tendon_mobility(model))
     number = {t.name: k for k, t in enumerate(model.tendons)}
     levels = tuple(
         (number[t.name], t.friction, _width(law, t.friction * mobility[number[t.name]]))

@@ -14,10 +14,10 @@ from kinetree.writers.mjcf.attachments import (
     write_gravity_compensation,
     write_postures,
     write_sensors,
-    write_tendons,
 )
 from kinetree.writers.mjcf.elements import element
 from kinetree.writers.mjcf.geoms import write_bodies, write_contact_pairs, write_geometry
+from kinetree.writers.mjcf.tendons import write_tendons
 
 __all__ = ["to_mjcf"]
 
@@ -62,7 +62,7 @@ def to_mjcf(model) -> str:
     root.append(worldbody)
     write_contact_pairs(model, root, left_out)
     write_constraints(coupled, elements, root)
-    write_tendons(model, root)
+    write_tendons(model, elements, root)
     write_gravity_compensation(model, elements, left_out)
     write_actuators(model, elements, root)
     write_sensors(model, elements, root, left_out)

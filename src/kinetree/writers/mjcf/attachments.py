@@ -1,4 +1,4 @@
-"""Frames, loops, couplings, tendons, actuators, sensors and postures as MJCF."""
+"""Frames, loops, couplings, actuators, sensors and postures as MJCF."""
 
 from dataclasses import replace
 
@@ -21,6 +21,8 @@ from kinetree.writers.mjcf.elements import (
     range_attributes,
 )
 from kinetree.writers.mjcf.geoms import links_of, shape_attributes
+from kinetree.writers.mjcf.sites import Sites
+from kinetree.writers.mjcf.tendons import write_fixed_tendon
 
 
 def write_frames(model, elements):
@@ -79,33 +81,7 @@ def write_constraints(model, elements, root):
                 ([(names[0], 1.0)], zip(names[1:], c.shares, strict=True)),
                 strict=True,
             ):
-                _fixed_tendon(root, tendon, terms)
-
-
-def write_tendons(model, root):
-    """Tendons; MuJoCo's lengths are ours less the offset, since its joints begin at zero."""
-    for t in model.tendons:
-        names = [model.joint_names[i - 1] for i in t.joints]
-        rest = np.array(t.rest) - t.offset
-        rest = np.nextafter(rest, 0) if tuple(rest) == (-1, -1) else rest  # which MuJoCo fills in
-        _fixed_tendon(
-            root,
-            t.name,
-            zip(names, t.coefficients, strict=True),
-            stiffness=t.stiffness or None,
-            damping=t.damping or None,
-            frictionloss=t.friction or None,
-            springlength=rest if t.stiffness else None,
-            **range_attributes("range", (t.lower - t.offset, t.upper - t.offset), "limited"),
-        )
-
-
-def _fixed_tendon(root, name, terms, **attributes):
-    section = root.find("tendon")
-    section = etree.SubElement(root, "tendon") if section is None else section
-    tendon = element(section, "fixed", name=name, **attributes)
-    for joint, coefficient in terms:
-        element(tendon, "joint", joint=joint, coef=coefficient)
+                write_fixed_tendon(root, tendon, terms)
 
 
 def write_gravity_compensation(model, elements, left_out):
@@ -137,27 +113,6 @@ def _check_without_dynamics(loop):
 def _close(equality, tag, name, sites, ends):
     one, other = (sites.at(f"{name}_{k}", *end) for k, end in zip("ab", ends, strict=True))
     element(equality, tag, name=name, site1=one, site2=other)
-
-
-class Sites:
-    """Sites for loops, actuators and sensors: frames that are there already, or new ones."""
-
-    def __init__(self, model, elements):
-        self.elements, links = elements, links_of(model)
-        self.frames = [f for f in model.frames if f.name not in links]
-        self.taken = set(model.frame_names) | set(model.body_names)
-
-    def at(self, name, body, X) -> str:
-        """Name of a site there: ``name``, unless there is one already."""
-        for frame in self.frames:
-            same = frame.body == body and np.array_equal(frame.placement.E, X.E)
-            if same and np.array_equal(frame.placement.r, X.r):
-                return frame.name
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        element(self.elements[body], "site", name=name, **pose_attributes(X))
-        return name
 
 
 def write_actuators(model, elements, root):
