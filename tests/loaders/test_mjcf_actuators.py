@@ -188,8 +188,7 @@ def test_keyframes_have_controls_and_activations():
     for p in model.postures:
         assert again.posture(p.name).controls.tolist() == p.controls.tolist()
         assert again.posture(p.name).activation.tolist() == p.activation.tolist()
-    with pytest.warns(ModelWarning, match="'rope': a tendon through sites"):
-        theirs = M.from_model(mujoco.MjModel.from_xml_string(WORLD.format(inside, KEYS)))
+    theirs = M.from_model(mujoco.MjModel.from_xml_string(WORLD.format(inside, KEYS)))
     assert theirs.posture("none").controls.tolist() == [0, 0, 0, 0]  # MuJoCo has no other
 
 
@@ -198,7 +197,6 @@ LEFT_OUT = {
     "it is a PID controller": '<pid name="x" joint="hinge" kp="3"/>',
     "it is a DC motor with its electronics": '<dcmotor name="x" joint="hinge" resistance="1" '
     'motorconst="1 1"/>',
-    "it pulls a tendon through sites in space": '<motor name="x" tendon="rope"/>',
     "it acts by adhesion": '<adhesion name="x" body="arm" ctrlrange="0 1" gain="3"/>',
     "it pushes a slider-crank": '<motor name="x" cranksite="tip" slidersite="top" '
     'cranklength=".3"/>',

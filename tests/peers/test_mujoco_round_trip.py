@@ -9,7 +9,7 @@ import pytest
 from support.mujoco_mechanisms import CLOSED, TREES, forward, loaded, mass_matrix
 
 import kinetree as kt
-from kinetree.algorithms import crba, jacobians, passive, rnea
+from kinetree.algorithms import crba, jacobians, passive, rnea, tendons
 from kinetree.interop import mujoco as M
 from kinetree.loaders import read
 from kinetree.writers.mjcf import to_mjcf
@@ -113,5 +113,7 @@ def test_the_model_that_ships_with_mujoco_loads_and_agrees(rng):
     scale = np.max(np.abs(data.qfrc_bias))
     np.testing.assert_allclose(tau, data.qfrc_bias, rtol=0, atol=1e-10 * scale)
     reported = {notice.what for notice in notices}
-    assert {"<spatial name='spatial'>", "<light>", "<custom>"} <= reported
+    assert {"<light>", "<custom>"} <= reported
+    lengths = tendons.tendon_lengths(model, q)
+    np.testing.assert_allclose(lengths, data.ten_length, rtol=0, atol=1e-12)
     assert all(notice.line for notice in notices)
