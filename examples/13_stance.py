@@ -1,6 +1,6 @@
-"""A quadruped stands on the ground, is pushed, and stays up: whole-body control.
+"""A quadruped stands on the ground, is pushed, and stays up; pushed harder, it falls.
 
-python examples/13_stance.py           # prints, and writes stance.html; needs kinetree[qp]
+python examples/13_stance.py           # prints, and writes stance.html
 
 Change the goal of the trunk, the weights, the friction or the pushes, and see what happens.
 """
@@ -43,7 +43,12 @@ stand = WholeBody(
 def control(t, q, qd):
     """Forces of the motors; pushes act on the trunk as forces of its free joint would."""
     tau = np.zeros(world.model.nv)
-    tau[dog.v_indices] = stand(t, q[dog.q_indices], qd[dog.v_indices])
+    found = stand.solve(t, q[dog.q_indices], qd[dog.v_indices])
+    if "contacts" in found.relaxed:  # its feet cannot stay: from now on it only damps its joints
+        FALLS.append(t)
+    tau[dog.v_indices] = found.tau
+    if FALLS:
+        tau[dog.v_indices[6:]] = -0.5 * qd[dog.v_indices[6:]]
     for begin, force in PUSHES:
         if begin <= t < begin + 0.1:
             R = kt.pose(world.model, q, "dog.trunk")[:3, :3]
@@ -51,6 +56,7 @@ def control(t, q, qd):
     return tau
 
 
+FALLS = []  # times at which feet could not stay
 PUSHES = [  # time [s], force [N] during 0.1 s; the robot weighs 118 N
     (0.5, np.array([0.0, 40.0, 0.0])),
     (1.2, np.array([-40.0, 0.0, 0.0])),
@@ -66,5 +72,13 @@ print("feet moved by [mm]:", [round(1000 * float(np.linalg.norm(p[1] - p[0])), 1
 found = stand.solve(0.0, motion.q[-1][dog.q_indices], motion.qd[-1][dog.v_indices])
 print("upward forces on the feet [N]:", [round(float(f[0, 2]), 1) for f in found.forces.values()])
 assert abs(place[-1, 2] - start[2, 3]) < 0.01, "it fell"
+
+# A push that no friction can stand: contacts give way, there are torques all the same, and it falls.
+PUSHES[:] = [(0.1, np.array([0.0, 600.0, 0.0]))]
+fall = kt.simulate(world, duration=1.2, controller=control)
+height = kt.pose(world.model, fall.q, "dog.trunk")[:, 2, 3]
+print(f"it begins to fall at {FALLS[0]:.3f} s")
+print("height of the trunk when pushed hard [m]:", height[::100].round(2))
 if sys.argv[1:] != ["--quiet"]:
     kt.viewer.save_html(motion, "stance.html")
+    kt.viewer.save_html(fall, "fall.html")

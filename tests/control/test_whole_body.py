@@ -397,6 +397,37 @@ def test_dependent_contacts_share_their_load(dog):
     assert np.abs(total - sum(f.sum(axis=0) for f in plain.forces.values())).max() < 1e-2
 
 
+def test_what_gives_way_when_not_everything_can_be_met(dog):
+    """Joint limits first, then contacts; cones, motors and the equations of motion never."""
+    home = dog.posture("home").q
+    contacts = [Contact(f, friction=0.3, damping=50.0) for f in FEET]
+    free = stand(dog, contacts=contacts)
+    fast = np.zeros(18)
+    fast[7] = 40.0  # a joint that cannot slow down as its limits want
+    hard = stand(dog, contacts=contacts, torque_limits=np.full(18, 10.0))
+    assert free.solve(0.0, home, np.zeros(18)).relaxed == ()
+    first = stand(dog, contacts=(), torque_limits=np.full(18, 0.5)).solve(0.0, home, fast)
+    assert first.relaxed == ("joint limits",)
+    pushed = np.zeros(18)
+    pushed[3:6] = [0.0, 6.0, 4.0]
+    pushed[6:] = 3.0
+    found = hard.solve(0.0, home, pushed)
+    assert found.relaxed == ("joint limits", "contacts")
+    f = np.concatenate([found.forces[foot] for foot in FEET])
+    assert np.all(np.linalg.norm(f[:, :2], axis=1) <= 0.3 * f[:, 2] + 1e-6)
+    assert np.abs(found.tau).max() <= 10 + 1e-6
+    J = arms_of(dog, home, contacts)
+    qdd = kt.forward_dynamics(dog, home, pushed, found.tau + f.reshape(-1) @ J)
+    assert np.abs(qdd - found.qdd).max() < 1e-7 * np.abs(qdd).max()
+    with pytest.warns(kt.SimulationWarning, match="gives up joint limits and contacts, then and"):
+        tau = hard(0.0, home, pushed)
+    assert np.array_equal(tau, found.tau)
+    with pytest.raises(InfeasibleControlError):
+        stand(dog, contacts=contacts, torque_limits=np.full(18, 10.0), strict=True).solve(
+            0.0, home, pushed
+        )
+
+
 # --- what is refused ---------------------------------------------------------------------------
 
 
@@ -406,7 +437,10 @@ def test_what_cannot_be_met_is_named(dog):
         InfeasibleControlError, match=r"torque limit of joint '\w+_joint' by .* N·m"
     ) as e:
         stand(
-            dog, contacts=[Contact(f, least=20.0) for f in FEET], torque_limits=np.full(18, 0.5)
+            dog,
+            contacts=[Contact(f, least=20.0) for f in FEET],
+            torque_limits=np.full(18, 0.5),
+            strict=True,
         ).solve(0.25, q, np.zeros(18))
     assert "t = 0.25" in str(e.value)
     assert all("torque limit" in c for c in e.value.constraints)
@@ -416,7 +450,7 @@ def test_contacts_that_contradict_each_other_are_named():
     m = kt.samples.double_pendulum()
     held = [Contact(name) for name in m.body_names[1:]]
     held += [Contact(f.name) for f in m.frames if f.name not in m.body_names][:1]
-    control = WholeBody(m, [PostureTask(m.neutral())], held, **FREE)
+    control = WholeBody(m, [PostureTask(m.neutral())], held, strict=True, **FREE)
     with pytest.raises(InfeasibleControlError, match="cannot all stay where they are"):
         control.solve(0.0, np.array([0.3, 0.4]), np.array([3.0, -2.0]))
 
@@ -427,10 +461,13 @@ def test_loops_are_rejected():
         WholeBody(m, [PostureTask(m.neutral())])
 
 
-def test_without_the_solver_the_extra_is_named(dog, monkeypatch):
+def test_without_daqp_errors_name_the_extra_that_tells_more(dog, monkeypatch):
     monkeypatch.setitem(sys.modules, "daqp", None)
+    q = dog.posture("home").q
+    weak = {"contacts": [Contact(f, least=20.0) for f in FEET], "torque_limits": np.full(18, 0.5)}
+    assert stand(dog).solve(0.0, q, np.zeros(18)).relaxed == ()
     with pytest.raises(MissingPackageError, match=r'pip install "kinetree\[qp\]"'):
-        stand(dog)
+        stand(dog, strict=True, **weak).solve(0.0, q, np.zeros(18))
 
 
 @pytest.mark.parametrize(

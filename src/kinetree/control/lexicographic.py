@@ -23,7 +23,7 @@ _HELD = 1e-7  # how well equations hold, per size of what they consist of
 _STUCK = 1e-10  # part of a row's length that rounding leaves of it in a null space
 _TOLERANCE = 1e-9
 _GAPS = 0.0, 1e-8, 1e-7, 1e-6  # by which bounds that are met may be exceeded, one after the other
-_PRESSED = 1e-6  # of the largest multiplier
+_PRESSED = 1e-6  # of the gradient of the level, or of the largest multiplier
 _FIRST = 1e-9  # damping of levels that others follow, of the largest curvature
 
 
@@ -171,7 +171,7 @@ def _solve(H, f, G, upper, lower, sense, last=True):
     if last:
         return x, flag, info["iterations"], np.zeros(len(G), dtype=bool)
     force = np.abs(info["lam"]) * np.linalg.norm(G, axis=1)
-    return x, flag, info["iterations"], force > _PRESSED * np.max(force, initial=_TOLERANCE)
+    return x, flag, info["iterations"], force > _PRESSED * np.max(force, initial=np.linalg.norm(f))
 
 
 def _excess(G, lower, upper):

@@ -10,30 +10,41 @@ without joint-torque sensors" (2016), from which TSID comes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.control.lexicographic import Constraints, InfeasibleError, minimize, solver
+from kinetree.control.active_set import FOUND, LOST
+from kinetree.control.infeasible import as_matrices, why_not
+from kinetree.control.lexicographic import InfeasibleError, minimize
 from kinetree.control.motors import driven_variables, force_limits
+from kinetree.control.stance import RELAXED, Robot, Stance
+from kinetree.control.whole_body_quantities import Quantities
+from kinetree.control.whole_body_step import (
+    NOT_COMPUTED,
+    control,
+    control_with,
+    find_torques,
+    prepare,
+)
 from kinetree.control.whole_body_tasks import Contact, Rows, Task
 from kinetree.errors import (
-    InfeasibleControlError,
+    MissingPackageError,
     ShapeError,
+    SimulationWarning,
     SingularError,
     require_known,
+    warn,
 )
-from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import require_tree
-from kinetree.model.limits import position_bounds, position_index
-from kinetree.model.memo import kept
-from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
 from kinetree.spelling import explains_itself
+
+_RATE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +56,22 @@ class WholeBodySolution:
         qdd: accelerations, (nv,).
         forces: of each contact, along the axes of the base [N], (points, 3) each.
         iterations: of the solver.
+        errors: residual of each task, ``A x - b``: accelerations, or forces.
+        relaxed: what gave way since not everything can be met: nothing, ``"joint limits"``, or
+            these and ``"contacts"``, which then stay as well as they can.
+        solver: ``"active set"``; ``"DAQP"`` where rounding errors spoiled its answer; ``"none"``
+            where both failed, and torques are zero.
+        accuracy: what the active-set method left of the gradient of the Lagrangian, relative to it.
     """
 
     tau: np.ndarray
     qdd: np.ndarray
     forces: dict[str, np.ndarray]
     iterations: int
-    _tasks: tuple = field(default=(), repr=False)
-
-    @cached_property
-    def errors(self) -> dict[str, np.ndarray]:
-        """Residual of each task, ``A x - b``: accelerations, or forces."""
-        x, A, b, rows = self._tasks
-        return {r.name: A[s] @ x - b[s] for r, s, on in rows if on}
+    errors: dict[str, np.ndarray]
+    relaxed: tuple[str, ...] = ()
+    solver: str = "active set"
+    accuracy: float = 0.0
 
 
 @explains_itself
@@ -71,7 +85,10 @@ class WholeBody:
     Of the accelerations ``qdd`` and contact forces ``f`` that the equations of motion, the friction
     cones, and the limits of torques and joints allow, it takes those with the smallest
     ``Σ weight |A x - b|²`` of the tasks; those of priority 2 do not affect the errors of priority
-    1, and so on. It needs the extra ``qp``.
+    1, and so on. A step is one call of compiled code.
+
+    Where not everything can be met, such as after a hard push, limits of joints give way first, and
+    then contacts, which stay as well as friction cones and motors allow: there always are torques.
 
     Args:
         model: a tree, with any joints; springs, dampers and friction of the joints are included.
@@ -82,14 +99,14 @@ class WholeBody:
         actuated: names of the driven joints. By default those with actuators; of a model without
             any, all but free joints.
         torque_limits: True for those of the model and its motors, False for none, or (nv,).
-        joint_limits: whether joints stay within the limits of position and speed of the model.
-        limit_rate: rate at which joints may approach a limit [1/s]: the gap decays no faster.
+        joint_limits: whether joints stay within the limits of position and speed of the model. The
+            gap to a limit decays no faster than at a rate, 20/s, or another if it is a number.
         acceleration_weight: weight of ``|qdd|²`` beside the tasks of lowest priority.
         force_weight: weight of ``|f|²`` likewise. It determines how contacts share a load that is
             otherwise undetermined.
+        strict: raise an error where not everything can be met.
 
     Raises:
-        MissingPackageError: the solver is not installed.
         LoopError: the model has loops.
     """
 
@@ -102,39 +119,59 @@ class WholeBody:
         stance: Callable[[float], Sequence[str]] | None = None,
         actuated: Sequence[str] | None = None,
         torque_limits: bool | ArrayLike = True,
-        joint_limits: bool = True,
-        limit_rate: float = 20.0,
+        joint_limits: bool | float = True,
         acceleration_weight: float = 1e-6,
         force_weight: float = 1e-6,
+        strict: bool = False,
     ):
-        solver()
         require_tree(as_model(model), "kinetree.control.WholeBody")
-        self.model, self.stance = model, stance
+        self.model, self.stance, self.strict = model, stance, strict
         self.contacts = _by_name(model, contacts)
         self.driven = driven_variables(model, actuated)
-        free = np.setdiff1d(np.arange(model.nv), self.driven)
-        self._free, self._free_count = _as_slice(free), len(free)
         self.torque_limits = force_limits(model, torque_limits)
-        if not limit_rate > 0 or not acceleration_weight > 0 or not force_weight > 0:
+        rate = _RATE * joint_limits if isinstance(joint_limits, bool) else float(joint_limits)
+        if not rate >= 0 or not acceleration_weight > 0 or not force_weight > 0:
             raise ShapeError(
-                f"limit_rate, acceleration_weight and force_weight must be positive, got "
-                f"{limit_rate!r}, {acceleration_weight!r}, {force_weight!r}"
+                f"joint_limits, acceleration_weight and force_weight must be positive, got "
+                f"{joint_limits!r}, {acceleration_weight!r}, {force_weight!r}"
             )
-        self._limits = _JointLimits(model, limit_rate) if joint_limits else None
         points, start = {}, 0
         for name, c in self.contacts.items():
             points[name] = slice(start, start + 3 * len(c.points))
             start += 3 * len(c.points)
-        self._points, self._count = points, start
-        self._damping = np.concatenate(
-            [np.full(model.nv, acceleration_weight), np.full(start, force_weight)]
-        )
         self.tasks = tuple(tasks)
         self._rows = _ordered([_task_rows(t, model, self.driven, points) for t in self.tasks])
-        self._at, self._fixed = self._layout()
-        self._priorities = sorted({r.priority for r in self._rows})
-        self._kernel = self._compiled()
-        self._stances: dict[tuple[str, ...], _Stance] = {}
+        ends = np.cumsum([0, *(r.size for r in self._rows)])
+        self._at = [slice(a, b) for a, b in pairwise(ends)]
+        fixed = np.zeros((int(ends[-1]), model.nv + start))
+        for r, s in zip(self._rows, self._at, strict=True):
+            if r.fixed is not None:
+                fixed[s] = r.fixed
+        moving = [r for r in self._rows if r.text is not None]
+        self._quantities = found = Quantities(model, self.contacts.values(), moving, start)
+        self._v_r, self._a_r = np.zeros(sum(r.size for r in moving)), np.zeros(len(fixed))
+        references = {"v_r": self._v_r, "a_r": self._a_r, "q": found.q, "qd": found.qd}
+        sizes = [model.nv, start]
+        weights = np.repeat([acceleration_weight, force_weight], sizes)
+        given = [r.kp for r in moving], [r.kd for r in moving]
+        coupled = any(gain.value.ndim == 2 for gains in given for gain in gains)
+        gains = _joined(given[0], coupled), _joined(given[1], coupled)
+        arrays = {**found.arrays, **references, "tau": np.zeros(model.nv)}
+        self._robot = Robot(
+            model,
+            self.driven,
+            self.contacts,
+            points,
+            self._rows,
+            fixed,
+            self.torque_limits,
+            rate,
+            weights,
+            gains,
+            arrays,
+        )
+        self._stances: dict[tuple[str, ...], Stance] = {}
+        self._live, self._warned, self._turn = None, False, Lock()
 
     def __repr__(self):
         return (
@@ -146,91 +183,89 @@ class WholeBody:
         """Forces of the motors, (..., nv)."""
         q, qd = np.asarray(q), np.asarray(qd)
         if q.ndim == 1 and qd.ndim == 1:
-            return self.solve(t, q, qd).tau
+            return self._torques(t, q, qd)
         batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
         q, qd = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, qd))
         tau = np.empty((*batch, self.model.nv))
         for sample in np.ndindex(batch):
-            tau[sample] = self.solve(t, q[sample], qd[sample]).tau
+            tau[sample] = self._torques(t, q[sample], qd[sample])
         return tau
+
+    def _torques(self, t, q, qd):
+        with self._turn:
+            _, _, number, _ = self._solved(t, q, qd)
+            if number and not self._warned:
+                self._warned = True
+                warn(
+                    f"whole-body control of model {self.model.name!r} cannot meet all constraints "
+                    f"at t = {t:g} s, and gives up {' and '.join(RELAXED[number])}, then and from "
+                    f"now on where it must; WholeBody(..., strict=True) raises an error instead",
+                    SimulationWarning,
+                )
+            return self._robot.arrays["tau"].copy()
 
     def solve(self, t: float, q: ArrayLike, qd: ArrayLike) -> WholeBodySolution:
         """Torques, accelerations and contact forces for one state.
 
         Raises:
-            InfeasibleControlError: no solution satisfies all constraints; the message names them.
+            InfeasibleControlError: with ``strict``, if no solution satisfies all constraints; the
+                message names them.
         """
-        m, nv = self.model, self.model.nv
-        q = np.ascontiguousarray(q, dtype=float)
-        qd = np.ascontiguousarray(qd, dtype=float)
-        if q.shape != (m.nq,) or qd.shape != (nv,):
+        with self._turn:
+            at, problem, number, solver = self._solved(t, q, qd)
+            nv = self.model.nv
+            qdd, f = problem.x[:nv].copy(), problem.x[nv:].copy()
+            forces = {name: f[s].reshape(-1, 3) for name, s in at.points.items()}
+            left = problem.Ax[: len(self._a_r)] / problem.root[: len(self._a_r)]
+            rows = zip(self._rows, self._at, self._live or (), strict=True)
+            errors = {r.name: left[s] for r, s, on in rows if on}
+            tau = self._robot.arrays["tau"].copy()
+            more = (problem.iterations, errors, RELAXED[number], solver, problem.accuracy)
+            return WholeBodySolution(tau, qdd, forces, *more)
+
+    # --- one instant ---------------------------------------------------------------------------
+
+    def _solved(self, t, q, qd):
+        """The stance, the problem that was solved, its stage of ``RELAXED``, and the solver."""
+        here = self._quantities
+        if q.__class__ is np.ndarray and q.shape == here.q.shape and qd.shape == here.qd.shape:
+            here.q[:], here.qd[:] = q, qd
+        else:
+            here.q[:], here.qd[:] = self._checked(q, qd)
+        at = self._stance_at(t)
+        self._follow(t, at)
+        code, instant, problem = here.code, *at.stage(0, self._live)
+        result = NOT_COMPUTED if code is None else control(code, instant, problem)
+        if result == FOUND:
+            return at, problem, 0, "active set"
+        if result == NOT_COMPUTED:
+            if code is not None:
+                code.status[0] = 0
+            here.compute()
+            result = control_with(instant, problem)
+        for number in range(len(RELAXED)):
+            if number:
+                instant, problem = at.stage(number, self._live)
+                result = control_with(instant, problem)
+            if result == FOUND:
+                return at, problem, number, "active set"
+            if result == LOST and _by_reference(instant, problem):
+                return at, problem, number, "DAQP"
+            if self.strict:
+                raise why_not(self.model, t, at, instant, problem)
+        self._robot.arrays["tau"][:] = 0.0  # nothing is known that would not do harm
+        return at, problem, len(RELAXED) - 1, "none"
+
+    def _checked(self, q, qd):
+        m = self.model
+        q, qd = (np.ascontiguousarray(x, dtype=float) for x in (q, qd))
+        if q.shape != (m.nq,) or qd.shape != (m.nv,):
             as_configuration(m, q)
             as_joint_vector(m, qd, "qd")
             raise ShapeError(f"solve takes one state, got q {q.shape} and qd {qd.shape}")
-        at = self._stance_at(t)
-        live, targets, v_r, a_r = self._references(t, at)
-        H, h, Jc, drift, arms, Jt, e, v, c = self._kernel(m, q, qd, targets)
-        A, b = self._fixed.copy(), a_r
-        A[: len(Jt), :nv] = Jt
-        moving = len(e)
-        b[:moving] += self._kd(v_r - v) + self._kp(e) - c
-        if not at.all:
-            A, Jc, drift, arms = A[:, at.columns], Jc[at.rows], drift[at.rows], arms[at.forces]
+        return q, qd
 
-        E, count = np.zeros((self._free_count + len(Jc), len(at.damping))), self._free_count
-        E[:count, :nv] = H[self._free]
-        np.negative(arms[:, self._free].T, out=E[:count, nv:])
-        E[count:, :nv] = Jc
-        rhs = np.concatenate([-h[self._free], -drift])
-        G, lower, upper = at.bounds(H, h, arms)
-        if self._limits is not None:
-            lower[: self._limits.count], upper[: self._limits.count] = self._limits(q, qd)
-
-        levels = self._levels(A, b, live)
-        try:
-            x, count = minimize(levels, Constraints(E, rhs, G, lower, upper), at.damping)
-        except InfeasibleError as error:
-            raise self._infeasible(t, at, error.excess) from None
-        except SingularError:
-            raise InfeasibleControlError(
-                f"whole-body control of model {m.name!r} at t = {t:g} s: contacts "
-                f"{', '.join(at.names)} cannot all stay where they are, as the joints between them "
-                f"move them against each other; remove one, or one of its points",
-                at.names,
-            ) from None
-        qdd, f = x[:nv], x[nv:]
-        tau = H @ qdd + h - f @ arms
-        tau[self._free] = 0.0
-        forces = {name: f[s].reshape(-1, 3) for name, s in at.points.items()}
-        rows = tuple(zip(self._rows, self._at, live, strict=True))
-        return WholeBodySolution(tau, qdd, forces, count, (x, A, b, rows))
-
-    # --- what is the same at every instant -----------------------------------------------------
-
-    def _layout(self):
-        """Places of the rows of each task, and the rows that do not depend on the state."""
-        ends = np.cumsum([0, *(r.size for r in self._rows)])
-        at = [slice(a, b) for a, b in pairwise(ends)]
-        fixed = np.zeros((int(ends[-1]), self.model.nv + self._count))
-        for r, s in zip(self._rows, at, strict=True):
-            if r.fixed is not None:
-                fixed[s] = r.fixed
-        moving = [r for r in self._rows if r.text is not None]
-        self._kp, self._kd = _joined([r.kp for r in moving]), _joined([r.kd for r in moving])
-        self._root_weight = np.sqrt(np.concatenate([np.zeros(0), *(r.weight for r in self._rows)]))
-        self._moving = sum(r.size for r in moving)
-        self._rest = np.concatenate([*(r.targets for r in moving), np.zeros(1)])
-        return at, fixed
-
-    def _compiled(self):
-        """One kernel for the dynamics, all contacts and all tasks."""
-        contacts = tuple(self.contacts.values())
-        rows = tuple(r for r in self._rows if r.text is not None)
-        key = ("WholeBody", tuple(c.key for c in contacts), tuple(r.key for r in rows))
-        damping = np.array([c.damping for c in contacts])
-        return kept(self.model, (*key, *damping.tolist()), lambda: _quantities(contacts, rows))
-
-    def _stance_at(self, t) -> "_Stance":
+    def _stance_at(self, t) -> Stance:
         names = tuple(self.contacts) if self.stance is None else tuple(self.stance(t))
         found = self._stances.get(names)
         if found is None:
@@ -238,174 +273,39 @@ class WholeBody:
                 require_known(
                     name, self.contacts, f"the stance at t = {t:g} has no contact {name!r}"
                 )
-            found = self._stances[names] = _Stance(self, [n for n in self.contacts if n in names])
+            closed = [n for n in self.contacts if n in names]
+            found = self._stances[names] = Stance(self._robot, closed)
         return found
 
-    # --- one instant ---------------------------------------------------------------------------
-
-    def _references(self, t, at):
-        """Tasks that apply, the numbers of their targets, velocities and accelerations."""
-        targets, start, live = self._rest.copy(), 0, []
-        v_r, a_r = np.zeros(self._moving), np.zeros(len(self._fixed))
+    def _follow(self, t, at):
+        """Write down references: targets, their velocities and accelerations, who applies."""
+        targets, start, live = self._quantities.targets, 0, []
         for r, s in zip(self._rows, self._at, strict=True):
-            found = None if r.contact and r.contact not in at.points else r.reference(t)
-            live.append(found is not None)
-            if found is not None:
-                numbers, v, a_r[s] = found
-                if r.text is not None:
-                    targets[start : start + len(r.targets)], v_r[s] = numbers, v
+            applies = not r.contact or r.contact in at.points
+            if applies and (not r.constant or self._live is None):
+                found = r.reference(t)
+                applies = found is not None
+                if applies:
+                    numbers, v, self._a_r[s] = found
+                    if r.text is not None:
+                        targets[start : start + len(r.targets)], self._v_r[s] = numbers, v
+            live.append(applies)
             start += len(r.targets)
-        return tuple(live), targets, v_r, a_r
-
-    def _levels(self, A, b, live):
-        """Pairs of weighted rows, by priority."""
-        w = self._root_weight
-        if all(live) and len(self._priorities) == 1:
-            return [(w[:, None] * A, w * b)]
-        levels = []
-        for p in self._priorities:
-            slices = zip(self._rows, self._at, live, strict=True)
-            chosen = [np.arange(s.start, s.stop) for r, s, on in slices if on and r.priority == p]
-            if chosen:
-                k = np.concatenate(chosen)
-                levels.append((w[k, None] * A[k], w[k] * b[k]))
-        return levels or [(A[:0], b[:0])]
-
-    def _infeasible(self, t, at, excess):
-        if excess is None:
-            return InfeasibleControlError(
-                f"the solver found no answer for the lower priorities of model {self.model.name!r} "
-                f"at t = {t:g} s, since the higher ones leave a set that is too thin; use weights "
-                f"instead, or fewer priorities"
-            )
-        order = [k for k in np.argsort(-excess) if excess[k] > 1e-6]
-        worst = {}
-        for k in order:
-            label, unit = at.labels[k]
-            worst.setdefault(label, f"{label} by {excess[k]:.3g} {unit}")
-        said = ", ".join(list(worst.values())[:4]) or "bounds that could not be told apart"
-        return InfeasibleControlError(
-            f"no accelerations and contact forces of model {self.model.name!r} meet all "
-            f"constraints at t = {t:g} s; the closest violate {said}. Relax these limits, close "
-            f"more contacts, or start from a state in which the robot can stay",
-            tuple(worst),
-        )
+        self._live = tuple(live)
 
 
-class _Stance:
-    """Arrays that depend on which contacts are closed."""
-
-    def __init__(self, control, names):
-        m, nv, every = control.model, control.model.nv, control.contacts
-        self.names, self.all = names, len(names) == len(every)
-        offsets, start, forces, rows, row = {}, 0, [], [], 0
-        for name, c in every.items():
-            count, size = 3 * len(c.points), 3 + len(c.turns)
-            if name in names:
-                offsets[name] = slice(start, start + count)
-                forces.append(np.arange(control._points[name].start, control._points[name].stop))
-                rows.append(np.arange(row, row + size))
-                start += count
-            row += size
-        self.points = offsets
-        none = [np.zeros(0, int)]
-        self.forces, self.rows = np.concatenate(none + forces), np.concatenate(none + rows)
-        self.columns = np.concatenate([np.arange(nv), nv + self.forces])
-        self.damping = control._damping[self.columns]
-
-        limits, bounded = control._limits, control.torque_limits
-        joints = np.zeros(0, int) if limits is None else limits.columns(control.driven)
-        driven = np.isin(np.arange(nv), control.driven)
-        torques = np.flatnonzero(driven & np.any(np.isfinite(bounded), axis=0))
-        self.torques = _as_slice(torques)
-        self.least, self.most = bounded[:, torques]
-        cones = [(every[n], every[n].cone(), offsets[n]) for n in names]
-        count = sum(len(c.points) * len(cone[0]) for c, cone, _ in cones)
-        self.at = slice(len(joints), len(joints) + len(torques))
-        self.G = np.zeros((self.at.stop + count, nv + start))
-        self.G[np.arange(len(joints)), joints] = 1.0
-        self.lower, self.upper = np.zeros(len(self.G)), np.zeros(len(self.G))
-        owner = _variable_names(m)
-        self.labels = [(f"the limits of joint {owner[v]}", "rad/s² or m/s²") for v in joints]
-        self.labels += [(f"the torque limit of joint {owner[v]}", "N·m or N") for v in torques]
-        at = self.at.stop
-        for c, (rows, low, high), s in cones:
-            for k in range(nv + s.start, nv + s.stop, 3):
-                here = slice(at, at + len(rows))
-                self.G[here, k : k + 3], self.lower[here], self.upper[here] = rows, low, high
-                at += len(rows)
-                self.labels += [(f"the friction cone of contact {c.frame!r}", "N")] * c.sides
-                self.labels.append((f"the normal force of contact {c.frame!r}", "N"))
-
-    def bounds(self, H, h, arms):
-        """Rows of all bounds; those of joint limits are still to be filled in."""
-        G, lower, upper, nv = self.G.copy(), self.lower.copy(), self.upper.copy(), len(H)
-        G[self.at, :nv], bias = H[self.torques], h[self.torques]
-        np.negative(arms[:, self.torques].T, out=G[self.at, nv:])
-        lower[self.at], upper[self.at] = self.least - bias, self.most - bias
-        return G, lower, upper
-
-
-class _JointLimits:
-    """Bounds of accelerations that keep joints within limits.
-
-    The distance ``d`` to a limit obeys ``d̈ + 2 r ḋ + r² d >= 0``: joints that approach it no faster
-    than ``r d`` never pass it. Speeds likewise: ``qdd <= r (limit - qd)``.
-    """
-
-    def __init__(self, model, rate):
-        self.rate = rate
-        self.low, self.high = position_bounds(model)
-        self.speed, self.index = np.asarray(model.velocity_limits), position_index(model)
-        self.count = 0
-
-    def columns(self, driven):
-        """The driven velocity variables that have limits."""
-        bounded = np.isfinite(self.low) | np.isfinite(self.high) | np.isfinite(self.speed)
-        self.at = np.intersect1d(np.flatnonzero(bounded), driven)
-        self.count, self.q = len(self.at), self.index[self.at]
-        self.bounds = self.low[self.at], self.high[self.at], self.speed[self.at]
-        return self.at
-
-    def __call__(self, q, qd):
-        r, (low, high, speed) = self.rate, self.bounds
-        q, qd = np.where(self.q < 0, 0.0, q[self.q]), qd[self.at]
-        upper = np.minimum(r * r * (high - q) - 2 * r * qd, r * (speed - qd))
-        lower = np.maximum(r * r * (low - q) - 2 * r * qd, -r * (speed + qd))
-        return np.minimum(lower, upper), upper
-
-
-def _quantities(contacts, rows):
-    """The compiled function of everything that depends on the state."""
-
-    def whole_body(m, q, qd, targets):
-        nv = m.nv
-        H, h = mass_matrix(m, q), bias_force(m, q, qd) - passive_force(m, q, qd)
-        none = np.zeros((0, nv)), np.zeros(0)
-        J, drift, arms = [none[0]], [none[1]], [none[0]]
-        for c in contacts:
-            Jc, v, a = c.motion(m, q, qd)
-            J.append(Jc)
-            drift.append(a + c.damping * v)
-            arms.append(c.arms(m, q))
-        parts, start = [], 0
-        for r in rows:
-            target = targets[start : start + len(r.targets)]
-            parts.append(r.text(m, q, qd, target))
-            start += len(r.targets)
-        Jt = np.concatenate([none[0], *(p[0] for p in parts if p[0] is not None)])
-        e, v, c = (np.concatenate([none[1], *(p[k] for p in parts)]) for k in (1, 2, 3))
-        J, drift, arms = np.concatenate(J), np.concatenate(drift), np.concatenate(arms)
-        return H, h, J, drift, arms, Jt, e, v, c
-
-    return kernel(whole_body)
-
-
-def _as_slice(numbers):
-    """Numbers as a slice, where they follow one another: views instead of copies."""
-    if len(numbers) and np.array_equal(numbers, np.arange(numbers[0], numbers[-1] + 1)):
-        return slice(int(numbers[0]), int(numbers[-1]) + 1)
-    return numbers
+def _by_reference(instant, problem) -> bool:
+    """Solve by DAQP what the active-set method has lost to rounding errors: whether it could."""
+    prepare(instant, problem)
+    try:
+        x, problem.iterations = minimize(*as_matrices(problem))
+    except (InfeasibleError, SingularError, MissingPackageError):
+        return False
+    problem.x[:] = x
+    tasks = problem.tasks
+    problem.Ax[:] = problem.root * (problem.A.reshape(tasks, -1) @ x - problem.b)
+    find_torques(instant, problem)
+    return True
 
 
 def _by_name(model, contacts):
@@ -423,15 +323,6 @@ def _by_name(model, contacts):
             raise ShapeError(f"there are two contacts {c.frame!r}; put all points into one")
         found[c.frame] = c
     return found
-
-
-def _variable_names(model):
-    """Names of all velocity variables in messages."""
-    names = []
-    for name, s in zip(model.joint_names, model.v_slice[1:], strict=True):
-        count = s.stop - s.start
-        names += [repr(name)] if count == 1 else [f"{name!r}[{k}]" for k in range(count)]
-    return names
 
 
 def _task_rows(task, model, driven, points) -> Rows:
@@ -453,16 +344,15 @@ def _ordered(rows):
     return rows
 
 
-def _joined(gains):
-    """One gain for all rows."""
-    sizes = [g.size for g in gains]
-    if all(g.value.ndim < 2 for g in gains):
-        parts = [np.broadcast_to(g.value, (n,)) for g, n in zip(gains, sizes, strict=True)]
-        value = np.concatenate([np.zeros(0), *parts])
-        return lambda x: value * x
-    whole, start = np.zeros((sum(sizes), sum(sizes))), 0
-    for g, n in zip(gains, sizes, strict=True):
-        at = slice(start, start + n)
-        whole[at, at] = g.value if g.value.ndim == 2 else np.diag(np.broadcast_to(g.value, (n,)))
-        start += n
-    return lambda x: whole @ x
+def _joined(gains, whole):
+    """One gain for all rows: a factor of each, or a matrix."""
+    parts = [np.broadcast_to(g.value, (g.size,)) if g.value.ndim < 2 else g.value for g in gains]
+    if not whole:
+        return np.concatenate([np.zeros(0), *parts])
+    size = sum(g.size for g in gains)
+    matrix, start = np.zeros((size, size)), 0
+    for part in parts:
+        at = slice(start, start + len(part))
+        matrix[at, at] = part if part.ndim == 2 else np.diag(part)
+        start = at.stop
+    return matrix

@@ -138,6 +138,7 @@ class Rows:
             error, the velocity and ``dJ/dt qd``; None where forces alone are meant.
         fixed: rows that do not depend on the state, (size, nv + 3 points).
         contact: name of the contact without which the task does not apply.
+        constant: whether the reference is the same at all times.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Rows:
     text: Callable | None = None
     fixed: np.ndarray | None = None
     contact: str = ""
+    constant: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -195,6 +197,7 @@ class Task(ABC):
             )
         gains = Gain(kp, size, f"kp of task {name!r}"), Gain(kd, size, f"kd of task {name!r}")
         weight = np.broadcast_to(weight, (size,))
+        more["constant"] = not callable(getattr(self, "reference", None))
         return Rows(name, key, size, targets, reference, *gains, weight, self.priority, **more)
 
 
