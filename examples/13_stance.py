@@ -73,7 +73,7 @@ found = stand.solve(0.0, motion.q[-1][dog.q_indices], motion.qd[-1][dog.v_indice
 print("upward forces on the feet [N]:", [round(float(f[0, 2]), 1) for f in found.forces.values()])
 assert abs(place[-1, 2] - start[2, 3]) < 0.01, "it fell"
 
-# A push that no friction can stand: contacts give way, there are torques all the same, and it falls.
+# A push that no friction can stand: contacts give way, torques go on, and it falls.
 PUSHES[:] = [(0.1, np.array([0.0, 600.0, 0.0]))]
 fall = kt.simulate(world, duration=1.2, controller=control)
 height = kt.pose(world.model, fall.q, "dog.trunk")[:, 2, 3]
