@@ -1,5 +1,6 @@
 """Models as plain data and back."""
 
+import copy
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ import pytest
 from support.mechanisms import assert_same_parts, gripper
 from support.special_joints import Slot
 
+import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Revolute
 from kinetree.model import Limits, Model, ModelBuilder
@@ -128,3 +130,65 @@ class TestAttachments:
     def test_anything_else_is_a_model_error(self, rng, entry, value):
         with pytest.raises(ModelError):
             Model.from_dict(gripper(rng).to_dict() | {entry: value})
+
+
+# --- numbers are numbers -------------------------------------------------------------------------
+
+_WRONG = (None, "x", True, {}, [[1]], float("nan"))
+_FREE = ("limits", "control", "effort", "friction", "torsion", "rolling", "lower", "upper")
+"""Where null has a meaning: no limit, or the usual surface."""
+
+
+def _places(x, path=()):
+    """Paths to all leaves of plain data."""
+    if isinstance(x, (dict, list)):
+        for key, inner in x.items() if isinstance(x, dict) else enumerate(x):
+            yield from _places(inner, (*path, key))
+    else:
+        yield path, x
+
+
+def _with(data, path, value):
+    changed = copy.deepcopy(data)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize("name", ["panda", "four_bar", "cart_pole"])
+def test_every_number_is_checked_by_the_schema(name):
+    data, seen = kt.samples.load(name).to_dict(), set()
+    for path, x in _places(data):
+        kind = tuple("#" if isinstance(key, int) else key for key in path)
+        if kind in seen or not isinstance(x, (int, float)):
+            continue
+        seen.add(kind)
+        for wrong in _WRONG:
+            if type(wrong) is type(x) and wrong == wrong:
+                continue
+            if wrong is None and any(key in _FREE for key in path):
+                continue
+            with pytest.raises(kt.KinetreeError):
+                kt.Model.from_dict(_with(data, path, wrong))
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "message"),
+    [
+        (("bodies", 0, "placement", "r", 1), None, "r must hold numbers, got"),
+        (("bodies", 0, "limits", "upper", 0), True, r"upper of limits must hold numbers, got"),
+        (
+            ("geometry", 0, "visual"),
+            "yes",
+            "visual of geometry .* must be true or false, got 'yes'",
+        ),
+        (("actuators", 0, "gear", 0), None, "gear of actuator .* must be a list of numbers, got"),
+        (("actuators", 0, "name"), 3, "name of actuator 3 must be text, got 3"),
+    ],
+)
+def test_what_is_no_number_is_named(path, wrong, message):
+    data = _with(kt.samples.panda().to_dict(), path, wrong)
+    with pytest.raises(kt.ModelError, match=message):
+        kt.Model.from_dict(data)

@@ -33,6 +33,7 @@ from kinetree.model.parts import (
     Posture,
     is_identity,
 )
+from kinetree.model.schema import check_fields, holds_numbers
 from kinetree.model.sensors import Sensor
 from kinetree.model.tendon import Pulley, Tendon, Wrap
 from kinetree.spatial import Inertia, Plucker
@@ -103,18 +104,25 @@ def _read_bounds(data):
 
 def _read_limits(data):
     free = {"lower": -math.inf}
-    return Limits(
-        **{
-            name: tuple(free.get(name, math.inf) if x is None else x for x in values)
-            for name, values in data.items()
-        }
-    )
+    values = {
+        name: tuple(free.get(name, math.inf) if x is None else x for x in values)
+        for name, values in data.items()
+    }
+    return Limits(**_all_numbers(values, "limits"))
+
+
+def _all_numbers(values, what):
+    """The values, which must be numbers or lists of them before a constructor makes floats."""
+    for name, x in values.items():
+        if not holds_numbers(x):
+            raise ModelError(f"{name} of {what} must hold numbers, got {x!r}")
+    return values
 
 
 def _read_numbers(x, what):
     """An array of numbers; in a model objects in their place would pass for formulas."""
     numbers = np.array(x)
-    if numbers.dtype.kind not in "if":
+    if numbers.dtype.kind not in "if" or not holds_numbers(x):
         raise ModelError(f"{what} must hold numbers, got {x!r}")
     return numbers
 
@@ -152,7 +160,7 @@ _READ = {
     "placement": _read_placement, "predecessor_placement": _read_placement,
     "successor_placement": _read_placement, "reference_placement": _read_placement,
     "inertia": _read_inertia, "limits": _read_limits,
-    "dynamics": lambda data: JointDynamics(**data), "shape": _read_shape,
+    "dynamics": lambda data: JointDynamics(**_all_numbers(data, "dynamics")), "shape": _read_shape,
     "path": _read_path,
     "surface": lambda data: Surface(**{name: _tuples(x) for name, x in data.items()}),
     **dict.fromkeys(_RANGES, _read_bounds),
@@ -314,6 +322,7 @@ def _read_part(kind, data, numbers, known):
             )
         elif x is not None:
             values[name] = _READ.get(name, _tuples)(x)
+    check_fields(kind, values, f"{kind.__name__.lower()} {given.get('name', '')!r}")
     return kind(**values)
 
 
