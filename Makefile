@@ -105,7 +105,7 @@ torch: $(STAMP)
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
 		tests/quantities/test_hybrid.py tests/quantities/test_floating.py \
-		tests/loaders/test_fuzz_files.py tests/hostile tests/feature_matrix
+		tests/loaders/test_fuzz_files.py tests/peers/test_written_files.py tests/hostile tests/feature_matrix
 	KINETREE_KILLED=800 $(BIN)/python -m pytest tests/hostile/test_nothing_is_lost.py -k killed
 	KINETREE_POSES=100000 $(BIN)/python -m pytest -n 2 tests/contact/test_distance.py
 	KINETREE_WORLDS=2000 $(BIN)/python -m pytest -n 2 tests/worlds/test_random_worlds.py

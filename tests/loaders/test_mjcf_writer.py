@@ -246,10 +246,39 @@ def test_errors_name_the_thing(make, message, rng):
         to_mjcf(make(rng))
 
 
-def test_errors_of_mujoco_become_errors_of_kinetree():
-    model = kt.ModelBuilder("m").body("a", joint=kt.Revolute("y")).build()
-    with pytest.raises(InteropError, match=r"MuJoCo rejects model 'm': .* mass and inertia"):
+def test_errors_of_mujoco_become_errors_of_kinetree(tmp_path):
+    mesh = tmp_path / "broken.stl"
+    mesh.write_bytes(b"x" * 200)
+    builder = kt.ModelBuilder("m").body("a", inertia=kt.shapes.sphere(0.1, mass=1), joint=kt.Revolute("y"))
+    model = builder.build()
+    shape = kt.geometry.Geometry(1, kt.geometry.Mesh(str(mesh)))
+    model = model.replace(geometry=(shape,))
+    with pytest.raises(InteropError, match=r"MuJoCo rejects model 'm': .*stl"):
         M.to_model(model)
+
+
+def test_what_mujoco_does_not_load_is_not_written():
+    massless = kt.ModelBuilder("m").body("a", joint=kt.Revolute("y")).build()
+    with pytest.raises(InteropError, match="body 'a' moves and has no mass, which MuJoCo"):
+        to_mjcf(massless)
+    data = kt.samples.pendulum().to_dict()
+    data["bodies"][0]["inertia"]["rotational"] = np.diag([5.0, 1.0, 1.0]).tolist()
+    data["bodies"][0]["inertia"]["first_moment"] = [0, 0, 0]
+    with pytest.raises(kt.ModelError, match="physically impossible"):
+        kt.Model.from_dict(data)
+    with pytest.warns(kt.ModelWarning, match="physically impossible"):
+        model = kt.Model.from_dict(data, strict=False)
+    with pytest.raises(InteropError, match="principal moments .* MuJoCo does not load such a body"):
+        to_mjcf(model)
+
+
+def test_another_order_of_joints_is_said(rng):
+    solid = kt.shapes.sphere(0.1, mass=1)
+    builder = kt.ModelBuilder("m")
+    for name, parent in (("a", None), ("b", None), ("c", "a")):
+        builder = builder.body(name, inertia=solid, joint=kt.Revolute("y"), on=parent)
+    with pytest.warns(kt.ModelWarning, match="joints in another order, depth first .*: a.*, c.*, b"):
+        to_mjcf(builder.build())
 
 
 def test_formulas_are_rejected():

@@ -101,7 +101,7 @@ def read_json(source, report, folders, options) -> Model:
     bodies = data.get("bodies") if isinstance(data, dict) else ()
     report.check_bodies(len(bodies) if isinstance(bodies, list) else 0)
     try:
-        return Model.from_dict(data)
+        return Model.from_dict(data, strict=options.strict)
     except (TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise report.error(None, f"this JSON is not a model: {error}") from error
 

@@ -561,9 +561,17 @@ class Model:
         return serialize.to_dict(self)
 
     @classmethod
-    def from_dict(cls, data: dict, *, joints: "Sequence[type[AbstractJoint]]" = ()) -> "Model":
-        """Inverse of ``to_dict``; ``joints`` are joint classes of your own that ``data`` uses."""
-        return serialize.from_dict(cls, data, joints)
+    def from_dict(
+        cls, data: dict, *, joints: "Sequence[type[AbstractJoint]]" = (), strict: bool = True
+    ) -> "Model":
+        """Inverse of ``to_dict``.
+
+        Args:
+            data: the plain data.
+            joints: joint classes of your own that they use.
+            strict: reject physically impossible inertias instead of warning about them.
+        """
+        return serialize.from_dict(cls, data, joints, strict)
 
     def summary(self) -> str:
         """A table of the bodies with their joints and masses, as text."""

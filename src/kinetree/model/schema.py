@@ -44,7 +44,7 @@ def _types(kind) -> dict[str, Any]:
     found = {}
     for f in fields(kind):
         hint = hints[f.name]
-        found[f.name] = (Union[hint, None] if f.default is None else hint) if f.init else Callable
+        found[f.name] = (hint | None if f.default is None else hint) if f.init else Callable
     return found
 
 

@@ -258,13 +258,13 @@ def _is_left_out(part, f, x):
     )
 
 
-def from_dict(cls, data, joints=()):
+def from_dict(cls, data, joints=(), strict=True):
     """The model (of class ``cls``) that ``to_dict`` described."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ModelError(f"expected a dictionary with format {FORMAT!r}, got {found!r}")
     try:
-        return _read(cls, data, known_joints(joints))
+        return _read(cls, data, known_joints(joints), strict)
     except KinetreeError:
         raise
     except KeyError as error:
@@ -278,7 +278,7 @@ def from_dict(cls, data, joints=()):
         ) from error
 
 
-def _read(cls, data, known):
+def _read(cls, data, known, strict):
     bodies = {data["base_name"]: 0}
     bodies |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
     numbers = {
@@ -299,7 +299,7 @@ def _read(cls, data, known):
         if not isinstance(x, str):
             raise ModelError(f"the {key} of a model must be a text, got {x!r}")
     gravity = _read_numbers(data["gravity"], "gravity")
-    return cls(parts.pop("bodies"), gravity=gravity, **parts, **top)
+    return cls(parts.pop("bodies"), gravity=gravity, strict=strict, **parts, **top)
 
 
 def _read_part(kind, data, numbers, known):

@@ -355,6 +355,11 @@ class _Writer:
         others = [p.name for p in self.model.postures if p.name != INITIAL]
         if others:
             self.lost.append(f"postures {', '.join(others)}")
+        if self.joint_names:
+            renamed = [f"{old} is {new}" for old, new in self.joint_names.items()]
+            more = f" and {len(renamed) - 4} more" if len(renamed) > 4 else ""
+            what = f"{', '.join(renamed[:4])}{more}"
+            self.lost.append(f"names of joints that are also those of links or frames ({what})")
         if self.lost:
             warn(
                 f"model {self.model.name!r}: not written, since SDF cannot hold it: "

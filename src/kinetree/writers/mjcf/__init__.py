@@ -80,10 +80,25 @@ def to_mjcf(model) -> str:
         left_out.append(f"where drives push, of joints {', '.join(map(repr, driven[:4]))}")
     if model.groups:
         left_out.append(f"groups {', '.join(repr(g.name) for g in model.groups[:4])}")
+    _warn_of_order(model, root)
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
         warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning)
     return etree.tostring(root, pretty_print=True, encoding="unicode")
+
+
+def _warn_of_order(model, root):
+    """Say that positions are in another order in the file, which is depth first as MuJoCo's is."""
+    place = {name: i for i, name in enumerate(model.joint_names)}
+    written = [e.get("name") or "" for e in root.iter("joint", "freejoint")]
+    names = [name for name in written if name in place]
+    if names != sorted(names, key=place.__getitem__):
+        shown = ", ".join(names[:6]) + ", ..." * (len(names) > 6)
+        warn(
+            f"model {model.name!r}: the file has its joints in another order, depth first as "
+            f"MuJoCo counts them: {shown}. Take positions by name (model.q_indices), not by number",
+            ModelWarning,
+        )
 
 
 def _start(model):

@@ -55,11 +55,17 @@ def pose_attributes(X):
     return found
 
 
+_NARROW = 1e-9  # range of what must not move, relative to where it is
+
+
 def range_attributes(name, limits, limited):
     """A range with its switch, or nothing if it is infinite on both sides."""
     if all(math.isinf(x) for x in limits):
         return {}
-    return {name: numbers(limits), limited: "true"}
+    low, high = limits
+    if low == high:  # of something that must not move; MuJoCo wants a range that is not empty
+        high = low + _NARROW * max(1.0, abs(low))
+    return {name: numbers((low, high)), limited: "true"}
 
 
 # --- Joints as hinge, slide, ball and free joints, several in one body where need be -------------

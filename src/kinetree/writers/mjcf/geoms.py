@@ -26,6 +26,7 @@ from kinetree.writers.mjcf.elements import (
     range_attributes,
 )
 
+_STL_HEAD = 84  # bytes before the triangles: a text, and their number
 _MESHES = (".stl", ".obj", ".msh")
 _FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's, sliding, spinning and rolling
 
@@ -38,6 +39,16 @@ def links_of(model) -> set:
 def is_lost(path) -> bool:
     """Whether a mesh is known not to be there: a file with it would not load again."""
     return "://" in path or (os.path.isabs(path) and not os.path.isfile(path))
+
+
+def _is_ascii_stl(path) -> bool:
+    """Whether an STL file is not binary: its size does not follow from its number of triangles."""
+    if not path.lower().endswith(".stl") or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(_STL_HEAD)
+    count = int.from_bytes(head[80:], "little")
+    return head.startswith(b"solid") and os.path.getsize(path) != _STL_HEAD + 50 * count
 
 
 def write_geometry(model, elements, root, left_out):
@@ -57,10 +68,15 @@ def write_geometry(model, elements, root, left_out):
             if is_lost(shape.path):
                 left_out.append(f"mesh {shape.path!r}, whose file was not found")
                 continue
+            if _is_ascii_stl(shape.path):
+                left_out.append(f"mesh {shape.path!r}: MuJoCo reads binary STL, and this is ASCII")
+                continue
             if shape not in meshes:
                 meshes[shape] = f"mesh_{len(meshes)}"
                 scale = None if shape.scale == (1, 1, 1) else shape.scale
-                element(asset, "mesh", name=meshes[shape], file=shape.path, scale=scale)
+                # inertias are given; that of a shell exists for flat and open meshes, too
+                shell = {"file": shape.path, "scale": scale, "inertia": "shell"}
+                element(asset, "mesh", name=meshes[shape], **shell)
             attributes = {"type": "mesh", "mesh": meshes[shape]}
         elif isinstance(shape, geometry.HeightField):
             X = _height_field(asset, shape, f"heights_{k}") @ X
@@ -315,11 +331,22 @@ def _write(model, chain, parent, start):
         if name_of_joint in start:
             X = Free().transform(np.asarray(start[name_of_joint], dtype=float))
     body = element(parent, "body", name=name, **pose_attributes(X))
+    if parts and not _has_mass(model, last):
+        raise InteropError(
+            f"body {name!r} moves and has no mass, which MuJoCo does not allow; give it mass, "
+            f"or fix it (kinetree.edit)"
+        )
     _write_inertia(model.inertia[last], body)
     _check_together(model, chain, [(part, at[i]) for i, part in parts])
     for i, part in parts:
         _write_joint(model.bodies[i - 1], part, at[i], body)
     return body
+
+
+def _has_mass(model, i):
+    """Whether a body, or one that is fixed to it, has mass."""
+    fixed = [k for k in model.children[i] if isinstance(model.joint[k], Fixed)]
+    return model.inertia[i].mass != 0 or any(_has_mass(model, k) for k in fixed)
 
 
 def _joint_name(model, i):
@@ -348,6 +375,13 @@ def _write_inertia(inertia, body):
     else:
         moments, R = np.diagonal(I_C), np.eye(3)
     moments = _possible(np.maximum(moments, _SMALLEST_MOMENT))
+    if 2 * np.max(moments) > np.sum(moments) * (1 + 1e-9):
+        shown = ", ".join(f"{x:g}" for x in moments)
+        raise InteropError(
+            f"body {body.get('name')!r} has principal moments {shown} kg m², of which the largest "
+            f"exceeds the sum of the others: MuJoCo does not load such a body. kinetree.check says "
+            f"more; model.replace(inertia=...) corrects it"
+        )
     pose = pose_attributes(Plucker(R.T, inertia.center_of_mass))
     pose.setdefault("pos", "0 0 0")  # which MJCF wants here
     element(body, "inertial", **pose, mass=float(inertia.mass), diaginertia=moments)
