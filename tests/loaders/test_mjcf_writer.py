@@ -249,7 +249,9 @@ def test_errors_name_the_thing(make, message, rng):
 def test_errors_of_mujoco_become_errors_of_kinetree(tmp_path):
     mesh = tmp_path / "broken.stl"
     mesh.write_bytes(b"x" * 200)
-    builder = kt.ModelBuilder("m").body("a", inertia=kt.shapes.sphere(0.1, mass=1), joint=kt.Revolute("y"))
+    builder = kt.ModelBuilder("m").body(
+        "a", inertia=kt.shapes.sphere(0.1, mass=1), joint=kt.Revolute("y")
+    )
     model = builder.build()
     shape = kt.geometry.Geometry(1, kt.geometry.Mesh(str(mesh)))
     model = model.replace(geometry=(shape,))
@@ -268,7 +270,9 @@ def test_what_mujoco_does_not_load_is_not_written():
         kt.Model.from_dict(data)
     with pytest.warns(kt.ModelWarning, match="physically impossible"):
         model = kt.Model.from_dict(data, strict=False)
-    with pytest.raises(InteropError, match="principal moments .* MuJoCo does not load such a body"):
+    with pytest.raises(
+        InteropError, match=r"principal moments .* MuJoCo does not load such a body"
+    ):
         to_mjcf(model)
 
 
@@ -277,7 +281,9 @@ def test_another_order_of_joints_is_said(rng):
     builder = kt.ModelBuilder("m")
     for name, parent in (("a", None), ("b", None), ("c", "a")):
         builder = builder.body(name, inertia=solid, joint=kt.Revolute("y"), on=parent)
-    with pytest.warns(kt.ModelWarning, match="joints in another order, depth first .*: a.*, c.*, b"):
+    with pytest.warns(
+        kt.ModelWarning, match="joints in another order, depth first .*: a.*, c.*, b"
+    ):
         to_mjcf(builder.build())
 
 

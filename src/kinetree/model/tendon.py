@@ -86,7 +86,7 @@ class Tendon:
     damping: Any = 0.0
     friction: Any = 0.0
     rest: tuple[float, float] = (0.0, 0.0)
-    path: tuple[Any, ...] = ()
+    path: tuple[str | Wrap | Pulley, ...] = ()
 
     def __post_init__(self):
         what = f"of tendon {self.name!r}"
