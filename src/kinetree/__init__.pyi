@@ -88,6 +88,7 @@ from kinetree.loops.stepping.options import Projection as Projection
 from kinetree.loops.stepping.options import SequentialRegularization as SequentialRegularization
 from kinetree.model import Actuator as Actuator
 from kinetree.model import Body as Body
+from kinetree.model import Camera as Camera
 from kinetree.model import ConstraintFunction as ConstraintFunction
 from kinetree.model import Coupling as Coupling
 from kinetree.model import Frame as Frame
@@ -103,6 +104,7 @@ from kinetree.model import Pulley as Pulley
 from kinetree.model import Sensor as Sensor
 from kinetree.model import Tendon as Tendon
 from kinetree.model import Wrap as Wrap
+from kinetree.model import camera as camera
 from kinetree.model import edit as edit
 from kinetree.model import from_arrays as from_arrays
 from kinetree.model import from_dh as from_dh
@@ -112,6 +114,7 @@ from kinetree.model import shapes as shapes
 from kinetree.quantities import *  # noqa: F403
 from kinetree.quantities import gears as gears
 from kinetree.quasi_velocities import quasi_velocity_dynamics as quasi_velocity_dynamics
+from kinetree.rendering.cameras import render as render
 from kinetree.simulation.controllers import Recorded as Recorded
 from kinetree.simulation.controllers import Sampled as Sampled
 from kinetree.simulation.forces.actuators import TorqueSpeed as TorqueSpeed

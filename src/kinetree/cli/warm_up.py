@@ -55,6 +55,7 @@ def jobs():
         yield partial(kt.simulate, model, kt.loops.assemble(model), duration=0.01)
     yield partial(_plan, kt.samples.double_pendulum())
     yield partial(kt.check, kt.samples.ur5())
+    yield partial(_look_at, kt.samples.humanoid())
 
 
 def _call(name, model):
@@ -106,6 +107,13 @@ def _plan(model):
     short = {"steps": 3, "dt": 0.01, "running": cost, "iterations": 2}
     kt.control.optimize(model, q, **short)
     kt.control.optimize(model, q, goal=q, effort_limits=(-50.0, 50.0), **short)
+
+
+def _look_at(model):
+    import kinetree as kt
+
+    camera = kt.camera((2, -2, 1), (0, 0, 0.5), size=(64, 48))
+    kt.render(model, None, camera, ("color", "depth"))
 
 
 def _drop_things():

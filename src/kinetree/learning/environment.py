@@ -18,6 +18,8 @@ from kinetree.learning.step import FRICTION, OWN, RANDOM, ControlStep
 from kinetree.learning.task import SEES, action_size, kernels_of, starts_of, tried
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds, whole_number
+from kinetree.model.cameras import Camera
+from kinetree.rendering.cameras import render
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.setup import laws_of
 from kinetree.spelling import did_you_mean, explains_itself
@@ -201,6 +203,22 @@ class Environment:
         ended, late, failed = (info.pop(k) > 0.5 for k in ("terminated", "truncated", "failed"))
         info["final_observation"] = self._place.result(info["final_observation"])
         return seen, reward, ended, late, info | {"failed": failed}
+
+    def render(
+        self,
+        camera: str | Camera | None = None,
+        what: str | Sequence[str] = "color",
+        **options: Any,
+    ) -> np.ndarray | dict[str, np.ndarray]:
+        """What a camera sees in every world now, (worlds, rows, columns, ...), on the CPU.
+
+        Args:
+            camera: a ``Camera`` or the name of one of the model; by default its first one.
+            what: as in ``kinetree.render``: ``"depth"`` for agents that act from it.
+            **options: as in ``kinetree.render``.
+        """
+        q = np.asarray(self._place.numpy(self.state["q"]), dtype=float)
+        return render(self.model, q, camera, what, **options)
 
     # --- what goes in ------------------------------------------------------------------------
 

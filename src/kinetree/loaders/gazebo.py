@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.loaders.xml import Node
-from kinetree.model import Sensor
+from kinetree.model import Camera, Sensor
 from kinetree.spatial import Plucker
 
 MAGNETIC_FIELD = (6e-06, 2.3e-05, -4.2e-05)
@@ -35,8 +35,44 @@ def on_link(node: Node, link: str, X: Plucker, field=MAGNETIC_FIELD) -> list[Sen
     if kind == "magnetometer":
         noise = _noise(node, "magnetometer")
         return [Sensor(name, kind, link, placement=X, noise=noise, data=tuple(field))]
-    node.ignored(f"kinetree has no sensor of type {kind!r} on a link", effect="control")
+    if kind not in CAMERAS:
+        node.ignored(f"kinetree has no sensor of type {kind!r} on a link", effect="control")
     return []
+
+
+CAMERAS = ("camera", "depth", "depth_camera", "rgbd_camera", "rgbd", "segmentation")
+"""Types of sensors that are cameras."""
+LOOKS_ALONG_X = Plucker(np.array([[0.0, -1, 0], [0, 0, 1], [-1, 0, 0]]), np.zeros(3))
+"""From a sensor that looks along its x axis, z upwards, to our camera."""
+_ANGLE, _SIZE = 1.047, (320, 240)  # of a camera that does not say, by the standard
+
+
+def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
+    """The camera of a ``<sensor>`` on a link, which looks along the x axis of the sensor."""
+    if node.get("type") not in CAMERAS:
+        return None
+    given = node.one("camera")
+    angle, size, near = _ANGLE, _SIZE, 0.1
+    if given is not None:
+        pose = given.one("pose")
+        if pose is not None:
+            node.ignored("a pose of <camera> within its <sensor> is not read", effect="picture")
+        angle = _value(given, "horizontal_fov", angle)
+        image, clip = given.one("image"), given.one("clip")
+        if image is not None:
+            size = tuple(int(_value(image, key, n)) for key, n in zip(_SIDES, size, strict=True))
+        near = near if clip is None else _value(clip, "near", near)
+    width, height = size
+    up = 2 * np.arctan(np.tan(angle / 2) * height / max(width, 1))
+    return Camera(node.get("name") or "camera", link, LOOKS_ALONG_X @ X, float(up), size, near)
+
+
+_SIDES = ("width", "height")
+
+
+def _value(node, tag, default):
+    part = node.one(tag)
+    return default if part is None else float(part.text_numbers(1)[0])
 
 
 def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
@@ -74,8 +110,8 @@ def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
     ]
 
 
-def named_apart(sensors: list[Sensor], taken: set) -> list[Sensor]:
-    """Sensors whose names, if they are taken, begin with the name of the link."""
+def named_apart(sensors: list, taken: set) -> list:
+    """Sensors or cameras whose names, if they are taken, begin with the name of the link."""
     found = []
     for s in sensors:
         name = s.name if s.name not in taken else f"{s.of}_{s.name}"

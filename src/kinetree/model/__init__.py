@@ -3,6 +3,7 @@
 from kinetree.arguments import guard_module
 from kinetree.model import geometry, shapes, views
 from kinetree.model.builder import ModelBuilder, from_arrays
+from kinetree.model.cameras import Camera, camera
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.dh import DHRow, DHTable, dh_from_axes, dh_from_model, from_dh
@@ -26,10 +27,10 @@ from kinetree.model.sensors import Sensor
 from kinetree.model.tendon import Pulley, Tendon, Wrap
 
 __all__ = [
-    "Actuator", "Body", "ConnectivityGraph", "ConstraintFunction", "Coupling", "DHRow", "DHTable",
+    "Actuator", "Body", "Camera", "ConnectivityGraph", "ConstraintFunction", "Coupling", "DHRow", "DHTable",
     "Frame", "GravityCompensation", "Group", "JointDynamics", "Limits", "Loop", "MechanismGraph",
     "Model", "ModelBuilder", "Posture", "Pulley", "Sensor", "SpanningTree", "Tendon", "Wrap",
-    "attach", "dh_from_axes", "dh_from_model", "extract", "floating", "from_arrays", "from_dh",
+    "attach", "camera", "dh_from_axes", "dh_from_model", "extract", "floating", "from_arrays", "from_dh",
     "from_poe", "geometry", "lock", "lump_fixed", "reroot", "shapes", "to_poe", "views",
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, require_known
 from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fitted, servo_law
+from kinetree.model.cameras import Camera
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import Group
 from kinetree.model.numbering import (
@@ -44,6 +45,7 @@ class Attachments:
         self._postures: list[tuple] = []
         self._contact_pairs: list[ContactPair] = []
         self._sensors: list[Sensor] = []
+        self._cameras: list[Camera] = []
         self._groups: list[Group] = []
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
@@ -285,6 +287,22 @@ class Attachments:
         self._sensors.append(sensor)
         return self
 
+    def camera(self, name: str = "camera", *, of: str = "", at=None, **rest):
+        """Add a camera, see ``Camera``.
+
+        Args:
+            name: unique name, among the cameras.
+            of: name of the frame or body that carries it; empty for the base.
+            at: where it sits there: a position (3,) or a ``Plucker``; it looks along its -z axis.
+            **rest: further attributes of ``Camera``, such as ``angle`` and ``size``.
+        """
+        return self.add_camera(Camera(name, of, as_placement(at), **rest))
+
+    def add_camera(self, camera: Camera):
+        """Add a ``Camera``, such as one of ``kinetree.camera``."""
+        self._cameras.append(camera)
+        return self
+
     def _add_attachments(self, model, without=()):
         """Add the attachments of ``model``, less what belongs to joints left out."""
         body, joint = model.body_names, (0, *model.joint_names)
@@ -302,6 +320,7 @@ class Attachments:
             self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
         driven = {a.name: model.driven_joint(a) for a in model.actuators}
         self._sensors += [s for s in model.sensors if not {s.of, driven.get(s.of)} & set(without)]
+        self._cameras += model.cameras
         joints = {*model.joint_names, *model.loop_names} - {*without}
         frames = (*model.frame_names, *model.body_names)
         self._groups += [g.within(joints, frames) for g in model.groups]
@@ -337,6 +356,7 @@ class Attachments:
             "contact_pairs": tuple(self._contact_pairs),
             "sensors": tuple(known.sensor(s) for s in self._sensors),
             "groups": tuple(self._groups),
+            "cameras": tuple(known.camera(c) for c in self._cameras),
         }
 
     def _posture(self, known, given, couplings, actuators):

@@ -85,7 +85,7 @@ def _remarks(model):
     if model.actuators:
         kinds = (f"{a.name} ({a.kind})" if a.kind != "motor" else a.name for a in model.actuators)
         lines.append(list_in_lines("actuators: ", kinds))
-    for what in ("postures", "sensors", "groups"):
+    for what in ("postures", "sensors", "groups", "cameras"):
         if getattr(model, what):
             lines.append(list_in_lines(f"{what}: ", (x.name for x in getattr(model, what))))
     if model.geometry:

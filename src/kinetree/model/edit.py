@@ -15,6 +15,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
 from kinetree.model.actuator import command_vectors, commands_of
+from kinetree.model.cameras import mounted_cameras
 from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
@@ -210,7 +211,7 @@ def attach(
 
 _PARTS = (
     "bodies", "frames", "loops", "couplings", "geometry", "actuators", "tendons",
-    "gravity_compensation", "sensors", "contact_pairs", "groups",
+    "gravity_compensation", "sensors", "contact_pairs", "groups", "cameras",
 )  # fmt: skip
 
 
@@ -300,6 +301,7 @@ class Assembly:
             for a in parts["actuators"]
         ]
         parts["sensors"] = mounted(other, prefix, on.name if taken else "", at)
+        parts["cameras"] = mounted_cameras(other, prefix, on.name, at)
         parts["groups"] = [group.prefixed(prefix) for group in other.groups]
         return parts | {"bodies": bodies}
 

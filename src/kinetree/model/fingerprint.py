@@ -27,6 +27,8 @@ def fingerprint(model) -> str:
         _describe(["sensors", model.sensors], parts.append)
     if model.groups:
         _describe(["groups", model.groups], parts.append)
+    if model.cameras:
+        _describe(["cameras", model.cameras], parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -118,6 +120,7 @@ def is_plain(model) -> bool:
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
     parts += (*model.actuators, *model.postures, *model.constraints, *model.contact_pairs)
     parts += (*model.tendons, *model.gravity_compensation, *model.sensors, *model.groups)
+    parts += model.cameras
     return is_plain_value(model.gravity) and all(map(is_plain_value, parts))
 
 

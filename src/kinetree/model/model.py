@@ -14,6 +14,7 @@ from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
+from kinetree.model.cameras import Camera, carried
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.describe import as_html, summary
@@ -45,6 +46,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
     "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
     "name", "base_name", "tendons", "gravity_compensation", "sensors", "contact_pairs", "groups",
+    "cameras",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -75,6 +77,7 @@ class Model:
         sensors: sensors of the mechanism.
         contact_pairs: pairs of shapes that may or must not touch, overriding other settings.
         groups: joints with a common name.
+        cameras: what pictures are taken with.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Model:
         sensors: tuple[Sensor, ...] = (),
         contact_pairs: tuple[ContactPair, ...] = (),
         groups: tuple[Group, ...] = (),
+        cameras: tuple[Camera, ...] = (),
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
@@ -106,7 +110,7 @@ class Model:
         self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
         self.contact_pairs = tuple(contact_pairs)
         self.sensors = tuple(sensors)
-        self.groups = tuple(groups)
+        self.groups, self.cameras = tuple(groups), tuple(cameras)
         check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
@@ -494,8 +498,9 @@ class Model:
         """A copy with some parts replaced.
 
         Actuators of loop joints and tendons that no longer exist are removed, unless there are new
-        ``actuators``; so are sensors and pairs of shapes, unless there are new ``sensors`` or
-        ``contact_pairs``. Controls of postures follow the names of the actuators.
+        ``actuators``; so are sensors, cameras and pairs of shapes, unless there are new
+        ``sensors``, ``cameras`` or ``contact_pairs``. Controls of postures follow the names of
+        the actuators.
 
         Args:
             inertia: new inertias by body name.
@@ -506,7 +511,8 @@ class Model:
             strict: whether inertias must be physically possible; unchanged by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
-                ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``, ``groups``.
+                ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``, ``groups``,
+                ``cameras``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:
@@ -532,6 +538,8 @@ class Model:
         changed = {**kept, **fields, **parts}
         if "sensors" not in fields:
             changed["sensors"] = measurable(self.sensors, changed)
+        if "cameras" not in fields:
+            changed["cameras"] = carried(self.cameras, changed)
         return Model(strict=strict, **changed)
 
     def with_constraint(

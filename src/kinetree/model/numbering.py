@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.model.actuator import Actuator, command_vectors
+from kinetree.model.cameras import Camera
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import Geometry
@@ -92,6 +93,13 @@ class Numbering:
                 if Y is not None:
                     s = replace(s, **{placement: getattr(s, placement) @ Y.inverse()})
         return s
+
+    def camera(self, c) -> Camera:
+        """A camera where it was on its body."""
+        if c.of not in self._body_names:
+            return c
+        Y = self.body_number(c.of, f"body of camera {c.name!r}")[1]
+        return c if Y is None else replace(c, placement=c.placement @ Y.inverse())
 
 
 def with_joints(part, found):

@@ -26,7 +26,8 @@ def without_bodies(model: Model, gone: Collection[int]) -> Model:
         number[old] = new
     names = {model.body_names[i] for i in gone} | {model.joint_names[i - 1] for i in gone}
     sensors = [s for s in model.sensors if not names & {s.of, s.reference}]
-    model = model.replace(sensors=sensors)
+    cameras = [c for c in model.cameras if c.of not in names]
+    model = model.replace(sensors=sensors, cameras=cameras)
     part = inside(model, (0, *stays), model.body_names[min(gone)])
     parts = transferred(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in stays]

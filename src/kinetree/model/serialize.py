@@ -16,6 +16,7 @@ import numpy as np
 import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
+from kinetree.model.cameras import Camera
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import Coupling, GravityCompensation, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
@@ -43,9 +44,9 @@ _PARTS = {
     "bodies": Body, "frames": Frame, "loops": Loop, "couplings": Coupling, "geometry": Geometry,
     "actuators": Actuator, "postures": Posture, "tendons": Tendon,
     "gravity_compensation": GravityCompensation, "contact_pairs": ContactPair, "sensors": Sensor,
-    "groups": Group,
+    "groups": Group, "cameras": Camera,
 }  # fmt: skip
-_NOT_ALWAYS = ("contact_pairs", "sensors", "groups")  # there only where the model has some
+_NOT_ALWAYS = ("contact_pairs", "sensors", "groups", "cameras")  # only where there are some
 _RANGES = ("control", "effort", "activation_range")
 _NULL = ("color", "limits", "dynamics")  # written as null where there is none
 
@@ -249,7 +250,7 @@ def _part(part, model):
 
 def _is_left_out(part, f, x):
     """Whether a field is as usual, of those that need not be written."""
-    if isinstance(part, Sensor):
+    if isinstance(part, (Sensor, Camera)):
         return is_identity(x) if isinstance(x, Plucker) else is_default(part, f.name, x)
     if f.name in _NULL:
         return False
@@ -328,6 +329,6 @@ def _read_part(kind, data, numbers, known):
 
 def _is_needed(kind, f):
     """Whether a file without this field is broken: what was there when the format began."""
-    if kind in (Sensor, Posture, ContactPair, Group, Actuator):
+    if kind in (Sensor, Posture, ContactPair, Group, Actuator, Camera):
         return f.default is MISSING and f.default_factory is MISSING
     return f.name not in _NULL and (kind.__name__, f.name) not in ADDED_LATER

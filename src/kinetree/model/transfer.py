@@ -104,7 +104,8 @@ def inside(model, bodies, body):
     on = (
         s for s in model.sensors if KINDS[s.kind].of != "frame" or model.frame(s.of).body in bodies
     )
-    return model.replace(sensors=on).replace(
+    seen_from = [c for c in model.cameras if model.frame(c.of or model.base_name).body in bodies]
+    return model.replace(sensors=on, cameras=seen_from).replace(
         frames=[f for f in model.frames if f.body in bodies],
         loops=[loop for loop in model.loops if loop.predecessor in bodies],
         couplings=[c for c in model.couplings if c.joint in bodies],

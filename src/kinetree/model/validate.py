@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.errors import ModelError, ModelWarning, warn
 from kinetree.joints import AbstractJoint
 from kinetree.model import validate_attachments as attached
+from kinetree.model.cameras import Camera, check_cameras
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.gearing import with_leaders
@@ -29,6 +30,7 @@ def check_parts(model):
         "contact_pairs": ContactPair,
         "sensors": Sensor,
         "groups": Group,
+        "cameras": Camera,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -89,6 +91,9 @@ def check_model(model, *, strict):
     for sensor in model.sensors:
         for X in (sensor.placement, sensor.reference_placement):
             _check_transform(X, f"placement of sensor {sensor.name!r}")
+    check_cameras(model)
+    for camera in model.cameras:
+        _check_transform(camera.placement, f"placement of camera {camera.name!r}")
 
 
 def _check_names(model):
@@ -102,6 +107,7 @@ def _check_names(model):
         "tendon": tuple(t.name for t in model.tendons),
         "sensor": tuple(s.name for s in model.sensors),
         "group": tuple(g.name for g in model.groups),
+        "camera": tuple(c.name for c in model.cameras),
     }
     for kind, names in kinds.items():
         numbered(names, kind)

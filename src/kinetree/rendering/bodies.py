@@ -1,5 +1,6 @@
 """Shapes of a model as coloured surfaces on its bodies."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -73,3 +74,9 @@ def _pieces(shape) -> Iterable[Any]:
 def _name(model, g):
     body = model.body_names[g.body]
     return f"{g.name} of {body}" if g.name and g.name != body else body
+
+
+def round_number(x) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(x))
+    return min((f * power for f in (1, 2, 5, 10)), key=lambda nice: abs(math.log(nice / x)))

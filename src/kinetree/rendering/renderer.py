@@ -75,7 +75,7 @@ class Viewpoint:
 
     def record(self, samples) -> View:
         """The view for compiled code."""
-        eye, axes = (np.array(x, dtype=float) for x in (self.eye, self.axes))
+        eye, axes = (np.array(x, dtype=float, order="C") for x in (self.eye, self.axes))
         width, height = self.size
         inside = {"width": width, "height": height, "samples": samples}
         return View(eye=eye, axes=axes, pixel=self.pixel, near=self.near, **inside)

@@ -10,7 +10,9 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.engine.machine import Machine
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.model.arrays import check_finite
+from kinetree.model.cameras import Camera
 from kinetree.quantities.dynamics import forward_dynamics
+from kinetree.rendering.cameras import render
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.forces import Forces
@@ -91,6 +93,26 @@ class Worlds:
                 world.coefficients[what] = None
         world.set_state(self._state(k))
         return world
+
+    def render(
+        self,
+        camera: str | Camera | None = None,
+        what: str | Sequence[str] = "color",
+        **options: Any,
+    ) -> np.ndarray | dict[str, np.ndarray]:
+        """What a camera sees of every world now, (n, rows, columns, ...), as ``World.render``.
+
+        Args:
+            camera: a ``Camera`` or the name of one of the worlds; by default the first one.
+            what: as in ``World.render``.
+            **options: as in ``World.render``.
+        """
+        if "size" not in self.columns:
+            return render(self.model, self.q, camera, what, **options)
+        found = [world.render(camera, what, **options) for world in self]
+        if isinstance(what, str):
+            return np.stack(found)
+        return {kind: np.stack([images[kind] for images in found]) for kind in found[0]}
 
     def __repr__(self):
         failed = int(self.failed.sum())

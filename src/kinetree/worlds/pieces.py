@@ -255,7 +255,7 @@ def _with_constraints(model, pieces, numbers) -> Model:
 def _whole(base, piece) -> Model | None:
     """The model of a piece if it is that of the world, as one loaded from a file is."""
     model = piece.model
-    if model is None or piece.prefix or model.sensors:
+    if model is None or piece.prefix or model.sensors or model.cameras:
         return None
     same = (model.name, model.base_name) == (base.name, base.base_name)
     same = same and np.array_equal(model.gravity, base.gravity) and is_identity(piece.at)

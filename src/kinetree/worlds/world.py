@@ -1,7 +1,7 @@
 """``World``: robots, objects and terrain put together, stepped, saved and looked at."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from inspect import signature
@@ -17,11 +17,13 @@ from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownName
 from kinetree.joints import AbstractJoint, Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
+from kinetree.model.cameras import Camera
 from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import Posture, as_placement, relabelled
 from kinetree.notebook import block, show
+from kinetree.rendering.cameras import render
 from kinetree.simulation.results.state import State
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
@@ -615,6 +617,29 @@ class World:
     def read_sensors(self) -> Readings:
         """Readings now, with the contact forces and accelerations of the last step."""
         return self._whole.steps.readings(self._whole, self.sensors, self._time)
+
+    @property
+    def cameras(self) -> tuple[Camera, ...]:
+        """The cameras of all parts."""
+        return self.model.cameras
+
+    def render(
+        self,
+        camera: str | Camera | None = None,
+        what: str | Sequence[str] = "color",
+        *,
+        collision: bool = False,
+        shadows: bool = True,
+    ) -> np.ndarray | dict[str, np.ndarray]:
+        """What a camera sees of the world now, as ``kinetree.render``.
+
+        Args:
+            camera: a ``Camera`` or the name of one of the world; by default its first one.
+            what: ``"color"``, ``"depth"``, ``"shape"``, ``"body"``, or several of these.
+            collision: draw the shapes that can touch instead of those to be seen.
+            shadows: whether there are shadows in colours.
+        """
+        return render(self.model, self.q, camera, what, collision=collision, shadows=shadows)
 
     # --- copies, and other functions of kinetree ---------------------------------------------
 

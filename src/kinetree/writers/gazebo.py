@@ -3,8 +3,9 @@
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
-from kinetree.loaders.gazebo import IMU, MAGNETIC_FIELD
+from kinetree.loaders.gazebo import IMU, LOOKS_ALONG_X, MAGNETIC_FIELD
 
+_LOOKS_ALONG_X = LOOKS_ALONG_X.inverse()  # as cameras of SDF
 _WRENCH = {"force": "force", "torque": "torque"}
 
 
@@ -30,7 +31,9 @@ class GazeboSensors:
         self.field = None
 
     def write(self):
-        """Write all that can be written; the others are in ``left``."""
+        """Write all that can be written; the others are in ``left``, as are cameras."""
+        for c in self.model.cameras:
+            self._camera(c)
         kinds = {what: kind for what, (kind, _) in IMU.items()}
         for s in self.model.sensors:
             if s.kind == "accelerometer":
@@ -39,6 +42,22 @@ class GazeboSensors:
                 self._wrench(self._together(s, "force", _WRENCH))
             elif s.kind == "magnetometer":
                 self._magnetometer(s)
+
+    def _camera(self, c):
+        frame = self.model.frame(c.of or self.model.base_name)
+        if frame.body not in self.links:
+            self.left[c.name] = c
+            return
+        element = self.named(self.links[frame.body], "sensor", c.name, type="camera")
+        self.put_pose(element, _LOOKS_ALONG_X @ c.placement @ frame.placement)
+        given = etree.SubElement(element, "camera")
+        width, height = c.size
+        wide = 2 * np.arctan(np.tan(c.angle / 2) * width / height)
+        self.put(given, "horizontal_fov", float(wide))
+        image, clip = etree.SubElement(given, "image"), etree.SubElement(given, "clip")
+        self.put(image, "width", width)
+        self.put(image, "height", height)
+        self.put(clip, "near", c.near)
 
     def _together(self, s, suffix, kinds):
         """The sensors that one element stands for, in the same place; none if they differ."""

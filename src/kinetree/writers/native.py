@@ -157,6 +157,7 @@ def to_toml(model) -> str:
         ("contact_pair", map(_contact_pair, model.contact_pairs)),
         ("sensor", map(_sensor, model.sensors)),
         ("group", map(_group, model.groups)),
+        ("camera", map(_camera, model.cameras)),
     ):
         for table in tables:
             what = f"{key} {table.get('name', '')!r}"
@@ -167,6 +168,11 @@ def to_toml(model) -> str:
 
 def _group(group):
     return {"name": group.name, "joints": group.joints, **_said_fields(group, "tip")}
+
+
+def _camera(c):
+    fields = _said_fields(c, "of", "angle", "size", "near")
+    return {"name": c.name, **fields, **placement_keys(c.placement)}
 
 
 def _said_fields(part, *names):

@@ -4,6 +4,7 @@ import numpy as np
 
 from kinetree.joints import Free
 from kinetree.loaders.mjcf import actuators, constraints, tendons
+from kinetree.loaders.mjcf.cameras import cameras_of
 from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
 from kinetree.loaders.mjcf.joints import is_disabled, map_of, variables
 from kinetree.loaders.mjcf.sensors import with_sensors
@@ -77,6 +78,7 @@ def from_compiled(
         tendons=tendons.tendons_of(mj_model, tree, note, sites, shapes),
         gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
+        cameras=cameras_of(mj_model, tree, note),
     )
     sensed = with_sensors(mj_model, tree, model, sites, note)
     return with_parents(mj_model, sensed)

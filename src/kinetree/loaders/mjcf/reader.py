@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import LoadError
-from kinetree.loaders.mjcf import geoms, joints, sensors, tree
+from kinetree.loaders.mjcf import cameras, geoms, joints, sensors, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.free_bodies import as_if_free, free_joints, without
 from kinetree.loaders.mjcf.source import prepare
@@ -111,7 +111,7 @@ def _check_finite(mj_model, mjcf):
 # What a model represents stands beside the functions that read it: ``ATTRIBUTES`` of the modules.
 
 _ATTRIBUTES = ATTRIBUTES | geoms.ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES
-_ATTRIBUTES |= {"deformable": AllBut(), **sensors.ATTRIBUTES}
+_ATTRIBUTES |= {"deformable": AllBut(), **sensors.ATTRIBUTES, **cameras.ATTRIBUTES}
 _UNKNOWN = ("kinetree does not use it", "motion")
 _PICTURES = ("it is for pictures", "picture")
 _SIMULATION = ("it is a setting of MuJoCo's simulation", "setting")

@@ -337,6 +337,7 @@ _SECTIONS = {"visual", "statistic", "size", "custom"}
 _ELEMENTS = {"texture", "skin", "layer", "light", "lengthrange"}
 _OF_CAMERAS = {
     "name", "class", "mode", "target", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler",
+    "fovy", "resolution",
 }  # fmt: skip
 _ATTRIBUTES = {"user", "nsample", "interp", "delay", "interval"}
 _ATTRIBUTES_OF = {
@@ -359,14 +360,14 @@ _LAST = '<compiler><lengthrange mode="none"/></compiler>'
 
 def text_of(root, changes):
     """The text, and the element on each of its lines; ``changes`` are attributes by element."""
-    lines, elements, cameras = [], [], _seen_by_sensors(root)
+    lines, elements = [], []
     waiting = [(root, False)]
     while waiting:
         element, closing = waiting.pop()
         if closing:
             lines.append(f"</{element.tag}>")
         else:
-            children = [e for e in element.findall("*") if not _left_out(e, root, cameras)]
+            children = [e for e in element.findall("*") if not _left_out(e, root)]
             end = ">" if children or element is root else "/>"
             lines.append(f"<{element.tag}{_attributes(element, changes)}{end}")
             if end == ">":
@@ -378,19 +379,11 @@ def text_of(root, changes):
     return "\n".join(lines) + "\n", elements
 
 
-def _left_out(element, root, cameras):
+def _left_out(element, root):
     tag, parent = element.tag, element.getparent()
     if parent is not None and parent.tag == "sensor":
         return tag not in KINDS or element.get("camera") is not None
-    if tag == "camera":
-        return not cameras
     return ":" in tag or tag in _ELEMENTS or (tag in _SECTIONS and element.getparent() is root)
-
-
-def _seen_by_sensors(root):
-    """Whether sensors refer to cameras, as frames."""
-    of = (e for section in root.findall("sensor") for e in section.findall("*"))
-    return any("camera" in (e.get("objtype"), e.get("reftype")) for e in of)
 
 
 def _attributes(element, changes):

@@ -2,8 +2,8 @@
 
 Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
 ``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``, ``[[tendon]]``,
-``[[gravity_compensation]]``, ``[[contact_pair]]``, ``[[sensor]]``, ``[[group]]``. docs/formats.md
-describes the keys.
+``[[gravity_compensation]]``, ``[[contact_pair]]``, ``[[sensor]]``, ``[[group]]``, ``[[camera]]``.
+docs/formats.md describes the keys.
 """
 
 import re
@@ -79,6 +79,7 @@ class _Reader:
             "contact_pair",
             "sensor",
             "group",
+            "camera",
         ):
             read = getattr(self, f"_{key}")
             for table in self.top.tables(key):
@@ -267,6 +268,16 @@ class _Reader:
     def _group(self, table):
         name, tip = self._new_name(table, "group"), table.text("tip", "")
         self.builder.group(name, joints=table.texts("joints"), tip=tip)
+
+    def _camera(self, table):
+        rest: dict[str, Any] = {}
+        if (size := table.numbers("size", 2, None)) is not None:
+            rest["size"] = tuple(int(n) if n == int(n) else n for n in size)
+        for key in ("angle", "near"):
+            if (value := table.number(key, None)) is not None:
+                rest[key] = value
+        name, of = self._new_name(table, "camera"), table.text("of", "")
+        self.builder.camera(name, of=of, at=parts.placement(table), **rest)
 
     @staticmethod
     def _by_name(table, key):

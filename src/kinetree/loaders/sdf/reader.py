@@ -197,7 +197,7 @@ class _Assembly:
 
     def _sense(self, graph):
         """Sensors of links and joints; a joint's is about what it carries, its child."""
-        frames, taken = self.description.frames, set()
+        frames, taken, cameras = self.description.frames, set(), set()
 
         def add(sensors):
             found = gazebo.named_apart(sensors, taken)
@@ -209,6 +209,9 @@ class _Assembly:
             for node in link.node.all("sensor"):
                 X = self._place_on_frame(pose_in(node), key, node)
                 add(gazebo.on_link(node, key, X, self.field))
+                if (camera := gazebo.camera_on_link(node, key, X)) is not None:
+                    for found in gazebo.named_apart([camera], cameras):
+                        graph.add_camera(found)
         for joint in self.description.joints:
             for node in joint.node.all("sensor"):
                 child = frames.link_of(frames.find(joint.scope, joint.child, node, "link"), node)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
-from kinetree.loaders.gazebo import named_apart, on_joint, on_link
+from kinetree.loaders.gazebo import camera_on_link, named_apart, on_joint, on_link
 from kinetree.loaders.report import EFFECTS as IN_ORDER
 from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
@@ -148,6 +148,7 @@ class _Assembly:
                 base_name=self.base,
                 strict=self._is_possible(),
                 sensors=self._sensors(),
+                cameras=self._cameras(),
                 contact_pairs=self.means.pairs,
                 groups=self.means.groups,
             )
@@ -163,6 +164,24 @@ class _Assembly:
             for node in gazebo.all("sensor"):
                 found += node.tolerate(partial(self._sensors_of, node, name), [])
         return tuple(named_apart(found, set()))
+
+    def _cameras(self):
+        """Cameras on links that ``<gazebo>`` has."""
+        found = []
+        for gazebo in self.robot.all("gazebo"):
+            name = gazebo.get("reference")
+            for node in gazebo.all("sensor") if name in self.links else ():
+                camera = node.tolerate(partial(self._camera_of, node, name), None)
+                if camera is not None:
+                    found.append(camera)
+        return tuple(named_apart(found, set()))
+
+    @staticmethod
+    def _camera_of(node, name):
+        """The camera on a link."""
+        from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
+
+        return camera_on_link(node, name, pose_in(node).placement)
 
     def _sensors_of(self, node, name):
         """Sensors on the link or joint of a name."""

@@ -4,12 +4,12 @@ The browser, the stand-alone page and the pictures all draw this. A node whose p
 number is not drawn at that time.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from kinetree.rendering.bodies import round_number
 from kinetree.rendering.surfaces import Surface
 
 LAYERS = {
@@ -142,9 +142,3 @@ class Scene:
     def grid_step(self) -> float:
         """Distance of the lines on the ground [m], a round number."""
         return round_number(max(self.size, 1e-6) / 6)
-
-
-def round_number(x) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(x))
-    return min((f * power for f in (1, 2, 5, 10)), key=lambda nice: abs(math.log(nice / x)))

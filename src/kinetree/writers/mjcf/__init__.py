@@ -9,6 +9,7 @@ from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
 from kinetree.writers.mjcf.attachments import (
     write_actuators,
+    write_cameras,
     write_constraints,
     write_frames,
     write_gravity_compensation,
@@ -66,6 +67,7 @@ def to_mjcf(model) -> str:
     write_gravity_compensation(model, elements, left_out)
     write_actuators(model, elements, root)
     write_sensors(model, elements, root, left_out)
+    write_cameras(model, elements)
     write_postures(model, root, postures)
     fast = [
         b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))

@@ -227,6 +227,15 @@ def write_postures(model, root, postures):
         )
 
 
+def write_cameras(model, elements):
+    """Cameras, on the bodies that carry them."""
+    for c in model.cameras:
+        frame = model.frame(c.of or model.base_name)
+        pose = pose_attributes(c.placement @ frame.placement)
+        sizes = {"fovy": float(np.degrees(c.angle)), "resolution": [float(n) for n in c.size]}
+        element(elements[frame.body], "camera", name=c.name, **pose, **sizes)
+
+
 _AT_SITES = (
     "accelerometer", "gyro", "velocimeter", "magnetometer", "force", "torque", "touch",
     "rangefinder",

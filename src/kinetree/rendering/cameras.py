@@ -1,0 +1,200 @@
+"""``kinetree.render``: what a camera of a model sees: colours, depths, shapes and bodies."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.arguments import guard_module
+from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.errors import ModelError, ModelWarning, UnknownNameError, warn
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration
+from kinetree.model.cameras import Camera, check_camera
+from kinetree.model.geometry import Plane
+from kinetree.model.memo import kept
+from kinetree.model.names import number_of
+from kinetree.quantities import kinematics
+from kinetree.rendering.bodies import drawn_pieces, round_number, shapes_seen
+from kinetree.rendering.renderer import PLANE_SURFACE, Piece, Renderer, Sky, Viewpoint
+from kinetree.rendering.shading import GROUND
+from kinetree.spelling import did_you_mean
+
+__all__ = ["render"]
+
+KINDS = ("color", "depth", "shape", "body")
+"""Kinds of images."""
+_HAZE = 60.0  # lengths of lines on the ground after which it fades
+
+
+@on_host
+def render(
+    model: Model,
+    q: ArrayLike | None = None,
+    camera: str | Camera | None = None,
+    what: str | Sequence[str] = "color",
+    *,
+    collision: bool = False,
+    shadows: bool = True,
+) -> np.ndarray | dict[str, np.ndarray]:
+    """What a camera sees of a model, in one configuration or in many.
+
+    - ``"color"``: bytes of red, green and blue, (..., rows, columns, 3), with shadows and smooth
+      edges.
+    - ``"depth"``: distance of what is seen from the plane of the eye, along the axis of the camera
+      [m], (..., rows, columns), at the middles of the pixels; infinite where nothing is.
+    - ``"shape"`` and ``"body"``: numbers of what is seen in ``model.geometry`` and
+      ``model.body_names``, (..., rows, columns); -1 where nothing is.
+
+    Solids and meshes are drawn as triangles, planes have no end.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq); by default the neutral ones.
+        camera: a ``Camera`` or the name of one of the model; by default its first one.
+        what: a kind of images, or several.
+        collision: draw the shapes that can touch instead of those to be seen.
+        shadows: whether there are shadows in colours.
+
+    Returns:
+        An array for one kind, a dictionary of arrays for several.
+    """
+    several = not isinstance(what, str)
+    kinds = tuple(what) if several else (what,)
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownNameError(
+                f"a camera has no images of kind {kind!r}; {did_you_mean(kind, KINDS)}"
+            )
+    camera = chosen_camera(model, camera)
+    q = model.neutral() if q is None else q
+    q = as_configuration(model, q)
+    batch = q.shape[:-1]
+    poses = _poses(model, q.reshape(-1, model.nq))
+    stage = kept(model, ("render", bool(collision)), lambda: _Stage(model, collision))
+    found = stage.images(poses, camera, kinds, shadows)
+    images = {kind: x.reshape(*batch, *x.shape[1:]) for kind, x in found.items()}
+    return images if several else images[kinds[0]]
+
+
+def chosen_camera(model, camera) -> Camera:
+    """The camera of a model by its name, or its first one."""
+    if isinstance(camera, Camera):
+        check_camera(camera)
+        return camera
+    names = [c.name for c in model.cameras]
+    if camera is None:
+        if not names:
+            raise ModelError(
+                f"model {model.name!r} has no cameras: give one, such as "
+                f"camera=kinetree.camera(position=(2, -2, 1), target=(0, 0, 0.5))"
+            )
+        return model.cameras[0]
+    return model.cameras[number_of(camera, names, "camera", f"model {model.name!r}")]
+
+
+def _poses(model, q):
+    """Poses of the base and the bodies, (n, NB + 1, 4, 4)."""
+    poses = np.tile(np.eye(4), (len(q), model.body_count + 1, 1, 1))
+    if model.body_count:
+        poses[:, 1:] = kinematics.poses(model, q)
+    return poses
+
+
+class _Plain(NamedTuple):
+    """A piece with the numbers of its shape and body."""
+
+    piece: Piece
+    shape: int
+    body: int
+
+
+class _Stage:
+    """The shapes of a model, to be drawn in any configuration."""
+
+    def __init__(self, model, collision):
+        shapes = shapes_seen(model, collision=collision)
+        number = {id(g): k for k, g in enumerate(model.geometry)}
+        solid = [g for g in shapes if not isinstance(g.shape, Plane)]
+        drawn, notices = drawn_pieces(model, solid)
+        for notice in notices:
+            warn(notice, ModelWarning)
+        found = [
+            _Plain(Piece(d.surface, d.body, d.color, d.opacity), number[id(d.shape)], d.body)
+            for d in drawn
+        ]
+        sizes = [float(np.ptp(d.surface.vertices, axis=0).max()) for d in drawn if d.body]
+        step = round_number(max([*sizes, 0.05]))
+        for g in shapes:
+            if isinstance(g.shape, Plane):
+                pose = g.placement.to_pose().astype(float)
+                surface = PLANE_SURFACE.placed(pose[:3, :3], pose[:3, 3])
+                color, grid = GROUND if g.color is None else g.color[:3], (step, _HAZE * step)
+                piece = Piece(surface, g.body, color, casts=False, grid=grid)
+                found.append(_Plain(piece, number[id(g)], g.body))
+        self.model = model
+        self.renderer = Renderer([x.piece for x in found])
+        self.numbers = {
+            "shape": np.array([*(x.shape for x in found), -1]),
+            "body": np.array([*(x.body for x in found), -1]),
+        }
+        # What is seen through has no depth; a plane that is, is drawn as a solid one.
+        self.sky = _sky(model)
+
+    def images(self, poses, camera, kinds, shadows):
+        """Images of every configuration, on all threads."""
+        count, (width, height) = len(poses), map(int, camera.size)
+        found = {
+            "color": np.empty((count, height, width, 3), dtype=np.uint8),
+            "depth": np.empty((count, height, width)),
+            "shape": np.empty((count, height, width), dtype=np.int64),
+            "body": np.empty((count, height, width), dtype=np.int64),
+        }
+        found = {kind: found[kind] for kind in kinds}
+        views = _views(self.model, poses, camera)
+        sky = self.sky._replace(shadows=bool(shadows))
+        rows = np.ascontiguousarray(poses[:, :, :3].reshape(count, -1, 12))
+
+        def draw(k, most):
+            if "color" in found:
+                found["color"][k] = self.renderer.paint(rows[k], views[k], sky, most=most)
+            if {*found} - {"color"}:
+                depth, part = self.renderer.measure(rows[k], views[k], most)
+                for kind in found:
+                    if kind != "color":
+                        found[kind][k] = depth if kind == "depth" else self.numbers[kind][part]
+
+        workers = min(threads(), count)
+        if workers < 2:
+            for k in range(count):
+                draw(k, None)
+        else:
+            on_threads(
+                lambda first: [draw(k, 1) for k in range(first, count, workers)] and None, workers
+            )
+        return found
+
+
+def _views(model, poses, camera):
+    """The point of view of a camera in every configuration."""
+    frame = model.frame(camera.of or model.base_name)
+    on = frame.placement.to_pose() @ camera.placement.to_pose()
+    pose = poses[:, frame.body] @ on.astype(float)
+    size = (int(camera.size[0]), int(camera.size[1]))
+    pixel = 2 * np.tan(camera.angle / 2) / size[1]
+    return [Viewpoint(P[:3, 3], P[:3, :3].T, size, float(pixel), float(camera.near)) for P in pose]
+
+
+def _sky(model):
+    """The sun stands at the same place of the sky, high and aside."""
+    gravity = np.asarray(model.gravity, dtype=float)
+    length = np.linalg.norm(gravity)
+    up = -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
+    a = np.cross(up, np.eye(3)[np.argmin(np.abs(up))])
+    a = a / np.linalg.norm(a)
+    return Sky(0.8 * up - 0.5 * a - 0.35 * np.cross(up, a), up)
+
+
+guard_module(__name__)
