@@ -145,6 +145,15 @@ def test_a_shadow_falls_where_the_ray_towards_the_sun_is_blocked():
     assert not np.any(shaded & ~blocked(0.3))
 
 
+def test_nothing_casts_no_shadow_on_ground_however_far_it_is():
+    renderer, poses = scene()
+    poses[1, 11], poses[2, 3] = 9.0, np.nan
+    view = looking_down(size=(120, 90), pixel=0.25)
+    bright, dark = (renderer.paint(poses, view, SKY._replace(shadows=x)) for x in (False, True))
+    shaded = np.any(dark.astype(int) < 0.9 * bright, axis=-1)
+    assert 0 < shaded.sum() < 8
+
+
 def test_pictures_are_the_same_to_the_bit_on_any_number_of_threads():
     renderer, poses = scene()
     view = looking_down(size=(200, 300), pixel=0.005)

@@ -48,7 +48,7 @@ def sunlight(shot: Shot, x: float, y: float, z: float, slope: float) -> float:
     i = floor(u)
     j = floor(v)
     near = sun.near + (A[2, 0] * px + A[2, 1] * py + A[2, 2] * pz)
-    near += light.bias * (5.0 - 4.0 * slope)
+    near = max(near + light.bias * (7.0 - 6.0 * slope), 0.0)  # where nothing is, the map is 0
     k = j * size + i
     a = 1.0 if light.map[k] > near else 0.0
     b = 1.0 if light.map[k + 1] > near else 0.0

@@ -59,7 +59,7 @@ def aim_sun(shot: Shot) -> bool:
     sun.pixel = 1.04 * wide / light.size
     sun.near = 0.5 * (high[2] - low[2]) + 2 * wide
     light.scale = 1 / sun.pixel
-    light.bias = 0.5 * sun.pixel
+    light.bias = sun.pixel
     return True
 
 

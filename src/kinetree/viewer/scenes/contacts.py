@@ -11,7 +11,7 @@ from kinetree.rendering.surfaces import ball, cone
 from kinetree.simulation.contact_sensors import contacts_along
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.description import Part
-from kinetree.viewer.scenes.marks import scaled_arrows
+from kinetree.viewer.scenes.marks import LONGEST, scaled_arrows
 from kinetree.viewer.scenes.places import along
 
 if TYPE_CHECKING:
@@ -103,8 +103,14 @@ def contact_places(contacts):
     return contacts.points, along(up)
 
 
-def contact_arrows(contacts, size):
-    """The forces of the contacts; impacts, far larger than the rest, as arrows cut to length."""
+def contact_arrows(contacts, size, bodies):
+    """The forces of the contacts; impacts, far larger than the rest, as arrows cut to length.
+
+    Args:
+        contacts: with their forces.
+        size: of the scene [m].
+        bodies: extent of the largest body that moves [m], which no arrow is longer than.
+    """
     here = np.all(np.isfinite(contacts.points), axis=-1, keepdims=True)
     forces = np.where(here, contacts.forces, 0.0)
     points = np.where(here, contacts.points, 0.0)
@@ -112,7 +118,8 @@ def contact_arrows(contacts, size):
     pushing = lengths[lengths > 0]
     most = 3 * np.median(pushing) if pushing.size else 0.0
     forces *= np.minimum(1.0, most / np.maximum(lengths, most or 1.0))
-    return scaled_arrows("contact forces", "contacts", _FORCE, points, forces, "N", size)
+    longest = min(size, bodies / LONGEST)
+    return scaled_arrows("contact forces", "contacts", _FORCE, points, forces, "N", longest)
 
 
 def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1e-4) -> Contacts:

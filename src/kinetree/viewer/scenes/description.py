@@ -24,6 +24,8 @@ LAYERS = {
     "center": "centre of mass",
     "inertias": "inertia ellipsoids",
     "frames": "frames",
+    "cameras": "cameras",
+    "sensors": "sensors",
 }
 """Layers that can be shown or hidden, and their labels, in the order of the list."""
 

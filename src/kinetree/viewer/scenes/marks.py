@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from kinetree.rendering.surfaces import ball, join, rod
+from kinetree.model.geometry import Box
+from kinetree.model.sensors import KINDS
+from kinetree.rendering.surfaces import ball, join, rod, surface_of
 from kinetree.viewer.scenes.description import Arrows, Part, Surface, round_number
 from kinetree.viewer.scenes.places import along
 
@@ -31,6 +33,51 @@ def _axis(axis, length, pose):
 
 _X = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # from z to x
 _Y = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # from z to y
+
+
+_CAMERA, _SENSOR = (0.2, 0.2, 0.25), (0.0, 0.55, 0.65)
+
+
+def camera_parts(model, size):
+    """Cameras as pyramids from the eye to what they see, with a flag on top."""
+    length = 0.12 * size
+    for c in model.cameras:
+        frame = model.frame(c.of or model.base_name)
+        pose = (frame.placement.to_pose() @ c.placement.to_pose()).astype(float)
+        y = length * np.tan(min(c.angle, 2.4) / 2)
+        x = y * c.size[0] / c.size[1]
+        corners = np.array([(sx * x, sy * y, -length) for sx, sy in _CORNERS])
+        tip = np.array([[-0.4 * x, 1.1 * y, -length], [0.4 * x, 1.1 * y, -length]])
+        flag = np.vstack([tip, [[0.0, 1.5 * y, -length]]])
+        edges = [(np.zeros(3), corner) for corner in corners]
+        edges += [(corners[k], corners[k - 1]) for k in range(4)]
+        bars = [_bar(0.02 * length, a, b) for a, b in edges]
+        lines = join([*bars, Surface(flag, np.array([[0, 1, 2], [2, 1, 0]]))])
+        placed = lines.placed(pose[:3, :3], pose[:3, 3])
+        yield Part(f"camera {c.name}", "cameras", frame.body, placed, _CAMERA)
+
+
+_CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+
+
+def _bar(radius, start, end):
+    """A rod between two points."""
+    along_it = end - start
+    length = float(np.linalg.norm(along_it))
+    return rod(radius, 0.0, length, 6).placed(along(along_it / length), start)
+
+
+def sensor_parts(model, size):
+    """Sensors on frames as small cubes with the x axis of their readings."""
+    for s in model.sensors:
+        if KINDS[s.kind].of != "frame":
+            continue
+        frame = model.frame(s.of)
+        pose = (frame.placement.to_pose() @ s.placement.to_pose()).astype(float)
+        cube = surface_of(Box((0.022 * size,) * 3))
+        mark = join([cube, _axis(0, 0.05 * size, np.eye(4))])
+        placed = mark.placed(pose[:3, :3], pose[:3, 3])
+        yield Part(f"sensor {s.name}", "sensors", frame.body, placed, _SENSOR)
 
 
 def mass_centers(model):
@@ -77,7 +124,7 @@ def inertia_parts(model):
 
 # --- Arrows: velocities and forces, scaled to the scene ------------------------------------------
 
-_LONGEST = 0.35  # of the size of the scene
+LONGEST = 0.35  # of the size of the scene
 _SPEED, _TURNING = (0.0, 0.62, 0.45), (0.5, 0.31, 0.75)
 _FORCE, _MOMENT = (0.84, 0.37, 0.0), (0.80, 0.35, 0.6)
 
@@ -99,7 +146,7 @@ def scaled_arrows(name, layer, color, origins, vectors, unit, size, longest=None
     longest = np.nanmax(lengths, initial=0.0) if longest is None else longest
     if not longest > 1e-9:
         return None
-    scale = _LONGEST * size / longest
+    scale = LONGEST * size / longest
     nice = round_number(0.5 * longest)
     legend = f"{name}: {_short(scale * nice)} m for {_short(nice)} {unit}"
     return Arrows(name, layer, color, origins, np.nan_to_num(scale * vectors), legend)

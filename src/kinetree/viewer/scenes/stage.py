@@ -287,6 +287,12 @@ class Stage:
         return max(float(np.max(self.box[1] - self.box[0])), 1e-3)
 
     @cached_property
+    def largest(self) -> float:
+        """Extent of the largest body that moves [m]; of the mechanism where that has no shapes."""
+        sizes = [np.ptp(p.surface.vertices, axis=0).max() for p in self.bodies if p.node]
+        return float(max(sizes, default=self.size))
+
+    @cached_property
     def parts(self):
         """All parts of the mechanism itself."""
         return (
@@ -295,6 +301,8 @@ class Stage:
             *marks.center_parts(self.model, self.size, self.model.body_count + 1),
             *marks.inertia_parts(self.model),
             *marks.frame_parts(self.model, self.size),
+            *marks.camera_parts(self.model, self.size),
+            *marks.sensor_parts(self.model, self.size),
         )
 
     @property
@@ -359,7 +367,7 @@ class Stage:
             cast.parts += contacts.contact_parts(touching, size, len(cast.nodes))
             names = [f"contact {k + 1}" for k in range(touching.count)]
             cast.add(names, *contacts.contact_places(touching))
-            cast.arrows.append(contacts.contact_arrows(touching, size))
+            cast.arrows.append(contacts.contact_arrows(touching, size, self.largest))
         if trace is not None:
             points = np.asarray(pose(model, q, trace), dtype=float)[:, :3, 3]
             pieces, at = marks.path_parts(trace, points, size, len(cast.nodes))
