@@ -70,10 +70,30 @@ def test_frames_of_force_sensors():
 
 
 def test_other_sensors_are_noted():
-    model = kt.loads(SDF.format(frame="", more='<sensor name="eye" type="camera"/>'), "sdf")
-    assert "<sensor name='eye'>: kinetree has no sensor of type 'camera'" in str(model.report)
+    model = kt.loads(SDF.format(frame="", more='<sensor name="eye" type="lidar"/>'), "sdf")
+    assert "<sensor name='eye'>: kinetree has no sensor of type 'lidar'" in str(model.report)
     model = kt.loads(URDF.format(inertia=SOLID).replace('reference="b"', 'reference="x"'), "urdf")
     assert "no link or joint 'x'" in str(model.report)
+
+
+CAMERA = """<sensor name="eye" type="depth_camera"><pose>0.1 0 0.2 0 0 0.3</pose>
+  <camera><horizontal_fov>1.2</horizontal_fov><image><width>80</width><height>60</height></image>
+  <clip><near>0.05</near></clip></camera></sensor>"""
+
+
+def test_cameras_look_along_the_x_axis_of_their_sensor():
+    (camera,) = kt.loads(SDF.format(frame="", more=CAMERA), "sdf").cameras
+    pose = camera.placement.to_pose()
+    assert (camera.name, camera.size, camera.near) == ("eye", (80, 60), 0.05)
+    assert np.tan(camera.angle / 2) == pytest.approx(np.tan(0.6) * 60 / 80)
+    assert_close(pose[:3, 3], [0.1, 0, 0.2])
+    assert_close(-pose[:3, 2], [np.cos(0.3), np.sin(0.3), 0], condition=10)
+    assert_close(pose[:3, 1], [0, 0, 1])
+    gazebo = URDF.format(inertia=SOLID).replace(
+        "</robot>", f'<gazebo reference="b">{CAMERA}</gazebo></robot>'
+    )
+    (other,) = kt.loads(gazebo, "urdf").cameras
+    assert_close(other.placement.to_pose(), pose)
 
 
 @pytest.mark.parametrize("lump", [True, False])

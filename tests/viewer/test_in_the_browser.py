@@ -12,6 +12,8 @@ from support.effort import until
 import kinetree as kt
 from kinetree import viewer
 from kinetree.viewer.browser import controls
+from kinetree.viewer.knobs import Knobs
+from kinetree.viewer.scenes.places import rotations
 
 DOUBLE = kt.samples.double_pendulum()
 LATER = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -102,6 +104,33 @@ def test_dragging_turns_the_view_and_the_button_turns_it_back(page):
     page.run(f"document.getElementById('home').click(); {LATER}")
     assert difference(before, page.screenshot()) < 40
     assert not page.errors
+
+
+def test_the_page_can_be_used_with_the_keyboard_alone(page):
+    before = drawn(page, 0.5)
+
+    def press(key, **modifiers):
+        page.run(
+            "window.dispatchEvent(new KeyboardEvent('keydown', "
+            f"{{key: '{key}', bubbles: true{', shiftKey: true' if modifiers else ''}}})); {LATER}"
+        )
+
+    for key in ("ArrowUp", "+"):
+        press(key)
+        assert difference(before, page.screenshot()) > 300
+        press("Home")
+        assert difference(before, page.screenshot()) < 40
+    press("ArrowLeft", shift=True)
+    assert difference(before, page.screenshot()) > 300
+    press("Home")
+    press(".")
+    assert page.run("kinetree.state.speed") == 2
+    press(",")
+    assert page.run("kinetree.state.speed") == 1
+    names = page.run(
+        "[...document.querySelectorAll('button, input, select, summary')].map(e => e.tabIndex)"
+    )
+    assert all(n >= 0 for n in names)
 
 
 def test_the_page_is_dark_where_the_user_wants_it_dark(page):
@@ -245,3 +274,30 @@ def test_the_viewer_shows_itself_in_notebooks_and_ends(live):
         assert not waiting.is_alive()
     with pytest.raises(kt.errors.ViewError, match=r"port \d+ is in use, .* choose another"):
         kt.view("pendulum", open=False, port=shown.server.get_port())
+
+
+# --- sliders of a page ----------------------------------------------------------------------------
+
+
+def test_sliders_of_a_page_move_the_bodies_as_kinetree_does(browser, tmp_path):
+    model = kt.samples.satellite()
+    path = viewer.save_html(model, tmp_path / "still.html")
+    browser.open(path.as_uri())
+    browser.wait("window.kinetree")
+    knobs = Knobs(model, 1.0)
+    values = np.linspace(-0.4, 0.5, len(knobs.knobs))
+    before = browser.screenshot()
+    for k, value in enumerate(values):
+        box = f"document.querySelectorAll('#knobs input')[{k}]"
+        browser.run(f"{box}.value = {value}; {box}.dispatchEvent(new Event('input'))")
+    browser.run(LATER)
+    places = browser.run("kinetree.places()")
+    poses = np.asarray(kt.poses(model, knobs.configuration(values)))
+    for (position, (w, x, y, z)), pose in zip(places[1 : 1 + model.body_count], poses, strict=True):
+        assert np.allclose(position, pose[:3, 3], atol=1e-5)
+        R = rotations(np.array([w, x, y, z]))
+        assert np.allclose(R, pose[:3, :3], atol=1e-5)
+    assert difference(before, browser.screenshot()) > 40
+    browser.run(f"document.querySelector('#knobs button').click(); {LATER}")
+    assert difference(before, browser.screenshot()) < 40
+    assert not browser.errors

@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.viewer.browser.controls import Knobs
+from kinetree.viewer.knobs import Knobs
 
 DOUBLE, FOUR_BAR = kt.samples.double_pendulum(), kt.samples.four_bar()
 

@@ -21,6 +21,7 @@ from kinetree.viewer.scenes.contacts import Contacts
 from kinetree.viewer.scenes.description import SHOWN, Scene
 from kinetree.viewer.scenes.places import framing
 from kinetree.viewer.scenes.stage import Overlays
+from kinetree.viewer.sliders import sliders_of
 
 if TYPE_CHECKING:
     from kinetree.viewer.browser.app import Viewer
@@ -166,7 +167,12 @@ def embedded(
     """
     shown = painting.check_layers(show)
     scene = _scene(what, q, options)
-    return Page(page(scene, show=shown, camera=framing(scene, direction, zoom)), height)
+    sliders = None
+    if not isinstance(what, Scene):
+        motion = motion_of(what, q, options.get("t"))
+        sliders = None if motion.moves else sliders_of(motion.model, motion.q[0], scene.size)
+    camera = framing(scene, direction, zoom)
+    return Page(page(scene, show=shown, camera=camera, sliders=sliders), height)
 
 
 def picture(

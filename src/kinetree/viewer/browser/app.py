@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.spelling import printable
-from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
+from kinetree.viewer.browser.controls import LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import LOCAL, Drawing, quiet, start
+from kinetree.viewer.knobs import Knobs
 from kinetree.viewer.motions import Motion, stage_motion
 from kinetree.viewer.page import open_page, save_page
 from kinetree.viewer.painting import film, picture
 from kinetree.viewer.scenes.stage import NOTHING, Overlays, Stage
+from kinetree.viewer.sliders import sliders_of
 
 
 class Address(NamedTuple):
@@ -149,7 +151,9 @@ class Viewer:
 
     def save_html(self, path):
         """Write the scene as a page that opens from disk, without a server; its path."""
-        return save_page(self._seen, path, show=tuple(self.drawing.shown))
+        still = self.player is None
+        sliders = sliders_of(self.model, self.q, self.stage.size) if still else None
+        return save_page(self._seen, path, show=tuple(self.drawing.shown), sliders=sliders)
 
     def picture(self, path=None, **options):
         """A picture, drawn without the browser; see ``kinetree.viewer.picture``."""

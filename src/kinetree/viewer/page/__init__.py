@@ -19,24 +19,26 @@ from kinetree.viewer.scenes.places import framing, shaft_and_head
 
 __all__ = ["open_page", "page", "save_page"]
 
-_SCRIPTS = ("vectors.js", "graphics.js", "page.js")
+_SCRIPTS = ("vectors.js", "graphics.js", "sliders.js", "page.js")
 
 
-def save_page(scene, path, *, show=SHOWN, camera=None) -> Path:
+def save_page(scene, path, *, show=SHOWN, camera=None, sliders=None) -> Path:
     """Write the page of a scene; its path."""
-    return write_text(path, page(scene, show=show, camera=camera))
+    return write_text(path, page(scene, show=show, camera=camera, sliders=sliders))
 
 
-def page(scene, *, show=SHOWN, camera=None) -> str:
+def page(scene, *, show=SHOWN, camera=None, sliders=None) -> str:
     """The page as text: HTML with its style, its program and the scene inside.
 
     Args:
         scene: what it plays.
         show: names of the layers that are shown at first.
         camera: from where; by default the whole mechanism is in view.
+        sliders: ``Sliders`` of a mechanism that stands still, if it has any.
     """
     buffer = _Buffer()
     described = _describe(scene, buffer, show, framing(scene) if camera is None else camera)
+    described["sliders"] = None if sliders is None else _plain(sliders)
     ours = files("kinetree.viewer.page")
     parts = {
         "TITLE": html.escape(printable(scene.title)),
@@ -69,6 +71,18 @@ class _Buffer:
         place = [len(self.data), array.size]
         self.data += array.tobytes()
         return place
+
+
+def _plain(sliders):
+    """Sliders as plain data: poses as rows of a 3 x 4 matrix."""
+    return {
+        "knobs": sliders.knobs,
+        "parent": sliders.parent,
+        "home": [pose[:3].ravel().tolist() for pose in sliders.home],
+        "moves": [[(k, twist.tolist()) for k, twist in moves] for moves in sliders.moves],
+        "masses": sliders.masses.tolist(),
+        "centers": sliders.centers.tolist(),
+    }
 
 
 def _describe(scene, buffer, show, camera):

@@ -56,7 +56,9 @@
     const h = times[k + 1] - times[k];
     return [k, k + 1, h > 0 ? Math.min(Math.max((state.t - times[k]) / h, 0), 1) : 0];
   };
+  let moved = null;  // places of the nodes, where sliders have moved the mechanism
   const node = (i, [k, j, s]) => {
+    if (moved) return moved[i];
     const a = 3 * (k * N + i), b = 3 * (j * N + i), c = 4 * (k * N + i), d = 4 * (j * N + i);
     const p = [0, 1, 2].map((e) => (1 - s) * P[a + e] + s * P[b + e]);
     let same = 0;
@@ -138,9 +140,10 @@
       drawn.parts++;
     }
     const k = now[2] > 0.5 ? now[1] : now[0];
+    const arrows = moved ? [] : scene.arrows;  // they are of the state that was saved
     const pointing = (alpha) => {
       drawn.arrows = 0;
-      for (const a of scene.arrows) if (state.shown[a.layer]) for (let i = 0; i < a.count; i++) {
+      for (const a of arrows) if (state.shown[a.layer]) for (let i = 0; i < a.count; i++) {
         const at = 3 * (k * a.count + i);
         arrow([...a.o.subarray(at, at + 3)], [...a.v.subarray(at, at + 3)], [...a.color, alpha]);
       }
@@ -191,6 +194,16 @@
   for (const notice of scene.notices) {
     $("notices").append(Object.assign(document.createElement("p"), { textContent: notice }));
   }
+  let joints = null;
+  if (scene.sliders) {
+    $("joints").hidden = false;
+    $("joints").open = window.innerWidth >= 600;
+    joints = sliders(scene.sliders, $("knobs"), (poses, center) => {
+      const gone = [[NaN, NaN, NaN], [1, 0, 0, 0]];
+      moved = scene.nodes.map((_, i) => i < poses.length ? poses[i] : i === scene.center ? [center, [1, 0, 0, 0]] : gone);
+      redraw();
+    });
+  }
   for (const s of [0.1, 0.25, 0.5, 1, 2, 5, ...(end - begin > 60 ? [20, 100] : [])])
     $("speed").add(new Option(`\u00D7${s}`, s, s === 1, s === 1));
   $("speed").onchange = (e) => { state.speed = +e.target.value; };
@@ -221,6 +234,19 @@
   window.onresize = night.onchange = redraw;
   window.onkeydown = (e) => {
     if (e.target.tagName === "INPUT" && e.target.type !== "checkbox" || e.target.tagName === "SELECT") return;
+    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
+    if (way && (e.shiftKey || e.altKey || T < 2 || way[1])) {
+      e.preventDefault();
+      if (e.altKey) pan(0.05 * way[0], 0.05 * way[1]); else orbit(-0.1 * way[0], -0.1 * way[1]);
+      redraw();
+      return;
+    }
+    if (e.key === "+" || e.key === "-") { zoom(e.key === "+" ? 0.9 : 1 / 0.9); redraw(); }
+    const speeds = $("speed").options, at = $("speed").selectedIndex;
+    if ((e.key === "," || e.key === ".") && T > 1) {
+      $("speed").selectedIndex = Math.min(Math.max(at + (e.key === "." ? 1 : -1), 0), speeds.length - 1);
+      state.speed = +$("speed").value;
+    }
     if (e.key === " ") { e.preventDefault(); setPlaying(!state.playing); }
     if (e.key === "Home") { goHome(); redraw(); }
     if (e.key === "ArrowRight" || e.key === "ArrowLeft") {
@@ -243,7 +269,7 @@
   setTime(begin);
   setPlaying(state.playing);
   requestAnimationFrame(tick);
-  window.kinetree = { scene, state, camera, drawn, setTime, setPlaying, draw, redraw };
+  window.kinetree = { scene, state, camera, drawn, joints, places: () => moved, setTime, setPlaying, draw, redraw };
 })().catch((error) => {
   console.error(error);
   document.getElementById("notices").textContent = `The scene cannot be shown: ${error.message}`;
