@@ -40,7 +40,7 @@ PAGES = {
     "simulation": ("Simulation", ["simulation", "integration"], ["simulation"]),
     "loops": ("Closed loops", ["loops"], ["loops", "loops.charts", "loops.closed_forms"]),
     "worlds": ("Worlds", ["worlds"], ["worlds"]),
-    "viewer": ("Viewer and plots", ["viewer"], ["viewer", "plot"]),
+    "viewer": ("Viewer and plots", ["viewer", "rendering"], ["viewer", "plot"]),
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),
     "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
     "control": ("Control", ["control"], ["control"]),

@@ -6,6 +6,8 @@ import pytest
 from kinetree.model import geometry
 from kinetree.rendering import painting, renderer
 from kinetree.rendering.renderer import (
+    GROUND,
+    LINES,
     PLANE_SURFACE,
     Ground,
     Piece,
@@ -179,7 +181,8 @@ def test_machine_code_computes_what_the_text_says(monkeypatch):
     poses = np.tile(np.eye(3, 4), (2, 1, 1))
     poses[0, :, 3], poses[1, :, 3] = (0, 0, 1.0), (0.1, 0, 1.5)
     view = looking_down(size=(6, 5), pixel=0.1)
-    ground = Ground(drawn=True, along=np.eye(3)[:2].copy(), step=0.5, reach=5.0)
+    look = {"normal": SKY.up, "color": GROUND, "lines": LINES}
+    ground = Ground(drawn=True, along=np.eye(3)[:2].copy(), step=0.5, reach=5.0, **look)
 
     def pictures():
         drawn = Renderer(pieces)

@@ -354,9 +354,11 @@ class Attachments:
                 known.gravity_compensation(*given) for given in self._gravity_compensation
             ),
             "contact_pairs": tuple(self._contact_pairs),
-            "sensors": tuple(known.sensor(s) for s in self._sensors),
+            "sensors": (
+                *(known.sensor(s) for s in self._sensors),
+                *(known.camera(c) for c in self._cameras),
+            ),
             "groups": tuple(self._groups),
-            "cameras": tuple(known.camera(c) for c in self._cameras),
         }
 
     def _posture(self, known, given, couplings, actuators):

@@ -107,6 +107,12 @@ def check_camera(c):
         raise ModelError(f"near of {what} must be a positive length [m], got {c.near!r}")
 
 
+def with_cameras(fields) -> dict:
+    """Fields of a model with its cameras among the sensors, as ``Model`` takes them."""
+    sensors = (*fields.get("sensors", ()), *fields.get("cameras", ()))
+    return {k: x for k, x in fields.items() if k != "cameras"} | {"sensors": sensors}
+
+
 def carried(cameras, parts) -> tuple:
     """The cameras on something among the fields of a model."""
     if not cameras:

@@ -15,7 +15,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
 from kinetree.model.actuator import command_vectors, commands_of
-from kinetree.model.cameras import mounted_cameras
+from kinetree.model.cameras import mounted_cameras, with_cameras
 from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
@@ -315,7 +315,7 @@ class Assembly:
 
     def build(self, postures: Sequence[Posture] = ()) -> Model:
         """The model of all parts, with these postures."""
-        fields = {kind: tuple(parts) for kind, parts in self.fields.items()}
+        fields = with_cameras({kind: tuple(parts) for kind, parts in self.fields.items()})
         m = self.model
         return Model(
             fields.pop("bodies"),

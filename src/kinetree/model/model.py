@@ -14,7 +14,7 @@ from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
-from kinetree.model.cameras import Camera, carried
+from kinetree.model.cameras import Camera, carried, with_cameras
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.describe import as_html, summary
@@ -74,10 +74,9 @@ class Model:
         strict: reject physically impossible inertias instead of warning about them.
         tendons: springs, dampers and limits over several joints.
         gravity_compensation: forces that carry the weight of bodies.
-        sensors: sensors of the mechanism.
+        sensors: sensors of the mechanism, cameras among them.
         contact_pairs: pairs of shapes that may or must not touch, overriding other settings.
         groups: joints with a common name.
-        cameras: what pictures are taken with.
     """
 
     def __init__(
@@ -97,10 +96,9 @@ class Model:
         strict: bool = True,
         tendons: tuple[Tendon, ...] = (),
         gravity_compensation: tuple[GravityCompensation, ...] = (),
-        sensors: tuple[Sensor, ...] = (),
+        sensors: tuple[Sensor | Camera, ...] = (),
         contact_pairs: tuple[ContactPair, ...] = (),
         groups: tuple[Group, ...] = (),
-        cameras: tuple[Camera, ...] = (),
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
@@ -109,8 +107,10 @@ class Model:
         self.actuators, self.postures = tuple(actuators), tuple(postures)
         self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
         self.contact_pairs = tuple(contact_pairs)
-        self.sensors = tuple(sensors)
-        self.groups, self.cameras = tuple(groups), tuple(cameras)
+        sensors = tuple(sensors)
+        self.cameras = tuple(s for s in sensors if isinstance(s, Camera))
+        self.sensors = tuple(s for s in sensors if not isinstance(s, Camera))
+        self.groups = tuple(groups)
         check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
@@ -540,7 +540,7 @@ class Model:
             changed["sensors"] = measurable(self.sensors, changed)
         if "cameras" not in fields:
             changed["cameras"] = carried(self.cameras, changed)
-        return Model(strict=strict, **changed)
+        return Model(strict=strict, **with_cameras(changed))
 
     def with_constraint(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
-from kinetree.model.cameras import Camera
+from kinetree.model.cameras import Camera, with_cameras
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import Coupling, GravityCompensation, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
@@ -300,6 +300,7 @@ def _read(cls, data, known, strict):
         if not isinstance(x, str):
             raise ModelError(f"the {key} of a model must be a text, got {x!r}")
     gravity = _read_numbers(data["gravity"], "gravity")
+    parts = with_cameras(parts)
     return cls(parts.pop("bodies"), gravity=gravity, strict=strict, **parts, **top)
 
 

@@ -18,8 +18,16 @@ from kinetree.model.memo import kept
 from kinetree.model.names import number_of
 from kinetree.quantities import kinematics
 from kinetree.rendering.bodies import drawn_pieces, round_number, shapes_seen
-from kinetree.rendering.renderer import PLANE_SURFACE, Piece, Renderer, Sky, Viewpoint
-from kinetree.rendering.shading import GROUND
+from kinetree.rendering.renderer import (
+    GROUND,
+    LINES,
+    PLANE_SURFACE,
+    Ground,
+    Piece,
+    Renderer,
+    Sky,
+    Viewpoint,
+)
 from kinetree.spelling import did_you_mean
 
 __all__ = ["render"]
@@ -127,13 +135,12 @@ class _Stage:
         ]
         sizes = [float(np.ptp(d.surface.vertices, axis=0).max()) for d in drawn if d.body]
         step = round_number(max([*sizes, 0.05]))
-        for g in shapes:
-            if isinstance(g.shape, Plane):
-                pose = g.placement.to_pose().astype(float)
-                surface = PLANE_SURFACE.placed(pose[:3, :3], pose[:3, 3])
-                color, grid = GROUND if g.color is None else g.color[:3], (step, _HAZE * step)
-                piece = Piece(surface, g.body, color, casts=False, grid=grid)
-                found.append(_Plain(piece, number[id(g)], g.body))
+        planes = [g for g in shapes if isinstance(g.shape, Plane)]
+        planes.sort(key=lambda g: g.body > 0)  # one that stands still comes first
+        pieces = [_plane(g, (step, _HAZE * step)) for g in planes]
+        ours = zip(pieces, planes, strict=True)
+        found = [*(_Plain(piece, number[id(g)], g.body) for piece, g in ours), *found]
+        self.ground = pieces[0] if planes and not planes[0].body else None
         self.model = model
         self.renderer = Renderer([x.piece for x in found])
         self.numbers = {
@@ -142,6 +149,31 @@ class _Stage:
         }
         # What is seen through has no depth; a plane that is, is drawn as a solid one.
         self.sky = _sky(model)
+
+    def _behind(self, view):
+        """The first plane as ground behind everything, where it is seen from above."""
+        if self.ground is None:
+            return None
+        origin, x, y = self.ground.surface.vertices
+        along = np.array([x - origin, y - origin])
+        normal = np.cross(*along)
+        above = normal @ (view.eye - origin)
+        if not above > 0:
+            return None
+        step, reach = self.ground.grid
+        color = np.array(self.ground.color, dtype=float)
+        return Ground(
+            drawn=True,
+            part=0,
+            normal=normal,
+            color=color,
+            lines=color * LINES / GROUND,
+            height=float(normal @ origin),
+            along=along,
+            step=step,
+            reach=reach + 4 * above,
+            middle=view.eye - above * normal,
+        )
 
     def images(self, poses, camera, kinds, shadows):
         """Images of every configuration, on all threads."""
@@ -159,7 +191,9 @@ class _Stage:
 
         def draw(k, most):
             if "color" in found:
-                found["color"][k] = self.renderer.paint(rows[k], views[k], sky, most=most)
+                found["color"][k] = self.renderer.paint(
+                    rows[k], views[k], sky, self._behind(views[k]), most=most
+                )
             if {*found} - {"color"}:
                 depth, part = self.renderer.measure(rows[k], views[k], most)
                 for kind in found:
@@ -175,6 +209,13 @@ class _Stage:
                 lambda first: [draw(k, 1) for k in range(first, count, workers)] and None, workers
             )
         return found
+
+
+def _plane(g, grid):
+    pose = g.placement.to_pose().astype(float)
+    surface = PLANE_SURFACE.placed(pose[:3, :3], pose[:3, 3])
+    color = GROUND if g.color is None else g.color[:3]
+    return Piece(surface, g.body, color, casts=False, grid=grid)
 
 
 def _views(model, poses, camera):

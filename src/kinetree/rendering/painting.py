@@ -154,7 +154,9 @@ def paint_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
         step: to the next.
     """
     view = shot.view
-    first = shot.work.first
+    work = shot.work
+    first = work.first
+    ground = shot.ground.part
     n = view.samples
     across = (view.width + TILE - 1) // TILE
     tiles = across * ((view.height + TILE - 1) // TILE)
@@ -165,8 +167,11 @@ def paint_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
         right = min(left + TILE, view.width)
         bottom = min(top + TILE, view.height)
         backdrop(shot, left, top, right, bottom, tile.color)
-        if first[t + 1] > first[t]:
-            rest = fill_tile(shot, t, left * n, top * n, tile)
+        count = first[t + 1] - first[t]
+        if count == 1 and ground >= 0 and work.face[work.entry[first[t]]] == -1 - ground:
+            count = 0
+        if count > 0:
+            rest = fill_tile(shot, t, left * n, top * n, tile, ground)
             if rest > first[t]:
                 blend(shot, tile.face, left, top, 1.0, tile.color)
             blend_groups(shot, tile, rest, first[t + 1], left, top)
@@ -185,7 +190,7 @@ def measure_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
         t = start + turn * step
         left = t % across * TILE
         top = t // across * TILE
-        fill_tile(shot, t, left, top, tile)
+        fill_tile(shot, t, left, top, tile, -1)
         for j in range(top, min(top + TILE, view.height)):
             for i in range(left, min(left + TILE, view.width)):
                 k = (j - top) * TILE + i - left

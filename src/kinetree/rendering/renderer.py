@@ -28,6 +28,8 @@ from kinetree.rendering.tables import (
 from kinetree.rendering.triangles import ROOM
 
 SMOOTH = 2  # samples along each side of a pixel
+GROUND, LINES = (np.array(c) for c in ((0.90, 0.91, 0.925), (0.70, 0.72, 0.745)))
+"""Colours of the ground, and of the lines on it."""
 _SHADOW = 0.85  # of the sun, that a shadow takes away
 _TILES_PER_THREAD = 16  # at least
 _MOST_TEXELS = 1024  # along a side of the map of shadows
@@ -149,7 +151,8 @@ class Renderer:
             poses: of the nodes, (N, 12): rows of their pose (3, 4); NaN hides what is on them.
             view: from where.
             sky: the light.
-            ground: a ``Ground`` that is drawn behind everything, if any.
+            ground: a ``Ground`` that is drawn behind everything, if any; a plane of it is the first
+                piece.
             samples: along each side of a pixel.
             most: number of threads at most; by default all.
         """

@@ -14,8 +14,6 @@ from kinetree.rendering.tables import (
 )
 
 SKY = (0.965, 0.972, 0.98)
-GROUND = (0.90, 0.91, 0.925)
-LINES = (0.70, 0.72, 0.745)
 FAINT = 0.36  # of a shadow on the ground
 
 
@@ -226,7 +224,7 @@ def ground_row(
     view = shot.view
     ground = shot.ground
     A = view.axes
-    up = shot.light.up
+    up = ground.normal
     a = ground.along
     e = view.eye
     rise = A[0] @ up
@@ -302,11 +300,12 @@ def backdrop(
     A = view.axes
     count = right - left
     far, line, fade = local("float", 3, TILE)
-    slope = shot.light.up @ shot.light.sun
+    ground = shot.ground
+    slope = ground.normal @ shot.light.sun
     for j in range(top, bottom):
         y = (0.5 * view.height - j - 0.5) * view.pixel
         at = (j - top) * TILE
-        if not shot.ground.drawn:
+        if not ground.drawn:
             for c in range(3):
                 for i in range(count):
                     color[c, at + i] = SKY[c]
@@ -314,7 +313,7 @@ def backdrop(
         ground_row(shot, y, left, count, far, line, fade)
         for c in range(3):
             for i in range(count):
-                tint = GROUND[c] + line[i] * (LINES[c] - GROUND[c])
+                tint = ground.color[c] + line[i] * (ground.lines[c] - ground.color[c])
                 color[c, at + i] = SKY[c] + fade[i] * (tint - SKY[c])
         x0 = (left + 0.5 - 0.5 * view.width) * view.pixel
         x1 = x0 + (count - 1) * view.pixel
@@ -329,5 +328,5 @@ def backdrop(
                     dark = FAINT * (1 - sunlight(shot, px, py, pz, slope))
                     if dark > 0.0:
                         for c in range(3):
-                            tint = GROUND[c] + line[i] * (LINES[c] - GROUND[c])
+                            tint = ground.color[c] + line[i] * (ground.lines[c] - ground.color[c])
                             color[c, at + i] -= fade[i] * tint * dark

@@ -150,11 +150,15 @@ class Light:
 
 @record
 class Ground:
-    """Ground that is drawn behind everything, and hides nothing.
+    """Ground that is drawn behind everything: it hides nothing, or is a plane of the surfaces.
 
     Attributes:
         drawn: whether there is one.
-        height: along ``up`` [m].
+        part: the plane, which hides what is below; -1 for none.
+        normal: upwards, out of the ground.
+        color: between the lines.
+        lines: their colour.
+        height: along the normal [m].
         along: unit vectors in the ground, rows.
         step: distance of its lines [m].
         reach: distance at which it has faded [m].
@@ -162,6 +166,10 @@ class Ground:
     """
 
     drawn: bool
+    part: int = -1
+    normal: "float[3]"
+    color: "float[3]"
+    lines: "float[3]"
     height: float
     along: "float[2, 3]"
     step: float

@@ -91,8 +91,27 @@ def group_of(s: Surfaces, work: Work, k: int) -> int:
 
 
 @procedure
-def fill_tile(shot: Shot, t: int, left: int, top: int, tile: Tile) -> int:
-    """Fill a tile with the opaque triangles; where the others begin in the list."""
+def hide(work: Work, k: int, left: int, top: int, side: int, near: "float[:]") -> None:
+    """Let a plane hide what is behind it in a tile that is empty, without being seen itself."""
+    f = work.linear[k]
+    for j in range(side):
+        d = f[9] * left + f[10] * (top + j) + f[11]
+        for i in range(side):
+            near[j * side + i] = max(f[9] * i + d, 0.0)
+
+
+@procedure
+def fill_tile(shot: Shot, t: int, left: int, top: int, tile: Tile, ground: int) -> int:
+    """Fill a tile with the opaque triangles; where the others begin in the list.
+
+    Args:
+        shot: the picture.
+        t: number of the tile.
+        left: first column of its samples.
+        top: first row.
+        tile: memory.
+        ground: the plane that is drawn behind everything, the first part; -1 for none.
+    """
     s = shot.surfaces
     view = shot.view
     work = shot.work
@@ -103,6 +122,8 @@ def fill_tile(shot: Shot, t: int, left: int, top: int, tile: Tile) -> int:
         k = work.entry[at]
         if s.groups > 1 and group_of(s, work, k) != 0:
             return at
-        if may_cover(work, k, left, top, side):
+        if ground >= 0 and work.face[k] == -1 - ground:
+            hide(work, k, left, top, side, tile.near)
+        elif may_cover(work, k, left, top, side):
             fill(work, k, left, top, side, most, tile.near, tile.face)
     return work.first[t + 1]

@@ -9,7 +9,16 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import KinetreeError, UnknownNameError, need
 from kinetree.files import replacing
-from kinetree.rendering.renderer import SMOOTH, Ground, Piece, Renderer, Sky, Viewpoint
+from kinetree.rendering.renderer import (
+    GROUND,
+    LINES,
+    SMOOTH,
+    Ground,
+    Piece,
+    Renderer,
+    Sky,
+    Viewpoint,
+)
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
 from kinetree.viewer.scenes.places import (
     Camera,
@@ -100,6 +109,9 @@ class Painter:
         a = a / np.linalg.norm(a)
         return Ground(
             drawn=True,
+            normal=up,
+            color=GROUND,
+            lines=LINES,
             height=scene.floor,
             along=np.stack([a, np.cross(up, a)]),
             step=scene.grid_step,

@@ -78,7 +78,7 @@ def from_compiled(
         tendons=tendons.tendons_of(mj_model, tree, note, sites, shapes),
         gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
-        cameras=cameras_of(mj_model, tree, note),
+        sensors=cameras_of(mj_model, tree, note),
     )
     sensed = with_sensors(mj_model, tree, model, sites, note)
     return with_parents(mj_model, sensed)

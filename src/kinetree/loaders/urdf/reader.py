@@ -147,8 +147,7 @@ class _Assembly:
                 name=self.robot.get("name") or "robot",
                 base_name=self.base,
                 strict=self._is_possible(),
-                sensors=self._sensors(),
-                cameras=self._cameras(),
+                sensors=(*self._sensors(), *self._cameras()),
                 contact_pairs=self.means.pairs,
                 groups=self.means.groups,
             )
