@@ -27,11 +27,12 @@ from kinetree.model.sensors import Sensor
 from kinetree.model.tendon import Pulley, Tendon, Wrap
 
 __all__ = [
-    "Actuator", "Body", "Camera", "ConnectivityGraph", "ConstraintFunction", "Coupling", "DHRow", "DHTable",
-    "Frame", "GravityCompensation", "Group", "JointDynamics", "Limits", "Loop", "MechanismGraph",
-    "Model", "ModelBuilder", "Posture", "Pulley", "Sensor", "SpanningTree", "Tendon", "Wrap",
-    "attach", "camera", "dh_from_axes", "dh_from_model", "extract", "floating", "from_arrays", "from_dh",
-    "from_poe", "geometry", "lock", "lump_fixed", "reroot", "shapes", "to_poe", "views",
+    "Actuator", "Body", "Camera", "ConnectivityGraph", "ConstraintFunction", "Coupling", "DHRow",
+    "DHTable", "Frame", "GravityCompensation", "Group", "JointDynamics", "Limits", "Loop",
+    "MechanismGraph", "Model", "ModelBuilder", "Posture", "Pulley", "Sensor", "SpanningTree",
+    "Tendon", "Wrap", "attach", "camera", "dh_from_axes", "dh_from_model", "extract", "floating",
+    "from_arrays", "from_dh", "from_poe", "geometry", "lock", "lump_fixed", "reroot", "shapes",
+    "to_poe", "views",
 ]  # fmt: skip
 
 guard_module(__name__)
