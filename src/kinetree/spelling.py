@@ -93,6 +93,26 @@ def explains(function: F) -> F:
     return explained  # pyright: ignore[reportReturnType]
 
 
+def renamed(**names: str) -> Callable[[F], F]:
+    """Let a public function take options by their former names, ``former="present"``."""
+
+    def takes_both(function: F) -> F:
+        @wraps(function)
+        def called(*args, **named):
+            for former, present in names.items():
+                if former in named:
+                    value = named.pop(former)
+                    if value is not None:
+                        message = f"{former}= of {function.__name__} is deprecated: use {present}="
+                        warnings.warn(message, DeprecationWarning, 2)
+                        named[present] = value
+            return function(*args, **named)
+
+        return called  # pyright: ignore[reportReturnType]
+
+    return takes_both
+
+
 def explains_itself(kind: C) -> C:
     """Let the constructor of a class say what may have been meant by a wrong argument."""
     setattr(kind, "__init__", explains(kind.__init__))  # noqa: B010, of a class that is not known

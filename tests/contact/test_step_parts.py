@@ -98,7 +98,7 @@ def test_energy_that_a_step_would_gain_is_taken_from_its_velocities(rng):
 def test_rows_of_joints_with_little_friction():
     law = {"static": 1.0, "stribeck_velocity": 0.01, "levels": np.array([0.3, 0.0, 2.0, 0.5])}
     effects = Effects(None, None, SimpleNamespace(**law), None, None)
-    rows = joint_rows(effects, np.array([1, 1, 1, 0]))
+    rows = joint_rows(effects, SimpleNamespace(others=lambda model: np.array([1, 1, 1, 0])))
     assert rows.friction == ((0, 0.3), (2, 2.0))
 
 

@@ -240,6 +240,7 @@ def _of_both(function):
     yield Cell(function, "t0", "5 s", lambda b: {"t0": 5.0},
                also=lambda b, motion, given: motion.t[0] == 5.0)  # fmt: skip
     yield Cell(function, "prescribed", "kernel", _prescribed, "prescribed")
+    yield Cell(function, "motors", "TorqueSpeed", _motorized, "motor")
     yield Cell(function, "controls", "servo", _served, "servo", model="driven")
     yield Cell(function, "contact", "None", lambda b: {"contact": None})
     for kind in attach.registry:
@@ -268,10 +269,6 @@ def _of_simulate():
                     lambda b: {"controller": kt.Recorded([0.0, 1.0], [b.case.tau] * 2)},
                     "tau")  # fmt: skip
     yield simulated("controls", "numbers", _controlled, "motor")
-    yield simulated(
-        "motors", "TorqueSpeed",
-        _motorized, "motor",
-    )  # fmt: skip
     yield simulated("forces", "function",
                     lambda b: {"forces": lambda m, t, q, qd: b.case.tau}, "tau")  # fmt: skip
     yield simulated("friction", "exact", lambda b: {"friction": "exact"})
@@ -367,7 +364,7 @@ def _served(b):
 def _motorized(b):
     if b.joint is None:
         return {"motors": {}}
-    return {**_controlled(b), "motors": {"motor": kt.TorqueSpeed(1e6 * b.case.force, 1e9)}}
+    return {**_served(b), "motors": {"motor": kt.TorqueSpeed(1e6 * b.case.force, 1e9)}}
 
 
 def _hooked(b):

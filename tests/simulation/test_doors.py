@@ -121,3 +121,30 @@ def test_an_explicit_law_holds_for_worlds():
     soft = simulated(world(), limits="stiff", friction="smooth")[0]
     assert 0.3 < soft[0] < 0.305
     assert rolled(world(), limits=None)[0][0] > 0.35
+
+
+def test_torque_speed_curves_act_in_simulate_and_in_rollouts():
+    grounded, contact = touching()
+    slow = {"motors": {"servo": kt.TorqueSpeed(stall=2.0, free_speed=1.5)}, "limits": None}
+    start, u = np.zeros(2), np.array([CONTROL])
+    exact = {"contact": contact, "friction": "exact"}
+    for model, own in ((servo_arm(), {"friction": None}), (grounded, exact)):
+        given = slow | own
+        ours = kt.simulate(model, start, duration=0.1, dt=DT, controls=lambda *_: u, **given)
+        rolled = kt.rollout(model, start, steps=50, dt=DT, controls=u, **given)
+        free = kt.rollout(model, start, steps=50, dt=DT, controls=u, **given | {"motors": None})
+        assert np.abs(rolled.q - ours.q).max() < 1e-12
+        assert rolled.qd[-1, 0] < 1.5 < 2.0 < free.qd[-1, 0]
+
+
+def test_gradients_of_rollouts_see_torque_speed_curves():
+    model, slow = servo_arm(), {"servo": kt.TorqueSpeed(stall=2.0, free_speed=1.5)}
+    given = {"steps": 3, "dt": DT, "motors": slow, "friction": None, "limits": None}
+    cost = kt.kernel(lambda m, qd: qd[0])
+    u, start = np.array([0.04]), (np.zeros(2), np.zeros(2))  # which a curve at 2 N·m lets through
+
+    def gradient(u):
+        return kt.rollout_gradient(model, *start, controls=u, terminal=cost, **given).controls
+
+    assert abs(gradient(u)[0]) > 0
+    assert gradient(np.array([CONTROL]))[0] == 0.0

@@ -329,7 +329,6 @@ class _Run:
             loop_error=open_by[0],
             events=tuple(record.events),
             report=check_result(
-                model,
                 stepper,
                 record,
                 arrays,

@@ -69,6 +69,7 @@ from kinetree.contact.engine.parts import (
     Step,
 )
 from kinetree.contact.engine.pushes import add_pushes, wake_pushed
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import (
     close_in_middle,
     look_at_start,
@@ -256,6 +257,12 @@ def free_velocities(a: Parts) -> int:
 
 
 @procedure
+def only_couplings(p: Problem, rows: Rows) -> bool:
+    """Whether there are no rows but those of couplings, the last, which an integrator keeps."""
+    return p.groups == 0 or (rows.contacts == 0 and rows.contact[0] >= rows.stops + rows.dry)
+
+
+@procedure
 def make_rows(a: Parts) -> int:
     """Rows of all that can act within the step; 0, or a code."""
     s, m, p, rows, f = a.step, a.mechanism, a.problem, a.rows, a.found
@@ -273,7 +280,7 @@ def make_rows(a: Parts) -> int:
     code = rows_of_step(s, m, p, rows, f, s.near, False, z)
     if code < 0:
         return code
-    if p.groups == 0 and s.flying == 1:
+    if s.flying == 1 and only_couplings(p, rows):
         return IN_FLIGHT
     timely = rows.timed == 0 and s.alpha > 0.0 and m.prescribed == 0
     if timely and times_of_impact(s, p, rows, f, a.shapes, a.pairs, z):

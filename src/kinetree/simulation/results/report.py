@@ -149,12 +149,11 @@ _OPERATIONS = 64 * 150**3  # or as many as this many operations of its factors a
 
 
 def check_result(
-    model, stepper, record, arrays, seen, loop_error, *, adaptive, reason="", tier="specialised"
+    stepper, record, arrays, seen, loop_error, *, adaptive, reason="", tier="specialised"
 ) -> Report:
     """The report; its warnings are issued as well.
 
     Args:
-        model: the mechanism.
         stepper: what took the steps.
         record: what was counted.
         arrays: what was stored, by name.
@@ -164,7 +163,7 @@ def check_result(
         reason: why the integrator is an implicit one.
         tier: of the code that ran.
     """
-    kicked = any(_changes_the_state(event) for event in record.events)
+    model, kicked = stepper.model, any(_changes_the_state(event) for event in record.events)
     contact = None if record.contact is None else record.contact.worst
     if record.recorded is None:
         H = _inertia_matrices(model, arrays["q"], getattr(stepper.field, "chosen", None))

@@ -27,8 +27,15 @@ from kinetree.simulation.rollouts.run import Run, require_inertia
 from kinetree.simulation.rollouts.transition import Transition
 
 
-def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
-    """The run by the engine, or None where the code that is specialised for the scene is used."""
+def run_by_engine(setup, arrays, called, give):
+    """The run by the engine, or None where the code that is specialised for the scene is used.
+
+    Args:
+        setup: of the call.
+        arrays: what goes in.
+        called: names of these, controller and times: the ``Called`` of ``rollout``.
+        give: gives a ``Machine`` the numbers of its worlds, or None.
+    """
     model, effects, prescription = setup.model, setup.effects, setup.prescription
     joints = joint_rows(effects, prescription)
     unrolled = any(g.name == FRICTION for g in arrays.given)
@@ -36,12 +43,14 @@ def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
     if shared:  # which the engine has once for all samples
         unrolled = unrolled or any(g.kind == "parameters" for g in arrays.given)
     only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
-    samples = max(steps, 1) * arrays.size
+    samples = max(called.steps, 1) * arrays.size
     given = setup.contact, effects, samples
     if tier_of_rollout(*given, prescription=prescription, only=only) == "specialised":
         return None
-    transition = Transition(model, setup.steps, setup.field, controller, own, names)
-    return EngineRun(transition, arrays, steps, dt, t0, setup.contact, joints, give)
+    kernels = called.controller, called.arguments, called.parameters
+    transition = Transition(model, setup.steps, setup.field, *kernels)
+    times = called.steps, called.dt, called.t0
+    return EngineRun(transition, arrays, *times, setup.contact, joints, give)
 
 
 @dataclass(frozen=True)

@@ -349,8 +349,8 @@ def rollout_gradient(
         terminal: kernel ``(model, t, q, qd, ...)`` of a number, for the final state; it takes what
             it needs of these and of ``arguments``.
         **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``controller``, ``controls``,
-            ``inputs``, ``arguments``, ``parameters``, ``t0``, ``prescribed`` and ``contact``, as
-            for ``kinetree.rollout``.
+            ``motors``, ``inputs``, ``arguments``, ``parameters``, ``t0``, ``prescribed`` and
+            ``contact``, as for ``kinetree.rollout``.
     """
     require_kernel(running, "running cost")
     require_kernel(terminal, "terminal cost")

@@ -21,7 +21,7 @@ from kinetree.integration.refusals import FOLLOWED_ACTIVATIONS, OTHERS_MEMORY, O
 from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
 from kinetree.simulation.controllers import of_posture
-from kinetree.simulation.forces.actuators import servos_of
+from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
 from kinetree.simulation.rollouts.engine_run import run_by_engine
@@ -38,9 +38,10 @@ from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import checked_setup, suited
-from kinetree.spelling import explains
+from kinetree.spelling import explains, renamed
 
 
+@renamed(policy="controller")
 @explains
 def rollout(
     model: Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None,
@@ -51,7 +52,7 @@ def rollout(
     inputs: Mapping[str, ArrayLike] | None = None, arguments: Mapping[str, ArrayLike] | None = None,
     parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1,
     t0: float | None = None, prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
-    out: Rollout | None = None, policy: Callable | None = None,
+    out: Rollout | None = None, motors: Mapping[str, TorqueSpeed] | None = None,
     controls: Callable | ArrayLike | str | Posture | None = None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
@@ -80,6 +81,7 @@ def rollout(
             ``qd``, ``inputs`` and ``arguments``, by name.
         friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none;
             ``"exact"`` with rigid contact. ``"auto"``: as in all doors, see docs/defaults.md.
+        motors: ``kt.TorqueSpeed`` by name of the actuator, as in ``simulate``.
         limits: of joints that have some: ``"stiff"``, springs that push back: implicit in
             rigid contact, otherwise for short steps; ``kt.StiffLimits``; or None, for none;
             ``"rigid"`` with rigid contact. ``"auto"`` likewise.
@@ -97,7 +99,6 @@ def rollout(
             friction. In float32 forces are found to 1e-6 m/s or better where
             contacts are few, see ``Rollout.residuals``, and energies are not balanced.
         out: a ``Rollout`` of the same shape whose arrays are used again.
-        policy: deprecated, the former name of ``controller``.
         controls: of the model's actuators, in place of joint forces: an array held during each
             step, (steps, ..., n), (1, ..., n) or (n,); a ``Posture`` of the model or its name; or a
             kernel like a controller that returns them, (n,). Servos act all the time.
@@ -108,7 +109,7 @@ def rollout(
     """
     start, options = (q0, qd0), {
         "steps": steps, "dt": dt, "integrator": integrator, "forces": forces, "limits": limits,
-        "controller": _renamed(controller, policy), "inputs": inputs, "friction": friction,
+        "controller": controller, "motors": motors, "inputs": inputs, "friction": friction,
         "arguments": arguments, "parameters": parameters, "t0": t0, "prescribed": prescribed,
         "contact": contact, "controls": controls,
     }  # fmt: skip
@@ -181,10 +182,11 @@ def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollou
     return found
 
 
+@renamed(policy="controller")
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
     controller=None, friction: Any = "auto", limits: Any = "auto", inputs=None, arguments=None,
-    parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
+    parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, motors=None,
     function="rollout", controls=None, dtype=None, give=None, on_device=False, activation=(),
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
@@ -198,14 +200,14 @@ def run_of(
         as_seconds(dt, "dt", least=0.0),
         as_seconds(t0, "t0"),
     )
-    controller = require_kernel(_renamed(controller, policy), "controller")
+    controller = require_kernel(controller, "controller")
     servos, held = None, ()
     if controls is not None:
         controller, controls, servos, held = _as_controls(model, controls, controller, tau)
     setup = checked_setup(
         function, as_model(model), integrator=integrator, contact=contact, forces=forces,
         friction=friction, limits=limits, prescribed=prescribed, t0=t0, servos=servos,
-        parameters=tuple(parameters or ()),
+        motors=motors, parameters=tuple(parameters or ()),
     )  # fmt: skip
     kernels = [k for k in (controller, *costs) if k is not None]
     kernels += contact_arguments(contact, arguments)
@@ -214,7 +216,7 @@ def run_of(
         _require_known(model, controls)
         start = held if len(held) else activation if len(activation) else np.zeros(servos.states)
         arrays = with_activation(arrays, model, servos, start, t0, dt)
-    given = _Called(
+    given = Called(
         tuple(g.argument for g in arrays.given if g.kind != "parameters"),
         tuple(g.name for g in arrays.given if g.kind == "parameters"),
         controller,
@@ -234,13 +236,13 @@ def run_of(
             "worlds with their own masses, sizes or friction",
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
-        run = run_by_engine(setup, arrays, controller, *given[:2], steps, dt, t0, give)
+        run = run_by_engine(setup, arrays, given, give)
         if run is not None:
             return run
     return given.unrolled_run(setup, arrays, integrator, dtype or arrays.dtype, on_device)
 
 
-class _Called(NamedTuple):
+class Called(NamedTuple):
     """What a run is called with: arguments and parameters by name, a controller, and times."""
 
     arguments: tuple
@@ -286,15 +288,6 @@ def _require_known(model, controls):
             "controls of a kernel in a rollout",
             f"actuators of model {model.name!r} that have activations",
         )
-
-
-def _renamed(controller, policy):
-    """The controller, also under its former name."""
-    if policy is None:
-        return controller
-    message = "policy= of rollouts is deprecated: use controller="
-    warn(message, DeprecationWarning)
-    return policy
 
 
 def warn_of_failures(run, failed):
