@@ -64,7 +64,9 @@ def problems(sample, far, effort, speed, position, rest):
 
     def theirs():
         x0 = np.concatenate([q0, np.zeros(n)])
-        solver = crocoddyl.SolverFDDP(crocoddyl.ShootingProblem(x0, [step] * STEPS, last))
+        problem = crocoddyl.ShootingProblem(x0, [step] * STEPS, last)
+        problem.nthreads = 1  # else as many as there are cores, whatever OMP_NUM_THREADS says
+        solver = crocoddyl.SolverFDDP(problem)
         solver.th_stop = 1e-10
         solver.solve([x0] * (STEPS + 1), [hold] * STEPS, 200, False)
         q = np.array(solver.xs)[:, : m.nq]

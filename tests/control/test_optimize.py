@@ -39,6 +39,17 @@ def sliders():
     return b.build()
 
 
+def solved(F, H, gap, solve=riccati.solve_one):
+    """Solutions, gains and failures of linear-quadratic problems, one after the other."""
+    T, n, size = F.shape[1:]
+    m, H = size - n, H.copy()
+    z, K, failed = np.zeros(H.shape[:-1]), np.zeros((len(F), T, m, n)), []
+    for s in range(len(F)):
+        arrays = (x[s].reshape(-1) for x in (F, H, gap, K, z))
+        failed.append(solve(n, m, T, *arrays, np.zeros(n * (size + 1))))
+    return z, K, failed
+
+
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (4, 2), (7, 9)])
 def test_sweeps_solve_the_dense_system(rng, n, m):
     S, T, N = 3, 4, n + m
@@ -47,8 +58,8 @@ def test_sweeps_solve_the_dense_system(rng, n, m):
     H[:, -1, :m], H[:, -1, :, :m], g[:, -1, :m] = 0.0, 0.0, 0.0  # no controls after the last step
     H[:, -1, range(m), range(m)] = 1.0
     gap = rng.normal(size=(S, T, n))
-    z, K, failed = riccati.solve(F, np.concatenate([H, g[..., None]], -1), gap, np.zeros(S))
-    assert not failed.any()
+    z, K, failed = solved(F, np.concatenate([H, g[..., None]], -1), gap)
+    assert not any(failed)
     for s in range(S):
         rows, values = np.zeros(((T + 1) * n, (T + 1) * N)), np.zeros((T + 1, n))
         rows[:n, m:N] = np.eye(n)
@@ -71,8 +82,8 @@ def test_sweeps_tell_which_matrices_are_not_positive(rng):
     F, H = rng.normal(size=(2, 3, 2, 3)), np.zeros((2, 4, 3, 4))
     H[:, :, range(3), range(3)] = 1.0
     H[1, 1, 0, 0] = -50.0
-    _, _, failed = riccati.solve(F, H, np.zeros((2, 3, 2)), np.zeros(2))
-    assert failed.tolist() == [False, True]
+    _, _, failed = solved(F, H, np.zeros((2, 3, 2)))
+    assert failed == [0, 1]
 
 
 def test_procedures_mean_what_python_says(rng):
@@ -82,14 +93,10 @@ def test_procedures_mean_what_python_says(rng):
     H[..., -1] = rng.normal(size=(1, T + 1, n + m))
     H[:, -1, :m, -1] = 0.0
     gap = rng.normal(size=(1, T, n))
-    z, K, _ = riccati.solve(F, H.copy(), gap, np.full(1, 0.1))
-    arrays = {"F": F, "H": H.copy(), "gap": gap, "damping": np.full(1, 0.1)}
-    arrays |= {"K": np.zeros((1, T, m, n)), "z": np.zeros_like(z)}
-    flat = {name: x.reshape(-1) for name, x in arrays.items()}
-    problems = riccati.Problems(n=n, m=m, steps=T, failed=np.zeros(1, int), **flat)
-    riccati._solve.python(0, 1, problems, np.zeros(n * (n + m + 1)))
-    np.testing.assert_allclose(flat["z"].reshape(z.shape), z, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(flat["K"].reshape(K.shape), K, rtol=1e-13, atol=1e-14)
+    z, K, _ = solved(F, H, gap)
+    z_python, K_python, _ = solved(F, H, gap, riccati.solve_one.python)
+    np.testing.assert_allclose(z_python, z, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(K_python, K, rtol=1e-13, atol=1e-14)
 
 
 def test_linear_problem_gives_the_riccati_solution(sliders):

@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.inequalities import Bounds, VariableLimits
-from kinetree.control.newton import Iterations
+from kinetree.control.iterations import Iterations
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.shooting import Shooting, Terms
 from kinetree.control.starts import as_guess
@@ -181,10 +181,13 @@ class Problem:
             **{self.held: held},
             **self.options,
         )
-        found = Iterations(self, Shooting(model, self.terms, self.columns, self.held, run))
+        shooting = Shooting(model, self.terms, self.columns, self.held, run)
         with run.task():
+            found = Iterations(
+                self, shooting, self.iterations if iterations is None else iterations
+            )
             found.begin(guess, barrier)
-            found.run(self.iterations if iterations is None else iterations)
+            found.run()
             arrays = found.result()
         u, tau = arrays.pop("u"), None
         if self.held == "tau":

@@ -1,11 +1,12 @@
-"""Steps, costs and constraints of all knots of a trajectory optimization, with derivatives.
+"""Steps, costs and constraints of the knots of a trajectory optimization, with derivatives.
 
-All knots of all samples are evaluated at once, by kernels that are kept with the model. A knot has
-the variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
+What ``kinetree.control.newton`` calls are kernels that are kept with the model. A knot has the
+variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +17,22 @@ from kinetree.control.steps_on_arrays import StepsOnArrays
 from kinetree.errors import ModelError, ShapeError
 from kinetree.expr.calls import calls
 from kinetree.expr.diff import jacobian
+from kinetree.functional.differentiate import differentiate
+from kinetree.integration.explicit import SemiImplicitEuler
+from kinetree.integration.field import Field
+from kinetree.integration.manifold import turns_over
 from kinetree.model import Model
+from kinetree.model.define import kernel_of
+from kinetree.model.limits import has_passive_forces
 from kinetree.model.memo import kept
+from kinetree.quantities import forward_dynamics
 from kinetree.simulation.rollouts.gradient import inverse_rates
 from kinetree.simulation.rollouts.inputs import apply
 from kinetree.simulation.rollouts.transition import Transition
 
 LARGE = 12  # velocity variables from which on derivatives of steps are computed by rows
 _BOTH = "memory", "memory after"
+ACCELERATION_SLOPES = differentiate(forward_dynamics, ("q", "qd", "tau"))
 
 
 @dataclass(frozen=True)
@@ -36,71 +45,6 @@ class Terms:
     """Constraints of every step, numbers that are at most zero."""
     final: tuple
     """Constraints of the final state, numbers that are zero."""
-
-
-class Knots(NamedTuple):
-    """States and controls of some samples at all knots, (samples, steps + 1, ...) each.
-
-    Controls of the last knot are zero: there is no step after it.
-    """
-
-    q: np.ndarray
-    qd: np.ndarray
-    u: np.ndarray
-
-    def some(self, which) -> "Knots":
-        """Copy of the knots of some samples."""
-        return Knots(self.q[which], self.qd[which], self.u[which])
-
-
-class Derivatives(NamedTuple):
-    """Derivatives of steps, costs and constraints with respect to ``z = (u, dq, dqd)``.
-
-    Attributes:
-        F: of next states, (samples, steps, n, m + n).
-        g: gradients of the cost, (samples, steps + 1, m + n).
-        H: matrices of second derivatives of the cost, convex, (samples, steps + 1, m + n, m + n).
-        path: of path constraints, (samples, steps, nc, m + n).
-        final: of final constraints, (samples, ne, m + n).
-    """
-
-    F: np.ndarray
-    g: np.ndarray
-    H: np.ndarray
-    path: np.ndarray
-    final: np.ndarray
-
-
-class Multipliers(NamedTuple):
-    """Multipliers of some samples.
-
-    Attributes:
-        costates: of steps, (samples, steps, n).
-        path: of path constraints, (samples, steps, nc).
-        final: of final constraints, (samples, ne).
-    """
-
-    costates: np.ndarray
-    path: np.ndarray
-    final: np.ndarray
-
-
-class Values:
-    """Next states, costs and constraints of all knots of some samples.
-
-    Attributes:
-        q, qd: states after every step, (samples, steps, ...).
-        memory: what contact found in every step, or None.
-        cost: of all samples, (samples,).
-        path, final: constraints, (samples, steps, nc) and (samples, ne).
-        gap: from the next knot to the state after a step, (samples, steps, n).
-    """
-
-    gap: Any = None
-
-    def __init__(self, q, qd, memory, cost, path, final):
-        self.q, self.qd, self.memory = q, qd, memory
-        self.cost, self.path, self.final = cost, path, final
 
 
 class Shooting:
@@ -130,10 +74,25 @@ class Shooting:
             )
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
-        self._kernels: dict[str, Any] = {}
         on_arrays = held == "tau" and StepsOnArrays.serve(run)
         self.on_arrays = StepsOnArrays(run, self.columns) if on_arrays else None
-        self.by_rows = on_arrays or self.force_rows > 0 or model.nv > LARGE
+        self.simple = not on_arrays and self._is_simple()
+        large = self.force_rows > 0 or model.nv > LARGE
+        self.by_rows = large and not self.simple and not on_arrays
+
+    def _is_simple(self):
+        """Whether steps are semi-implicit Euler's with the accelerations of a tree."""
+        t, model = self.transition, self.model
+        plain = t.contact is None and t.controller is None and not t.parameters
+        plain = plain and type(t.method) is SemiImplicitEuler and type(t.field) is Field
+        return plain and self.flat and not turns_over(model) and not model.is_constrained
+
+    @cached_property
+    def forced(self) -> bool:
+        """Whether there are other joint forces than those that steps hold."""
+        f = self.transition.field
+        none = f.passive is None and f.drive is None and f.actuators is None and not f.forces
+        return not none or has_passive_forces(self.model)
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -145,25 +104,8 @@ class Shooting:
         total = weights @ np.concatenate([after.q, after.qd])
         return (self._by_z(model, now)(np.array([total]))[0],)
 
-    def _rows(self, which, q, qd, u, memories, after):
-        """Derivatives of steps by one reverse pass for each row: far less code to compile."""
-        if self.on_arrays is not None:
-            tau = self._forces(which, u)
-            return self.on_arrays.rows(self.times[:-1], q[:, :-1], qd[:, :-1], tau)
-        nv, nq, batch = self.model.nv, self.model.nq, (len(which), self.steps, self.n)
-        weights = np.zeros((*batch[:2], self.n, nq + nv))
-        weights[..., nv:, nq:] = np.eye(nv)
-        back: Any = np.eye(nv) if self.flat else inverse_rates(self.model, after)
-        weights[..., :nv, :nq] = back
-        arrays = [self.times[:-1], q[:, :-1], qd[:, :-1], *memories, *self._given(which, u)]
-        kernel = self._kernel("rows", _BOTH if memories else (), self._pulled, nq + nv)
-        t, *rest = (x[..., None] if x.ndim == 1 else x[:, :, None] for x in arrays)
-        return self._call(kernel, [t, np.array(self.run.dt), *rest, weights], batch)[0]
-
     def _kernel(self, what, memories, function, weights=None):
         """Compiled ``function``; of the state and ``weights`` alone where ``memories`` is None."""
-        if what in self._kernels:
-            return self._kernels[what]
         t, model = self.transition, self.model
         if memories is None:
             inputs = [Argument("q", (model.nq,)), Argument("qd", (model.nv,))]
@@ -185,8 +127,7 @@ class Shooting:
             )
             return kernel
 
-        found = self._kernels[what] = kept(model, (t, what, self.terms, self.columns), built)
-        return found
+        return kept(model, (t, what, self.terms, self.columns), built)
 
     def _now(self, t, q, qd, rest):
         """The model, and what costs and constraints take, by name."""
@@ -282,172 +223,147 @@ class Shooting:
         found = jacobian(q[0].graph, weights @ rates, _along(q, rates))
         return (0.5 * (found + found.T),)
 
-    def _call(self, kernel, arrays, batch) -> tuple[Any, ...]:
-        variant = kernel.variant("float64", wide=True, samples=int(np.prod(batch)))
-        found: Any = run_threaded(variant.ufunc, arrays, kernel, batch, "float64")
-        return found if isinstance(found, tuple) else (found,)
+    # --- kernels -----------------------------------------------------------------------------
 
-    # --- arrays ------------------------------------------------------------------------------
+    def curvature_of_steps(self, which, state, ends, F, multipliers) -> np.ndarray:
+        """Second derivatives of steps on arrays, with costs and path constraints of steps.
 
-    def _given(self, which, u, k=None):
-        """The arrays that go into the steps of some samples; ``k`` for one step or the end."""
-        found = []
-        for g in self.run.arrays.given:
-            if g.kind == self.held and self.columns == tuple(range(*g.shape)):
-                found.append(u)
-            elif g.kind == self.held:
-                held = np.zeros((*u.shape[:-1], *g.shape))
-                held[..., list(self.columns)] = u
-                found.append(held)
-            elif g.timed:
-                own = np.moveaxis(g.array, 0, 1)[which]
-                found.append(own if k is None else own[:, k])
-            else:
-                own = g.array[which]
-                found.append(own[:, None] if k is None else own)
-        return found
-
-    def _forces(self, which, u, k=None):
-        """Joint forces of the steps of some samples."""
-        given = zip(self.run.arrays.given, self._given(which, u, k), strict=True)
-        return next(array for g, array in given if g.kind == "tau")
-
-    def step(self, which, k, q, qd, u, memory=None):
-        """One step of some samples: the states after it, and what contact found."""
-        if self.on_arrays is not None:
-            tau = self._forces(which, u, k)
-            return *self.on_arrays.after(self.times[k], q, qd, tau), None
-        t, h, n = self.times[k], np.array(self.run.dt), len(which)
-        given = self._given(which, u, k)
-        start = [] if memory is None else [self._fresh(memory)]
-        count, work = np.array(1.0), np.zeros(n)
-        arrays = [np.array(t), h, count, q, qd, work, *start, *given]
-        after = self._call(self.transition.steps(), arrays, (n,))
-        return after[0], after[1], after[3] if self.force_rows else None
-
-    def _fresh(self, memory):
-        """Memory that contact starts from: forces, without notes of other steps."""
-        start = np.zeros_like(memory)
-        start[..., : self.force_rows] = memory[..., : self.force_rows]
-        return np.where(np.isfinite(start), start, 0.0)
-
-    def evaluate(self, which, knots: Knots, memory=None) -> Values:
-        """Values of all knots but their gaps."""
-        T, h, (q, qd, u) = self.steps, np.array(self.run.dt), knots
-        batch, given = (len(which), T), self._given(which, u[:, :-1])
-        if self.on_arrays is not None:
-            state = q[:, :-1], qd[:, :-1], self._forces(which, u[:, :-1])
-            after: tuple[Any, ...] = self.on_arrays.after(self.times[:-1], *state)
-        else:
-            before = [self.times[:-1], h, np.array(1.0), q[:, :-1], qd[:, :-1], np.zeros(batch)]
-            start = [self._fresh(memory)] if self.force_rows else []
-            after = self._call(self.transition.steps(), [*before, *start, *given], batch)
-        cost, path = np.zeros(len(which)), np.zeros((*batch, 0))
-        if self.terms.running or self.terms.path:
-            kernel = self._kernel("values", (), self._values(self.terms.running, self.terms.path))
-            found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
-            cost, path = found[0].sum(axis=1), found[1] if len(found) > 1 else path
-        final = np.zeros((len(which), 0))
-        if self.terms.terminal or self.terms.final:
-            kernel = self._kernel(
-                "final values", (), self._values(self.terms.terminal, self.terms.final)
-            )
-            found = self._call(kernel, self._end(which, knots), (len(which),))
-            cost, final = cost + found[0], found[1] if len(found) > 1 else final
-        return Values(after[0], after[1], after[3] if self.force_rows else None, cost, path, final)
-
-    def _end(self, which, knots):
-        """Inputs of kernels of the final state; its controls are those of the last step."""
-        q, qd, u = knots
-        given = self._given(which, u[:, -2], -1)
-        return [np.array(self.times[-1]), np.array(self.run.dt), q[:, -1], qd[:, -1], *given]
-
-    def derivatives(self, which, knots: Knots, after, memories=None) -> Derivatives:
-        """Derivatives at knots from which steps lead to positions ``after``."""
-        T, h, terms, size = self.steps, np.array(self.run.dt), self.terms, self.n + self.m
-        q, qd, u = knots.q, knots.qd, knots.u[:, :-1]
-        batch, given = (len(which), T), self._given(which, u)
-        start = [] if memories is None else [self._fresh(memories[0]), memories[1]]
-        text = self._derivatives(terms.running, terms.path, stepped=not self.by_rows)
-        kernel = self._kernel("costs" if self.by_rows else "knots", (), text)
-        found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
-        rows = [self._rows(which, q, qd, u, start, after)] if self.by_rows else []
-        F, *rest = (*rows, *found)
-        g, H = np.zeros((len(which), T + 1, size)), np.zeros((len(which), T + 1, size, size))
-        path = self._collected(rest, g[:, :-1], H[:, :-1], bool(terms.path))
-        final = np.zeros((len(which), 0, size))
-        if terms.terminal or terms.final:
-            kernel = self._kernel(
-                "end", (), self._derivatives(terms.terminal, terms.final, stepped=False)
-            )
-            rest = list(self._call(kernel, self._end(which, knots), (len(which),)))
-            found = self._collected(rest, g[:, -1], H[:, -1], bool(terms.final))
-            final = final if found is None else found
-        path = np.zeros((*batch, 0, size)) if path is None else path
-        return Derivatives(F, g, H, path, final)
-
-    def curvature(self, which, knots: Knots, values, F, multipliers: Multipliers) -> np.ndarray:
-        """Second derivatives of the Lagrangian, (samples, steps + 1, m + n, m + n).
-
-        ``F`` are derivatives of the steps.
+        Args:
+            which: numbers of the samples.
+            state: times, positions, velocities and joint forces of all steps.
+            ends: positions and velocities at their ends.
+            F: derivatives of the steps.
+            multipliers: costates, and those of path constraints.
         """
-        terms, size, final = self.terms, self.n + self.m, multipliers.final
-        H = np.zeros((len(which), self.steps + 1, size, size))
-        H[:, :-1] = self._curvature_of_steps(which, knots, values, F, multipliers)
-        if terms.terminal or terms.final:
-            text = self._curvature(terms.terminal, terms.final, stepped=False)
-            kernel = self._kernel("final curvature", (), text, max(final.shape[-1], 1))
-            final = final if final.shape[-1] else np.zeros((len(which), 1))
-            H[:, -1] = self._call(kernel, [*self._end(which, knots), final], (len(which),))[0]
-        return H
-
-    def _curvature_of_steps(self, which, knots, values, F, multipliers):
-        """Curvature of all steps with their costs: on arrays and costs alone, or compiled."""
-        (q, qd, u), (costates, path, _) = knots, multipliers
-        u, terms, nv, batch = u[:, :-1], self.terms, self.model.nv, costates.shape[:-1]
-        on_arrays, bent = self.on_arrays, None
-        if on_arrays is not None:
-            state = q[:, :-1], qd[:, :-1], self._forces(which, u)
-            bent = on_arrays.curvature(self.times[:-1], *state, costates)
-        if bent is not None:
-            weights, name = path if path.shape[-1] else np.zeros((*batch, 1)), "curvature of costs"
+        (t, q, qd, tau), (costates, path) = state, multipliers
+        on_arrays: Any = self.on_arrays
+        nv, bent = self.model.nv, on_arrays.curvature(t, q, qd, tau, costates)
+        batch, count, stepped = costates.shape[:-1], path.shape[-1], bent is None
+        if not stepped:
+            weights = path if count else np.zeros((*batch, 1))
         else:
-            by_q, bent = self._bent(values, F, costates[..., :nv])
-            weights, name = np.concatenate([by_q, costates[..., nv:], path], axis=-1), "curvature"
-        text = self._curvature(terms.running, terms.path, stepped=name == "curvature")
-        kernel, h = self._kernel(name, (), text, weights.shape[-1]), np.array(self.run.dt)
-        arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
-        return self._call(kernel, arrays, batch)[0] + bent
+            by_q, bent = self._bent(ends, F, costates[..., :nv])
+            weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
+        kernel = self.curvature_kernel(count, stepped=stepped)
+        given = [
+            tau if g.kind == self.held
+            else np.moveaxis(g.array, 0, 1)[which] if g.timed else g.array[which][:, None]
+            for g in self.run.arrays.given
+        ]  # fmt: skip
+        arrays = [t, np.array(self.run.dt), q, qd, *given, weights]
+        return self._call(kernel, arrays, batch) + bent
 
-    def _bent(self, values, F, by_q) -> tuple[Any, Any]:
+    def _bent(self, ends, F, by_q) -> tuple[Any, Any]:
         """Costates of the coordinates of ``q``, and what these add to second derivatives."""
         if self.flat:
             return by_q, 0.0
-        back: Any = inverse_rates(self.model, values.q)
+        back: Any = inverse_rates(self.model, ends[0])
         by_q = np.einsum("...vq,...v->...q", back, by_q)
-        kernel = self._kernel("bending", None, self._bending, self.model.nq)
-        arrays = [values.q, values.qd, np.ascontiguousarray(by_q)]
+        arrays = [*ends, np.ascontiguousarray(by_q)]
         turned = F[..., : self.model.nv, :]
-        bending = self._call(kernel, arrays, by_q.shape[:-1])[0]
+        bending = self._call(self.bending_kernel(), arrays, by_q.shape[:-1])
         return by_q, -np.swapaxes(turned, -1, -2) @ (bending @ turned)
 
-    @staticmethod
-    def _collected(found, g, H, constrained):
-        """Set gradients and matrices; return the derivatives of constraints, or None."""
-        c = found.pop() if constrained else None
-        g[:], H[:], *curve = found
-        for each in curve:  # of costs that are no half squares
-            H += _convex(each)
-        return c
+    def _call(self, kernel, arrays, batch) -> Any:
+        variant = kernel.variant("float64", wide=True, samples=int(np.prod(batch)))
+        return run_threaded(variant.ufunc, arrays, kernel, batch, "float64")
 
+    def step_kernel(self) -> Any:
+        """Kernel of a step: state, work, and what contact found."""
+        return self.transition.steps()
 
-def _convex(H):
-    """Symmetric matrices without their negative eigenvalues."""
-    H = 0.5 * (H + np.swapaxes(H, -1, -2))
-    values, vectors = np.linalg.eigh(np.where(np.isfinite(H), H, 0.0))
-    if np.all(values >= 0):
-        return H
-    return (vectors * np.maximum(values, 0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    def force_kernel(self) -> Any:
+        """Kernel of all joint forces."""
+
+        def function(t, h, q, qd, *rest):
+            model, arrays = self.transition.changed(rest)
+            tau = self.transition.held(model, arrays, t, q, qd)
+            total = self.transition.acting(model).joint_force(model, t, q, qd, tau)
+            return (np.asarray(total),)
+
+        return self._kernel("forces of joints", (), function)
+
+    def force_slopes_kernel(self) -> Any:
+        """Kernel of their derivatives by ``z``."""
+
+        def function(t, h, q, qd, *rest):
+            model, now = self._now(t, q, qd, rest)
+            tau = self.transition.held(model, now, t, q, qd)
+            total = self.transition.acting(model).joint_force(model, t, q, qd, tau)
+            return (self._by_z(model, now)(np.asarray(total)),)
+
+        return self._kernel("slopes of forces", (), function)
+
+    def acceleration_kernel(self) -> Any:
+        """Kernel of accelerations under given joint forces."""
+        return kernel_of(self.model, "forward_dynamics")
+
+    def acceleration_slopes_kernel(self) -> Any:
+        """Kernel of their derivatives by positions, velocities and forces."""
+        zero = np.zeros(self.model.nv)
+        call = ACCELERATION_SLOPES.bind(self.model, self.model.neutral(), zero, zero)
+        return ACCELERATION_SLOPES.prepared(call).kernel
+
+    def rows_kernel(self) -> Any:
+        """Kernel of gradients of next states times weights: far less code to compile."""
+        names = _BOTH if self.force_rows else ()
+        return self._kernel("rows", names, self._pulled, self.model.nq + self.model.nv)
+
+    def values_kernel(self) -> Any:
+        """Kernel of costs and constraints of steps, or None."""
+        terms = self.terms
+        if not (terms.running or terms.path):
+            return None
+        return self._kernel("values", (), self._values(terms.running, terms.path))
+
+    def final_values_kernel(self) -> Any:
+        """Kernel of costs and constraints of the final state, or None."""
+        terms = self.terms
+        if not (terms.terminal or terms.final):
+            return None
+        return self._kernel("final values", (), self._values(terms.terminal, terms.final))
+
+    @property
+    def knots_have_steps(self) -> bool:
+        """Whether derivatives of steps come with those of costs."""
+        return not (self.simple or self.by_rows or self.on_arrays)
+
+    def knots_kernel(self) -> Any:
+        """Kernel of derivatives of costs and constraints of steps, and of steps; or None."""
+        terms, stepped = self.terms, self.knots_have_steps
+        if not (terms.running or terms.path or stepped):
+            return None
+        text = self._derivatives(terms.running, terms.path, stepped=stepped)
+        return self._kernel("knots" if stepped else "costs", (), text)
+
+    def end_kernel(self) -> Any:
+        """Kernel of derivatives of costs and constraints of the final state."""
+        text = self._derivatives(self.terms.terminal, self.terms.final, stepped=False)
+        return self._kernel("end", (), text)
+
+    def back_kernel(self) -> Any:
+        """Kernel from rates of coordinates to velocities."""
+
+        def function(q, qd):
+            return (inverse_rates.function(self.model, q),)
+
+        return self._kernel("rates to velocities", None, function)
+
+    def bending_kernel(self) -> Any:
+        """Kernel of what lines of the tangent space bend."""
+        return self._kernel("bending", None, self._bending, self.model.nq)
+
+    def curvature_kernel(self, path_count, *, stepped=True) -> Any:
+        """Kernel of second derivatives of costs, path constraints and, if so, steps."""
+        terms, states = self.terms, (self.model.nq + self.model.nv) * stepped
+        name = "curvature" if stepped else "curvature of costs"
+        text = self._curvature(terms.running, terms.path, stepped=stepped)
+        return self._kernel(name, (), text, max(states + path_count, 1))
+
+    def final_curvature_kernel(self, final_count) -> Any:
+        """Kernel of those of the final state."""
+        text = self._curvature(self.terms.terminal, self.terms.final, stepped=False)
+        return self._kernel("final curvature", (), text, max(final_count, 1))
 
 
 def _rates(model, q):

@@ -1,15 +1,13 @@
-"""Start of a trajectory optimization: knots from a guess, slacks and multipliers to fit."""
+"""Start of a trajectory optimization: knots and multipliers from a guess."""
 
 from typing import Any
 
 import numpy as np
 
-from kinetree.control.inequalities import Inequalities, Iterate
 from kinetree.control.optimized_motion import OptimizedMotion
-from kinetree.control.shooting import Knots
 from kinetree.errors import ShapeError, UnknownNameError
 
-COLD, WARM = 1e-2, 1e-4  # least slacks, and distance of controls from limits, relative
+COLD, WARM = 1e-2, 1e-4  # distance of controls from limits, relative
 
 
 class Start:
@@ -27,10 +25,9 @@ class Start:
         self.is_warm = guess.get("multipliers") is not None
         self.least = WARM if self.is_warm else COLD
 
-    def knots(self) -> Knots:
-        """States and controls, controls within their limits."""
-        q, qd = self._states()
-        return Knots(q, qd, self._controls())
+    def knots(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions, velocities and controls, controls within their limits."""
+        return *self._states(), self._controls()
 
     def _states(self):
         """States of the guess, else on a straight line to the goal, else those of the start."""
@@ -79,34 +76,19 @@ class Start:
             below = np.where(np.isfinite(upper), upper - off, np.inf)
         return above, below
 
-    def barrier(self, cost) -> np.ndarray:
-        """Barrier parameters from the costs of the first knots, (samples,)."""
-        size = np.clip(np.abs(cost) / self.problem.steps, 0.1, 1e3)
-        return (1e-3 if self.is_warm else 0.1) * size
-
-    def iterate(self, limits: Inequalities, knots: Knots, c, mu, final_count) -> Iterate:
-        """Knots with slacks and multipliers for inequalities of values ``c``."""
-        mu = mu[:, None, None]
-        s = np.where(limits.mask, np.maximum(-c, self.least), 1.0)
-        e = np.where(limits.soft, np.maximum(c + s, mu / limits.rho), 0.0)
-        z = np.where(limits.mask, np.minimum(mu / s, 0.5 * limits.rho), 0.0)
-        y = np.zeros((len(c), final_count))
-        if self.is_warm:
-            z, y = self._warm_multipliers(limits, z, y)
-        w = np.where(limits.soft, limits.rho - z, np.inf)
-        return Iterate(knots, s, e, z, w, y)
-
-    def _warm_multipliers(self, limits, cold_z, cold_y):
+    def multipliers(self, inequality_count, final_count) -> tuple[Any, Any]:
+        """Multipliers of inequalities and of final constraints, (samples, ...); zeros if none."""
+        T, size = self.problem.steps, self.arrays.size
+        if not self.is_warm:
+            return np.zeros((size, T + 1, inequality_count)), np.zeros((size, final_count))
         z, y = self.guess["multipliers"]
-        if (z.shape[0], z.shape[-1]) != cold_z.shape[1:] or y.shape[-1] != cold_y.shape[-1]:
+        if (z.shape[0], z.shape[-1]) != (T + 1, inequality_count) or y.shape[-1] != final_count:
             raise ShapeError(
                 "the guess is the result of a problem with other steps or constraints: give "
                 "its q, qd and tau as a dict"
             )
-        z = self._spread(z, "multipliers", self.problem.steps + 1, z.shape[-1])
-        z = np.minimum(np.maximum(z, 1e-2 * cold_z), 0.99 * limits.rho)
-        y = self._spread(y[None], "multipliers", 1, y.shape[-1])[:, 0]
-        return np.where(limits.mask, z, 0.0), y
+        z = self._spread(z, "multipliers", T + 1, inequality_count)
+        return z, self._spread(y[None], "multipliers", 1, final_count)[:, 0]
 
     def _spread(self, array, name, length, size):
         """Array of a guess, time first, as (samples, time, size)."""

@@ -1,0 +1,100 @@
+"""Newton's method on all samples of a problem, and what it found.
+
+The iterations are machine code (``kinetree.control.newton``). Steps that are taken on arrays come
+from Python: then several samples go on together, from one stage to the next.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.progress import working
+from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.control.newton.advance import advance
+from kinetree.control.newton.making import batch_of_problem, work_of
+from kinetree.control.newton.records import Batch
+from kinetree.control.outside import Outside
+from kinetree.control.shooting import Shooting
+from kinetree.control.starts import Start
+
+CALL = 2e8  # operations of one call, roughly, so that Ctrl-C is heard in time
+ALONE = 1e6  # operations that repay another thread
+
+
+class Iterations:
+    """Newton's method on all samples of a problem.
+
+    Args:
+        problem: with bounds, a goal and settings.
+        shooting: its steps, costs and constraints.
+        most: iterations.
+    """
+
+    def __init__(self, problem: Any, shooting: Shooting, most: int):
+        self.problem, self.shooting = problem, shooting
+        self.batch: Batch = batch_of_problem(problem, shooting, most)
+
+    def begin(self, guess, barrier):
+        """Set all variables."""
+        b, start = self.batch, Start(self.problem, self.shooting.run.arrays, guess)
+        for name, x in zip(("q", "qd", "u"), start.knots(), strict=True):
+            setattr(b, name, np.ascontiguousarray(x).reshape(-1))
+        for name, x in zip(("z", "y"), start.multipliers(b.ni, b.ne), strict=True):
+            setattr(b, name, np.ascontiguousarray(x, float).reshape(-1))
+        b.warm = int(start.is_warm)
+        if barrier is not None:
+            b.mu[:] = barrier
+
+    def run(self):
+        """Iterate until all samples are done."""
+        b = self.batch
+        with working("optimizing a motion", b.samples * b.most, "iterations") as work:
+            if b.outside:
+                Outside(self.shooting, b).run(work)
+                return
+            operations = b.steps * b.size**3
+            count = max(1, min(threads(), b.samples, int(b.samples * operations / ALONE)))
+            cuts = np.linspace(0, b.samples, count + 1).astype(int)
+            workers = [work_of(self.shooting, b) for _ in range(count)]
+            each = max(1, int(CALL / operations))
+
+            def piece(k):
+                own, end, done = workers[k], int(cuts[k + 1]), 0
+                own.at_sample = int(cuts[k])
+                while own.at_sample < end:
+                    advance(b, own, end, each)
+                    if not k:
+                        done, before = int(b.count.sum()), done
+                        work.advance(done - before)
+
+            on_threads(piece, count)
+
+    def result(self) -> dict[str, Any]:
+        """Arrays of the result, in the shapes of the caller: time first, then the batch."""
+        b, shape = self.batch, self.shooting.run.arrays.batch
+        S, T = b.samples, b.steps
+
+        def timed(x, *sizes):
+            x = np.moveaxis(x.reshape(S, *sizes), 0, 1)
+            return np.ascontiguousarray(x.reshape(len(x), *shape, *sizes[1:]))
+
+        found: dict[str, Any] = {
+            name: getattr(b, name).reshape(shape)
+            for name in ("cost", "optimality", "gap", "violation")
+        }
+        found["converged"] = b.converged.astype(bool).reshape(shape)
+        found["iterations"] = b.count.reshape(shape)
+        found["history"] = self._history().reshape(-1, *shape)
+        found["multipliers"] = timed(b.z, T + 1, b.ni), b.y.reshape(*shape, b.ne)
+        found |= {"q": timed(b.q, T + 1, b.nq), "qd": timed(b.qd, T + 1, b.nv)}
+        found["gains"] = timed(b.K, T, b.m, b.n)
+        found["u"] = timed(b.u, T + 1, b.m)[:-1]
+        return found
+
+    def _history(self):
+        """Costs of all iterations, (iterations + 1, samples): the last stays when one is done."""
+        b = self.batch
+        last = int(b.count.max(initial=0))
+        costs = b.history.reshape(b.samples, b.most + 1)[:, : last + 1]
+        at = np.minimum(np.arange(last + 1), b.count[:, None])
+        return np.take_along_axis(costs, at, axis=1).T.copy()

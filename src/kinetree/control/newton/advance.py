@@ -1,0 +1,351 @@
+"""Newton's iterations of one sample after the other, from the first knots to the last.
+
+What is wanted next is a state of the worker, so that steps and their derivatives may also come from
+outside: a call ends where they are missing, and the next one goes on with them.
+"""
+
+import math
+
+from kinetree.codegen.procedures import procedure, view
+from kinetree.control.newton.direction import find_costates, find_direction
+from kinetree.control.newton.records import Batch, Knots, Work
+from kinetree.control.newton.search import (
+    TRIALS,
+    adapt_damping,
+    begin_motion,
+    begin_search,
+    end_step,
+    feed_back,
+    find_deviation,
+    judge_trial,
+    move_multipliers,
+    roll,
+    try_step,
+)
+from kinetree.control.newton.slopes import derive, find_curves
+from kinetree.control.newton.values import accept, evaluate, find_merit, refresh, take_steps
+
+NEAR = 10.0  # the barrier falls once errors are below this multiple of it
+COLD, WARM = 1e-2, 1e-4  # least slacks
+NOTHING, BEGIN, SLOPES, CURVES, TRIAL, STEP, END = 0, 1, 2, 3, 4, 5, 6
+"""What a worker wants: nothing, values of the first knots, derivatives, second ones of steps, values
+of a trial, one step of the motion at the end, values of that."""
+
+
+@procedure
+def load(b: Batch, w: Work, sample: int):
+    """Begin with a sample: its knots and arrays."""
+    k, ends, s = w.tried, b.steps + 1, sample
+    for i in range(ends * b.nq):
+        k.q[i] = b.q[s * ends * b.nq + i]
+    for i in range(ends * b.nv):
+        k.qd[i] = b.qd[s * ends * b.nv + i]
+    for i in range(ends * b.m):
+        k.u[i] = b.u[s * ends * b.m + i]
+    for i in range(b.ng):
+        w.given[i] = b.given[s * b.ng + i]
+    for i in range(b.steps * b.memory):
+        k.start[i] = 0.0
+    for i in range(b.steps * b.m * b.n):
+        w.kept[i] = 0.0
+    w.sample = s
+    w.damping = w.penalty = 0.0
+    w.wanted = BEGIN
+    b.count[s] = b.converged[s] = 0
+
+
+@procedure
+def begin(b: Batch, w: Work):
+    """Slacks and multipliers that fit the first knots; these are the present ones now."""
+    k, s = w.tried, w.sample
+    evaluate(b, w)
+    if not b.mu[s] > 0.0:
+        size = min(max(abs(k.cost) / b.steps, 0.1), 1e3)
+        b.mu[s] = (1e-3 if b.warm == 1 else 0.1) * size
+    mu = w.mu = b.mu[s]
+    least = WARM if b.warm == 1 else COLD
+    for i in range(b.steps + 1):
+        for j in range(b.ni):
+            begin_slack(b, w, i * b.ni + j, b.rho[j], mu, least)
+    for j in range(b.ne):
+        w.y[j] = b.y[s * b.ne + j] if b.warm == 1 else 0.0
+    accept(b, w)
+    b.history[s * (b.most + 1)] = k.cost
+    w.wanted = SLOPES
+
+
+@procedure
+def begin_slack(b: Batch, w: Work, r: int, rho: float, mu: float, least: float):
+    """Slack, violation and multiplier of an inequality at a knot."""
+    k = w.tried
+    c = k.c[r]
+    k.s[r] = 1.0
+    k.e[r] = w.z[r] = 0.0
+    w.w[r] = math.inf
+    if b.mask[r] == 0.0:
+        return
+    k.s[r] = max(-c, least)
+    if b.soft[r] != 0.0:
+        k.e[r] = max(c + k.s[r], mu / rho)
+    z = min(mu / k.s[r], 0.5 * rho)
+    if b.warm == 1:
+        given = b.z[w.sample * (b.steps + 1) * b.ni + r]
+        z = min(max(given, 1e-2 * z), 0.99 * rho)
+    w.z[r] = z
+    if b.soft[r] != 0.0:
+        w.w[r] = rho - z
+
+
+@procedure
+def complementarity_error(b: Batch, w: Work, mu: float) -> float:
+    """Largest distance of ``s z`` and ``e w`` from ``mu``."""
+    x, worst = w.now, 0.0
+    for r in range((b.steps + 1) * b.ni):
+        if b.mask[r] != 0.0:
+            worst = max(worst, abs(x.s[r] * w.z[r] - mu))
+            if b.soft[r] != 0.0:
+                worst = max(worst, abs(x.e[r] * w.w[r] - mu))
+    return worst
+
+
+@procedure
+def find_error(b: Batch, w: Work) -> float:
+    """Largest error of constraints and of derivatives of the Lagrangian."""
+    x, s, gap = w.now, w.sample, 0.0
+    for i in range(b.steps * b.n):
+        gap = max(gap, abs(x.gap[i]))
+    dual = find_costates(b, w)
+    b.gap[s] = gap
+    b.optimality[s] = dual
+    error = max(gap, dual)
+    for r in range((b.steps + 1) * b.ni):
+        if b.mask[r] != 0.0:
+            error = max(error, abs(x.c[r] + x.s[r] - x.e[r]))
+    for i in range(b.ne):
+        error = max(error, abs(x.final[i]))
+    return error
+
+
+@procedure
+def lower_barrier(b: Batch, w: Work, error: float):
+    """Lower the barrier parameter near the solution for it."""
+    least = b.tolerance / NEAR
+    if b.ni == 0:
+        return
+    for _ in range(8):
+        off = max(error, complementarity_error(b, w, w.mu))
+        if not (off <= NEAR * w.mu and w.mu > least):
+            return
+        w.mu = max(least, min(0.2 * w.mu, w.mu * math.sqrt(w.mu)))
+        w.penalty = 0.0
+
+
+@procedure
+def measure(b: Batch, w: Work):
+    """Derivatives and errors; the sample is done where these are small, or it may not go on."""
+    s = w.sample
+    derive(b, w)
+    error = find_error(b, w)
+    if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
+        b.converged[s] = 1
+        w.wanted = STEP
+    elif b.count[s] >= b.most:
+        w.wanted = STEP
+    else:
+        lower_barrier(b, w, error)
+        w.wanted = CURVES
+    if w.wanted == STEP:
+        w.at = 0
+        begin_motion(b, w)
+        prepare_step(b, w)
+
+
+@procedure
+def set_out(b: Batch, w: Work):
+    """A direction, and the first trial along it."""
+    if b.exact == 1:
+        find_curves(b, w)
+    find_direction(b, w)
+    begin_search(b, w)
+    if w.failed == 1:
+        end_iteration(b, w)
+        return
+    propose(b, w)
+
+
+@procedure
+def propose(b: Batch, w: Work):
+    """The knots of a trial."""
+    if b.touching == 1:
+        roll(b, w)
+    else:
+        try_step(b, w)
+    w.wanted = TRIAL
+
+
+@procedure
+def judge(b: Batch, w: Work):
+    """Take a trial, or propose a shorter one."""
+    evaluate(b, w)
+    if not judge_trial(b, w) and w.trials < TRIALS:
+        propose(b, w)
+        return
+    if w.accepted == 1:
+        accept(b, w)
+        move_multipliers(b, w)
+    end_iteration(b, w)
+
+
+@procedure
+def end_iteration(b: Batch, w: Work):
+    """Count, and go on with derivatives unless the sample is given up."""
+    s = w.sample
+    b.count[s] += 1
+    b.history[s * (b.most + 1) + b.count[s]] = w.now.cost
+    w.left -= 1
+    w.wanted = SLOPES
+    if not adapt_damping(w):
+        w.wanted = STEP
+        w.at = 0
+        begin_motion(b, w)
+        prepare_step(b, w)
+
+
+# --- the end -----------------------------------------------------------------------------------
+
+
+@procedure
+def prepare_step(b: Batch, w: Work):
+    """Controls of a step of the motion at the end, corrected by the feedback."""
+    k = w.at
+    find_deviation(b, w, k)
+    feed_back(b, w, k, w.kept, 0.0, 0.0)
+    if b.memory > 0:
+        before = max(k - 1, 0)
+        if k > 0:
+            refresh(b, w, k, view(w.tried.after, before * b.memory))
+        else:
+            refresh(b, w, k, view(w.now.after, 0))
+
+
+@procedure
+def finish_step(b: Batch, w: Work):
+    """Go on with the next step of that motion, or with its values."""
+    end_step(b, w, w.at, 0.0)
+    w.at += 1
+    if w.at < b.steps:
+        prepare_step(b, w)
+        return
+    for i in range(b.steps * b.memory):
+        w.tried.start[i] = w.now.start[i]
+    w.wanted = END
+
+
+@procedure
+def finish(b: Batch, w: Work):
+    """Results of a sample."""
+    k, s, ends = w.tried, w.sample, b.steps + 1
+    for i in range(ends * b.ni):
+        k.s[i] = w.now.s[i]
+        k.e[i] = w.now.e[i]
+    evaluate(b, w)
+    beyond = 0.0
+    hard = 0.0
+    for r in range(ends * b.ni):
+        if b.mask[r] != 0.0:
+            beyond = max(beyond, k.c[r])
+            if b.soft[r] == 0.0:
+                hard = max(hard, k.c[r])
+    for i in range(b.ne):
+        beyond = max(beyond, abs(k.final[i]))
+        hard = max(hard, abs(k.final[i]))
+    gap = 0.0
+    for i in range(b.steps * b.n):
+        gap = max(gap, abs(k.gap[i]))
+    if not (gap < b.tolerance and hard < NEAR * b.tolerance):
+        b.converged[s] = 0
+    b.cost[s] = k.cost
+    b.violation[s] = beyond
+    keep(b, w, s)
+    w.sample = -1
+    w.wanted = NOTHING
+
+
+@procedure
+def keep(b: Batch, w: Work, s: int):
+    """Have the motion, its feedback and its multipliers among those of all samples."""
+    k, ends = w.tried, b.steps + 1
+    for i in range(ends * b.nq):
+        b.q[s * ends * b.nq + i] = k.q[i]
+    for i in range(ends * b.nv):
+        b.qd[s * ends * b.nv + i] = k.qd[i]
+    for i in range(ends * b.m):
+        b.u[s * ends * b.m + i] = k.u[i]
+    for i in range(ends * b.ni):
+        b.z[s * ends * b.ni + i] = w.z[i]
+    for i in range(b.ne):
+        b.y[s * b.ne + i] = w.y[i]
+    count = b.steps * b.m * b.n
+    for i in range(count):
+        b.K[s * count + i] = w.kept[i]
+
+
+# --- the loop ----------------------------------------------------------------------------------
+
+
+@procedure
+def take_wanted_steps(b: Batch, w: Work):
+    """Ends of the steps that are wanted next."""
+    if w.wanted == STEP:
+        take_steps(b, w, w.at, 1)
+    elif w.wanted == TRIAL and b.touching == 1:  # which were taken on the way
+        return
+    elif w.wanted == BEGIN or w.wanted == TRIAL:
+        take_steps(b, w, 0, b.steps)
+    elif w.wanted == END:
+        take_steps(b, w, 0, b.steps)
+
+
+@procedure
+def go_on(b: Batch, w: Work):
+    """One stage: from what was wanted to what is wanted next."""
+    if b.outside == 0:
+        take_wanted_steps(b, w)
+    if w.wanted == BEGIN:
+        begin(b, w)
+    elif w.wanted == SLOPES:
+        measure(b, w)
+    elif w.wanted == CURVES:
+        set_out(b, w)
+    elif w.wanted == TRIAL:
+        judge(b, w)
+    elif w.wanted == STEP:
+        finish_step(b, w)
+    elif w.wanted == END:
+        finish(b, w)
+
+
+@procedure
+def advance(b: Batch, w: Work, end: int, iterations: int) -> int:
+    """Solve samples up to ``end - 1``, with ``iterations`` at most; the sample that comes next."""
+    w.left = iterations
+    if w.wanted == NOTHING and w.at_sample < end:
+        load(b, w, w.at_sample)
+    while w.wanted != NOTHING:
+        if w.wanted == SLOPES and w.left <= 0:
+            return w.at_sample
+        go_on(b, w)
+        if w.wanted == NOTHING:
+            w.at_sample += 1
+            if w.at_sample < end:
+                load(b, w, w.at_sample)
+    return w.at_sample
+
+
+@procedure
+def stop(b: Batch, w: Work):
+    """End the iterations of the present sample where it is, as if it had no more."""
+    w.wanted = STEP
+    w.at = 0
+    begin_motion(b, w)
+    prepare_step(b, w)

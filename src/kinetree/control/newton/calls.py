@@ -1,0 +1,72 @@
+"""Kernels that a solver calls for all knots at once, or for some: machine code tied to arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.procedures import invoke, procedure, record
+from kinetree.codegen.procedures.language import address_of
+
+
+@record
+class Loop:
+    """Machine code of a kernel, tied to rows of arrays; NumPy's convention of an inner loop.
+
+    Attributes:
+        code: its address, 0 for none.
+        frame: addresses of arguments and results at the first knot;  arrays: how many they are.
+        count: of knots in a call;  steps: bytes from knot to knot, then strides within.
+        status: how many calls failed.
+    """
+
+    code: int
+    arrays: int
+    frame: "int[:]"
+    count: "int[:]"
+    steps: "int[:]"
+    status: "int[:]"
+
+
+@procedure
+def call(loop: Loop, first: int, count: int):
+    """Call a kernel for ``count`` knots from ``first`` on."""
+    for i in range(loop.arrays):
+        loop.frame[i] += first * loop.steps[i]
+    loop.count[0] = count
+    invoke(loop.code, loop.frame, loop.count, loop.steps, loop.status)
+    for i in range(loop.arrays):
+        loop.frame[i] -= first * loop.steps[i]
+
+
+def no_loop() -> Loop:
+    """Code that is never called."""
+    return Loop(code=0, arrays=0)
+
+
+def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
+    """The code of a kernel for batches, tied to arrays.
+
+    Args:
+        kernel: with machine code.
+        arrays: of its arguments and results, with one axis for knots; those that lack it are the
+            same for all.
+        samples: that are about to be requested.
+    """
+    variant = kernel.variant("float64", wide=True, samples=samples)
+    ends = (*kernel.inputs, *kernel.outputs)
+    outer, inner = [], []
+    for a, of in zip(arrays, ends, strict=True):
+        strides = a.strides
+        timed = len(strides) > len(of.shape)
+        outer.append(strides[0] if timed else 0)
+        inner += strides[1:] if timed else strides
+    loop = Loop(
+        code=variant.code.address("loop"),
+        arrays=len(outer),
+        frame=np.array([address_of(a) for a in arrays], dtype=np.int64),
+        count=np.ones(1, dtype=np.int64),
+        steps=np.array([*outer, *inner], dtype=np.int64),
+        status=np.zeros(1, dtype=np.int64),
+    )
+    loop.keeps = variant, arrays
+    return loop

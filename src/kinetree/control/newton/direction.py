@@ -1,0 +1,221 @@
+"""Newton's direction: slacks and multipliers eliminated, then a linear-quadratic problem."""
+
+import math
+
+from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.control.newton.records import Batch, Work
+from kinetree.control.riccati import solve_one
+
+PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
+PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are positive
+
+
+@procedure
+def add_inequalities(b: Batch, w: Work, weights: "float[:]"):
+    """Add the gradient of inequalities times weights to ``gradient``."""
+    for k in range(b.steps + 1):
+        g = view(w.gradient, k * b.size)
+        at = k * b.ni
+        for j in range(b.nb):
+            g[b.index[j]] += weights[at + j] * b.sign[j]
+        if k < b.steps:
+            for j in range(b.nc):
+                x = weights[at + b.nb + j]
+                row = view(w.path, (k * b.nc + j) * b.size)
+                for c in range(b.size):
+                    g[c] += x * row[c]
+
+
+@procedure
+def begin_gradient(b: Batch, w: Work):
+    """Let ``gradient`` be that of the cost."""
+    count = (b.steps + 1) * b.size
+    w.gradient[:count] = w.g[:count]
+
+
+@procedure
+def add_final(b: Batch, w: Work, scale: float):
+    """Add the gradient of final constraints times multipliers, and ``scale`` times themselves."""
+    g = view(w.gradient, b.steps * b.size)
+    for j in range(b.ne):
+        x = w.y[j] + scale * w.now.final[j]
+        for c in range(b.size):
+            g[c] += x * w.final[j * b.size + c]
+
+
+@procedure
+def find_costates(b: Batch, w: Work) -> float:
+    """Gradients of the Lagrangian by controls in ``gradient``, and costates; largest relative one.
+
+    Relative to the largest force of the costates, at least 1.
+    """
+    n, m, size = b.n, b.m, b.size
+    begin_gradient(b, w)
+    add_inequalities(b, w, w.z)
+    add_final(b, w, 0.0)
+    scale = 1.0
+    worst = 0.0
+    for e in range(b.steps):
+        k = b.steps - 1 - e
+        g = view(w.gradient, k * size)
+        after = view(w.gradient, (k + 1) * size + m)
+        p = view(w.costates, k * n)
+        for c in range(m):
+            scale = max(scale, abs(force_of(w.F, k * n * size + c, size, after, n)))
+        for i in range(n):
+            weight = after[i]
+            p[i] = weight
+            row = view(w.F, (k * n + i) * size)
+            for c in range(size):
+                g[c] += row[c] * weight
+        for c in range(m):
+            worst = larger(worst, abs(g[c]))
+    return worst / scale
+
+
+@procedure
+def force_of(F: "float[:]", first: int, size: int, p: "float[:]", n: int) -> float:
+    """A column of derivatives of a step times costates."""
+    total = 0.0
+    for i in range(n):
+        total += F[first + i * size] * p[i]
+    return total
+
+
+@procedure
+def larger(x: float, y: float) -> float:
+    """The larger of two numbers; infinite if the second is none."""
+    return y if y > x else (x if y <= x else math.inf)
+
+
+@procedure
+def eliminate_slacks(b: Batch, w: Work):
+    """Weights of squares of inequalities, multipliers of no step, and the gradient with them."""
+    x, mu = w.now, w.mu
+    begin_gradient(b, w)
+    for k in range(b.steps + 1):
+        for j in range(b.ni):
+            r = k * b.ni + j
+            w.give[r] = w.ratio[r] = w.push[r] = 0.0
+            if b.mask[r] != 0.0:
+                give = x.e[r] / w.w[r] if b.soft[r] != 0.0 else 0.0
+                off = (x.c[r] + x.s[r]) + mu / w.z[r] + give * w.z[r]
+                if b.soft[r] != 0.0:
+                    off -= mu / w.w[r]
+                w.give[r] = give
+                w.ratio[r] = w.z[r] / (x.s[r] + w.z[r] * give)
+                w.push[r] = w.ratio[r] * off
+    add_inequalities(b, w, w.push)
+    add_final(b, w, 1.0 / PROXIMAL)
+
+
+@procedure
+def fill_squares(b: Batch, w: Work, share: float):
+    """The matrices of the linear-quadratic problem, with gradients, from ``mixed``."""
+    size, wide = b.size, b.size + 1
+    for r in range((b.steps + 1) * size * size):
+        w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r]) if share != 0.0 else w.H[r]
+    for k in range(b.steps + 1):
+        own = view(w.square, k * size * wide)
+        H = view(w.mixed, k * size * size)
+        for i in range(size):
+            for c in range(size):
+                own[i * wide + c] = H[i * size + c]
+            own[i * wide + size] = w.gradient[k * size + i]
+            own[i * wide + i] += w.damping
+        for j in range(b.nb):
+            r = b.index[j]
+            own[r * wide + r] += w.ratio[k * b.ni + j]
+        if k < b.steps:
+            for j in range(b.nc):
+                add_square(
+                    own, view(w.path, (k * b.nc + j) * size), size, w.ratio[k * b.ni + b.nb + j]
+                )
+    for j in range(b.ne):
+        end = view(w.square, b.steps * size * wide)
+        add_square(end, view(w.final, j * size), size, 1.0 / PROXIMAL)
+
+
+@procedure
+def add_square(H: "float[:]", a: "float[:]", size: int, weight: float):
+    """Add ``weight a a'``, a being mostly zero."""
+    for i in range(size):
+        x = weight * a[i]
+        if x != 0.0:
+            for c in range(size):
+                H[i * (size + 1) + c] += x * a[c]
+
+
+@procedure
+def find_knot_steps(b: Batch, w: Work) -> int:
+    """Steps of knots with feedback; 0, or 1 where no matrices were positive.
+
+    Second derivatives of steps are used as far as they leave the problem convex.
+    """
+    for t in range(4):
+        share = PARTS[t]
+        if b.exact == 0 and share != 0.0:
+            continue
+        fill_squares(b, w, share)
+        failed = solve_one(b.n, b.m, b.steps, w.F, w.square, w.now.gap, w.K, w.dz, w.room)
+        if failed == 0:
+            total = 0.0
+            for i in range((b.steps + 1) * b.size):
+                total += 0.0 * w.dz[i]
+            return 0 if isfinite(total) else 1
+    return 1
+
+
+@procedure
+def find_direction(b: Batch, w: Work):
+    """Steps of all variables, and how far slacks and multipliers may go along theirs."""
+    eliminate_slacks(b, w)
+    w.failed = find_knot_steps(b, w)
+    if w.failed == 1:
+        for i in range((b.steps + 1) * b.size):
+            w.dz[i] = 0.0
+    else:
+        count = b.steps * b.m * b.n
+        w.kept[:count] = w.K[:count]
+    w.keep = max(0.99, 1.0 - w.mu)
+    w.primal = w.dual = 1.0
+    for k in range(b.steps + 1):
+        for j in range(b.ni):
+            find_slack_step(b, w, k, j)
+    for j in range(b.ne):
+        total = w.now.final[j]
+        for c in range(b.size):
+            total += w.final[j * b.size + c] * w.dz[b.steps * b.size + c]
+        w.dy[j] = total / PROXIMAL
+
+
+@procedure
+def find_slack_step(b: Batch, w: Work, k: int, j: int):
+    """Steps of the slack, the violation and the multiplier of an inequality at a knot."""
+    x, r = w.now, k * b.ni + j
+    if b.mask[r] == 0.0:
+        w.dlam[r] = w.ds[r] = w.de[r] = 0.0
+        return
+    along = 0.0
+    if j < b.nb:
+        along = b.sign[j] * w.dz[k * b.size + b.index[j]]
+    else:
+        for c in range(b.size):
+            along += w.path[(k * b.nc + j - b.nb) * b.size + c] * w.dz[k * b.size + c]
+    dlam = w.push[r] - w.z[r] + w.ratio[r] * along
+    de = w.mu / w.w[r] - x.e[r] + w.give[r] * dlam if b.soft[r] != 0.0 else 0.0
+    ds = -(x.c[r] + x.s[r] - x.e[r]) - along + de
+    w.dlam[r] = dlam
+    w.de[r] = de
+    w.ds[r] = ds
+    w.primal = min(w.primal, farthest(x.s[r], ds, w.keep))
+    w.dual = min(w.dual, farthest(w.z[r], dlam, w.keep))
+    if b.soft[r] != 0.0:
+        w.primal = min(w.primal, farthest(x.e[r], de, w.keep))
+        w.dual = min(w.dual, farthest(w.w[r], -dlam, w.keep))
+
+
+@procedure
+def farthest(x: float, dx: float, keep: float) -> float:
+    """Largest part of a step, at most 1, that leaves a number ``1 - keep`` of itself."""
+    return min(1.0, -keep * x / dx) if dx < 0.0 else 1.0

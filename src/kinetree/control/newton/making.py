@@ -1,0 +1,310 @@
+"""Makes the records of Newton's method for a problem: sizes, arrays, kernels tied to them."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.control.inequalities import Inequalities
+from kinetree.control.newton.calls import Loop, no_loop, tie
+from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
+from kinetree.control.shooting import Shooting
+from kinetree.model.define import kernel_of
+
+
+def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
+    """Sizes, limits and results of all samples of a problem; variables are still to be set."""
+    f, bounds, S = shooting, problem.bounds, shooting.samples
+    model, T, m, n = f.model, f.steps, f.m, f.n
+    nc, ne = _count(f.values_kernel()), _count(f.final_values_kernel())
+    limits = Inequalities(problem, nc)
+    held = model.nv if f.held == "tau" else len(model.actuators)
+    return Batch(
+        nq=model.nq,
+        nv=model.nv,
+        m=m,
+        n=n,
+        size=m + n,
+        nf=held,
+        steps=T,
+        samples=S,
+        ng=sum(g.array[0].size if not g.timed else T * _size(g) for g in _given(f)),
+        nb=limits.bound_count,
+        nc=nc,
+        ni=limits.bound_count + nc,
+        ne=ne,
+        flat=int(f.flat),
+        touching=int(problem.touching),
+        memory=f.transition.memory if f.force_rows else 0,
+        rows=f.force_rows,
+        exact=int(problem.second_order),
+        outside=int(f.on_arrays is not None),
+        most=most,
+        tolerance=problem.tolerance,
+        h=float(f.run.dt),
+        columns=_whole(problem.columns),
+        index=_whole(bounds.index),
+        sign=_numbers(bounds.sign),
+        value=_numbers(bounds.value),
+        position=_whole(bounds.position),
+        lower=_numbers(bounds.lower),
+        upper=_numbers(bounds.upper),
+        mask=_numbers(limits.mask),
+        soft=_numbers(limits.soft),
+        rho=_numbers(limits.rho),
+        K=np.zeros(S * T * m * n),
+        given=_numbers(_given_rows(f)),
+        mu=np.zeros(S),
+        optimality=np.full(S, np.inf),
+        gap=np.full(S, np.inf),
+        cost=np.zeros(S),
+        violation=np.zeros(S),
+        count=np.zeros(S, np.int64),
+        converged=np.zeros(S, np.int64),
+        history=np.zeros(S * (most + 1)),
+    )
+
+
+def _numbers(x):
+    return np.ascontiguousarray(x, np.float64).reshape(-1)
+
+
+def _whole(x):
+    return np.ascontiguousarray(x, np.int64).reshape(-1)
+
+
+def _count(kernel) -> int:
+    """Number of the constraints of a kernel."""
+    return kernel.outputs[1].shape[0] if kernel is not None and len(kernel.outputs) > 1 else 0
+
+
+def _given(shooting):
+    """Arrays that kernels take besides what is held."""
+    return [g for g in shooting.run.arrays.given if g.kind != shooting.held]
+
+
+def _size(g) -> int:
+    return int(np.prod(g.shape, dtype=int))
+
+
+def _given_rows(shooting):
+    """Their numbers, one sample after the other."""
+    S, T = shooting.samples, shooting.steps
+    rows = [
+        np.moveaxis(g.array[:T], 0, 1).reshape(S, -1) if g.timed else g.array.reshape(S, -1)
+        for g in _given(shooting)
+    ]
+    return np.concatenate([np.zeros((S, 0)), *rows], axis=1)
+
+
+def knots_of(b: Batch) -> Knots:
+    """Arrays for the knots of a sample."""
+    T, E = b.steps, b.steps + 1
+    sizes = {
+        "q": E * b.nq, "qd": E * b.nv, "u": E * b.m, "held": T * b.nf, "row": T * b.nq,
+        "q_after": T * b.nq, "v_after": T * b.nv, "work": T, "total": T * b.nv, "qdd": T * b.nv,
+        "start": T * b.memory, "after": T * b.memory, "path": T * b.nc, "final": b.ne,
+        "gap": T * b.n, "c": E * b.ni, "s": E * b.ni, "e": E * b.ni, "costs": T, "end": 1,
+    }  # fmt: skip
+    return Knots(**{name: np.zeros(size) for name, size in sizes.items()})
+
+
+def work_of(shooting: Shooting, b: Batch) -> Work:
+    """A worker: its arrays, and kernels tied to them."""
+    T, E, m, n, nv, size, ni = b.steps, b.steps + 1, b.m, b.n, b.nv, b.size, b.ni
+    wide = max(nv + b.nq + b.nc, 1)
+    sizes = {
+        "given": b.ng, "F": T * n * size, "g": E * size, "H": E * size * size,
+        "path": T * b.nc * size, "final": b.ne * size, "weights": T * wide,
+        "row": T * max(size, b.nq), "mixed": E * size * size, "square": E * size * (size + 1),
+        "gradient": E * size, "costates": T * n, "z": E * ni, "w": E * ni, "y": max(b.ne, 1),
+        "ratio": E * ni, "give": E * ni, "push": E * ni, "dz": E * size, "K": T * m * n,
+        "kept": T * m * n, "ds": E * ni, "de": E * ni, "dlam": E * ni, "dy": b.ne,
+        "change": E * n, "lines": E * nv, "reached": b.nq, "away": nv,
+        "room": max(2 * size * size, n * (size + 1)), "exact": E * size * size * b.exact,
+        "A_q": T * nv * nv * shooting.simple, "A_v": T * nv * nv * shooting.simple,
+        "A_f": T * nv * nv * shooting.simple, "f_z": T * nv * size * shooting.simple,
+        "back": T * nv * b.nq, "bending": T * nv * nv,
+    }  # fmt: skip
+    arrays: dict[str, Any] = {name: np.zeros(count) for name, count in sizes.items()}
+    now, tried = knots_of(b), knots_of(b)
+    tied = Tying(shooting, b, arrays)
+    kernels = {"steps": tied.steps(tried), "slopes": tied.slopes(now)}
+    kernels |= tied.on_manifold(now, tried)
+    return Work(sample=-1, now=now, tried=tried, **kernels, **arrays)
+
+
+class Tying:
+    """Ties kernels to the arrays of a worker.
+
+    Args:
+        shooting: gives the kernels.
+        b: sizes.
+        arrays: of the worker, by name.
+    """
+
+    def __init__(self, shooting: Shooting, b: Batch, arrays: dict[str, Any]):
+        self.shooting, self.b, self.arrays = shooting, b, arrays
+        self.times, self.h = shooting.times.copy(), np.array(float(b.h))
+        self.samples = b.steps * b.samples
+
+    def steps(self, k: Knots) -> Steps:
+        """Kernels of the knots that are tried."""
+        f, b, T, given = self.shooting, self.b, self.b.steps, self.given(k)
+        state = self.state(k)
+        values, final = f.values_kernel(), f.final_values_kernel()
+        found: dict[str, Any] = {"simple": int(f.simple), "forced": int(f.simple and f.forced)}
+        found |= {"costly": int(values is not None), "ending": int(final is not None)}
+        found |= dict.fromkeys(Steps.types.keys() - found.keys(), no_loop())
+        if f.simple:
+            force = k.total if f.forced else k.held
+            if f.forced:
+                found["force"] = self.tied(f.force_kernel(), *state, *given, self.rows(k.total))
+            state_alone = *state[2:], self.rows(force), self.rows(k.qdd)
+            found["accelerate"] = self.tied(f.acceleration_kernel(), *state_alone)
+        elif not b.outside:
+            found["step"] = self.step(k, state, given)
+        if not b.flat:
+            ends = k.q.reshape(T + 1, -1)[1:], self.rows(k.row), k.gap.reshape(T, -1)[:, : b.nv]
+            found["difference"] = self.tied(kernel_of(f.model, "difference"), *ends)
+        if values is not None:
+            ends = k.costs, *([self.rows(k.path)] if b.nc else [])
+            found["running"] = self.tied(values, *state, *given, *ends)
+        if final is not None:
+            ends = k.end, *([k.final] if b.ne else [])
+            found["final"] = self.tied(final, *self.end(k), *ends)
+        return Steps(**found)
+
+    def step(self, k, state, given):
+        """A step, with what contact needs."""
+        kernel, one = self.shooting.step_kernel(), np.array(1.0)
+        memory = [self.rows(k.start)] if self.b.memory else []
+        after = [self.rows(k.after)] if self.b.memory else []
+        begin = *state[:2], one, *state[2:], np.array(0.0), *memory, *given
+        ends = [self.rows(k.q_after), self.rows(k.v_after), k.work, *after]
+        ends += [np.zeros(self.b.steps) for _ in kernel.outputs[len(ends) :]]  # doubts
+        return self.tied(kernel, *begin, *ends)
+
+    def slopes(self, k: Knots) -> Slopes:
+        """Kernels of derivatives at the present knots."""
+        f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
+        state, given = self.state(k), self.given(k)
+        knots, ending = f.knots_kernel(), f.final_values_kernel() is not None
+        found: dict[str, Any] = {
+            "simple": int(f.simple), "forced": int(f.simple and f.forced),
+            "by_rows": int(f.by_rows), "costly": int(knots is not None), "ending": int(ending),
+            "curved": 0, "end_curved": 0, "weights_of_knot": max(b.nq + b.nv + b.nc, 1),
+        }  # fmt: skip
+        found |= dict.fromkeys(Slopes.types.keys() - found.keys(), no_loop())
+        if f.simple:
+            force = self.rows(k.total if f.forced else k.held)
+            A = [a[name].reshape(T, b.nv, b.nv) for name in ("A_q", "A_v", "A_f")]
+            kernel = f.acceleration_slopes_kernel()
+            found["accelerate"] = self.tied(kernel, *state[2:], force, *A)
+        if f.simple and f.forced:
+            f_z = a["f_z"].reshape(T, b.nv, size)
+            found["force"] = self.tied(f.force_slopes_kernel(), *state, *given, f_z)
+        if f.by_rows:
+            found["rows"] = self.by_rows(k, state, given)
+        g, H = a["g"].reshape(T + 1, size), a["H"].reshape(T + 1, size, size)
+        if knots is not None:
+            ends = [a["F"].reshape(T, b.n, size)] * f.knots_have_steps + [g[:T], H[:T]]
+            path = [a["path"].reshape(T, b.nc, size)] * bool(b.nc)
+            ends += self.other_curve(found, "curve", len(knots.outputs) - len(ends + path), T)
+            found["knots"] = self.tied(knots, *state, *given, *ends, *path)
+        if ending:
+            kernel, ends = f.end_kernel(), [g[T], H[T]]
+            final = [a["final"].reshape(b.ne, size)] * bool(b.ne)
+            missing = len(kernel.outputs) - len(ends + final)
+            ends += [x[0] for x in self.other_curve(found, "end_curve", missing, 1)]
+            found["end"] = self.tied(kernel, *self.end(k), *ends, *final)
+        self.curvature(found, k, state, given)
+        return Slopes(**found)
+
+    def other_curve(self, found, name, missing, count):
+        """Place for second derivatives of costs that are no half squares, where there are any."""
+        if not missing:
+            return []
+        found["curved" if name == "curve" else "end_curved"] = 1
+        self.arrays[name] = np.zeros(count * self.b.size**2)
+        return [self.arrays[name].reshape(count, self.b.size, self.b.size)]
+
+    def by_rows(self, k, state, given):
+        """Gradients of next states, one row after the other."""
+        b, T = self.b, self.b.steps
+        memories = [self.rows(k.start), self.rows(k.after)] if b.memory else []
+        weights = self.arrays["weights"][: T * (b.nq + b.nv)].reshape(T, -1)
+        row = self.arrays["row"][: T * b.size].reshape(T, -1)
+        return self.tied(self.shooting.rows_kernel(), *state, *memories, *given, weights, row)
+
+    def curvature(self, found, k, state, given):
+        """Second derivatives of the Lagrangian, where they are used."""
+        f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
+        after = self.rows(k.q_after), self.rows(k.v_after)
+        if not b.flat and not b.outside and (b.exact or f.by_rows):
+            back = a["back"].reshape(T, b.nv, b.nq)
+            found["back"] = self.tied(f.back_kernel(), *after, back)
+        if not b.exact:
+            return
+        exact = a["exact"].reshape(T + 1, size, size)
+        if not b.outside:
+            weights = a["weights"].reshape(T, -1)
+            kernel = f.curvature_kernel(b.nc)
+            found["curve"] = self.tied(kernel, *state, *given, weights, exact[:T])
+        if not b.flat and not b.outside:
+            by_q = a["row"][: T * b.nq].reshape(T, -1)
+            bending = a["bending"].reshape(T, b.nv, b.nv)
+            found["bending"] = self.tied(f.bending_kernel(), *after, by_q, bending)
+        if found["ending"]:
+            kernel = f.final_curvature_kernel(b.ne)
+            y = a["y"][: max(b.ne, 1)]
+            found["end_curve"] = self.tied(kernel, *self.end(k), y, exact[T])
+
+    def on_manifold(self, now: Knots, tried: Knots) -> dict[str, Loop]:
+        """Moves along the manifold, and differences, between the present knots and a trial."""
+        if self.b.flat:
+            return dict.fromkeys(("move", "deviate", "shift"), no_loop())
+        b, a, model, E = self.b, self.arrays, self.shooting.model, self.b.steps + 1
+        move, difference = kernel_of(model, "integrate"), kernel_of(model, "difference")
+        q, other = now.q.reshape(E, -1), tried.q.reshape(E, -1)
+        change = a["change"].reshape(E, -1)[:, : b.nv]
+        return {
+            "move": self.tied(move, q, a["lines"].reshape(E, -1), other),
+            "deviate": self.tied(difference, q, other, change),
+            "shift": self.tied(move, a["reached"], a["away"], other),
+        }
+
+    # --- arguments ---------------------------------------------------------------------------
+
+    def tied(self, kernel, *arrays) -> Loop:
+        """The code of a kernel, tied to arrays."""
+        return tie(kernel, arrays, self.samples)
+
+    def rows(self, x):
+        """Numbers of steps, one row for each."""
+        return x.reshape(self.b.steps, -1)
+
+    def state(self, k: Knots):
+        """Time, step and state of every knot but the last."""
+        T = self.b.steps
+        return self.times[:T], self.h, k.q.reshape(T + 1, -1)[:T], k.qd.reshape(T + 1, -1)[:T]
+
+    def given(self, k: Knots):
+        """Arrays given to kernels of steps, in their order."""
+        found, at = [], 0
+        for g in self.shooting.run.arrays.given:
+            if g.kind == self.shooting.held:
+                found.append(self.rows(k.held))
+                continue
+            count = _size(g) * (self.b.steps if g.timed else 1)
+            shape = (self.b.steps, *g.shape) if g.timed else g.shape
+            found.append(self.arrays["given"][at : at + count].reshape(shape))
+            at += count
+        return found
+
+    def end(self, k: Knots):
+        """Arguments of kernels of the final state; its controls are those of the last step."""
+        T, given = self.b.steps, self.shooting.run.arrays.given
+        q, qd = k.q.reshape(T + 1, -1)[T], k.qd.reshape(T + 1, -1)[T]
+        held = (x[-1] if g.timed or g.kind == self.shooting.held else x
+                for g, x in zip(given, self.given(k), strict=True))  # fmt: skip
+        return self.times[T:].reshape(()), self.h, q, qd, *held

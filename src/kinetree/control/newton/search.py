@@ -1,0 +1,232 @@
+"""How far to go along a direction: trials, the merit function, and what follows from the step."""
+
+import math
+
+from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.control.newton.calls import call
+from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.values import find_merit, is_finite, refresh, take_steps
+
+TRIALS = 12  # halvings of a step before its matrices are damped instead
+SHORT, FAR = 0.3, 0.5  # parts of a step from which on matrices are damped more, and less
+MOST = 1e-3  # damping because of short steps
+FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which a sample is given up
+
+
+@procedure
+def find_slope(b: Batch, w: Work) -> float:
+    """Slope of the merit function without penalty; raises the penalty as needed."""
+    x, mu = w.now, w.mu
+    count = (b.steps + 1) * b.size
+    slope = 0.0
+    for i in range(count):
+        slope += w.g[i] * w.dz[i]
+    curve = 0.0
+    for k in range(b.steps + 1):
+        d = view(w.dz, k * b.size)
+        for i in range(b.size):
+            total = 0.0
+            row = view(w.mixed, (k * b.size + i) * b.size)
+            for c in range(b.size):
+                total += row[c] * d[c]
+            curve += d[i] * total
+    for k in range(b.steps + 1):
+        for j in range(b.ni):
+            r = k * b.ni + j
+            if b.mask[r] != 0.0:
+                slope -= mu * w.ds[r] / x.s[r]
+                curve += w.z[r] / x.s[r] * w.ds[r] * w.ds[r]
+                if b.soft[r] != 0.0:
+                    slope += (b.rho[j] - mu / x.e[r]) * w.de[r]
+                    curve += w.w[r] / x.e[r] * w.de[r] * w.de[r]
+    if x.theta > 1e-12:
+        w.penalty = max(w.penalty, (slope + 0.5 * max(curve, 0.0)) / (0.9 * x.theta))
+    return slope
+
+
+@procedure
+def begin_search(b: Batch, w: Work):
+    """What the merit function is now, and how fast it falls."""
+    merit = find_merit(b, w.now, w.mu)
+    slope = find_slope(b, w)
+    w.merit = merit + w.penalty * w.now.theta
+    w.fall = w.penalty * w.now.theta - slope
+    w.alpha = w.primal
+    w.trials = 0
+    w.accepted = 0
+
+
+@procedure
+def try_step(b: Batch, w: Work):
+    """Knots after a part of the step; their steps are to be taken."""
+    x, y, m, nv = w.now, w.tried, b.m, b.nv
+    for k in range(b.steps + 1):
+        d = view(w.dz, k * b.size)
+        for j in range(m):
+            y.u[k * m + j] = x.u[k * m + j] + w.alpha * d[j]
+        for j in range(nv):
+            y.qd[k * nv + j] = x.qd[k * nv + j] + w.alpha * d[m + nv + j]
+            if b.flat == 1:
+                y.q[k * nv + j] = x.q[k * nv + j] + w.alpha * d[m + j]
+            else:
+                w.lines[k * nv + j] = w.alpha * d[m + j]
+        if b.memory > 0 and k < b.steps:
+            refresh(b, w, k, view(x.after, k * b.memory))
+    if b.flat == 0:
+        call(w.move, 0, b.steps + 1)
+
+
+@procedure
+def try_slacks(b: Batch, w: Work):
+    """Slacks and violations of the knots that are tried: a part of their steps, or what fits."""
+    x, y = w.now, w.tried
+    for r in range((b.steps + 1) * b.ni):
+        if b.touching == 0:
+            y.s[r] = x.s[r] + w.alpha * w.ds[r]
+            y.e[r] = x.e[r] + w.alpha * w.de[r]
+        else:
+            least = 1.0 - w.keep
+            y.s[r] = max(-y.c[r], least * x.s[r]) if b.mask[r] != 0.0 else 1.0
+            y.e[r] = max(y.c[r] + y.s[r], least * x.e[r]) if b.soft[r] != 0.0 else 0.0
+
+
+@procedure
+def judge_trial(b: Batch, w: Work) -> bool:
+    """Whether the merit function has fallen enough; the step is halved otherwise."""
+    try_slacks(b, w)
+    new = find_merit(b, w.tried, w.mu) + w.penalty * w.tried.theta
+    if new <= w.merit - 1e-4 * w.alpha * w.fall + 1e-12 * (1.0 + abs(w.merit)):
+        w.accepted = 1
+        return True
+    w.alpha *= 0.5
+    w.trials += 1
+    return False
+
+
+# --- motions ---------------------------------------------------------------------------------
+
+
+@procedure
+def find_deviation(b: Batch, w: Work, k: int):
+    """Deviation of the knot that is tried from the present one, in ``change``."""
+    x, y, nv = w.now, w.tried, b.nv
+    for j in range(nv):
+        w.change[b.n * k + nv + j] = y.qd[k * nv + j] - x.qd[k * nv + j]
+        if b.flat == 1:
+            w.change[b.n * k + j] = y.q[k * nv + j] - x.q[k * nv + j]
+    if b.flat == 0:
+        call(w.deviate, k, 1)
+
+
+@procedure
+def feed_back(b: Batch, w: Work, k: int, gains: "float[:]", part: float, near: float):
+    """Controls of a knot of a motion: a part of the step, with feedback, within limits.
+
+    ``near`` is how much of the distance to a limit must be left.
+    """
+    x, y, m, n = w.now, w.tried, b.m, b.n
+    d = view(w.dz, k * b.size)
+    off = view(w.change, k * n)
+    for a in range(m):
+        total = 0.0
+        for c in range(n):
+            behind = off[c] - part * d[m + c] if part != 0.0 else off[c]
+            total += gains[(k * m + a) * n + c] * behind
+        if part != 0.0:
+            total += part * d[a]
+        u = x.u[k * m + a]
+        low, high = b.lower[a], b.upper[a]
+        if near > 0.0 and isfinite(low):
+            low = max(low, low + near * (u - low))
+        if near > 0.0 and isfinite(high):
+            high = min(high, high + near * (u - high))
+        y.u[k * m + a] = min(max(u + total, low), high)
+
+
+@procedure
+def begin_motion(b: Batch, w: Work):
+    """Let the first knot of the motion that is tried be the present one."""
+    w.tried.q[: b.nq] = w.now.q[: b.nq]
+    w.tried.qd[: b.nv] = w.now.qd[: b.nv]
+    for j in range(b.m):
+        w.tried.u[b.steps * b.m + j] = w.now.u[b.steps * b.m + j]
+
+
+@procedure
+def end_step(b: Batch, w: Work, k: int, rest: float):
+    """The next knot of a motion: the end of its step, and ``rest`` of the gap that was there."""
+    x, y, nq, nv = w.now, w.tried, b.nq, b.nv
+    fine = is_finite(y.q_after, k * nq, nq) and is_finite(y.v_after, k * nv, nv)
+    to = (k + 1) * nq
+    for j in range(nq):
+        y.q[to + j] = y.q_after[k * nq + j] if fine else x.q[to + j]
+    for j in range(nv):
+        y.qd[(k + 1) * nv + j] = y.v_after[k * nv + j] if fine else x.qd[(k + 1) * nv + j]
+    if rest == 0.0:
+        return
+    for j in range(nv):
+        y.qd[(k + 1) * nv + j] -= rest * x.gap[k * b.n + nv + j]
+        if not fine:
+            y.qd[(k + 1) * nv + j] = math.inf
+        if b.flat == 1:
+            y.q[to + j] -= rest * x.gap[k * b.n + j]
+        else:
+            w.away[j] = -rest * x.gap[k * b.n + j]
+    if b.flat == 0:
+        w.reached[:nq] = y.q[to : to + nq]
+        call(w.shift, k + 1, 1)
+
+
+@procedure
+def roll(b: Batch, w: Work):
+    """A part of a step, as a motion: knots follow each other but for what is left of gaps.
+
+    Feet that stand on the ground stay there, where knots that move on their own would be pushed
+    through it and thrown off.
+    """
+    begin_motion(b, w)
+    for k in range(b.steps):
+        find_deviation(b, w, k)
+        feed_back(b, w, k, w.K, w.alpha, 1.0 - w.keep)
+        if b.memory > 0:
+            refresh(b, w, k, view(w.now.after, k * b.memory))
+        take_steps(b, w, k, 1)
+        end_step(b, w, k, 1.0 - w.alpha)
+
+
+# --- what follows ------------------------------------------------------------------------------
+
+
+@procedure
+def move_multipliers(b: Batch, w: Work):
+    """Multipliers after a step that was taken; those of inequalities stay near ``mu / s``."""
+    for k in range(b.steps + 1):
+        for j in range(b.ni):
+            r = k * b.ni + j
+            if b.mask[r] == 0.0:
+                continue
+            change = w.dual * w.dlam[r]
+            z = w.z[r] + change
+            middle = w.mu / w.now.s[r]
+            moved = min(max(z, 1e-10 * middle), min(1e10 * middle, b.rho[j]))
+            if b.soft[r] != 0.0:
+                w.w[r] = w.w[r] - change - (moved - z)
+            w.z[r] = moved
+    for j in range(b.ne):
+        w.y[j] += w.alpha * w.dy[j]
+
+
+@procedure
+def adapt_damping(w: Work) -> bool:
+    """Damp matrices more after short steps, less after long ones; False where that fails."""
+    damping = w.damping
+    more = max(10.0 * damping, FIRST)
+    if w.accepted == 1:
+        more = min(more, max(damping, MOST))
+        if w.alpha >= FAR * w.primal:
+            w.damping = damping / 10.0 if damping > FIRST else 0.0
+        elif w.alpha < SHORT * w.primal:
+            w.damping = more
+    else:
+        w.damping = more
+    return w.damping <= GIVEN_UP

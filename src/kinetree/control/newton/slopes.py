@@ -1,0 +1,204 @@
+"""Derivatives of steps, costs and constraints at the present knots, of first and second order."""
+
+from kinetree.codegen.procedures import procedure, sqrt, view
+from kinetree.control.newton.calls import call
+from kinetree.control.newton.records import Batch, Work
+
+SWEEPS = 30  # of Jacobi's method, at most
+
+
+@procedure
+def turn(A: "float[:]", V: "float[:]", n: int, p: int, r: int):
+    """One rotation of Jacobi's method, which makes ``A[p, r]`` zero; ``V`` turns with it."""
+    theta = 0.5 * (A[r * n + r] - A[p * n + p]) / A[p * n + r]
+    sign = 1.0 if theta >= 0.0 else -1.0
+    t = sign / (abs(theta) + sqrt(theta * theta + 1.0))
+    c = 1.0 / sqrt(t * t + 1.0)
+    s = t * c
+    for k in range(n):
+        x = A[k * n + p]
+        y = A[k * n + r]
+        A[k * n + p] = c * x - s * y
+        A[k * n + r] = s * x + c * y
+    for k in range(n):
+        x = A[p * n + k]
+        y = A[r * n + k]
+        A[p * n + k] = c * x - s * y
+        A[r * n + k] = s * x + c * y
+        x = V[k * n + p]
+        y = V[k * n + r]
+        V[k * n + p] = c * x - s * y
+        V[k * n + r] = s * x + c * y
+
+
+@procedure
+def add_convex(H: "float[:]", C: "float[:]", n: int, room: "float[:]"):
+    """Add a matrix without its negative eigenvalues; ``room`` has ``2 n²`` numbers."""
+    A = view(room, 0)
+    V = view(room, n * n)
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            A[i * n + j] = 0.5 * (C[i * n + j] + C[j * n + i])
+            V[i * n + j] = 1.0 if i == j else 0.0
+            total += A[i * n + j] * A[i * n + j]
+    if not total < 1e300:  # not finite
+        return
+    for _ in range(SWEEPS):
+        off = 0.0
+        for p in range(n):
+            for r in range(p + 1, n):
+                off += A[p * n + r] * A[p * n + r]
+        if off <= 1e-30 * total:
+            break
+        for p in range(n):
+            for r in range(p + 1, n):
+                if A[p * n + r] != 0.0:
+                    turn(A, V, n, p, r)
+    least = 0.0
+    for k in range(n):
+        least = min(least, A[k * n + k])
+    for i in range(n):
+        for j in range(n):
+            x = 0.5 * (C[i * n + j] + C[j * n + i])
+            if least < 0.0:
+                x = 0.0
+                for k in range(n):
+                    x += V[i * n + k] * max(A[k * n + k], 0.0) * V[j * n + k]
+            H[i * n + j] += x
+
+
+@procedure
+def simple_steps(b: Batch, w: Work):
+    """Derivatives of semi-implicit Euler's steps from those of accelerations."""
+    nv, n, m, size, h = b.nv, b.n, b.m, b.size, b.h
+    if w.slopes.forced == 1:
+        call(w.slopes.force, 0, b.steps)
+    call(w.slopes.accelerate, 0, b.steps)
+    for k in range(b.steps):
+        A_q = view(w.A_q, k * nv * nv)
+        A_v = view(w.A_v, k * nv * nv)
+        A_f = view(w.A_f, k * nv * nv)
+        f_z = view(w.f_z, k * nv * size)
+        for i in range(nv):
+            row = view(w.F, (k * n + nv + i) * size)
+            for c in range(nv):
+                row[m + c] = h * A_q[i * nv + c]
+                row[m + nv + c] = h * A_v[i * nv + c]
+            if w.slopes.forced == 0:
+                for c in range(m):
+                    row[c] = h * A_f[i * nv + b.columns[c]]
+            else:
+                for c in range(m):
+                    row[c] = 0.0
+                for j in range(nv):
+                    x = h * A_f[i * nv + j]
+                    for c in range(size):
+                        row[c] += x * f_z[j * size + c]
+            row[m + nv + i] += 1.0
+            above = view(w.F, (k * n + i) * size)
+            for c in range(size):
+                above[c] = h * row[c]
+            above[m + i] += 1.0
+
+
+@procedure
+def steps_by_rows(b: Batch, w: Work):
+    """Derivatives of steps by one reverse pass for each row."""
+    nq, nv, n, wide = b.nq, b.nv, b.n, b.nq + b.nv
+    if b.flat == 0:
+        call(w.slopes.back, 0, b.steps)
+    for r in range(n):
+        for k in range(b.steps):
+            at = k * wide
+            for c in range(wide):
+                w.weights[at + c] = 0.0
+            if r >= nv:
+                w.weights[at + nq + r - nv] = 1.0
+            elif b.flat == 1:
+                w.weights[at + r] = 1.0
+            else:
+                for c in range(nq):
+                    w.weights[at + c] = w.back[(k * nv + r) * nq + c]
+        call(w.slopes.rows, 0, b.steps)
+        for k in range(b.steps):
+            for c in range(b.size):
+                w.F[(k * n + r) * b.size + c] = w.row[k * b.size + c]
+
+
+@procedure
+def derive(b: Batch, w: Work):
+    """All first derivatives, and second ones of costs; those of steps may be there already."""
+    s, size = w.slopes, b.size
+    if s.costly == 1:
+        call(s.knots, 0, b.steps)
+    if s.curved == 1:
+        for k in range(b.steps):
+            at = k * size * size
+            add_convex(view(w.H, at), view(w.curve, at), size, w.room)
+    if s.ending == 1:
+        call(s.end, 0, 1)
+    if s.end_curved == 1:
+        add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.room)
+    if b.outside == 1:
+        return
+    if s.simple == 1:
+        simple_steps(b, w)
+    elif s.by_rows == 1:
+        steps_by_rows(b, w)
+
+
+@procedure
+def weigh_curves(b: Batch, w: Work):
+    """Weights of ends of steps, coordinate by coordinate, and of path constraints."""
+    nq, nv, n, nw = b.nq, b.nv, b.n, w.slopes.weights_of_knot
+    for k in range(b.steps):
+        at = k * nw
+        p = view(w.costates, k * n)
+        for c in range(nq):
+            x = 0.0
+            if b.flat == 1:
+                x = p[c]
+            else:
+                for r in range(nv):
+                    x += w.back[(k * nv + r) * nq + c] * p[r]
+            w.weights[at + c] = x
+        for c in range(nv):
+            w.weights[at + nq + c] = p[nv + c]
+        for c in range(b.nc):
+            w.weights[at + nq + nv + c] = w.z[k * b.ni + b.nb + c]
+
+
+@procedure
+def bend(b: Batch, w: Work):
+    """Take off what lines of the tangent space bend at the ends of steps."""
+    nq, nv, n, size, nw = b.nq, b.nv, b.n, b.size, w.slopes.weights_of_knot
+    for k in range(b.steps):
+        for c in range(nq):
+            w.row[k * nq + c] = w.weights[k * nw + c]
+    call(w.slopes.bending, 0, b.steps)
+    for k in range(b.steps):
+        F = view(w.F, k * n * size)
+        B = view(w.bending, k * nv * nv)
+        H = view(w.exact, k * size * size)
+        for i in range(nv):
+            for j in range(nv):
+                for r in range(size):
+                    x = B[i * nv + j] * F[i * size + r]
+                    if x != 0.0:
+                        for c in range(size):
+                            H[r * size + c] -= x * F[j * size + c]
+
+
+@procedure
+def find_curves(b: Batch, w: Work):
+    """Second derivatives of the Lagrangian; those of steps may be there already."""
+    if b.outside == 0:
+        if b.flat == 0:
+            call(w.slopes.back, 0, b.steps)
+        weigh_curves(b, w)
+        call(w.slopes.curve, 0, b.steps)
+        if b.flat == 0:
+            bend(b, w)
+    if w.slopes.ending == 1:
+        call(w.slopes.end_curve, 0, 1)

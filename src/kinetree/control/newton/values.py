@@ -1,0 +1,159 @@
+"""Ends of steps, costs, constraints and merit of knots that are tried."""
+
+import math
+
+from kinetree.codegen.procedures import isfinite, procedure
+from kinetree.control.newton.calls import call
+from kinetree.control.newton.records import Batch, Knots, Work
+
+
+@procedure
+def hold(b: Batch, k: Knots, first: int, count: int):
+    """What steps hold: joint forces, or controls, for the controls that are sought."""
+    for i in range(first, first + count):
+        for j in range(b.m):
+            k.held[i * b.nf + b.columns[j]] = k.u[i * b.m + j]
+
+
+@procedure
+def take_steps(b: Batch, w: Work, first: int, count: int):
+    """Ends of ``count`` steps from knot ``first`` on, of the knots that are tried."""
+    k, s = w.tried, w.steps
+    hold(b, k, first, count)
+    if s.simple == 0:
+        call(s.step, first, count)
+        return
+    if s.forced == 1:
+        call(s.force, first, count)
+    call(s.accelerate, first, count)
+    for i in range(first * b.nv, (first + count) * b.nv):  # velocities first
+        v = k.qd[i] + b.h * k.qdd[i]
+        k.v_after[i] = v
+        k.q_after[i] = k.q[i] + b.h * v
+
+
+@procedure
+def refresh(b: Batch, w: Work, start: int, found: "float[:]"):
+    """Memory that contact starts from in a step: forces, without notes of other steps."""
+    own = w.tried.start
+    at = start * b.memory
+    for i in range(b.memory):
+        x = found[i]
+        own[at + i] = x if i < b.rows and isfinite(x) else 0.0
+
+
+@procedure
+def is_finite(x: "float[:]", first: int, count: int) -> bool:
+    """Whether all of some numbers are."""
+    total = 0.0
+    for i in range(first, first + count):
+        total += 0.0 * x[i]
+    return isfinite(total)
+
+
+@procedure
+def find_gaps(b: Batch, w: Work):
+    """Differences from the next knot to the end of every step, infinite where there is none."""
+    k = w.tried
+    nq, nv, n = b.nq, b.nv, b.n
+    for i in range(b.steps):
+        fine = is_finite(k.q_after, i * nq, nq) and is_finite(k.v_after, i * nv, nv)
+        for j in range(nq):
+            k.row[i * nq + j] = k.q_after[i * nq + j] if fine else k.q[(i + 1) * nq + j]
+        for j in range(nv):
+            v = k.v_after[i * nv + j] - k.qd[(i + 1) * nv + j]
+            k.gap[i * n + nv + j] = v if fine else math.inf
+        if b.flat == 1:
+            for j in range(nv):
+                k.gap[i * n + j] = k.row[i * nq + j] - k.q[(i + 1) * nq + j]
+    if b.flat == 0:
+        call(w.steps.difference, 0, b.steps)
+    for i in range(b.steps):
+        if not isfinite(k.gap[i * n + nv]):
+            for j in range(nv):
+                k.gap[i * n + j] = math.inf
+
+
+@procedure
+def find_inequalities(b: Batch, k: Knots):
+    """Numbers that must be at most zero: bounds of variables, then path constraints."""
+    m, nv = b.m, b.nv
+    for i in range(b.steps + 1):
+        at = i * b.ni
+        for j in range(b.nb):
+            r = b.index[j]
+            x = 0.0
+            if r < m:
+                x = k.u[i * m + r]
+            elif r >= m + nv:
+                x = k.qd[i * nv + r - m - nv]
+            elif b.position[r - m] >= 0:
+                x = k.q[i * b.nq + b.position[r - m]]
+            k.c[at + j] = b.sign[j] * (x - b.value[j])
+        for j in range(b.nc):
+            k.c[at + b.nb + j] = k.path[i * b.nc + j] if i < b.steps else 0.0
+
+
+@procedure
+def evaluate(b: Batch, w: Work):
+    """Gaps, costs and constraints of the knots that are tried, whose steps are there."""
+    k, s = w.tried, w.steps
+    find_gaps(b, w)
+    hold(b, k, 0, b.steps)
+    cost = 0.0
+    if s.costly == 1:
+        call(s.running, 0, b.steps)
+        for i in range(b.steps):
+            cost += k.costs[i]
+    if s.ending == 1:
+        call(s.final, 0, 1)
+        cost += k.end[0]
+    k.cost = cost
+    find_inequalities(b, k)
+
+
+@procedure
+def find_merit(b: Batch, k: Knots, mu: float) -> float:
+    """Cost with barrier and violations of soft limits; ``theta`` becomes the sum of all errors."""
+    theta = 0.0
+    for i in range(b.steps * b.n):
+        theta += abs(k.gap[i])
+    for i in range(b.ne):
+        theta += abs(k.final[i])
+    barrier = 0.0
+    paid = 0.0
+    for i in range(b.steps + 1):
+        for j in range(b.ni):
+            r = i * b.ni + j
+            if b.mask[r] != 0.0:
+                theta += abs(k.c[r] + k.s[r] - k.e[r])
+                barrier += math.log(k.s[r])
+                if b.soft[r] != 0.0:
+                    barrier += math.log(k.e[r])
+                    paid += b.rho[j] * k.e[r]
+    k.theta = theta
+    return k.cost + paid - mu * barrier
+
+
+@procedure
+def accept(b: Batch, w: Work):
+    """Let the knots that were tried be the present ones."""
+    x, y = w.now, w.tried
+    T, ends = b.steps, b.steps + 1
+    x.q[: ends * b.nq] = y.q[: ends * b.nq]
+    x.qd[: ends * b.nv] = y.qd[: ends * b.nv]
+    x.u[: ends * b.m] = y.u[: ends * b.m]
+    x.held[: T * b.nf] = y.held[: T * b.nf]
+    x.total[: T * b.nv] = y.total[: T * b.nv]
+    x.q_after[: T * b.nq] = y.q_after[: T * b.nq]
+    x.v_after[: T * b.nv] = y.v_after[: T * b.nv]
+    x.start[: T * b.memory] = y.start[: T * b.memory]
+    x.after[: T * b.memory] = y.after[: T * b.memory]
+    x.path[: T * b.nc] = y.path[: T * b.nc]
+    x.final[: b.ne] = y.final[: b.ne]
+    x.gap[: T * b.n] = y.gap[: T * b.n]
+    x.c[: ends * b.ni] = y.c[: ends * b.ni]
+    x.s[: ends * b.ni] = y.s[: ends * b.ni]
+    x.e[: ends * b.ni] = y.e[: ends * b.ni]
+    x.cost = y.cost
+    x.theta = y.theta
