@@ -659,6 +659,6 @@ def test_what_lanes_cannot_share_is_rejected(wrong, message):
 
 
 def test_progress_names_the_part_of_kinetree_that_is_compiled():
-    from kinetree.control.riccati import _solve
+    from kinetree.control.riccati import roll_out
 
-    assert _solve.title == "code of kinetree.control (solve), once on this machine"
+    assert roll_out.title == "code of kinetree.control (roll out), once on this machine"

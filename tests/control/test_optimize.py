@@ -39,14 +39,16 @@ def sliders():
     return b.build()
 
 
-def solved(F, H, gap, solve=riccati.solve_one):
+def solved(F, H, gap, solve=riccati.solve_horizon, h=0.0):
     """Solutions, gains and failures of linear-quadratic problems, one after the other."""
     T, n, size = F.shape[1:]
     m, H = size - n, H.copy()
     z, K, failed = np.zeros(H.shape[:-1]), np.zeros((len(F), T, m, n)), []
     for s in range(len(F)):
-        arrays = (x[s].reshape(-1) for x in (F, H, gap, K, z))
-        failed.append(solve(n, m, T, *arrays, np.zeros(n * (size + 1))))
+        arrays = {"F": F, "H": H, "gap": gap, "K": K, "z": z}
+        flat = {name: x[s].reshape(-1) for name, x in arrays.items()}
+        room = np.empty(2 * n * (size + 1))
+        failed.append(solve(riccati.Horizon(n=n, m=m, steps=T, h=h, room=room, **flat)))
     return z, K, failed
 
 
@@ -78,6 +80,20 @@ def test_sweeps_solve_the_dense_system(rng, n, m):
         assert np.isfinite(free).all()
 
 
+def test_sweeps_use_that_positions_follow_from_velocities(rng):
+    S, T, nv, m, h = 2, 4, 5, 3, 0.1
+    n, N = 2 * nv, 2 * nv + m
+    F, L = rng.normal(size=(S, T, n, N)), rng.normal(size=(S, T + 1, N, N))
+    F[:, :, :nv] = h * F[:, :, nv:]
+    F[:, :, range(nv), range(m, m + nv)] += 1.0
+    H = np.concatenate(
+        [L @ np.swapaxes(L, -1, -2) + np.eye(N), rng.normal(size=(S, T + 1, N, 1))], -1
+    )
+    gap = rng.normal(size=(S, T, n))
+    for known, found in zip(solved(F, H, gap), solved(F, H, gap, h=h), strict=True):
+        np.testing.assert_allclose(found, known, rtol=1e-9, atol=1e-10)
+
+
 def test_sweeps_tell_which_matrices_are_not_positive(rng):
     F, H = rng.normal(size=(2, 3, 2, 3)), np.zeros((2, 4, 3, 4))
     H[:, :, range(3), range(3)] = 1.0
@@ -94,7 +110,7 @@ def test_procedures_mean_what_python_says(rng):
     H[:, -1, :m, -1] = 0.0
     gap = rng.normal(size=(1, T, n))
     z, K, _ = solved(F, H, gap)
-    z_python, K_python, _ = solved(F, H, gap, riccati.solve_one.python)
+    z_python, K_python, _ = solved(F, H, gap, riccati.solve_horizon.python)
     np.testing.assert_allclose(z_python, z, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(K_python, K, rtol=1e-13, atol=1e-14)
 

@@ -4,6 +4,7 @@ The iterations are machine code (``kinetree.control.newton``). Steps that are ta
 from Python: then several samples go on together, from one stage to the next.
 """
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from kinetree.codegen.progress import working
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.control.newton.advance import advance
-from kinetree.control.newton.making import batch_of_problem, work_of
+from kinetree.control.newton.making import batch_of_problem, worker
 from kinetree.control.newton.records import Batch
 from kinetree.control.outside import Outside
 from kinetree.control.shooting import Shooting
@@ -55,19 +56,20 @@ class Iterations:
             operations = b.steps * b.size**3
             count = max(1, min(threads(), b.samples, int(b.samples * operations / ALONE)))
             cuts = np.linspace(0, b.samples, count + 1).astype(int)
-            workers = [work_of(self.shooting, b) for _ in range(count)]
             each = max(1, int(CALL / operations))
+            with ExitStack() as stack:
+                workers = [stack.enter_context(worker(self.shooting, b)) for _ in range(count)]
 
-            def piece(k):
-                own, end, done = workers[k], int(cuts[k + 1]), 0
-                own.at_sample = int(cuts[k])
-                while own.at_sample < end:
-                    advance(b, own, end, each)
-                    if not k:
-                        done, before = int(b.count.sum()), done
-                        work.advance(done - before)
+                def piece(k):
+                    own, end, done = workers[k], int(cuts[k + 1]), 0
+                    own.at_sample = int(cuts[k])
+                    while own.at_sample < end:
+                        advance(b, own, end, each)
+                        if not k:
+                            done, before = int(b.count.sum()), done
+                            work.advance(done - before)
 
-            on_threads(piece, count)
+                on_threads(piece, count)
 
     def result(self) -> dict[str, Any]:
         """Arrays of the result, in the shapes of the caller: time first, then the batch."""

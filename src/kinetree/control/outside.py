@@ -1,7 +1,7 @@
 """Iterations of problems whose steps are taken on arrays, see ``steps_on_arrays``.
 
-Several samples go on together, each in a worker of its own: what they want next is computed for all
-of them at once.
+Several samples go on together, each in a worker: what they need next is computed for all of them at
+once.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ class Outside:
         self.workers = [work_of(shooting, b) for _ in range(min(TOGETHER, b.samples))]
 
     def run(self, work):
-        """Solve all samples; ``work`` is told of iterations."""
+        """Solve all samples; ``work`` counts iterations."""
         b, waiting, active, done = self.b, list(range(self.b.samples)), list(self.workers), 0
         while active:
             for own in active:

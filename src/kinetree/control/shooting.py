@@ -245,11 +245,10 @@ class Shooting:
             by_q, bent = self._bent(ends, F, costates[..., :nv])
             weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
         kernel = self.curvature_kernel(count, stepped=stepped)
-        given = [
-            tau if g.kind == self.held
-            else np.moveaxis(g.array, 0, 1)[which] if g.timed else g.array[which][:, None]
-            for g in self.run.arrays.given
-        ]  # fmt: skip
+        given = []
+        for g in self.run.arrays.given:
+            own = np.moveaxis(g.array, 0, 1)[which] if g.timed else g.array[which][:, None]
+            given.append(tau if g.kind == self.held else own)
         arrays = [t, np.array(self.run.dt), q, qd, *given, weights]
         return self._call(kernel, arrays, batch) + bent
 

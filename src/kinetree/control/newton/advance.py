@@ -1,14 +1,14 @@
 """Newton's iterations of one sample after the other, from the first knots to the last.
 
-What is wanted next is a state of the worker, so that steps and their derivatives may also come from
-outside: a call ends where they are missing, and the next one goes on with them.
+What comes next is a state of the worker, so that steps and their derivatives may also be computed
+outside: see ``kinetree.control.outside``.
 """
 
 import math
 
 from kinetree.codegen.procedures import procedure, view
 from kinetree.control.newton.direction import find_costates, find_direction
-from kinetree.control.newton.records import Batch, Knots, Work
+from kinetree.control.newton.records import Batch, Work
 from kinetree.control.newton.search import (
     TRIALS,
     adapt_damping,
@@ -23,13 +23,13 @@ from kinetree.control.newton.search import (
     try_step,
 )
 from kinetree.control.newton.slopes import derive, find_curves
-from kinetree.control.newton.values import accept, evaluate, find_merit, refresh, take_steps
+from kinetree.control.newton.values import accept, evaluate, refresh, take_steps
 
 NEAR = 10.0  # the barrier falls once errors are below this multiple of it
 COLD, WARM = 1e-2, 1e-4  # least slacks
 NOTHING, BEGIN, SLOPES, CURVES, TRIAL, STEP, END = 0, 1, 2, 3, 4, 5, 6
-"""What a worker wants: nothing, values of the first knots, derivatives, second ones of steps, values
-of a trial, one step of the motion at the end, values of that."""
+"""What comes next: nothing, values of the first knots, derivatives, second ones of steps, values of
+a trial, one step of the motion at the end, values of that."""
 
 
 @procedure
@@ -295,20 +295,18 @@ def keep(b: Batch, w: Work, s: int):
 
 @procedure
 def take_wanted_steps(b: Batch, w: Work):
-    """Ends of the steps that are wanted next."""
+    """Ends of the steps that the next stage needs."""
     if w.wanted == STEP:
         take_steps(b, w, w.at, 1)
     elif w.wanted == TRIAL and b.touching == 1:  # which were taken on the way
         return
-    elif w.wanted == BEGIN or w.wanted == TRIAL:
-        take_steps(b, w, 0, b.steps)
-    elif w.wanted == END:
+    elif w.wanted == BEGIN or w.wanted == TRIAL or w.wanted == END:
         take_steps(b, w, 0, b.steps)
 
 
 @procedure
 def go_on(b: Batch, w: Work):
-    """One stage: from what was wanted to what is wanted next."""
+    """One stage: from what came next to what comes then."""
     if b.outside == 0:
         take_wanted_steps(b, w)
     if w.wanted == BEGIN:

@@ -52,7 +52,6 @@ def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
             same for all.
         samples: that are about to be requested.
     """
-    variant = kernel.variant("float64", wide=True, samples=samples)
     ends = (*kernel.inputs, *kernel.outputs)
     outer, inner = [], []
     for a, of in zip(arrays, ends, strict=True):
@@ -61,12 +60,19 @@ def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
         outer.append(strides[0] if timed else 0)
         inner += strides[1:] if timed else strides
     loop = Loop(
-        code=variant.code.address("loop"),
         arrays=len(outer),
         frame=np.array([address_of(a) for a in arrays], dtype=np.int64),
         count=np.ones(1, dtype=np.int64),
         steps=np.array([*outer, *inner], dtype=np.int64),
         status=np.zeros(1, dtype=np.int64),
     )
-    loop.keeps = variant, arrays
+    loop.kernel, loop.keeps, loop.variant = kernel, arrays, None
+    renew(loop, samples)
     return loop
+
+
+def renew(loop: Any, samples: int) -> None:
+    """Let a loop call the code that its kernel has now."""
+    variant = loop.kernel.variant("float64", wide=True, samples=samples)
+    if variant is not loop.variant:
+        loop.code, loop.variant = variant.code.address("loop"), variant

@@ -4,7 +4,7 @@ import math
 
 from kinetree.codegen.procedures import isfinite, procedure, view
 from kinetree.control.newton.records import Batch, Work
-from kinetree.control.riccati import solve_one
+from kinetree.control.riccati import solve_horizon
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
 PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are positive
@@ -110,16 +110,22 @@ def eliminate_slacks(b: Batch, w: Work):
 
 
 @procedure
-def fill_squares(b: Batch, w: Work, share: float):
-    """The matrices of the linear-quadratic problem, with gradients, from ``mixed``."""
+def mix(b: Batch, w: Work, share: float):
+    """A share of second derivatives of steps, the rest by Gauss and Newton, in ``mixed``."""
+    for r in range((b.steps + 1) * b.size * b.size):
+        w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r])
+
+
+@procedure
+def fill_squares(b: Batch, w: Work):
+    """The matrices of the linear-quadratic problem above their diagonals, with gradients."""
     size, wide = b.size, b.size + 1
-    for r in range((b.steps + 1) * size * size):
-        w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r]) if share != 0.0 else w.H[r]
+    all_of_them = w.mixed if b.exact == 1 else w.H
     for k in range(b.steps + 1):
         own = view(w.square, k * size * wide)
-        H = view(w.mixed, k * size * size)
+        H = view(all_of_them, k * size * size)
         for i in range(size):
-            for c in range(size):
+            for c in range(i, size):
                 own[i * wide + c] = H[i * size + c]
             own[i * wide + size] = w.gradient[k * size + i]
             own[i * wide + i] += w.damping
@@ -128,9 +134,8 @@ def fill_squares(b: Batch, w: Work, share: float):
             own[r * wide + r] += w.ratio[k * b.ni + j]
         if k < b.steps:
             for j in range(b.nc):
-                add_square(
-                    own, view(w.path, (k * b.nc + j) * size), size, w.ratio[k * b.ni + b.nb + j]
-                )
+                row = view(w.path, (k * b.nc + j) * size)
+                add_square(own, row, size, w.ratio[k * b.ni + b.nb + j])
     for j in range(b.ne):
         end = view(w.square, b.steps * size * wide)
         add_square(end, view(w.final, j * size), size, 1.0 / PROXIMAL)
@@ -142,7 +147,7 @@ def add_square(H: "float[:]", a: "float[:]", size: int, weight: float):
     for i in range(size):
         x = weight * a[i]
         if x != 0.0:
-            for c in range(size):
+            for c in range(i, size):
                 H[i * (size + 1) + c] += x * a[c]
 
 
@@ -156,9 +161,10 @@ def find_knot_steps(b: Batch, w: Work) -> int:
         share = PARTS[t]
         if b.exact == 0 and share != 0.0:
             continue
-        fill_squares(b, w, share)
-        failed = solve_one(b.n, b.m, b.steps, w.F, w.square, w.now.gap, w.K, w.dz, w.room)
-        if failed == 0:
+        if b.exact == 1:
+            mix(b, w, share)
+        fill_squares(b, w)
+        if solve_horizon(w.horizon) == 0:
             total = 0.0
             for i in range((b.steps + 1) * b.size):
                 total += 0.0 * w.dz[i]

@@ -1,14 +1,18 @@
 """Makes the records of Newton's method for a problem: sizes, arrays, kernels tied to them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from kinetree.control.inequalities import Inequalities
-from kinetree.control.newton.calls import Loop, no_loop, tie
+from kinetree.control.newton.calls import Loop, no_loop, renew, tie
 from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
+from kinetree.control.riccati import Horizon
 from kinetree.control.shooting import Shooting
 from kinetree.model.define import kernel_of
+from kinetree.model.memo import kept
 
 
 def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
@@ -99,38 +103,94 @@ def _given_rows(shooting):
 def knots_of(b: Batch) -> Knots:
     """Arrays for the knots of a sample."""
     T, E = b.steps, b.steps + 1
-    sizes = {
-        "q": E * b.nq, "qd": E * b.nv, "u": E * b.m, "held": T * b.nf, "row": T * b.nq,
-        "q_after": T * b.nq, "v_after": T * b.nv, "work": T, "total": T * b.nv, "qdd": T * b.nv,
-        "start": T * b.memory, "after": T * b.memory, "path": T * b.nc, "final": b.ne,
-        "gap": T * b.n, "c": E * b.ni, "s": E * b.ni, "e": E * b.ni, "costs": T, "end": 1,
-    }  # fmt: skip
-    return Knots(**{name: np.zeros(size) for name, size in sizes.items()})
+    sizes = [
+        (E * b.nq, "q"),
+        (E * b.nv, "qd"),
+        (E * b.m, "u"),
+        (T * b.nf, "held"),
+        (T * b.nq, "q_after row"),
+        (T * b.nv, "v_after total qdd"),
+        (T * b.memory, "start after"),
+        (T * b.nc, "path"),
+        (b.ne, "final"),
+        (T * b.n, "gap"),
+        (E * b.ni, "c s e"),
+        (T, "work costs"),
+        (1, "end"),
+    ]
+    return Knots(**zeros(sizes))
+
+
+def zeros(sizes) -> dict[str, Any]:
+    """Arrays of zeros by name, from pairs of a size and names."""
+    return {name: np.zeros(size) for size, names in sizes for name in names.split()}
+
+
+IDLE = 4  # workers that are kept of one kind
+
+
+@contextmanager
+def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
+    """A worker, which may have solved other problems of the same structure before."""
+    f, run = shooting, shooting.run
+    given = tuple((g.kind, g.shape, g.timed) for g in run.arrays.given)
+    sizes = b.steps, b.h, run.t0, b.nb, b.exact, b.outside, f.simple
+    key = "workers", f.transition, f.terms, f.columns, given, sizes
+    idle = kept(f.model, key, list)
+    try:
+        found: Any = idle.pop()
+        for loop in found.loops:
+            renew(loop, b.steps * b.samples)
+    except IndexError:
+        found = work_of(shooting, b)
+    found.sample, found.wanted = -1, 0
+    yield found
+    if len(idle) < IDLE:  # not after an interrupt, which may have left it anywhere
+        idle.append(found)
 
 
 def work_of(shooting: Shooting, b: Batch) -> Work:
     """A worker: its arrays, and kernels tied to them."""
-    T, E, m, n, nv, size, ni = b.steps, b.steps + 1, b.m, b.n, b.nv, b.size, b.ni
-    wide = max(nv + b.nq + b.nc, 1)
-    sizes = {
-        "given": b.ng, "F": T * n * size, "g": E * size, "H": E * size * size,
-        "path": T * b.nc * size, "final": b.ne * size, "weights": T * wide,
-        "row": T * max(size, b.nq), "mixed": E * size * size, "square": E * size * (size + 1),
-        "gradient": E * size, "costates": T * n, "z": E * ni, "w": E * ni, "y": max(b.ne, 1),
-        "ratio": E * ni, "give": E * ni, "push": E * ni, "dz": E * size, "K": T * m * n,
-        "kept": T * m * n, "ds": E * ni, "de": E * ni, "dlam": E * ni, "dy": b.ne,
-        "change": E * n, "lines": E * nv, "reached": b.nq, "away": nv,
-        "room": max(2 * size * size, n * (size + 1)), "exact": E * size * size * b.exact,
-        "A_q": T * nv * nv * shooting.simple, "A_v": T * nv * nv * shooting.simple,
-        "A_f": T * nv * nv * shooting.simple, "f_z": T * nv * size * shooting.simple,
-        "back": T * nv * b.nq, "bending": T * nv * nv,
-    }  # fmt: skip
-    arrays: dict[str, Any] = {name: np.zeros(count) for name, count in sizes.items()}
+    T, E, m, n, nv, size = b.steps, b.steps + 1, b.m, b.n, b.nv, b.size
+    exact, simple = b.exact * E * size * size, shooting.simple * T * nv
+    arrays = zeros(
+        [
+            (b.ng, "given"),
+            (T * n * size, "F"),
+            (E * size, "g gradient dz"),
+            (E * size * size, "H"),
+            (exact, "mixed exact"),
+            (E * size * (size + 1), "square"),
+            (2 * size * (size + 1), "room"),
+            (T * b.nc * size, "path"),
+            (b.ne * size, "final"),
+            (max(b.ne, 1), "y dy"),
+            (T * max(nv + b.nq + b.nc, 1), "weights"),
+            (T * max(size, b.nq), "row"),
+            (T * n, "costates"),
+            (E * b.ni, "z w ratio give push ds de dlam"),
+            (T * m * n, "K kept"),
+            (E * n, "change"),
+            (E * nv, "lines"),
+            (b.nq, "reached"),
+            (nv, "away"),
+            (simple * nv, "A_q A_v A_f"),
+            (simple * size, "f_z"),
+            (T * nv * b.nq, "back"),
+            (T * nv * nv, "bending"),
+        ]
+    )
     now, tried = knots_of(b), knots_of(b)
     tied = Tying(shooting, b, arrays)
     kernels = {"steps": tied.steps(tried), "slopes": tied.slopes(now)}
     kernels |= tied.on_manifold(now, tried)
-    return Work(sample=-1, now=now, tried=tried, **kernels, **arrays)
+    linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
+    of_knots = {name: arrays[own] for name, own in linear.items()}
+    h = b.h if shooting.simple else 0.0
+    horizon = Horizon(n=n, m=m, steps=T, h=h, gap=now.gap, **of_knots)
+    work = Work(sample=-1, now=now, horizon=horizon, tried=tried, **kernels, **arrays)
+    work.loops = tied.loops
+    return work
 
 
 class Tying:
@@ -146,6 +206,7 @@ class Tying:
         self.shooting, self.b, self.arrays = shooting, b, arrays
         self.times, self.h = shooting.times.copy(), np.array(float(b.h))
         self.samples = b.steps * b.samples
+        self.loops: list[Loop] = []
 
     def steps(self, k: Knots) -> Steps:
         """Kernels of the knots that are tried."""
@@ -189,11 +250,10 @@ class Tying:
         f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
         state, given = self.state(k), self.given(k)
         knots, ending = f.knots_kernel(), f.final_values_kernel() is not None
-        found: dict[str, Any] = {
-            "simple": int(f.simple), "forced": int(f.simple and f.forced),
-            "by_rows": int(f.by_rows), "costly": int(knots is not None), "ending": int(ending),
-            "curved": 0, "end_curved": 0, "weights_of_knot": max(b.nq + b.nv + b.nc, 1),
-        }  # fmt: skip
+        found: dict[str, Any] = {"simple": int(f.simple), "forced": int(f.simple and f.forced)}
+        found |= {"by_rows": int(f.by_rows), "costly": int(knots is not None)}
+        found |= {"ending": int(ending), "curved": 0, "end_curved": 0}
+        found["weights_of_knot"] = max(b.nq + b.nv + b.nc, 1)
         found |= dict.fromkeys(Slopes.types.keys() - found.keys(), no_loop())
         if f.simple:
             force = self.rows(k.total if f.forced else k.held)
@@ -277,7 +337,8 @@ class Tying:
 
     def tied(self, kernel, *arrays) -> Loop:
         """The code of a kernel, tied to arrays."""
-        return tie(kernel, arrays, self.samples)
+        self.loops.append(tie(kernel, arrays, self.samples))
+        return self.loops[-1]
 
     def rows(self, x):
         """Numbers of steps, one row for each."""
@@ -305,6 +366,6 @@ class Tying:
         """Arguments of kernels of the final state; its controls are those of the last step."""
         T, given = self.b.steps, self.shooting.run.arrays.given
         q, qd = k.q.reshape(T + 1, -1)[T], k.qd.reshape(T + 1, -1)[T]
-        held = (x[-1] if g.timed or g.kind == self.shooting.held else x
-                for g, x in zip(given, self.given(k), strict=True))  # fmt: skip
+        steps = [g.timed or g.kind == self.shooting.held for g in given]
+        held = (x[-1] if timed else x for timed, x in zip(steps, self.given(k), strict=True))
         return self.times[T:].reshape(()), self.h, q, qd, *held

@@ -6,6 +6,7 @@ A knot has the variables ``z = (u, dq, dqd)``. Arrays are flat, one knot after t
 
 from kinetree.codegen.procedures import record
 from kinetree.control.newton.calls import Loop
+from kinetree.control.riccati import Horizon
 
 
 @record
@@ -121,7 +122,7 @@ class Knots:
 
 @record
 class Steps:
-    """Kernels of steps, costs and constraints, tied to knots that are tried, or to the present ones.
+    """Kernels of steps, costs and constraints, tied to the knots that are tried.
 
     Attributes:
         simple: 1 where ``accelerate`` gives a step of semi-implicit Euler;  forced: 1 where
@@ -214,6 +215,7 @@ class Work:
     tried: Knots
     steps: Steps
     slopes: Slopes
+    horizon: Horizon
     move: Loop
     deviate: Loop
     shift: Loop

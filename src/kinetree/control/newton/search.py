@@ -14,6 +14,22 @@ FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which 
 
 
 @procedure
+def find_curve(b: Batch, w: Work) -> float:
+    """Second derivative of the cost along the step of knots, by symmetric matrices."""
+    H = w.mixed if b.exact == 1 else w.H
+    curve = 0.0
+    for k in range(b.steps + 1):
+        d = view(w.dz, k * b.size)
+        for i in range(b.size):
+            row = view(H, (k * b.size + i) * b.size)
+            half = 0.5 * row[i] * d[i]
+            for c in range(i + 1, b.size):
+                half += row[c] * d[c]
+            curve += 2.0 * d[i] * half
+    return curve
+
+
+@procedure
 def find_slope(b: Batch, w: Work) -> float:
     """Slope of the merit function without penalty; raises the penalty as needed."""
     x, mu = w.now, w.mu
@@ -21,15 +37,7 @@ def find_slope(b: Batch, w: Work) -> float:
     slope = 0.0
     for i in range(count):
         slope += w.g[i] * w.dz[i]
-    curve = 0.0
-    for k in range(b.steps + 1):
-        d = view(w.dz, k * b.size)
-        for i in range(b.size):
-            total = 0.0
-            row = view(w.mixed, (k * b.size + i) * b.size)
-            for c in range(b.size):
-                total += row[c] * d[c]
-            curve += d[i] * total
+    curve = find_curve(b, w)
     for k in range(b.steps + 1):
         for j in range(b.ni):
             r = k * b.ni + j
