@@ -99,6 +99,7 @@ from kinetree.model import Limits as Limits
 from kinetree.model import Loop as Loop
 from kinetree.model import Model as Model
 from kinetree.model import ModelBuilder as ModelBuilder
+from kinetree.model import Muscle as Muscle
 from kinetree.model import Posture as Posture
 from kinetree.model import Pulley as Pulley
 from kinetree.model import Sensor as Sensor

@@ -24,7 +24,7 @@ def states(text, rng):
     mj_model, model = mujoco.MjModel.from_xml_string(text), loaded(text)
     q, qd = model.random_configuration(rng), rng.normal(size=model.nv)
     data = mujoco.MjData(mj_model)
-    data.qpos[:], data.qvel[:] = M.from_q(model, mj_model, q), M.from_v(model, mj_model, q, qd)
+    data.qpos[:], data.qvel[:] = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
     data.ctrl[:] = rng.normal(size=mj_model.nu)
     mujoco.mj_forward(mj_model, data)
     return model, q, qd, mj_model, data
@@ -67,7 +67,7 @@ def test_forces_are_those_of_mujoco(rng):
         passive = texts_of_passive(model, q, qd)
         driving = kt.algorithms.actuators.driving_force(model, q, qd, data.ctrl)
         for ours, theirs in ((passive, data.qfrc_passive), (driving, data.qfrc_actuator)):
-            theirs = M.to_tau(model, mj_model, q, theirs)
+            theirs = M.from_tau(model, mj_model, data.qpos, theirs)
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
 
 

@@ -193,7 +193,8 @@ def test_keyframes_have_controls_and_activations():
 
 
 LEFT_OUT = {
-    "it is a muscle": '<muscle name="x" joint="hinge"/>',
+    "only its gain or only its bias is that of a muscle": '<general name="x" joint="hinge" '
+    'biastype="muscle" biasprm=".7 1 9 9 .5 1.6 1.5 1.3 1.2" lengthrange="0 1"/>',
     "it is a PID controller": '<pid name="x" joint="hinge" kp="3"/>',
     "it is a DC motor with its electronics": '<dcmotor name="x" joint="hinge" resistance="1" '
     'motorconst="1 1"/>',

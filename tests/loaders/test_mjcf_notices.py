@@ -167,10 +167,10 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "exact",
         ),
         (
-            world(after="<actuator><muscle name='p' joint='j'/></actuator>"),
+            world(after="<actuator><pid name='p' joint='j' kp='1'/></actuator>"),
             6,
             "<actuator name='p'>",
-            "it is a muscle, and is left out",
+            "it is a PID controller, and is left out",
         ),
         (
             world(
@@ -260,7 +260,7 @@ def test_strict_makes_it_an_error():
         ("", _BODY.replace("<geom", "<geom solref='1 1'"), "", "setting"),
         ("<option><flag contact='disable'/></option>", _BODY, "", "contact"),
         ("", _BODY.replace("<geom", "<geom surfacevel='1 0 0 0 0 0'"), "", "contact"),
-        ("", _BODY, "<actuator><muscle joint='j'/></actuator>", "control"),
+        ("", _BODY, "<actuator><pid joint='j' kp='1'/></actuator>", "control"),
         ("", _BODY, "<sensor><clock/><user dim='1'/></sensor>", "control"),
         ("", JOINT.format("actuatorfrcrange='-1 2'"), "", "control"),
         ("<option timestep='.1'/>", _BODY, "", "setting"),

@@ -228,8 +228,8 @@ def test_another_root_keeps_what_frames_mean():
         ({"joint": "arm_joint", "gain": (1, 2, 3, 4)}, "gain of actuator 'a' needs 3 numbers"),
         ({"joint": "arm_joint", "bias": "x"}, "bias of actuator 'a' must hold numbers, got 'x'"),
         (
-            {"joint": "arm_joint", "activation": "muscle"},
-            "activation of actuator 'a' must be 'integrator', 'filter' or '' for none, got",
+            {"joint": "arm_joint", "activation": "nerve"},
+            "activation of actuator 'a' must be 'integrator', 'filter', 'muscle' or ''",
         ),
         (
             {"joint": "arm_joint", "activation": "filter"},

@@ -117,6 +117,7 @@ MAKERS = {
     "Sensor": lambda: arm().sensors[0],
     "Sweep": sweep,
     "Tendon": lambda: arm().tendons[0],
+    "Muscle": lambda: kt.Muscle(200.0, (0.2, 0.4)),
     "Pulley": lambda: kt.Pulley(2.0),
     "Wrap": lambda: kt.Wrap("upper", "sphere", 0.1),
     "TorqueSpeed": lambda: kt.TorqueSpeed(stall=1.0, free_speed=10.0),

@@ -16,6 +16,7 @@ import numpy as np
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
+from kinetree.algorithms.muscles import excited, muscle_force
 from kinetree.algorithms.tendons import tendon_motion
 from kinetree.joints import Free
 from kinetree.model.gearing import Gearing
@@ -123,16 +124,17 @@ def resistance(model, q, qd, controls, activation=None):
         qd,
         [_clipped(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)],
     )
-    for a, (u, f) in zip(model.actuators, laws, strict=True):
+    motion = zip(through.length, through.velocity, strict=True)
+    for a, (u, f), (l, ld) in zip(model.actuators, laws, motion, strict=True):
         at, (low, high) = model.v_slice[a.joint], a.effort
         if not a.joint or at.stop - at.start != 1:
             continue
         inside = select(less(low, f), 1, 0) if np.isfinite(low) else 1
         inside = select(less(f, high), inside, 0) if np.isfinite(high) else inside
-        for n in (1, 2):
-            if a.gain[n] or a.bias[n]:
-                resists = -(a.gear[0] ** 2) * (a.gain[n] * u + a.bias[n])
-                found[n - 1, at] += inside * select(less(0, resists), resists, 0)
+        for n, slope in enumerate(slopes(a, l, ld, u)):
+            if not (isinstance(slope, float) and slope == 0):
+                resists = -(a.gear[0] ** 2) * slope
+                found[n, at] += inside * select(less(0, resists), resists, 0)
     return found * uncut
 
 
@@ -163,7 +165,17 @@ def force_laws(model, length, velocity, controls, activation):
     for k, a in enumerate(model.actuators):
         u = next(states, 0) if a.activation else _clipped(controls[k], *a.control)
         l, ld = length[k], velocity[k]
-        yield u, _affine(a.gain, l, ld) * u + _affine(a.bias, l, ld)
+        if a.muscle is not None:
+            yield u, muscle_force(a.muscle, l, ld, u)[0]
+        else:
+            yield u, _affine(a.gain, l, ld) * u + _affine(a.bias, l, ld)
+
+
+def slopes(a, length, velocity, u) -> tuple[Any, Any]:
+    """How the force of an actuator changes with its length and its velocity, before bounds."""
+    if a.muscle is not None:
+        return muscle_force(a.muscle, length, velocity, u)[1:]
+    return a.gain[1] * u + a.bias[1], a.gain[2] * u + a.bias[2]
 
 
 def _affine(coefficients, length, velocity):
@@ -186,18 +198,21 @@ def stateful(model) -> tuple:
     return tuple(k for k, a in enumerate(model.actuators) if a.activation)
 
 
-def integrated(u, act, time_constant, time):
+def integrated(u, act, times, time):
     """``act' = u``."""
     return act + u * time
 
 
-def filtered(u, act, time_constant, time):
-    """``act' = (u - act) / time_constant``."""
-    return u + (act - u) * exp(-time / time_constant) if time_constant else u
+def filtered(u, act, times, time):
+    """``act' = (u - act) / times[0]``."""
+    return u + (act - u) * exp(-time / times[0]) if times[0] else u
 
 
-AFTER = {"integrator": integrated, "filter": filtered}
-"""Activations after a time with a held control ``u``, by name; on numbers of any kind."""
+AFTER = {"integrator": integrated, "filter": filtered, "muscle": excited}
+"""Activations after a time with a held control ``u``, by name; on numbers of any kind.
+
+``times`` are the two time constants, with which activations rise and fall.
+"""
 
 
 def activation_after(model, controls, activation, time):
@@ -213,6 +228,6 @@ def activation_after(model, controls, activation, time):
     for k, act in zip(stateful(model), activation, strict=True):
         a = model.actuators[k]
         u = _clipped(controls[k], *a.control)
-        act = AFTER[a.activation](u, act, a.time_constant, time)
+        act = AFTER[a.activation](u, act, (a.time_constant, a.deactivation_time), time)
         found.append(_clipped(act, *a.activation_range))
     return np.array(found)

@@ -217,6 +217,8 @@ def _of_servo(full, a, q, G):
         max(-x, 0.0) + abs(gain) * max(largest, default=0.0)
         for x, gain in ((k, gain_k), (d, gain_d))
     )
+    if a.muscle is not None:
+        k, d = a.muscle.steepest
     if a.tendon:
         rows = [_along(full.tendon(a.tendon), full, q, G)]
     elif a.joint:

@@ -11,6 +11,7 @@ from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, rer
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
+from kinetree.model.muscle import Muscle
 from kinetree.model.names import Group
 from kinetree.model.parts import (
     Actuator,
@@ -29,10 +30,10 @@ from kinetree.model.tendon import Pulley, Tendon, Wrap
 __all__ = [
     "Actuator", "Body", "Camera", "ConnectivityGraph", "ConstraintFunction", "Coupling", "DHRow",
     "DHTable", "Frame", "GravityCompensation", "Group", "JointDynamics", "Limits", "Loop",
-    "MechanismGraph", "Model", "ModelBuilder", "Posture", "Pulley", "Sensor", "SpanningTree",
-    "Tendon", "Wrap", "attach", "camera", "dh_from_axes", "dh_from_model", "extract", "floating",
-    "from_arrays", "from_dh", "from_poe", "geometry", "lock", "lump_fixed", "reroot", "shapes",
-    "to_poe", "views",
+    "MechanismGraph", "Model", "ModelBuilder", "Muscle", "Posture", "Pulley", "Sensor",
+    "SpanningTree", "Tendon", "Wrap", "attach", "camera", "dh_from_axes", "dh_from_model",
+    "extract", "floating", "from_arrays", "from_dh", "from_poe", "geometry", "lock", "lump_fixed",
+    "reroot", "shapes", "to_poe", "views",
 ]  # fmt: skip
 
 guard_module(__name__)

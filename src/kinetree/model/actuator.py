@@ -8,6 +8,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.model.coupling import as_floats
+from kinetree.model.muscle import Muscle
 from kinetree.spelling import explains_itself
 
 UNBOUNDED = (-math.inf, math.inf)
@@ -20,6 +21,8 @@ class Activation(NamedTuple):
     """What MuJoCo calls it; the first is written."""
     has_time_constant: bool = False
     """Whether it needs ``time_constant``."""
+    falls: bool = False
+    """Whether it needs a ``deactivation_time``, too."""
     servo: str = "position"
     """Type in MuJoCo of a position servo with it."""
     motor: str = "general"
@@ -30,6 +33,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "": Activation(("none",), motor="motor"),
     "integrator": Activation(("integrator",), servo="intvelocity"),
     "filter": Activation(("filterexact", "filter"), has_time_constant=True, motor="cylinder"),
+    "muscle": Activation(("muscle",), has_time_constant=True, falls=True),
 }
 """By name. How they move is in ``algorithms.actuators`` and ``contact.engine.drives``."""
 
@@ -48,7 +52,8 @@ class Actuator:
     ``f``. A motor has the constant gain ``(1, 0, 0)`` and no bias, a position servo the gain
     ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``, a velocity servo ``(kv, 0, 0)`` and
     ``(0, 0, -kv)``. With an activation, ``u`` is replaced by a state ``act`` of the actuator that
-    follows it: ``act' = u`` ("integrator") or ``act' = (u - act) / time_constant`` ("filter").
+    follows it: ``act' = u`` ("integrator") or ``act' = (u - act) / time_constant`` ("filter"); for
+    muscles see ``algorithms.muscles``.
 
     Attributes:
         name: unique name, among the actuators.
@@ -65,9 +70,11 @@ class Actuator:
             axes of the reference, and its reaction acts there.
         gain: of ``u``, three numbers, see above; one number for a constant.
         bias: three numbers, in the same way.
-        activation: one of ``ACTIVATIONS``: ``""``, ``"integrator"`` or ``"filter"``.
-        time_constant: of the filter [s].
+        activation: one of ``ACTIVATIONS``: ``""``, ``"integrator"``, ``"filter"`` or ``"muscle"``.
+        time_constant: of the filter, or with which the activation of a muscle rises [s].
         activation_range: smallest and largest activation.
+        deactivation_time: with which the activation of a muscle falls [s].
+        muscle: a ``Muscle``, whose force takes the place of gain and bias.
     """
 
     name: str
@@ -84,6 +91,8 @@ class Actuator:
     activation: str = ""
     time_constant: float = 0.0
     activation_range: tuple[float, float] = UNBOUNDED
+    deactivation_time: float = 0.0
+    muscle: Muscle | None = None
 
     def __post_init__(self):
         for name in ("gain", "bias"):
@@ -94,8 +103,10 @@ class Actuator:
     def kind(self) -> str:
         """Type of the actuator in MuJoCo.
 
-        "motor", "position", "velocity", "intvelocity", "damper", "cylinder" or "general".
+        "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle" or "general".
         """
+        if self.muscle is not None:
+            return "muscle" if self.activation == "muscle" else "general"
         (g0, g1, g2), (b0, b1, b2) = self.gain, self.bias
         if g1 or (g0 and g2):
             return "general"
@@ -113,7 +124,8 @@ class Actuator:
     @property
     def is_servo(self) -> bool:
         """Whether its force depends on more than the current control: a bias or a state."""
-        return bool(self.activation) or any(self.bias) or any(self.gain[1:])
+        law = any(self.bias) or any(self.gain[1:]) or self.muscle is not None
+        return bool(self.activation) or law
 
     @property
     def force_range(self) -> tuple[float, float]:

@@ -28,6 +28,8 @@ from kinetree.model.tendon import Tendon
 from kinetree.model.transfer import loop_state
 from kinetree.spelling import explains_methods
 
+_OF_ACTIVATION = ("time_constant", "deactivation_time", "activation_range", "muscle")
+"""What an actuator can have beside what it drives and an affine law."""
 _ALONG = ("stiffness", "damping", "friction")
 """What a tendon can have along it."""
 
@@ -146,8 +148,7 @@ class Attachments:
         gain=None,
         bias=None,
         activation: str = "",
-        time_constant: float = 0.0,
-        activation_range=UNBOUNDED,
+        **more,
     ):
         """Drive a joint, a tendon or a frame by a motor or a servo, see ``Actuator``.
 
@@ -169,16 +170,19 @@ class Attachments:
             kv: damping of a position servo, or the gain of a velocity servo.
             gain: of the control, a number or three: ``g0 + g1 length + g2 velocity``.
             bias: force without control, three numbers alike.
-            activation: ``"integrator"`` or ``"filter"`` for one with a state, see ``Actuator``.
-            time_constant: of the filter [s].
-            activation_range: smallest and largest activation.
+            activation: ``"integrator"``, ``"filter"`` or ``"muscle"`` for one with a state.
+            **more: further attributes of ``Actuator``: ``time_constant``, ``deactivation_time`` and
+                ``activation_range`` of the activation; ``muscle``, in place of gain and bias.
         """
         what, law = f"of actuator {name!r}", {"gain": gain, "bias": bias}
         law = {k: x for k, x in servo_law(name, law, kp, kv).items() if x is not None}
-        bounds = {"control": control, "effort": effort, "activation_range": activation_range}
+        for key in more:
+            require_known(key, _OF_ACTIVATION, f"actuator {name!r} has no {key!r}")
+        bounds = {"control": control, "effort": effort}
+        bounds["activation_range"] = more.pop("activation_range", UNBOUNDED)
         numbers = {k: as_floats(x, f"{k} {what}") for k, x in {"gear": gear, **bounds}.items()}
         on = {"tendon": tendon, "frame": frame, "reference": reference}
-        state = {"activation": activation, "time_constant": float(time_constant)}
+        state: dict[str, Any] = {"activation": activation, **more}
         self._actuators.append((joint, Actuator(name, **numbers, **on, **law, **state)))
         return self
 

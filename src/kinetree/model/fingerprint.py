@@ -36,7 +36,7 @@ _NAMED = {
     "JointDynamics": ("active_predecessor", "active_successor"),
     "Actuator": (
         "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-        "activation_range",
+        "activation_range", "deactivation_time", "muscle",
     ),
     "Posture": ("controls", "activation"),
     "Tendon": ("path",),

@@ -21,6 +21,7 @@ from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import Coupling, GravityCompensation, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
 from kinetree.model.geometry import SHAPES, ContactPair, Geometry, Shape, Surface
+from kinetree.model.muscle import Muscle
 from kinetree.model.names import Group
 from kinetree.model.parts import (
     OF_BODIES,
@@ -72,6 +73,8 @@ def plain(x, what):
         return {"type": type(x).__name__} | _fields(x, what)
     if isinstance(x, (Wrap, Pulley)):
         return {f: y for f, y in _fields(x, what).items() if y != ""}
+    if isinstance(x, Muscle):
+        return _fields(x, what)
     if isinstance(x, JointDynamics):
         return {f: y for f, y in _fields(x, what).items() if y or not f.startswith("active_")}
     if x is None or isinstance(x, (bool, int, float, str)):
@@ -163,6 +166,7 @@ _READ = {
     "inertia": _read_inertia, "limits": _read_limits,
     "dynamics": lambda data: JointDynamics(**_all_numbers(data, "dynamics")), "shape": _read_shape,
     "path": _read_path,
+    "muscle": lambda data: Muscle(**data),
     "surface": lambda data: Surface(**{name: _tuples(x) for name, x in data.items()}),
     **dict.fromkeys(_RANGES, _read_bounds),
 }  # fmt: skip

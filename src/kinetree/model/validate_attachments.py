@@ -19,6 +19,7 @@ from kinetree.errors import (
 from kinetree.joints import AbstractJoint
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 from kinetree.model.geometry import Mesh, Plane, Shape, Surface
+from kinetree.model.muscle import Muscle
 from kinetree.model.names import is_known, names_that_touch, number_of
 from kinetree.model.parts import JointDynamics, Loop
 from kinetree.model.tendon import WRAPPED, Pulley, Wrap, spans
@@ -150,6 +151,8 @@ def check_actuator(model, actuator):
                 f"{law} of {what} needs 3 numbers, for 1, length and velocity, got "
                 f"{len(getattr(actuator, law))}"
             )
+    if actuator.muscle is not None and not isinstance(actuator.muscle, Muscle):
+        raise ModelError(f"muscle of {what} must be a Muscle, got {type(actuator.muscle).__name__}")
     _check_activation(actuator, what)
 
 
@@ -164,6 +167,18 @@ def _check_activation(actuator, what):
         raise ModelError(
             f"time_constant of {what} must be a number of seconds that is not negative, got "
             f"{time_constant!r}"
+        )
+    fall = actuator.deactivation_time
+    if not (isinstance(fall, (int, float)) and 0 <= fall < math.inf):
+        raise ModelError(
+            f"deactivation_time of {what} must be a number of seconds that is not negative, got "
+            f"{fall!r}"
+        )
+    if bool(fall) != ACTIVATIONS[kind].falls:
+        raise ModelError(
+            f"{what} is a {kind} and needs a deactivation_time above zero [s]"
+            if not fall
+            else f"deactivation_time of {what} is for activation='muscle', which it has not"
         )
     needed = ACTIVATIONS[kind].has_time_constant
     if needed and not time_constant:

@@ -14,6 +14,7 @@ from kinetree.model.actuator import commands_of
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.fingerprint import is_default
+from kinetree.model.muscle import Muscle
 from kinetree.model.parts import is_identity
 from kinetree.model.serialize import surface
 from kinetree.spatial import Inertia
@@ -276,10 +277,11 @@ def _actuator(model, actuator):
     gear, joint = actuator.gear, model.driven_joint(actuator)
     table = {"name": actuator.name, **({"joint": joint} if joint else {})}
     table["gear"] = gear[0] if len(gear) == 1 else gear
-    named = ("name", "joint", "loop", "gear")
-    return table | _said_fields(
-        actuator, *(f.name for f in fields(actuator) if f.name not in named)
-    )
+    named = ("name", "joint", "loop", "gear", "muscle")
+    table |= _said_fields(actuator, *(f.name for f in fields(actuator) if f.name not in named))
+    if actuator.muscle is not None:
+        table["muscle"] = {f.name: getattr(actuator.muscle, f.name) for f in fields(Muscle)}
+    return table
 
 
 def _tendon(model, tendon):

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import fields, replace
+from dataclasses import astuple, fields, replace
 from os.path import isabs
 from urllib.parse import quote
 
@@ -141,6 +141,8 @@ def _add_actuators(robot, model):
     """Write actuators of joints as transmissions; of tendons and frames as elements of kinetree."""
     for a in model.actuators:
         more = {k: getattr(a, k) for k in _LAW if getattr(a, k) != getattr(type(a), k)}
+        if a.muscle is not None:
+            more["muscle"] = np.hstack(astuple(a.muscle)).tolist()
         for key in ("control", "effort", "activation_range"):
             if np.any(np.isfinite(getattr(a, key))):
                 more[key] = " ".join(repr(float(x)) for x in getattr(a, key))
@@ -170,7 +172,10 @@ def _part(x):
     return {f.name: value for f in fields(x) if (value := getattr(x, f.name)) != ""}
 
 
-_LAW = ("tendon", "frame", "reference", "gain", "bias", "activation", "time_constant")
+_LAW = (
+    "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
+    "deactivation_time",
+)  # fmt: skip
 
 
 def _add_rest(robot, model):

@@ -19,6 +19,7 @@ import numpy as np
 
 from kinetree.codegen.procedures import Choice, procedure, record
 from kinetree.contact.engine.mechanism import Mechanism, resistance
+from kinetree.contact.engine.muscles import excited, muscle_force, numbers_of
 from kinetree.contact.newton.problem import Problem
 from kinetree.model.actuator import ACTIVATIONS
 from kinetree.model.limits import position_index
@@ -40,8 +41,9 @@ class Actuators:
         limited: 1 where an effort is bounded.
         gain: of the control: value, by length, by velocity;  bias: likewise.
         control: smallest and largest control;  effort: likewise, of the force before the gear.
-        state: number of the activation, or -1;  kind: of activation;  time: constant of a filter
-            [s];  range: of activations.
+        muscle: ``muscles.numbers_of``.
+        state: number of the activation, or -1;  kind: of activation;  time, fall: its time
+            constants [s];  range: of activations.
         offset: length where all positions are zero;  rest: lengths between which a spring is slack.
         arm_first: arms of an actuator are ``arm[arm_first[k]:arm_first[k + 1]]``.
         arm: joint force for a unit of force;  arm_q, arm_v: position and velocity variable;
@@ -71,6 +73,8 @@ class Actuators:
     state: "int[:]"
     kind: "int[:]"
     time: "float[:]"
+    fall: "float[:]"
+    muscle: "float[:, 9]"
     range: "float[:, 2]"
     offset: "float[:]"
     rest: "float[:, 2]"
@@ -176,6 +180,8 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
         kind=np.array([_NUMBERS[a.activation] for a in full.actuators], dtype=np.int64),
         time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
+        fall=np.array([a.deactivation_time or 0.0 for a in full.actuators], dtype=float),
+        muscle=np.array([numbers_of(a.muscle) for a in full.actuators]).reshape(n, 9),
         range=table("activation_range", 2), rest=np.zeros((n, 2)),
         offset=np.array(offset, dtype=float), arm_first=first, arm_v=arm_v,
         arm=np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
@@ -285,9 +291,13 @@ def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", 
         l -= min(max(l, a.rest[k, 0]), a.rest[k, 1])
         f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
         f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
+        by_l = 0.0 if slack else a.gain[k, 1] * x + a.bias[k, 1]
+        by_ld = a.gain[k, 2] * x + a.bias[k, 2]
+        if a.muscle[k, 2] > 0.0:
+            f, by_l, by_ld = muscle_force(a.muscle[k], l, ld, x)
         a.request[k] = f
-        a.stiff[k] = 0.0 if slack else max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
-        a.damp[k] = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)
+        a.stiff[k] = max(-by_l, 0.0)
+        a.damp[k] = max(-by_ld, 0.0)
         a.lead[k] = a.lag[k] = 0.0
     a.bound[: a.count] = 0
     a.joint_bound[: a.nv] = 0
@@ -486,19 +496,19 @@ def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
 
 
 @procedure
-def integrated(u: float, x: float, time_constant: float, h: float) -> float:
+def integrated(u: float, x: float, rise: float, fall: float, h: float) -> float:
     """``x' = u``."""
     return x + u * h
 
 
 @procedure
-def filtered(u: float, x: float, time_constant: float, h: float) -> float:
-    """``x' = (u - x) / time_constant``."""
-    return u + (x - u) * exp(-h / time_constant) if time_constant > 0.0 else u
+def filtered(u: float, x: float, rise: float, fall: float, h: float) -> float:
+    """``x' = (u - x) / rise``."""
+    return u + (x - u) * exp(-h / rise) if rise > 0.0 else u
 
 
 _NUMBERS = {name: k for k, name in enumerate(ACTIVATIONS)}
-MOVING = {"integrator": integrated, "filter": filtered}
+MOVING = {"integrator": integrated, "filter": filtered, "muscle": excited}
 FOLLOWING = Choice({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
 """Activations after ``h`` seconds with a held control, by number: see ``algorithms.actuators``."""
 
@@ -507,7 +517,7 @@ FOLLOWING = Choice({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
 def followed(a: Actuators, k: int, x: float, h: float) -> float:
     """Activation ``x`` after ``h`` seconds with a held control: see ``algorithms.actuators``."""
     u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
-    x = FOLLOWING[a.kind[k]](u, x, a.time[k], h)
+    x = FOLLOWING[a.kind[k]](u, x, a.time[k], a.fall[k], h)
     return min(max(x, a.range[k, 0]), a.range[k, 1])
 
 

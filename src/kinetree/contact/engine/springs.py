@@ -48,12 +48,13 @@ def springs_of(model, problem, kernel) -> Actuators:
     wide, zero = np.tile([-np.inf, np.inf], (n, 1)), (0.0,) * moving
     rest = [*(t.rest for t in tendons), *((0.0, 0.0) for _ in range(n - len(tendons)))]
     integers = {name: np.zeros(n, dtype=np.int64) for name in ("bound", "kind")}
-    zeros = ("request", "stiff", "damp", "lead", "lag", "u", "time")
+    zeros = ("request", "stiff", "damp", "lead", "lag", "u", "time", "fall")
     return Actuators(
         count=n,
         nv=full.nv,
         acts=1,
         gain=np.zeros((n, 3)),
+        muscle=np.zeros((n, 9)),
         bias=np.array(bias, dtype=float),
         control=wide,
         effort=wide,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import ltl
-from kinetree.algorithms.actuators import force_laws, transmission_of
+from kinetree.algorithms.actuators import force_laws, slopes, transmission_of
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.passive import (
     compensation_force,
@@ -252,8 +252,9 @@ class StepForces:
             arms.append(tuple((i, x) for i, x in enumerate(r) if not is_zero(x)))
         found = []
         laws = force_laws(full, lengths, rates, controls, activation)
-        for a, r, (u, request) in zip(full.actuators, arms, laws, strict=True):
-            K, D = (_positive(-(a.gain[n] * u + a.bias[n])) for n in (1, 2))
+        given = zip(full.actuators, arms, lengths, rates, laws, strict=True)
+        for a, r, l, ld, (u, request) in given:
+            K, D = (_positive(-slope) for slope in slopes(a, l, ld, u))
             push = Push(r, request, tuple(a.effort), 0.0, 0.0)
             found.append(push.resisting(K, D, own, at.h, alpha))
         return found

@@ -5,14 +5,16 @@ hinge or slide counts from ``qpos = 0``, ours from ``qpos0``: the difference goe
 of gain and bias, so that controls mean the same.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.errors import ModelError
 from kinetree.loaders.mjcf.joints import BALL, FREE, is_disabled, variables
 from kinetree.loaders.mjcf.tendons import tendon_names
 from kinetree.loaders.mjcf.values import AllBut, names_of, unused_name
-from kinetree.model import Actuator, Frame
+from kinetree.model import Actuator, Frame, Muscle
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 
 ATTRIBUTES = {
@@ -21,7 +23,7 @@ ATTRIBUTES = {
             "general", "motor", "position", "velocity", "intvelocity", "pid", "damper", "cylinder",
             "muscle", "adhesion", "dcmotor", "orientation",
         ),
-        AllBut("group", "user", "nsample", "interp", "delay", "actearly", "lengthrange"),
+        AllBut("group", "user", "nsample", "interp", "delay", "actearly"),
     ),
 }  # fmt: skip
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
@@ -29,7 +31,7 @@ ATTRIBUTES = {
 JOINT, JOINT_IN_PARENT, SLIDER_CRANK, TENDON, SITE, BODY, ORIENTATION = range(7)  # mjtTrn
 _DYN = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")  # mjtDyn
 _DYNAMICS = {_DYN.index(dyntype): name for name, a in ACTIVATIONS.items() for dyntype in a.dyntype}
-_FIXED, _AFFINE = range(2)  # mjtGain; mjtBias: none, affine
+_FIXED, _AFFINE, _MUSCLE = range(3)  # mjtGain; mjtBias: none, affine, muscle
 
 
 class Drives(NamedTuple):
@@ -64,6 +66,9 @@ def actuators_of(mj_model, tree, note, frames, sites) -> Drives:
         if _dynamics(mj_model, a) and not law["activation"]:
             why = "its time constant is zero: the activation is the control"
             note("actuator", given, why, "control")
+        if ACTIVATIONS[law["activation"]].falls and mj_model.actuator_dynprm[a, 2]:
+            why = "its activation switches from rising to falling at once, not smoothly (tausmooth)"
+            note("actuator", given, why, "control")
         end = end | _shift(law, end.pop("zero"), end.pop("has_length"))
         name = unused_name(given or f"actuator_{a}", "actuator", taken)
         control = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
@@ -95,25 +100,47 @@ def _law(mj_model, a):
         raise _LeftOutError("a plugin computes its force")
     if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
         raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
-    if kinds[0] not in _DYNAMICS or max(kinds[1:]) > _AFFINE:
+    muscular = kinds[1] == _MUSCLE and kinds[2] in (0, _MUSCLE)
+    if kinds[0] not in _DYNAMICS or (max(kinds[1:]) > _AFFINE and not muscular):
         raise _LeftOutError(_kind(kinds))
     gain, bias = (
         [float(x) for x in getattr(mj_model, f"actuator_{what}prm")[a, :3]]
         for what in ("gain", "bias")
     )
-    law: dict[str, Any] = {
-        "gain": gain if kinds[1] == _AFFINE else [gain[0], 0.0, 0.0],
-        "bias": bias if kinds[2] == _AFFINE else [0.0, 0.0, 0.0],
-    }
+    law: dict[str, Any] = (
+        {"muscle": _muscle(mj_model, a)}
+        if muscular
+        else {
+            "gain": gain if kinds[1] == _AFFINE else [gain[0], 0.0, 0.0],
+            "bias": bias if kinds[2] == _AFFINE else [0.0, 0.0, 0.0],
+        }
+    )
     activation, time_constant = _dynamics(mj_model, a), float(mj_model.actuator_dynprm[a, 0])
-    if ACTIVATIONS[activation].has_time_constant and time_constant <= 0:
+    fall = float(mj_model.actuator_dynprm[a, 1]) if ACTIVATIONS[activation].falls else 1.0
+    if ACTIVATIONS[activation].has_time_constant and min(time_constant, fall) <= 0:
+        if ACTIVATIONS[activation].falls:
+            raise _LeftOutError("it is a muscle whose activation takes no time")
         activation = ""
     law["activation"] = activation
     if ACTIVATIONS[activation].has_time_constant:
         law["time_constant"] = time_constant
+    if ACTIVATIONS[activation].falls:
+        law["deactivation_time"] = fall
     if activation:
         law["activation_range"] = _range(mj_model, "act", a)
     return law
+
+
+def _muscle(mj_model, a):
+    """Curves of a muscle, with the lengths and the force that MuJoCo's compiler found."""
+    prm = [float(x) for x in mj_model.actuator_gainprm[a, :9]]
+    lengths = tuple(float(x) for x in mj_model.actuator_lengthrange[a])
+    force = prm[2] if prm[2] >= 0 else prm[3] / max(1e-15, float(mj_model.actuator_acc0[a]))
+    passive = prm[7] if mj_model.actuator_biastype[a] == _MUSCLE else 0.0
+    try:
+        return Muscle(force, lengths, (prm[0], prm[1]), *prm[4:7], passive, prm[8])
+    except ModelError as why:
+        raise _LeftOutError(f"it is a muscle that cannot be: {why}") from None
 
 
 def _dynamics(mj_model, a):
@@ -121,7 +148,7 @@ def _dynamics(mj_model, a):
 
 
 _OTHERS = (
-    ((4, 2, 2), "it is a muscle"),
+    ((None, 2, 2), "only its gain or only its bias is that of a muscle"),
     ((5, 3, 3), "it is a DC motor with its electronics"),
     ((6, 5, None), "it is a PID controller"),
     ((7, 6, 5), "a program of the user computes its force"),
@@ -139,6 +166,9 @@ def _kind(kinds):
 
 def _shift(law, zero, has_length):
     """Gain and bias in our length, which is ``zero`` less than MuJoCo's, if it has any."""
+    if "muscle" in law:
+        lengths = tuple(x - zero for x in law["muscle"].length_range)
+        return {"muscle": replace(law["muscle"], length_range=lengths)}
     return {
         what: (c0 + c1 * zero, c1 if has_length else 0.0, c2)
         for what, (c0, c1, c2) in ((what, law[what]) for what in ("gain", "bias"))

@@ -334,7 +334,7 @@ def _numbers(source, element, name):
 # memory or time without bound, as do sensors of other kinds than ours: one number for each pixel.
 
 _SECTIONS = {"visual", "statistic", "size", "custom"}
-_ELEMENTS = {"texture", "skin", "layer", "light", "lengthrange"}
+_ELEMENTS = {"texture", "skin", "layer", "light"}
 _OF_CAMERAS = {
     "name", "class", "mode", "target", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler",
     "fovy", "resolution",
@@ -352,9 +352,10 @@ _ATTRIBUTES_OF = {
     },
     "option": {"apirate", "mpr_tolerance", "mpr_iterations", "collision"},  # of older versions
     "flag": {"sensornoise"},
+    "lengthrange": {"mode", "timestep", "inttotal", "interval"},  # which may take any time
     "key": {"time", "mpos", "mquat", "plastic"},
 }
-# Simulating the model to find the lengths of muscles may take any time.
+# MuJoCo simulates the model to find ranges of lengths, for 10 s at most, which muscles alone need.
 _LAST = '<compiler><lengthrange mode="none"/></compiler>'
 
 
@@ -374,9 +375,18 @@ def text_of(root, changes):
                 waiting.append((element, True))
                 waiting += [(child, False) for child in reversed(children)]
         elements.append(element)
-    lines.insert(-1, _LAST)
-    elements.insert(-1, root)
+    if not _has_muscles(root):
+        lines.insert(-1, _LAST)
+        elements.insert(-1, root)
     return "\n".join(lines) + "\n", elements
+
+
+def _has_muscles(root):
+    """Whether there may be muscles, whose force depends on the range of their length."""
+    return any(
+        e.tag == "muscle" or "muscle" in (e.get("gaintype"), e.get("biastype"))
+        for e in root.iter("*")
+    )
 
 
 def _left_out(element, root):

@@ -19,6 +19,7 @@ from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
 from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.muscle import Muscle
 from kinetree.model.tendon import Pulley, Wrap
 
 VERSION = 1
@@ -183,10 +184,22 @@ class _Reader:
         law = {key: table.numbers(key, None, None) for key in ("gain", "bias")}
         law |= {key: table.number(key, None) for key in ("kp", "kv")}
         law |= {key: table.numbers(key, 2, UNBOUNDED, infinite=True) for key in ranges}
-        state = {"time_constant": table.number("time_constant", 0.0)}
+        state = {key: table.number(key, 0.0) for key in ("time_constant", "deactivation_time")}
         state["activation"] = table.text("activation", "")
+        state["muscle"] = self._muscle(table)
         gear = table.numbers("gear", None, (1.0,))
         self.builder.actuator(name, **on, gear=gear, **law, **state)
+
+    def _muscle(self, table):
+        """Curves of a muscle, or None."""
+        given = table.table("muscle")
+        if given is None:
+            return None
+        pairs = {key: given.numbers(key, 2, None) for key in ("length_range", "range")}
+        names = [f.name for f in fields(Muscle) if f.name not in pairs]
+        numbers = {key: given.number(key, None) for key in names} | pairs
+        given.finish()
+        return given.attempt(Muscle, **{key: x for key, x in numbers.items() if x is not None})
 
     def _posture(self, table):
         name = self._new_name(table, "posture")

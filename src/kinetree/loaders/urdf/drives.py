@@ -12,8 +12,9 @@ from kinetree.loaders.urdf.joints import Mimic
 from kinetree.loaders.xml import Node, numbers_in
 from kinetree.model import Actuator
 from kinetree.model.actuator import UNBOUNDED, servo_law
+from kinetree.model.muscle import Muscle
 
-_OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1}
+_OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1, "deactivation_time": 1}
 _OWN_TEXTS = ("activation", "tendon", "frame", "reference")
 _FORCES = ("effort", "torque", "force")
 
@@ -276,6 +277,9 @@ def _own_fields(own, nv, gear) -> dict[str, Any]:
         if own.get(key) is not None:
             found = own.numbers(key, count)
             fields[key] = found[0] if count == 1 else found
+    if own.get("muscle") is not None:
+        force, *rest = own.numbers("muscle", 10)
+        fields["muscle"] = Muscle(force, tuple(rest[:2]), tuple(rest[2:4]), *rest[4:])
     return fields
 
 

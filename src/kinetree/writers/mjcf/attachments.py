@@ -152,19 +152,35 @@ def _law(a):
         return "position", {"kp": [gain[0]], "kv": [-bias[2]] if bias[2] else None}
     if plain and a.kind == "velocity" and gain[0] > 0:
         return "velocity", {"kv": [gain[0]]}
+    if a.muscle is not None:
+        return "general", _muscle_law(a) | _state(a)
     law = {"gainprm": gain if any(gain[1:]) else gain[:1], "biasprm": bias if any(bias) else None}
     law["gaintype"] = "affine" if any(gain[1:]) else None
     law["biastype"] = "affine" if any(bias) else None
-    if a.activation:
-        activation = ACTIVATIONS[a.activation]
-        if not activation.dyntype:
-            raise InteropError(
-                f"actuator {a.name!r} has the activation {a.activation!r}, which MJCF does not "
-                f"have; write TOML or JSON, or give it another one (kinetree.edit)"
-            )
-        law["dyntype"] = activation.dyntype[0]
-        law["dynprm"] = [a.time_constant] if activation.has_time_constant else None
-    return "general", law
+    return "general", law | _state(a)
+
+
+def _state(a):
+    """Attributes of an activation."""
+    if not a.activation:
+        return {}
+    activation = ACTIVATIONS[a.activation]
+    if not activation.dyntype:
+        raise InteropError(
+            f"actuator {a.name!r} has the activation {a.activation!r}, which MJCF does not "
+            f"have; write TOML or JSON, or give it another one (kinetree.edit)"
+        )
+    times = [a.time_constant] * activation.has_time_constant
+    times += [a.deactivation_time, 0.0] * activation.falls
+    return {"dyntype": activation.dyntype[0], "dynprm": times or None}
+
+
+def _muscle_law(a):
+    """Attributes of the curves of a muscle."""
+    m = a.muscle
+    curves = [*m.range, m.force, 1.0, m.lmin, m.lmax, m.vmax, m.fpmax, m.fvmax]
+    kinds = {"gaintype": "muscle", "biastype": "muscle"}
+    return {**kinds, "gainprm": curves, "biasprm": curves, "lengthrange": m.length_range}
 
 
 def _end(model, a, written, sites):
