@@ -69,20 +69,7 @@ def to_mjcf(model) -> str:
     write_sensors(model, elements, root, left_out)
     write_cameras(model, elements)
     write_postures(model, root, postures)
-    fast = [
-        b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))
-    ]
-    if fast:
-        left_out.append(f"velocity limits of joints {', '.join(map(repr, fast[:4]))}")
-    limited = [loop.name for loop in model.loops if loop.limits is not None]
-    if limited:
-        left_out.append(f"limits of loop joints {', '.join(map(repr, limited[:4]))}")
-    driven = [b.joint_name for b in model.bodies if b.dynamics and b.dynamics.drive]
-    if driven:
-        left_out.append(f"where drives push, of joints {', '.join(map(repr, driven[:4]))}")
-    if model.groups:
-        left_out.append(f"groups {', '.join(repr(g.name) for g in model.groups[:4])}")
-    _warn_of_order(model, root)
+    left_out += _not_in_mjcf(model)
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
         warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning)
@@ -101,6 +88,26 @@ def _warn_of_order(model, root):
             f"MuJoCo counts them: {shown}. Take positions by name (model.q_indices), not by number",
             ModelWarning,
         )
+
+
+def _not_in_mjcf(model) -> list[str]:
+    """What a model has that MJCF has no word for."""
+    found = []
+    fast = [
+        b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))
+    ]
+    if fast:
+        found.append(f"velocity limits of joints {', '.join(map(repr, fast[:4]))}")
+    limited = [loop.name for loop in model.loops if loop.limits is not None]
+    if limited:
+        found.append(f"limits of loop joints {', '.join(map(repr, limited[:4]))}")
+    driven = [b.joint_name for b in model.bodies if b.dynamics and b.dynamics.drive]
+    if driven:
+        found.append(f"where drives push, of joints {', '.join(map(repr, driven[:4]))}")
+    if model.groups:
+        found.append(f"groups {', '.join(repr(g.name) for g in model.groups[:4])}")
+    _warn_of_order(model, root)
+    return found
 
 
 def _start(model):
