@@ -160,7 +160,9 @@ def no_argument(function: str, name: str, known) -> str:
     """Message for an argument that a function does not have."""
     known = [k for k in known if not k.startswith("_")]
     meant = [n for n in ARGUMENTS.get(name.replace("_", "").lower(), ()) if n in known]
-    hint = f"did you mean {meant[0]!r}?" if meant else did_you_mean(name, known)
+    longer = [k for k in known if len(name) > 3 and k.startswith(name)]
+    meant = meant[:1] or (longer if len(longer) > 1 else [])
+    hint = f"did you mean {' or '.join(map(repr, meant))}?" if meant else did_you_mean(name, known)
     return f"{function} has no argument {name!r}; {hint}"
 
 

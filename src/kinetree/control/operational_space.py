@@ -182,7 +182,8 @@ def as_task_reference(reference, task, *, may_rest=False) -> Callable[[float], A
     rows = rows_of(task)
     core, size = _SHAPES[task], rows.stop - rows.start
     if not callable(reference):
-        fixed = checked_vector(reference, core, "reference"), np.zeros(size), np.zeros(size)
+        target = _part_of_pose(reference, task)
+        fixed = checked_vector(target, core, f"reference {task}"), np.zeros(size), np.zeros(size)
         return lambda t: fixed
 
     def checked(t):
@@ -196,12 +197,20 @@ def as_task_reference(reference, task, *, may_rest=False) -> Callable[[float], A
             )
         target, v, a = found
         return (
-            checked_vector(target, core, f"reference {task}"),
+            checked_vector(_part_of_pose(target, task), core, f"reference {task}"),
             checked_vector(v, (size,), "reference velocity"),
             checked_vector(a, (size,), "reference acceleration"),
         )
 
     return checked
+
+
+def _part_of_pose(target, task):
+    """The rotation or the position of a pose (4, 4), where the task is about one of them."""
+    if task == "pose" or np.shape(target)[-2:] != (4, 4):
+        return target
+    T = np.asarray(target)
+    return T[..., :3, :3] if task == "orientation" else T[..., :3, 3]
 
 
 def checked_vector(x, core, name):

@@ -208,7 +208,8 @@ class FrameTask(Task):
 
     Args:
         frame: name of the frame or body.
-        reference: a pose (4, 4), a position (3,) or a rotation matrix (3, 3), as ``task`` says; or
+        reference: a pose (4, 4), a position (3,) or a rotation matrix (3, 3), as ``task`` says; of
+            a pose an orientation or position takes its part; or
             a function of time that returns it, the velocity and the acceleration: angular first,
             then that of the origin, along the axes of the base. If it returns None, the task is
             left out, such as that of a foot on the ground.

@@ -22,12 +22,19 @@ from kinetree.codegen import tiers
 from kinetree.codegen.inline import trace_of
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.kernel import LONG
-from kinetree.errors import KinetreeError, PickleError, TraceError
+from kinetree.errors import KinetreeError, PickleError, ShapeError, TraceError
 from kinetree.expr.calls import call as call_kernel
 from kinetree.expr.calls import calls_to
 from kinetree.expr.node import Expr
 from kinetree.expr.refusals import explain_trace_errors
-from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
+from kinetree.functional.call import (
+    MODEL_ARRAYS,
+    Call,
+    check_arrays,
+    flatten,
+    over_samples,
+    read_signature,
+)
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.kernels import AtInstant, kernel_for
@@ -322,9 +329,25 @@ def name_the_line(user, call):
     except KinetreeError:
         raise
     except Exception as error:
+        if isinstance(error, (IndexError, ValueError, TypeError)):
+            _suggest_a_shape(user, call, error)
         _try_on_numbers(user, call)
         message = f"{type(error).__name__}: {error}. The function works on plain numbers, but not "
         raise _at_line(user, error, message + "on traced ones") from error
+
+
+def _suggest_a_shape(user, call, error):
+    """Say how a matrix is declared, where one sample of an array was taken to be its last axis."""
+    for name, array in call.arrays.items():
+        declared = isinstance(user.signature.parameters[name].annotation, tuple)
+        known = call.model is not None and name in MODEL_ARRAYS
+        if array.ndim == 2 and not declared and not known:
+            shape = tuple(array.shape)
+            raise ShapeError(
+                f"{user.__name__}: {error}; {name} has shape {shape}, which is a batch of "
+                f"{shape[0]} vectors of {shape[1]} numbers. If it is one matrix, declare it: "
+                f"{name}: {shape}"
+            ) from error
 
 
 def _try_on_numbers(user, call):

@@ -70,6 +70,8 @@ class InverseKinematics:
         restarts: number of restarts before ``q`` was found, (...).
         reason: why the search ended, a key of ``REASONS``, (...).
         tolerance: the error at which a target counts as reached.
+        worst: the task that is farthest off and its error, in words, (...); empty where there is
+            success.
     """
 
     q: Any
@@ -79,6 +81,7 @@ class InverseKinematics:
     restarts: Any
     reason: Any
     tolerance: float
+    worst: Any = ""
 
     def require(self) -> Array:
         """``q``, if every target was reached; else UnreachableError, which names the first."""
@@ -91,7 +94,8 @@ class InverseKinematics:
         many = f"{count} of {success.size} targets were not reached; the first, target {sample}"
         raise UnreachableError(
             f"{many if sample else 'the target was not reached'}: {reason} ({REASONS[reason]}). "
-            f"Its error is {error:.3g}, the tolerance {self.tolerance:.3g}"
+            f"Its error is {error:.3g}, the tolerance {self.tolerance:.3g}; farthest off is "
+            f"{np.asarray(self.worst)[sample]}"
         )
 
     def __repr__(self):
@@ -273,7 +277,29 @@ def _result(request, found, numbers, restarts, batch):
         reshape(restarts),
         reshape(reason),
         tolerance,
+        reshape(_worst(request, found, numbers, np.flatnonzero(~success))),
     )
+
+
+def _worst(request, found, numbers, failed):
+    """The task that is farthest off in each sample, in words; empty but for those that failed."""
+    problem, words = request.problem, np.full(len(found.q), "", dtype=object)
+    if not len(failed):
+        return words
+    q = np.ascontiguousarray(found.q[failed])
+    scaled = problem.run("equations", q, np.ascontiguousarray(numbers[failed]), wide=found.wide)[0]
+    errors = scaled / problem.e_scale
+    ends = np.cumsum([len(task.units) for task in problem.tasks])[:-1]
+    parts = np.split(errors[:, : problem.task_rows], ends, axis=1)
+    norms = np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
+    for sample, of_tasks in zip(failed, norms, strict=True):
+        k = int(np.argmax(of_tasks))
+        task = problem.tasks[k]
+        kind = type(task).__name__.removesuffix("Task")
+        frame = f"({task.frame!r})" if hasattr(task, "frame") else ""
+        unit = " and ".join(dict.fromkeys(task.units))
+        words[sample] = f"{kind}Task{frame}, by {of_tasks[k]:.3g} {unit}"
+    return words
 
 
 class PoseDynamics(NamedTuple):

@@ -30,7 +30,7 @@ from kinetree.model.limits import (
     travel,
     velocity_limits,
 )
-from kinetree.model.names import Group, indices
+from kinetree.model.names import Group, Joints, indices
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
 from kinetree.model.sensors import Sensor, measurable
@@ -116,11 +116,11 @@ class Model:
         self.gravity.flags.writeable = False
 
         self.parent = (-1, *(b.parent for b in self.bodies))
-        self.joint: tuple[Any, ...] = (None, *(b.joint for b in self.bodies))
+        self.joint = Joints((None, *(b.joint for b in self.bodies)))
         self.tree_transform: tuple[Any, ...] = (None, *(b.placement for b in self.bodies))
         self.inertia: tuple[Any, ...] = (None, *(b.inertia for b in self.bodies))
         self.body_names = (base_name, *(b.name for b in self.bodies))
-        self.joint_names = tuple(b.joint_name for b in self.bodies)
+        self.joint_names = self.joint.names = tuple(b.joint_name for b in self.bodies)
         self.frame_names = tuple(f.name for f in self.frames)
         check_model(self, strict=strict)
 
@@ -138,7 +138,8 @@ class Model:
         """Take the variables from joints that follow others, and from the postures."""
         following = {c.joint for c in self.couplings}
         joints = enumerate(self.joint[1:], start=1)
-        self.joint = (None, *(Following(j) if i in following else j for i, j in joints))
+        found = Joints((None, *(Following(j) if i in following else j for i, j in joints)))
+        found.names, self.joint = self.joint_names, found
         self.postures = tuple(gearing.leading_posture(self, p) for p in self.postures)
 
     def __setattr__(self, name, value):

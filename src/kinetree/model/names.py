@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,19 @@ def joint_index(model, name) -> int:
             f"and its variables are not part of q (kinetree.loops.loop_positions has them)"
         )
     return _index(model, model.joint_names, name, "joint") + 1
+
+
+class Joints(tuple[Any, ...]):
+    """Joints by number, that of the body they move; called with a name, the joint of that name."""
+
+    names: tuple[str, ...] = ()
+
+    def __call__(self, name: str) -> Any:
+        """The joint of a name."""
+        if name not in self.names:
+            hint = did_you_mean(str(name), self.names, most=2)
+            raise UnknownNameError(f"no joint is called {name!r}; {hint}")
+        return self[self.names.index(name) + 1]
 
 
 def frame(model, name) -> Frame:

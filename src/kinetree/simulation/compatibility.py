@@ -180,7 +180,7 @@ def _python_force(s):
     plain = [force for force in s.forces if not is_traceable(force)]
     if not plain:
         return ""
-    return f"force {name_of(getattr(plain[0], 'function', plain[0]))!r}, a Python function"
+    return f"force {name_of(plain[0])!r}, a Python function"
 
 
 def _python_motion(s):

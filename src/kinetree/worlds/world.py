@@ -29,6 +29,7 @@ from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean, explains_methods, no_argument
 from kinetree.worlds import pieces
+from kinetree.worlds.attributes import no_attribute
 from kinetree.worlds.carried import Carried, carried_from
 from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.forces import Forces
@@ -361,6 +362,13 @@ class World:
             count += 1
         self._copies[name] = count
         return new
+
+    if not TYPE_CHECKING:  # checkers of types find unknown names themselves
+
+        def __getattr__(self, name):
+            if hasattr(type(self), name):  # a property whose code failed to find something else
+                return object.__getattribute__(self, name)
+            raise AttributeError(no_attribute(self, name))
 
     def __getitem__(self, name: str) -> Part:
         if name in self._parts or name in self._bodies:

@@ -5,6 +5,7 @@ that are made of traceable arithmetic are compiled into the step; a plain Python
 called once per stage of a step, which is then not compiled.
 """
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,15 @@ def as_force(force):
             f"a force must be a function (model, t, q, qd) that returns joint forces, or an "
             f"ExternalForce; got {type(force).__name__}"
         )
+    try:
+        inspect.signature(force).bind(None, 0.0, None, None)
+    except TypeError:
+        raise TraceError(
+            f"force {name_of(force)!r} is called as {name_of(force)}(model, t, q, qd), and takes "
+            f"{inspect.signature(force)}"
+        ) from None
+    except ValueError:  # of a function without a signature, such as a built-in one
+        pass
     return PythonForce(force)
 
 
@@ -51,7 +61,10 @@ class PythonForce:
 
 
 def name_of(function) -> str:
-    """Name of a callable in messages."""
+    """Name of a callable in messages: of what the user wrote, where it is inside of ours."""
+    inner = getattr(function, "function", getattr(function, "force", None))
+    if callable(inner):
+        return name_of(inner)
     return getattr(function, "__name__", type(function).__name__)
 
 

@@ -1,0 +1,48 @@
+"""Messages for attributes that a ``World`` does not have."""
+
+from kinetree.model.geometry import SHAPES
+from kinetree.spelling import did_you_mean
+
+_ELSEWHERE = {
+    "bodies": "world.model.body_names, or world['name'] for a part",
+    "camera": "world.render(camera); world.cameras lists them",
+    "close": "nothing: a world keeps nothing open",
+    "data": "the state is world.q, world.qd and world.time",
+    "dt": "world.timestep",
+    "forward": "world.step()",
+    "load_model": "world.add('robot.urdf')",
+    "plot": "world.view()",
+    "set_gravity": "kinetree.World(gravity=...)",
+    "show": "world.view()",
+    "simulate": "world.step(n)",
+}
+"""What other libraries call it, or a newcomer, and what to write here."""
+_ADDED = {
+    "robot": "'robot.urdf'", "urdf": "'robot.urdf'", "mjcf": "'robot.xml'",
+    "ground": "world.add_ground()", "plane": "world.add_ground()", "floor": "world.add_ground()",
+    "model": "model", "body": "geometry.Box(...)", "object": "geometry.Box(...)",
+}  # fmt: skip
+
+
+def no_attribute(world, name: str) -> str:
+    """What to write in place of an attribute that a world does not have."""
+    return f"a World has no attribute {name!r}; {_advice(world, name)}"
+
+
+def _advice(world, name):
+    verb, _, what = name.partition("_")
+    if name in _ELSEWHERE:
+        return f"write {_ELSEWHERE[name]}"
+    if verb in ("add", "create", "make", "spawn", "load"):
+        found = _ADDED.get(what)
+        if found is not None:
+            return f"write {found if 'world' in found else f'world.add({found})'}"
+        for shape in SHAPES:
+            if shape.__name__.lower() == what.replace("_", ""):
+                return f"write world.add(kinetree.geometry.{shape.__name__}(...), name=...)"
+    if verb in ("remove", "delete"):
+        return "write world.remove(name)"
+    if name in world:
+        return f"parts are found by name: world[{name!r}]"
+    known = [k for k in dir(world) if not k.startswith("_")]
+    return did_you_mean(name, known, "dir(world) lists what it has")
