@@ -284,7 +284,11 @@ class PainleveError(ContactError):
 
 
 class SimulationError(KinetreeError, ArithmeticError):
-    """A simulation that cannot continue: it diverged, or its steps became too small."""
+    """A simulation that cannot continue: it diverged, or its steps became too small.
+
+    Whatever ends a simulation, errors of controllers and interruptions included, has the motion up
+    to then as its attribute ``trajectory``, if a step was stored.
+    """
 
 
 class SimulationWarning(UserWarning):

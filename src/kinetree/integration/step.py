@@ -317,9 +317,9 @@ class Stepper:
         """Positions and velocities after the last step that was recorded."""
         return self._recorder.walk.q.copy(), self._recorder.walk.v.copy()
 
-    def recorded(self) -> dict[str, Any]:
-        """Arrays that were stored, by name: states and work."""
-        return self._recorder.finish()
+    def recorded(self, times: int | None = None) -> dict[str, Any]:
+        """Arrays that were stored, by name: states and work, of the first times or of all."""
+        return {name: x[:times] for name, x in self._recorder.finish().items()}
 
     # --- what steps leave for the next -------------------------------------------------------
 

@@ -92,6 +92,8 @@ class Motion:
     """The model, if steps may begin in other variables than the last one ended in."""
     watched: bool = False
     """Whether someone wants to know how far it is."""
+    record: Any = None
+    """What the run has stored so far, also when an error ends it."""
 
     @property
     def holds(self) -> bool:
@@ -168,15 +170,16 @@ class Record:
         if controls is not None:
             self.controls.append(controls)
 
-    def fill(self, stepper, times, *, spread):
+    def fill(self, stepper, times, *, spread, part=False):
         """Take over what compiled code has stored at some times.
 
         Args:
             stepper: that took the steps.
             times: [s].
             spread: whether what was held at the start stands for all of them.
+            part: whether an error has ended the run after these times.
         """
-        found, self.t = stepper.recorded(), times
+        found, self.t = stepper.recorded(len(times) if part else None), times
         self.q, self.qd, self.work = (found[name] for name in ("q", "qd", "work"))
         self.recorded = found if "kinetic" in found else None
         if spread:
@@ -209,12 +212,16 @@ class Record:
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
     """From the start of the clock to its end, or to where a hook stops."""
-    record = Record(notes=stepper.notes, source=motion.controller)
+    record = motion.record = Record(notes=stepper.notes, source=motion.controller)
     records = not (motion.hooks or motion.turns_over) and clock.count > 0
     with NamingTime(stepper.model, clock.start, motion.qd, clock.dt, stepper.method.name):
         records = records and stepper.records(motion.q)  # which may compile a step
     if records:
-        _run_recorded(stepper, clock, motion, store_every, progress, record)
+        try:
+            _run_recorded(stepper, clock, motion, store_every, progress, record)
+        except BaseException:
+            _fill_up_to_error(stepper, clock, store_every, record)
+            raise
         return record
     if stepper.walks and not motion.hooks and motion.is_constant:
         _run_chunks(stepper, clock, motion, store_every, progress, record)
@@ -284,6 +291,7 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
         if not together:  # which the controller is given
             motion.q, motion.qd = stepper.reached()
         k, now = end, monotonic()
+        record.steps = k
         progress(clock.time(k))
         many = min(_pace(many, now - since), most)
         since = now
@@ -294,6 +302,17 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     if control is not None:
         record.tau = np.asarray(control.call(record.t, record.q, record.qd))
     record.count(clock.dt, record.qd, clock.count)
+
+
+def _fill_up_to_error(stepper, clock, store_every, record):
+    """Take over what was stored before an error."""
+    if not record.steps or record.t:
+        return
+    stored = np.arange(0, record.steps + 1, store_every)
+    record.fill(stepper, clock.times(stored), spread=False, part=True)
+    for held in (record.tau, record.controls):
+        if len(held):  # what is held from the last instant on may be what failed
+            held[:] = [*held, *[held[-1]] * len(stored)][: len(stored)]
 
 
 def _pace(many, spent):
@@ -411,7 +430,7 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
     One step serves a whole batch: its worst sample decides. With a controller, which is called at
     every multiple of ``dt``, steps end there.
     """
-    record = Record(notes=stepper.notes, source=motion.controller)
+    record = motion.record = Record(notes=stepper.notes, source=motion.controller)
     pace = _Pace(stepper.method.error_order, min(clock.dt, tolerance.longest))
     k, t, tau = 0, clock.start, motion.tau(clock.start)
     record.keep(t, motion.q, motion.qd, tau, motion.work)

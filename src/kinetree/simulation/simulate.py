@@ -1,7 +1,9 @@
 """``simulate``: from a model and a state to a motion."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -159,7 +161,11 @@ def simulate(
         run.go_on_from(start, control)
         motion = run.motion(q, qd, control, watchers, hooks)
         tolerance = _tolerance(rtol, atol, max_step) if adaptive else None
-        record = run.take_steps(motion, progress, tolerance)
+        try:
+            record = run.take_steps(motion, progress, tolerance)
+        except BaseException as error:
+            run.attach(error, motion, start, lambda: task.tier)
+            raise
         return run.trajectory(record, start, control, tier=lambda: task.tier)
 
 
@@ -345,6 +351,17 @@ class _Run:
         )
         stepper.release()
         return found
+
+    def attach(self, error, motion, start, tier):
+        """Give an error, or an interruption, the trajectory up to it, if a step was stored."""
+        record = motion.record
+        if record is None or len(record.t) < 2:
+            return
+        end = replace(self.clock, end=float(record.t[-1]))
+        with suppress(Exception), warnings.catch_warnings():  # the first error is what to read
+            warnings.simplefilter("ignore")
+            run = replace(self, clock=end)
+            error.trajectory = run.trajectory(record, start, motion.controller, tier)
 
     def _contact(self, record, arrays):
         """Contacts at the stored times: as steps have recorded them, or of forces of the state."""

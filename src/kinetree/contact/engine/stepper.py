@@ -235,8 +235,13 @@ class EngineStepper(Stepper):
         self._hold(held)
         self._advance(t, h, last - done)
 
-    def recorded(self) -> dict[str, Any]:
-        """What was stored: states, work, energies and the smallest pivot of the inertia matrix."""
+    def recorded(self, times: int | None = None) -> dict[str, Any]:
+        """What was stored: states, work, energies and the smallest pivot of the inertia matrix.
+
+        After an error ``times`` is how many states there are.
+        """
+        if times is not None:
+            self.machine.recorder.times = times
         names = {"q": "q", "qd": "v", "work": "work", "kinetic": "kinetic", "gravity": "potential"}
         found = {name: self.machine.recorder.array(own) for name, own in names.items()}
         return found | {"pivot": self.machine.worst[0]}
