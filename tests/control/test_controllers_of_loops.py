@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.control.equilibria import motor_forces
 
 FIVE_BAR = kt.samples.five_bar()
 CRANKS = ["link1_joint", "link4_joint"]
@@ -135,3 +136,15 @@ def test_coordinates_are_rejected_where_they_make_no_sense():
         kt.control.ComputedTorque(kt.samples.arm(), np.zeros(6), 1.0, independent=["upper_joint"])
     with pytest.raises(kt.LoopError, match="2 degrees of freedom"):
         kt.control.ComputedTorque(FIVE_BAR, np.zeros(4), 1.0, independent=["link1_joint"])
+
+
+@pytest.mark.parametrize("model", [FIVE_BAR, STEWART], ids=lambda m: m.name)
+def test_forces_by_small_products_are_those_of_inverse_dynamics(model, rng):
+    """The quick way to the smallest forces of the motors, and the one that decides ranks."""
+    q = kt.loops.assemble(model, model.neutral())
+    along = kt.loops.null_space(model, q, np.zeros(model.nv))
+    qd = along.G @ (0.1 * rng.standard_normal(along.G.shape[1]))
+    control = kt.control.ComputedTorque(model, q, kp=10.0)
+    wanted = -2 * np.sqrt(10.0) * qd
+    exact = motor_forces(model, q, qd, control.freedoms.allowed(q, qd, wanted))
+    assert np.abs(control(0.0, q, qd) - exact).max() < 1e-9 * np.abs(exact).max()

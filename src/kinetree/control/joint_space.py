@@ -7,6 +7,7 @@ produce them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,9 +21,11 @@ from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import null_space
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.quantities.dynamics import gravity_force, passive_force
+from kinetree.quantities.dynamics import gravity_force, inverse_dynamics, passive_force
 from kinetree.quantities.loops import require_no_choice
 from kinetree.spelling import explains_itself
+
+_DRIVEN = 1e-6  # singular value, relative to the largest, below which motors do not drive a motion
 
 # --- References and gains ------------------------------------------------------------------------
 
@@ -35,6 +38,13 @@ Reference: TypeAlias = Callable[[float], Any] | ArrayLike
 def configuration_error(m, q, target):
     """The velocity that brings ``q`` to ``target`` in one second, (..., nv)."""
     return m.difference(q, target)
+
+
+@kernel
+def _computed_torque(m, q, qd, q_r, qd_r, qdd_r, kp, kd):
+    """Forces of the motors of a tree, with a gain for each variable."""
+    wanted = qdd_r + kd * (qd_r - qd) + kp * m.difference(q, q_r)
+    return inverse_dynamics(m, q, qd, wanted) - passive_force(m, q, qd)
 
 
 def as_reference(model, reference, *, may_rest=False):
@@ -113,10 +123,44 @@ class Freedoms:
 
     def allowed(self, q, qd, qdd):
         """The acceleration that has the coordinates of ``qdd`` and that loops allow, (..., nv)."""
+        return self._allowed(q, qd, qdd)[0]
+
+    def _allowed(self, q, qd, qdd):
+        """The same, and the velocities ``G`` of the coordinates; None of a tree."""
         if not self.model.is_constrained:
-            return qdd
+            return qdd, None
         along = null_space(self.model, q, qd, independent=self.independent)
-        return (along.G @ qdd[..., self.columns, None])[..., 0] + along.g
+        return (along.G @ qdd[..., self.columns, None])[..., 0] + along.g, along.G
+
+    def motor_forces(self, q, qd, qdd):
+        """Forces of the motors for the coordinates of ``qdd``, (..., nv).
+
+        The smallest, by a few small products where that is easy: loops do not change the inverse
+        dynamics of the tree, and ``Gᵀ tau`` is all that counts.
+        """
+        qdd, G = self._allowed(q, qd, qdd)
+        tree, columns = self._easy
+        if G is None or G.ndim != 2 or tree is None:
+            return motor_forces(self.model, q, qd, qdd)
+        wanted = G.T @ (inverse_dynamics(tree, q, qd, qdd) - passive_force(self.model, q, qd))
+        u, _, rank, s = np.linalg.lstsq(G[columns].T, wanted, rcond=None)
+        if rank < len(wanted) or s[-1] < _DRIVEN * s[0]:  # who cannot be driven is named there
+            return motor_forces(self.model, q, qd, qdd)
+        tau = np.zeros(self.model.nv)
+        tau[columns] = u
+        return tau
+
+    @cached_property
+    def _easy(self):
+        """The spanning tree and the driven variables; None where loops do more than close."""
+        model = self.model
+        driven = {a.joint for a in model.actuators}
+        plain = not model.couplings and all(p.dynamics is None for p in model.loops)
+        if not (plain and model.is_constrained and 0 not in driven):
+            return None, None
+        joints = sorted(driven) or range(1, model.body_count + 1)
+        at = [np.arange(model.v_slice[i].start, model.v_slice[i].stop) for i in joints]
+        return model.spanning_tree, np.concatenate(at)
 
 
 def without_springs(model):
@@ -203,13 +247,18 @@ class ComputedTorque:
         self.freedoms.require_motors("ComputedTorque")
         self.kp = Gain(kp, model.nv, "kp")
         self.kd = Gain(damping_for(kp, kd), model.nv, "kd")
+        simple = not model.is_constrained and self.kp.value.ndim < 2 and self.kd.value.ndim < 2
+        gains = [np.broadcast_to(g.value, (model.nv,)).copy() for g in (self.kp, self.kd) if simple]
+        self._gains = gains or None
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
+        if self._gains is not None:
+            return _computed_torque(self.model, q, qd, q_r, qd_r, qdd_r, *self._gains)
         e = configuration_error(self.model, q, q_r)
         wanted = qdd_r + self.kd(qd_r - qd) + self.kp(e)
-        return motor_forces(self.model, q, qd, self.freedoms.allowed(q, qd, wanted))
+        return self.freedoms.motor_forces(q, qd, wanted)
 
 
 @explains_itself

@@ -5,6 +5,7 @@ space formulation" (1987); Lynch & Park §9.6 for the equations of motion in tas
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -53,8 +54,23 @@ def pose_error(pose: ArrayLike, target: ArrayLike) -> Array:
     Returns:
         Rotation vector [rad], of length at most π, then displacement [m], (..., 6).
     """
+    plain = type(pose) is type(target) is np.ndarray and pose.dtype == target.dtype == float
+    if plain and pose.shape[-2:] == target.shape[-2:] == (4, 4):
+        return _compiled_error().call(pose, target)
     T, target = (checked_vector(x, (4, 4), n) for x, n in ((pose, "pose"), (target, "target")))
     return _pose_error(T, target)
+
+
+@cache
+def _compiled_error():
+    """The same as one kernel, which only arrays may call."""
+
+    @kernel
+    def pose_error(pose: (4, 4), target: (4, 4)):
+        turn = rotation_log(pose[:3, :3] @ target[:3, :3].T)
+        return np.concatenate([turn, target[:3, 3] - pose[:3, 3]])
+
+    return pose_error.compiled(np.eye(4), np.eye(4))
 
 
 def _pose_error(T, target):
