@@ -161,12 +161,7 @@ def simulate(
         run.go_on_from(start, control)
         motion = run.motion(q, qd, control, watchers, hooks)
         tolerance = _tolerance(rtol, atol, max_step) if adaptive else None
-        try:
-            record = run.take_steps(motion, progress, tolerance)
-        except BaseException as error:
-            run.attach(error, motion, start, lambda: task.tier)
-            raise
-        return run.trajectory(record, start, control, tier=lambda: task.tier)
+        return run.whole(motion, progress, tolerance, start, lambda: task.tier)
 
 
 # --- inputs --------------------------------------------------------------------------------------
@@ -310,6 +305,15 @@ class _Run:
         called = (*at_instants(control), *watchers, *hooks)
         turning = model if turns_over(model) else None
         return Motion(q, qd, np.zeros(qd.shape[:-1]), control, called, turning)
+
+    def whole(self, motion, progress, tolerance, start, tier) -> Trajectory:
+        """The result; an error has the part up to it."""
+        try:
+            record = self.take_steps(motion, progress, tolerance)
+        except BaseException as error:
+            self.attach(error, motion, start, tier)
+            raise
+        return self.trajectory(record, start, motion.controller, tier)
 
     def take_steps(self, motion, progress, tolerance):
         """The record of all steps; those that adapt have a tolerance."""
