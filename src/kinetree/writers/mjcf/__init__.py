@@ -70,6 +70,7 @@ def to_mjcf(model) -> str:
     write_cameras(model, elements)
     write_postures(model, root, postures)
     left_out += _not_in_mjcf(model)
+    _warn_of_order(model, root)
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
         warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning)
@@ -106,7 +107,6 @@ def _not_in_mjcf(model) -> list[str]:
         found.append(f"where drives push, of joints {', '.join(map(repr, driven[:4]))}")
     if model.groups:
         found.append(f"groups {', '.join(repr(g.name) for g in model.groups[:4])}")
-    _warn_of_order(model, root)
     return found
 
 
