@@ -61,7 +61,7 @@ class PythonForce:
 
 
 def name_of(function) -> str:
-    """Name of a callable in messages: of what the user wrote, where it is inside of ours."""
+    """Name of a callable in messages: the user's own, where it is inside another."""
     inner = getattr(function, "function", getattr(function, "force", None))
     if callable(inner):
         return name_of(inner)
