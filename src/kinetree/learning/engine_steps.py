@@ -17,7 +17,13 @@ from kinetree.learning.step import FRICTION
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.rollouts.engine_run import EngineRun
-from kinetree.simulation.rollouts.inputs import ACTIVATION, STATE, Given, RolloutArrays, names_of
+from kinetree.simulation.rollouts.inputs import (
+    STATE,
+    Given,
+    RolloutArrays,
+    names_of,
+    with_activation,
+)
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import Setup
 
@@ -106,8 +112,7 @@ class EngineSteps:
         step, n = self.program, self.worlds
         values = self._numbers(state, arguments)
         wanted = self._wanted(values, np.asarray(actions, dtype=float))
-        given, activation = self._given(values, wanted)
-        run = self._run(given, values)
+        run = self._run(self._given(values, wanted), values)
         marks = np.arange(step.decimation + 1)
         sizes = (self.setup.model.nq,), (self.setup.model.nv,), ()
         q, qd, work = (np.empty((len(marks), n, *size)) for size in sizes)
@@ -117,7 +122,9 @@ class EngineSteps:
         if step.physics.rows:
             after["force"] = run.force[-1].reshape(n, -1)
         if step.physics.states:
-            after["activation"] = activation
+            before = run.arrays.given[0].array[-1, :, :-1]  # the last step
+            time = np.array(step.physics.dt)
+            after["activation"] = activation_after(self.setup.model, wanted[-1], before, time)
         many = self._batch.motions
         return Taken(
             after, (q[-2], qd[-2]), wanted[-1], many.total[:n, 0].copy(),
@@ -145,9 +152,9 @@ class EngineSteps:
         return np.array(found)
 
     def _given(self, values, wanted):
-        """Arrays that go into steps, and activations after them or None."""
+        """Arrays that go into steps, beside activations."""
         step, model, act = self.program, self.setup.model, self.program.kernels.get("act")
-        activation, size = None, wanted.shape[2:]
+        size = wanted.shape[2:]
         if act is not None:
             names = [name for name in names_of(act) if name not in STATE]
             given = [
@@ -160,41 +167,29 @@ class EngineSteps:
             given = [Given("tau", "tau", size, True, wanted)]
         else:
             given = [Given("controls", "controls", size, True, wanted)]
-            if step.physics.states:
-                more, activation = self._activations(values, wanted)
-                given.insert(0, more)
         for name, value in step.parameters.items():
             if name != FRICTION:
                 shape = parameter(model, name).shape
                 given.append(Given("parameters", name, shape, False, values[value]))
-        return tuple(given), activation
-
-    def _activations(self, values, wanted):
-        """Activations at the start of each step, with the time; and those at the end."""
-        step, act = self.program, values["activation"]
-        time = values["steps"] * (step.physics.dt * step.decimation)
-        found = []
-        for k, controls in enumerate(wanted):
-            found.append(np.concatenate([act, (time + k * step.physics.dt)[:, None]], axis=1))
-            act = activation_after(self.setup.model, controls, act, np.array(step.physics.dt))
-        array = np.array(found)
-        return Given("activation", ACTIVATION, array.shape[2:], True, array), act
+        return tuple(given)
 
     def _run(self, given, values):
         """The steps as a rollout of the engine, whose batch stays the same."""
         step, setup = self.program, self.setup
-        names = tuple(g.name for g in given if g.kind == "parameters")
-        if self._transition is None:
-            own = tuple(g.argument for g in given if g.kind != "parameters")
-            act = step.kernels.get("act")
-            self._transition = Transition(setup.model, setup.steps, setup.field, act, own, names)
-        arrays = RolloutArrays(
-            values["q"], values["qd"], given, (self.worlds,), "float64", self.worlds
-        )
-        factor = step.parameters.get(FRICTION)
-        give = None if factor is None else lambda b: self._give_friction(b, values[factor])
         dt, contact = step.physics.dt, setup.contact
         time = values["steps"] * (dt * step.decimation)
+        states = values["q"], values["qd"]
+        arrays = RolloutArrays(*states, given, (self.worlds,), "float64", self.worlds)
+        if step.physics.states:
+            act = setup.servos, values["activation"]
+            arrays = with_activation(arrays, setup.model, *act, time, dt)
+        if self._transition is None:
+            names = tuple(g.name for g in given if g.kind == "parameters")
+            own = tuple(g.argument for g in arrays.given if g.kind != "parameters")
+            act = step.kernels.get("act")
+            self._transition = Transition(setup.model, setup.steps, setup.field, act, own, names)
+        factor = step.parameters.get(FRICTION)
+        give = None if factor is None else lambda b: self._give_friction(b, values[factor])
         run = EngineRun(
             self._transition, arrays, step.decimation, dt, time, contact, self._joints, give
         )

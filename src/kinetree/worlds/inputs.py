@@ -55,13 +55,10 @@ def hold(machine, u, tau, activation, more=()):
         activation: of the actuators that have one, (n, m), which follow.
         more: further inputs of compiled forces, (n, ...) each.
     """
-    engine, n, held = machine.engine, len(machine), None
+    held, engine = tau, machine.engine
     if engine.s.inputs_count:
-        own = np.zeros((n, engine.model.nv)) if tau is None else tau
+        own = np.zeros((len(machine), engine.model.nv)) if tau is None else tau
         held = np.concatenate([own, *more], axis=1)
-    elif tau is not None:
-        held = np.zeros((n, engine.tree.nv))
-        held[:, engine.of_v] = tau
     states = activation if activation.size else None
     timed = None if u is None else u[None]
     machine.hold(timed, held, driven=u is not None, activation=states)

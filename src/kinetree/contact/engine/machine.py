@@ -131,17 +131,28 @@ class Machine(MotionStates):
 
         Args:
             timed: (steps or 1, n or 1, size): controls of the actuators if ``driven``, the first
-                inputs of compiled forces, or else joint forces, (nv of all joints).
+                inputs of compiled forces, or else joint forces, of the model or of all joints.
             held: (n or 1, size): joint forces, or the other inputs.
             driven: whether there are controls.
             activation: of the actuators that have one, (n, m), which follow.
         """
         x, n = self.motions.inputs, len(self)
         x.driven = int(driven)
+        timed = timed if driven else self._in_all_joints(timed)
+        held = None if held is None else self._in_all_joints(held)[None]
         x.timed, x.timed_size, x.timed_step, x.timed_world = _source(timed, n)
-        x.held, x.held_size, _, x.held_world = _source(None if held is None else held[None], n)
+        x.held, x.held_size, _, x.held_world = _source(held, n)
         x.activation = _NONE if activation is None else activation.reshape(-1)
         x.states = 0 if activation is None else activation.shape[-1]
+
+    def _in_all_joints(self, forces):
+        """Joint forces, (..., nv), in the variables of all joints; inputs of forces as they are."""
+        e, nv = self.engine, self.engine.model.nv
+        if forces is None or e.s.inputs_count or nv == e.tree.nv or forces.shape[-1] != nv:
+            return forces
+        found = np.zeros((*forces.shape[:-1], e.tree.nv))
+        found[..., e.of_v] = forces
+        return found
 
     def push(self, give: Callable, wrenches: Array) -> None:
         """Let external forces act in the next steps.

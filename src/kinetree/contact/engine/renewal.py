@@ -65,6 +65,11 @@ def parts_as_made(parts: Record) -> AsMade:
     return AsMade(parts, _CONSTANT)
 
 
+def idle_machines(scene: Any) -> "IdleMachines":
+    """Machines that earlier simulations of a scene have left."""
+    return scene.memo.setdefault("machines", IdleMachines())
+
+
 class IdleMachines:
     """Machines of one scene that no simulation uses at the moment, the last ones used first."""
 

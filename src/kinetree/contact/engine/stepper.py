@@ -12,7 +12,7 @@ from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.machine import DivergedError, Machine
 from kinetree.contact.engine.making import Idle, engine_of, is_plain, native_forces
 from kinetree.contact.engine.prescribed import drives_at, prescribed_motion
-from kinetree.contact.engine.renewal import IdleMachines
+from kinetree.contact.engine.renewal import idle_machines
 from kinetree.contact.history import RecordedHistory
 from kinetree.contact.scheme.constraints import StepConstraints
 from kinetree.errors import SimulationError
@@ -137,10 +137,11 @@ class EngineStepper(Stepper):
         self.scene, self.prescription = settings.scene, field.prescription
         rigid = constraints.closes or joints.friction
         self.flies = compiled and settings.flight and model.nv <= FLIES
-        self.flies = self.flies and not rigid
-        self._idle: IdleMachines = self.scene.memo.setdefault("machines", IdleMachines())
+        # Servos of robots with couplings are exact as in worlds: implicit, within their efforts.
+        served = model.couplings and field.actuators is not None
+        self.flies = self.flies and not (rigid or served)
         self._made_of = (model, field), (settings, joints, compiled, prod(batch))
-        self.machine: Machine = self._idle.take(
+        self.machine: Machine = idle_machines(self.scene).take(
             *self._made_of, lambda: Machine(self._new_engine, prod(batch))
         )
         self.machine.flight = lambda: self._flight
@@ -181,7 +182,7 @@ class EngineStepper(Stepper):
 
     def release(self) -> None:
         """Leave the machine to the next simulation; names of contacts remain."""
-        self._idle.give(*self._made_of, self.machine)
+        idle_machines(self.scene).give(*self._made_of, self.machine)
 
     def saved(self):
         """See ``Stepper``; motions of a batch have none."""

@@ -16,7 +16,7 @@ from kinetree.contact.engine.making import (
     smooth_laws,
 )
 from kinetree.contact.engine.parts import NO_INERTIA
-from kinetree.contact.engine.renewal import IdleMachines
+from kinetree.contact.engine.renewal import idle_machines
 from kinetree.contact.engine.stepper import columns_in
 from kinetree.contact.history import ContactHistory, gather
 from kinetree.contact.stepping.choice import joint_rows, tier_of_rollout
@@ -105,11 +105,6 @@ class EngineRun(Run):
         self.own = give is not None or bool(own)
         self.changes_tables = give is not None or not own <= {"mass", "inertia"}
 
-    @property
-    def _idle(self) -> IdleMachines:
-        """Machines that earlier simulations of the scene have left."""
-        return self.settings.scene.memo.setdefault("machines", IdleMachines())
-
     @cached_property
     def _made_of(self):
         """What tells machines of rollouts apart."""
@@ -126,7 +121,7 @@ class EngineRun(Run):
         """The machine of this run: one that an earlier rollout like it has left, or a new one."""
         if self.changes_tables:
             return self.new_machine()
-        return self._idle.take(*self._made_of, self.new_machine)
+        return idle_machines(self.scene).take(*self._made_of, self.new_machine)
 
     def _new_engine(self):
         t, native = self.transition, {}
@@ -175,7 +170,7 @@ class EngineRun(Run):
         self._failed = self.machine.motions.failed.copy()
         self._recorded = recorder.history(columns_in(self.scene))
         if not self.changes_tables:
-            self._idle.give(*self._made_of, self.machine)
+            idle_machines(self.scene).give(*self._made_of, self.machine)
         if (self._failed == NO_INERTIA).any():
             require_inertia(self.model.spanning_tree)  # which the engine divides by
 
@@ -198,13 +193,11 @@ class EngineRun(Run):
             give_parameters(b, self.model, own, self._levels)
         b.put(self.arrays.q0.astype(float), self.arrays.qd0.astype(float))
         b.time[:] = self.t0
-        tree, of_v = b.engine.tree, b.engine.of_v
+        tree = b.engine.tree
         tabled = ("parameters", "activation") if self.plain else ()
         inputs, held = ([g for g in of if g.kind not in tabled] for of in (self._timed, self._rest))
         timed, rest = _flat(inputs, (self.steps, n)), _flat(held, (n,))
-        if self.plain and not self.driven:  # joint forces
-            timed, rest = (_spread(x, tree.nv, of_v) for x in (timed, rest))
-        elif self.driven and rest is not None:
+        if self.driven and rest is not None:
             timed, rest = rest[None], None
         activation, every = self._activation if self.driven else None, int(marks[1] - marks[0])
         b.hold(timed, rest, driven=self.driven, activation=activation)
@@ -216,7 +209,7 @@ class EngineRun(Run):
         self._have_columns(b, len(marks))
         b.run(self.dt, self.steps)
         if recorder is None:
-            found = out[0][..., b.engine.of_q], out[1][..., of_v], out[2]
+            found = out[0][..., b.engine.of_q], out[1][..., b.engine.of_v], out[2]
         else:
             found = tuple(map(recorder.array, ("q", "v", "work")))
         for x, y in zip((q, qd, work), found, strict=True):
@@ -248,14 +241,6 @@ def _flat(given, lead):
     """Arrays one after another, (*lead, size), or None."""
     parts = [np.asarray(g.array, dtype=float).reshape(*lead, -1) for g in given]
     return np.concatenate(parts, axis=-1) if parts else None
-
-
-def _spread(values, nv, of_v):
-    if values is None:
-        return None
-    found = np.zeros((*values.shape[:-1], nv))
-    found[..., of_v] = values
-    return found
 
 
 def give_parameters(b, model, given, levels=None) -> None:
