@@ -185,7 +185,7 @@ def _from_subspace(H):
     values, vectors = np.linalg.eig(np.where(usable, H, np.eye(2 * n)))
     order = np.argsort(values.real, axis=-1)[..., None, :n]
     basis = np.linalg.qr(np.take_along_axis(vectors, order, axis=-1))[0]
-    P = _T(_solution(_T(basis[..., :n, :]), _T(basis[..., n:, :]))).real
+    P = np.real(_T(_solution(_T(basis[..., :n, :]), _T(basis[..., n:, :]))))
     return np.where(usable, _symmetric(P), np.nan)
 
 

@@ -47,7 +47,7 @@ def _computed_torque(m, q, qd, q_r, qd_r, qdd_r, kp, kd):
     return inverse_dynamics(m, q, qd, wanted) - passive_force(m, q, qd)
 
 
-def as_reference(model, reference, *, may_rest=False):
+def as_reference(model, reference, *, may_rest=False) -> Callable[[float], Any]:
     """A function of time that returns ``q, qd, qdd``.
 
     Args:

@@ -171,7 +171,8 @@ class WholeBody:
             arrays,
         )
         self._stances: dict[tuple[str, ...], Stance] = {}
-        self._live, self._warned, self._turn = None, False, Lock()
+        self._live: tuple[bool, ...] = ()
+        self._has_followed, self._warned, self._turn = False, False, Lock()
 
     def __repr__(self):
         return (
@@ -217,7 +218,7 @@ class WholeBody:
             qdd, f = problem.x[:nv].copy(), problem.x[nv:].copy()
             forces = {name: f[s].reshape(-1, 3) for name, s in at.points.items()}
             left = problem.Ax[: len(self._a_r)] / problem.root[: len(self._a_r)]
-            rows = zip(self._rows, self._at, self._live or (), strict=True)
+            rows = zip(self._rows, self._at, self._live, strict=True)
             errors = {r.name: left[s] for r, s, on in rows if on}
             tau = self._robot.arrays["tau"].copy()
             more = (problem.iterations, errors, RELAXED[number], solver, problem.accuracy)
@@ -282,7 +283,7 @@ class WholeBody:
         targets, start, live = self._quantities.targets, 0, []
         for r, s in zip(self._rows, self._at, strict=True):
             applies = not r.contact or r.contact in at.points
-            if applies and (not r.constant or self._live is None):
+            if applies and (not r.constant or not self._has_followed):
                 found = r.reference(t)
                 applies = found is not None
                 if applies:
@@ -291,7 +292,7 @@ class WholeBody:
                         targets[start : start + len(r.targets)], self._v_r[s] = numbers, v
             live.append(applies)
             start += len(r.targets)
-        self._live = tuple(live)
+        self._live, self._has_followed = tuple(live), True
 
 
 def _by_reference(instant, problem) -> bool:

@@ -191,22 +191,22 @@ def identify(
     options: dict = {"friction": friction, "rotors": rotors, "tolerance": tolerance}
     base = base_parameters(model, **options, independent=independent)
     forces = tau if isinstance(tau, MotorForces | JointForces) else Forces(tau)
-    q, qd, qdd, tau = _measurements(model, q, qd, qdd, forces.tau)
-    tau = forces.along_joints(model, q, qd, tau, base.friction)
+    q, qd, qdd, measured = _measurements(model, q, qd, qdd, forces.tau)
+    whole = forces.along_joints(model, q, qd, measured, base.friction)
     if not rotors:  # what is known of them is not to be identified
-        tau = tau - _armature_force(model, q, qd, qdd)
-    tau = base.projected(q, qd, tau)
+        whole = whole - _armature_force(model, q, qd, qdd)
+    along = base.projected(q, qd, whole)
     Y = base.regressor(q, qd, qdd)
-    w = _weights(base, Y, tau, weights)
-    A, b = (Y * w[..., None]).reshape(tau.size, len(base)), (tau * w).ravel()
+    w = _weights(base, Y, along, weights)
+    A, b = (Y * w[..., None]).reshape(along.size, len(base)), (along * w).ravel()
     condition, extra = _condition(base, A), {}
     if consistent:
         values, covariance, extra = _consistent_solution(model, base, A, b, regularisation)
     else:
         values, covariance = _solution(A, b)
-    residuals = tau - Y @ values
-    n = tau.shape[-1]
-    noise = np.sqrt(np.mean(residuals.reshape(tau.size // max(n, 1), n) ** 2, axis=0))
+    residuals = along - Y @ values
+    n = along.shape[-1]
+    noise = np.sqrt(np.mean(residuals.reshape(along.size // max(n, 1), n) ** 2, axis=0))
     return Identification(base, values, covariance, noise, residuals, condition, **extra)
 
 

@@ -22,6 +22,8 @@ from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 
 _REST = 0.9  # at rest: the error after some iterations, relative to before
 _ACROSS = 0.5  # of the way to the opposite limit, from the middle
+_AT_ONCE = 64
+"""Attempts that run side by side, where few targets are left."""
 _MANY = 200  # targets whose search may take so long that a bar shows how far it is
 _BEND = 2.0  # size of a bend: radians, or typical lengths
 CLOSED = 1e-10
@@ -72,12 +74,12 @@ class Found:
         return cls(q.copy(), worst, worst.copy(), none, none.copy(), wide)
 
     def improve(self, rows, q, cost, error, attempt=None):
-        """Take over what is better, found in this attempt or still in the same."""
+        """Take over what is better, found in these attempts or still in the same."""
         better = cost < self.cost[rows]
         rows = rows[better]
         self.q[rows], self.cost[rows], self.error[rows] = q[better], cost[better], error[better]
         if attempt is not None:
-            self.attempts[rows] = attempt
+            self.attempts[rows] = attempt if np.ndim(attempt) == 0 else attempt[better]
 
 
 def search(request: Request, q, target, restarts, seed) -> Found:
@@ -92,20 +94,48 @@ def search(request: Request, q, target, restarts, seed) -> Found:
     """
     found, rng = Found.nothing(q, request.wide), np.random.default_rng(seed)
     rows, problem, tolerance = np.arange(len(q)), request.problem, request.tolerance
-    progress = None if len(q) > _MANY else False
+    progress, number = None if len(q) > _MANY else False, 0
     with reporter(progress, restarts + 1, 0, f"attempts at {len(q)} targets") as advance:
-        for number in range(restarts + 1):
-            if not len(rows):
-                break
-            start = q[rows]
-            if number:
-                drawn = problem.model.random_configuration(rng)
-                start[:, problem.q_moving] = drawn[problem.q_moving]
-            attempt(request, found, rows, start, target, number)
-            _discard(problem, found, rows[found.error[rows] < tolerance], request.limits)
+        while len(rows) and number <= restarts:
+            together = _AT_ONCE // len(rows) if number else 1
+            count = max(1, min(together, restarts + 1 - number))
+            if count > 1:
+                drawn = [problem.model.random_configuration(rng) for _ in range(count)]
+                _attempts(request, found, rows, q, target, number, drawn)
+            else:
+                start = q[rows]
+                if number:
+                    drawn = problem.model.random_configuration(rng)
+                    start[:, problem.q_moving] = drawn[problem.q_moving]
+                attempt(request, found, rows, start, target, number)
+                _discard(problem, found, rows[found.error[rows] < tolerance], request.limits)
             rows = rows[found.error[rows] >= tolerance]
-            advance(1)
+            number += count
+            advance(count)
     return found
+
+
+def _attempts(request, found, rows, q, target, first, drawn):
+    """Several attempts at few targets side by side, from ``drawn`` configurations.
+
+    As if one came after the other: of those that succeed the first counts.
+    """
+    problem, count, n = request.problem, len(drawn), len(rows)
+    start = np.repeat(q[rows], count, axis=0)
+    start[:, problem.q_moving] = np.tile(np.array(drawn), (n, 1))[:, problem.q_moving]
+    each = Found.nothing(start, wide=True)
+    every = np.arange(n * count)
+    attempt(request, each, every, start, np.repeat(target[rows], count, axis=0))
+    _discard(problem, each, every[each.error < request.tolerance], request.limits)
+    reached = (each.error < request.tolerance).reshape(n, count)
+    first_reached = np.argmax(reached, axis=1)
+    least = np.argmin(each.cost.reshape(n, count), axis=1)
+    best = np.where(reached.any(axis=1), first_reached, least)
+    done = np.where(reached.any(axis=1), best + 1, count)
+    tried = np.arange(count) < done[:, None]
+    found.iterations[rows] += np.sum(each.iterations.reshape(n, count) * tried, axis=1)
+    k = np.arange(n) * count + best
+    found.improve(rows, each.q[k], each.cost[k], each.error[k], first + best)
 
 
 def attempt(request: Request, found, rows, q, target, number=0):
