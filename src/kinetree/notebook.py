@@ -133,6 +133,43 @@ def short(x: Any) -> str:
     return str(x) if isinstance(x, (int, np.integer)) else f"{float(x):.6g}"
 
 
+def matrix(name: str, x: Any, most: int = 12) -> str:
+    """A matrix, or a vector as a row, with its name; of several or large ones the shape alone.
+
+    Args:
+        name: of the matrix.
+        x: its numbers.
+        most: rows and columns that are shown.
+    """
+    x = np.asarray(x)
+    shape = "×".join(map(str, x.shape))
+    if not 1 <= x.ndim <= 2 or max(x.shape, default=0) > most or not x.size:
+        return line(f"{name}: {shape}")
+    rows = [[name if k == 0 else "", *row] for k, row in enumerate(np.atleast_2d(x).tolist())]
+    return table((), [[cell if isinstance(cell, str) else short(cell) for cell in r] for r in rows])
+
+
+def eigenvalues(A: Any, *, discrete: bool | None = None) -> str:
+    """Eigenvalues of a matrix as a line, the slowest first; nothing for several matrices.
+
+    Args:
+        A: the matrix.
+        discrete: whether it leads from sample to sample, which decides what is slow; None if
+            that is not known: then they are in the order of their real parts.
+    """
+    A = np.asarray(A)
+    if A.ndim != 2 or not A.size or not np.all(np.isfinite(A)):
+        return ""
+    found = np.linalg.eigvals(A)
+    order = np.argsort(-np.abs(found) if discrete else -found.real, kind="stable")
+    texts = [
+        short(x.real) if abs(x.imag) < 1e-12 * (1 + abs(x)) else f"{x.real:.4g} ± {x.imag:.4g}i"
+        for x in found[order]
+        if x.imag > -1e-12 * (1 + abs(x))
+    ]
+    return line(f"eigenvalues: {', '.join(texts[:24])}{', …' if len(texts) > 24 else ''}")
+
+
 def fold(title: str, inside: str, *, is_open: bool = False) -> str:
     """HTML that opens by a click."""
     return f"<details{' open' * is_open}><summary>{escape(title)}</summary>{inside}</details>"

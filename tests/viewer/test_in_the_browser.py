@@ -301,3 +301,36 @@ def test_sliders_of_a_page_move_the_bodies_as_kinetree_does(browser, tmp_path):
     browser.run(f"document.querySelector('#knobs button').click(); {LATER}")
     assert difference(before, browser.screenshot()) < 40
     assert not browser.errors
+
+
+def test_a_body_is_pulled_with_the_mouse(browser):
+    world = kt.World()
+    world.add_ground()
+    world.add(kt.geometry.Box((0.2, 0.2, 0.2)), mass=1.0, at=(0, 0, 0.1), name="box")
+    with kt.view(world, open=False, shadows=False) as shown:
+        browser.open(shown.url)
+        browser.wait("document.querySelector('canvas') && document.body.innerText.includes('Show')")
+        until(lambda: shown.server.get_clients())
+        client = next(iter(shown.server.get_clients().values()))
+        assert client.get_render(60, 80, timeout=600).std() > 0
+        width, height = browser.run(
+            "(e => [e.clientWidth, e.clientHeight])(document.querySelector('canvas'))"
+        )
+        camera = client.camera
+        local = rotations(np.array(camera.wxyz)).T @ (np.array([0, 0, 0.1]) - camera.position)
+        x, y = local[:2] / local[2] * height / 2 / np.tan(camera.fov / 2) + [width / 2, height / 2]
+
+        def mouse(kind, up, **buttons):
+            browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y - up, **buttons)
+            browser.run(LATER)
+
+        held = {"button": "left", "buttons": 1, "clickCount": 1}
+        mouse("mouseMoved", 0)
+        mouse("mousePressed", 0, **held)
+        for k in range(1, 13):
+            mouse("mouseMoved", 10 * k, **held)
+        until(lambda: shown.live.grip is not None)
+        until(lambda: np.abs(shown.live.world.q - world.q).max() > 0.02)
+        assert shown.live.playing
+        mouse("mouseReleased", 120, **held)
+        until(lambda: shown.live.grip is None)

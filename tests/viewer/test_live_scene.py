@@ -5,6 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.viewer.browser.live import effective_mass
 
 DOUBLE = kt.samples.double_pendulum()
 LIFT = np.array([0.0, 0, 0, 0, 0, 5.0])
@@ -90,3 +91,49 @@ def test_long_motions_can_be_played_faster():
     for duration, fastest in ((2.0, "5"), (600.0, "100")):
         with shown(DOUBLE, q=np.zeros((2, 2)), t=[0.0, duration]) as viewer:
             assert viewer.player.speed.options[-1] == fastest
+
+
+def box_world():
+    world = kt.World()
+    world.add_ground()
+    world.add(kt.geometry.Box((0.2, 0.2, 0.2)), mass=1.0, at=(0, 0, 0.1), name="box")
+    world.step(5)
+    return world
+
+
+def test_a_body_hangs_from_the_mouse_by_a_spring_and_falls_when_it_is_released():
+    world = box_world()
+    before = world.q.copy()
+    with shown(world) as viewer:
+        live = viewer.live
+        live.drag(1, "start", (0, 0, 0.2), (0, 0, 0.8))
+        live.play(False)
+        mass = effective_mass(world.model, world.q, 1, np.array([0, 0, 0.1]))
+        assert live.grip.mass == pytest.approx(mass)
+        # A force at the top turns the cube, too: 1 / m + h² / I, with I = m a² / 6.
+        assert mass == pytest.approx(1 / (1 + 0.1**2 / (0.2**2 / 6)))
+        for _ in range(60):
+            live.advance(1 / 30)
+        live.show()
+        sag = 9.81 / (mass * 20.0**2)
+        assert viewer.q[2] == pytest.approx(0.8 - 0.1 - sag, abs=2e-3)
+        assert live._spring is not None
+        live.drag(1, "end", None, None)
+        for _ in range(30):
+            live.advance(1 / 30)
+        live.show()
+        assert viewer.q[2] == pytest.approx(0.1, abs=1e-3)
+        assert live._spring is None
+        assert "contact forces" in viewer.drawing.arrows
+        live.reset()
+        assert_close(live.world.q, before)
+    assert_close(world.q, before)  # the viewer has a copy
+
+
+def test_sliders_put_a_running_world_to_rest_where_they_are():
+    with shown(box_world()) as viewer:
+        viewer.live.play()
+        viewer.live.put(np.array([0.0, 0, 0.5, 1, 0, 0, 0]))
+        assert not viewer.live.playing
+        assert viewer.live.world.q[2] == 0.5
+        assert not np.any(viewer.live.world.qd)

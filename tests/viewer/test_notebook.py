@@ -223,3 +223,40 @@ def test_a_figure_is_shown_once(monkeypatch):
         figure._ipython_display_()
         assert figure.number not in pyplot.get_fignums()
     assert shown == [b"\x89PNG"] * 2
+
+
+def test_equations_are_formulas_where_they_fit():
+    text = kt.equations_of_motion(DOUBLE)._repr_latex_()
+    assert text.startswith("$$\n\\begin{aligned}\n\\tau_{1} &=")
+    assert text.endswith("\\end{aligned}\n$$")
+    assert text.count("{") == text.count("}")
+    assert "\\ddot" in text
+
+
+def test_results_of_control_are_matrices():
+    upright = np.array([np.pi, 0.0])
+    system = kt.linearize(DOUBLE, upright, np.zeros(2), np.zeros(2))
+    found = read(system)
+    assert [len(row) for row in found.rows] == [5] * 4 + [3] * 4
+    shown = np.array([[float(x) for x in row[1:]] for row in found.rows[:4]])
+    assert np.allclose(shown, system.A, rtol=1e-5, atol=1e-9)
+    assert "eigenvalues: " in system._repr_html_()
+    gain = kt.control.lqr_gain(system.A, system.B, 1.0, 1.0)
+    assert "Feedback u = -K x" in gain._repr_html_()
+    assert [len(row) for row in read(gain).rows[:2]] == [5, 5]
+    lqr = kt.control.LQR(DOUBLE, upright, Q=1.0, R=1.0)
+    assert [len(row) for row in read(lqr).rows] == [5, 5]
+    still = kt.control.equilibrium(DOUBLE, upright)
+    assert [row[0] for row in read(still).rows] == ["q", "tau"]
+    many = kt.linearize(DOUBLE, np.array([upright] * 3), np.zeros((3, 2)), np.zeros((3, 2)))
+    assert not read(many).rows
+    assert "A: 3×4×4" in many._repr_html_()
+
+
+def test_linear_models_in_chosen_coordinates_name_them():
+    four_bar = kt.samples.four_bar()
+    q = kt.loops.assemble(four_bar)
+    system = kt.linearize(four_bar, q, np.zeros(four_bar.nv), np.zeros(four_bar.nv))
+    text = system._repr_html_()
+    assert f"y: {', '.join(system.coordinates)}" in text
+    assert "eigenvalues: " in text

@@ -255,3 +255,39 @@ def test_the_path_of_a_frame_appears_as_it_is_passed():
     assert viewer.picture(scene, at=0.3, size=(80, 60)).shape == (60, 80, 3)
     with pytest.raises(kt.errors.KinetreeError, match="tipp"):
         viewer.scene(DOUBLE, q, trace="tipp")
+
+
+def test_a_second_motion_stands_beside_the_first_without_touching_it():
+    t = np.linspace(0, 1, 5)
+    q = np.stack([t, -t], axis=1)
+    scene = viewer.scene(DOUBLE, q, t=t, beside=np.array([0.3, 0.4]))
+    first, second = (scene.nodes.index(name) for name in ("lower", "lower, beside"))
+    alone = viewer.scene(DOUBLE, np.array([0.3, 0.4]))
+    shift = scene.positions[0, second] - alone.positions[0, first]
+    assert_close(scene.positions[:, second], np.tile(scene.positions[0, second], (5, 1)), ulps=1)
+    assert shift[0] > 0
+    assert_close(shift[1:], [0, 0], scale=1)
+    parts = [p.name for p in scene.parts if p.layer == "bodies"]
+    assert sum(name.endswith(", beside") for name in parts) == len(parts) // 2
+    assert scene.box[1, 0] > scene.positions[:, second, 0].max()
+    with pytest.raises(kt.ShapeError, match="beside= must be a motion of the same model, 'double"):
+        viewer.scene(DOUBLE, beside=kt.samples.pendulum())
+
+
+def test_arrows_of_contact_forces_are_no_longer_than_the_largest_body():
+    world = kt.World()
+    world.add_ground()
+    for k in range(5):
+        world.add(geometry.Box((0.05, 0.05, 0.05)), mass=0.05, at=(0.1 * k, 0, 0.025))
+    world.step(20)
+    (forces,) = viewer.scene(world).arrows
+    longest = np.linalg.norm(forces.vectors, axis=-1).max()
+    assert 0.01 < longest <= 0.05 * (1 + 1e-9)
+
+
+def test_cameras_and_sensors_are_layers_on_what_carries_them():
+    sensor = kt.Sensor("imu", "gyro", "lower")
+    model = DOUBLE.replace(sensors=[sensor], cameras=[kt.Camera("eye", "upper")])
+    found = {p.layer: (p.name, p.node) for p in viewer.scene(model).parts}
+    assert found["cameras"] == ("camera eye", 1)
+    assert found["sensors"] == ("sensor imu", 2)

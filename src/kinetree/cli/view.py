@@ -46,6 +46,9 @@ Layers = Annotated[
 Ghost = Annotated[
     Path | None, option("--ghost", value="MOTION", help="A second motion, drawn pale.")
 ]
+Beside = Annotated[
+    Path | None, option("--beside", value="MOTION", help="A second motion, drawn to the right.")
+]
 Speed = Annotated[
     float, option("--speed", value="X", help="How much faster a film is than the motion; 1.")
 ]
@@ -61,6 +64,7 @@ class Drawing:
     out: OutFiles = None
     show: Layers = None
     ghost: Ghost = None
+    beside: Beside = None
     speed: Speed = 1.0
 
     @property
@@ -106,10 +110,12 @@ def view(
     else:
         what = reading.robot(robot).model
         state = None if q is None else configuration(what, q)
-    if drawing.ghost is not None:
-        _require_motion(drawing.ghost)
+    for second in (drawing.ghost, drawing.beside):
+        if second is not None:
+            _require_motion(second)
     layers = (*SHOWN, *drawing.layers)
     options = {"show": layers, "collision": collision, "ghost": drawing.ghost}
+    options["beside"] = drawing.beside
     if drawing.out:
         for path in drawing.out:
             written = _write(what, path, state, drawing.speed, options)

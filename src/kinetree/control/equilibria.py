@@ -19,6 +19,7 @@ from kinetree.loops.linear.derivatives import forces_along
 from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.notebook import block, matrix
 from kinetree.quantities.dynamics import (
     bias_force,
     forward_dynamics,
@@ -68,6 +69,9 @@ class Equilibrium(NamedTuple):
     """(..., nq)"""
     tau: np.ndarray
     """(..., nv), zero at joints that are not driven"""
+
+    def _repr_html_(self):
+        return block("Equilibrium", matrix("q", self.q), matrix("tau", self.tau))
 
 
 @on_host

@@ -35,6 +35,7 @@ from kinetree.loops.state_space.linearized import SystemLinearization, linearize
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
+from kinetree.notebook import block, eigenvalues, matrix
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
 
 
@@ -45,6 +46,10 @@ class Linearization(NamedTuple):
     """(..., 2 nv, 2 nv)"""
     B: np.ndarray
     """(..., 2 nv, nv)"""
+
+    def _repr_html_(self):
+        parts = eigenvalues(self.A), matrix("A", self.A), matrix("B", self.B)
+        return block("Linear model of x = (dq, dqd)", *parts)
 
 
 @overload

@@ -18,6 +18,7 @@ from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.notebook import block, eigenvalues, fold, matrix
 from kinetree.spelling import explains_itself
 
 
@@ -28,6 +29,9 @@ class LQRGain(NamedTuple):
     """(..., inputs, states)"""
     P: np.ndarray
     """(..., states, states)"""
+
+    def _repr_html_(self):
+        return block("Feedback u = -K x", matrix("K", self.K), fold("P", matrix("P", self.P)))
 
 
 @on_host
@@ -138,6 +142,11 @@ class LQR:
         self.K, self.P = lqr_gain(self.A, self.B, Q, self.R, discrete=dt is not None)
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
         self._last, self._step, self._warned = np.nan, np.nan, False
+
+    def _repr_html_(self):
+        closed = self.A - self.B @ self.K
+        values = eigenvalues(closed, discrete=self.dt is not None)
+        return block(repr(self)[1:-1], matrix("K", self.K), values)
 
     def __repr__(self):
         driven, states = self.K.shape

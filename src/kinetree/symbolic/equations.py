@@ -146,6 +146,9 @@ def _by_recursion(model, H, q, qd):
     return matrix, C, _formulas(rnea.gravity_force(model, q), (n, 1))
 
 
+_MOST_JOINTS, _MOST_LETTERS = 6, 12_000  # of formulas in a notebook
+
+
 @dataclass(frozen=True, eq=False)
 class EquationsOfMotion:
     """``tau = H qdd + C + g``, all formulas in ``q``, ``qd``, ``qdd`` and the chosen parameters.
@@ -238,6 +241,13 @@ class EquationsOfMotion:
         what is left are the joint forces of the spanning tree.
         """
         return evaluate(self, q, qd, qdd, parameters)
+
+    def _repr_latex_(self):
+        """Formulas for notebooks; None, so that the text is shown, where they fill pages."""
+        if len(self.qd) > _MOST_JOINTS:
+            return None
+        text = self.latex()
+        return f"$$\n{text}\n$$" if len(text) < _MOST_LETTERS else None
 
     def __repr__(self):
         known = ", ".join(map(str, self.parameters)) or "none"

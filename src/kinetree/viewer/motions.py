@@ -41,6 +41,7 @@ class Motion:
         tau: joint forces, (T, nv), or None.
         source: the trajectory that it is of, or None.
         touching: ``Contacts`` of a single state, or None; those of a trajectory are in ``source``.
+        world: the world that it is the state of, or None.
     """
 
     model: Model
@@ -50,6 +51,7 @@ class Motion:
     tau: Any = None
     source: Any = None
     touching: Any = None
+    world: Any = None
 
     @property
     def moves(self) -> bool:
@@ -61,7 +63,7 @@ class Motion:
         qd, tau, source = (
             None if x is None else x[which] for x in (self.qd, self.tau, self.source)
         )
-        parts = (qd, tau, source, self.touching)
+        parts = (qd, tau, source, self.touching, self.world)
         return Motion(self.model, self.t[which], self.q[which], *parts)
 
     def reactions(self, part: Part) -> np.ndarray:
@@ -140,6 +142,7 @@ def scene_of(
     reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None,
     ghost: Viewable | ArrayLike | None = None,
+    beside: Viewable | ArrayLike | None = None,
     trace: str | None = None,
     collision: bool = False,
     rate: float = FRAMES_PER_SECOND,
@@ -154,13 +157,16 @@ def scene_of(
         reactions: as in ``view``.
         contacts: as in ``view``.
         ghost: as in ``view``.
+        beside: as in ``view``.
         trace: as in ``view``.
         collision: as in ``view``.
         rate: states a second at most.
     """
     motion = motion_of(what, q, t)
     stage = Stage(motion.model, collision=collision)
-    return stage_motion(stage, motion, Overlays(forces, reactions, contacts, ghost, trace), rate)
+    return stage_motion(
+        stage, motion, Overlays(forces, reactions, contacts, ghost, trace, beside), rate
+    )
 
 
 def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SECOND):
@@ -171,7 +177,7 @@ def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SEC
     """
     which, notices = motion.thinned(rate)
     shown = motion.at(which)
-    forces, reactions, contacts, ghost, trace = overlays
+    forces, reactions, contacts, ghost, trace, beside = overlays
     if forces is not None:
         forces = _thinned_forces(motion, forces, which)
     if reactions is not None:
@@ -180,8 +186,11 @@ def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SEC
         touching = contacts.at(motion.t, shown.t)
     else:
         touching = shown.touching if shown.source is None else forces_seen(shown.source)
-    second = None if ghost is None else _alongside(ghost, shown)
-    drawn = Overlays(forces, reactions, touching, second, trace)
+    second, other = (
+        None if x is None else _alongside(what, x, shown)
+        for what, x in (("ghost", ghost), ("beside", beside))
+    )
+    drawn = Overlays(forces, reactions, touching, second, trace, other)
     scene = stage.scene(shown.t, shown.q, shown.qd, shown.tau, drawn)
     return replace(scene, notices=(*scene.notices, *notices))
 
@@ -214,14 +223,14 @@ def _thinned_reactions(motion, reactions, which):
     return np.broadcast_to(given, expected)[which]
 
 
-def _alongside(ghost, shown):
-    """Positions of the ghost at the times of what is shown."""
-    if isinstance(ghost, np.ndarray):
-        return np.broadcast_to(as_configuration(shown.model, ghost), shown.q.shape)
-    other = motion_of(ghost)
+def _alongside(what, given, shown):
+    """Positions of a ghost, or of what is beside, at the times of what is shown."""
+    if isinstance(given, np.ndarray):
+        return np.broadcast_to(as_configuration(shown.model, given), shown.q.shape)
+    other = motion_of(given)
     if other.model != shown.model:
         raise ShapeError(
-            f"a ghost must be a motion of the same model, {shown.model.name!r}; got one of "
+            f"{what}= must be a motion of the same model, {shown.model.name!r}; got one of "
             f"{other.model.name!r}"
         )
     other = other.at(other.drawable()[0])
@@ -237,7 +246,8 @@ def _posed_world(world, q, t):
     touching = None
     if len(found):
         touching = Contacts(*(x[None] for x in (found.point, found.normal, found.force)))
-    return Motion(world.model, np.array([world.time]), world.q[None], touching=touching)
+    now = {"touching": touching, "world": world}
+    return Motion(world.model, np.array([world.time]), world.q[None], **now)
 
 
 def _poses(model, q, t):

@@ -37,6 +37,7 @@ def view(
     reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None,
     ghost: Viewable | ArrayLike | None = None,
+    beside: Viewable | ArrayLike | None = None,
     trace: str | None = None,
     show: str | Sequence[str] = SHOWN,
     collision: bool = False,
@@ -61,6 +62,7 @@ def view(
         contacts: ``kinetree.viewer.Contacts`` at all times; by default the contact forces of a
             world, and of a motion that was simulated with rigid contact.
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
+        beside: a second motion, or a configuration, drawn to the right, for comparison.
         trace: name of a frame or body whose path is drawn, up to the current time.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` lists all.
         collision: draw the collision shapes instead of the visual ones.
@@ -79,7 +81,7 @@ def view(
     """
     show = painting.check_layers(show)
     motion = motion_of(what, q, t)
-    overlays = Overlays(forces, reactions, contacts, ghost, trace)
+    overlays = Overlays(forces, reactions, contacts, ghost, trace, beside)
     from kinetree.viewer.browser.app import Address, Viewer
 
     address = Address(port, host, origins)
@@ -134,7 +136,7 @@ def save_html(
         show: names of the layers that are shown at first.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``beside``, ``trace``,
             ``collision`` as in ``view``.
 
     Returns:
@@ -198,7 +200,7 @@ def picture(
         show: names of the layers to draw.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``beside``, ``trace``,
             ``collision`` as in ``view``.
     """
     scene = _scene(what, q, options)
@@ -234,7 +236,7 @@ def record(
         zoom: larger than one to come closer.
         progress: True for a bar on standard error; or a function that is called with the time
             that is drawn [s].
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``beside``, ``trace``,
             ``collision`` as in ``view``.
     """
     scene = _scene(what, q, {**options, "rate": painting.images_per_second(rate, speed)})

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree import notebook
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
@@ -79,6 +80,13 @@ class LinearModel:
 
     def __iter__(self):
         return iter((self.A, self.B))
+
+    def _repr_html_(self):
+        names = ", ".join(self.coordinates)
+        parts = notebook.matrix("A", self.A), notebook.matrix("B", self.B)
+        values = notebook.eigenvalues(self.A)
+        title = "Linear model of x = (dy, dyd)"
+        return notebook.block(title, notebook.line(f"y: {names}"), values, *parts)
 
     @property
     def eigenvalues(self) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from kinetree.spelling import printable
 from kinetree.viewer.browser.controls import LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import LOCAL, Drawing, quiet, start
+from kinetree.viewer.browser.live import LiveWorld
 from kinetree.viewer.knobs import Knobs
 from kinetree.viewer.motions import Motion, stage_motion
 from kinetree.viewer.page import open_page, save_page
@@ -62,6 +63,8 @@ class Viewer:
         self.url = f"http://{shown}:{self.server.get_port()}"
         self.drawing = Drawing(self.server, self.scene, show, shadows=shadows)
         self.player = Player(self.drawing, self._read_sliders) if motion.moves else None
+        world = self.motion.world
+        self.live = LiveWorld(self, world) if world is not None else None
         self.layers = LayerPanel(self.drawing, self._redraw)
         self._joints()
         self.saving = SavePanel(self)
@@ -99,14 +102,24 @@ class Viewer:
             return
         if self.player is not None:
             self.player.play(False)
+        if self.live is not None:
+            self.live.play(False)
         value = float(self.sliders[k].value)
         found = self.knobs.turned(
             self.q, k, value, closed=self.closed is not None and self.closed.value
         )
         self.pose(self.q if found is None else found, besides=k if found is not None else None)
+        if self.live is not None:
+            self.live.put(self.q)
 
-    def pose(self, q, besides=None):
-        """Put the mechanism into the configuration ``q``, (nq,); sliders follow."""
+    def pose(self, q, besides=None, more=()):
+        """Put the mechanism into the configuration ``q``, (nq,); sliders follow.
+
+        Args:
+            q: positions, (nq,).
+            besides: number of the slider that stays as it is.
+            more: further arrows.
+        """
         self.q = np.array(q, dtype=float)
         still = Motion(self.model, np.zeros(1), self.q[None])
         self._now = stage_motion(self.stage, still, self._besides)
@@ -115,7 +128,7 @@ class Viewer:
         positions[:count], turns[:count] = self._now.positions[0], self._now.quaternions[0]
         positions[count:] = np.nan
         self.drawing.place(positions, turns)
-        self.drawing.point(self._now.arrows, 0)
+        self.drawing.point((*self._now.arrows, *more), 0)
         self._set_sliders(besides)
 
     def _set_sliders(self, besides=None):
@@ -179,8 +192,9 @@ class Viewer:
 
     def close(self):
         """Stop the server."""
-        if self.player is not None:
-            self.player.close()
+        for runs in (self.player, self.live):
+            if runs is not None:
+                runs.close()
         if not self._done.is_set():
             self._done.set()
             with quiet():

@@ -199,8 +199,9 @@
     $("joints").hidden = false;
     $("joints").open = window.innerWidth >= 600;
     joints = sliders(scene.sliders, $("knobs"), (poses, center) => {
-      const gone = [[NaN, NaN, NaN], [1, 0, 0, 0]];
-      moved = scene.nodes.map((_, i) => i < poses.length ? poses[i] : i === scene.center ? [center, [1, 0, 0, 0]] : gone);
+      const gone = [[NaN, NaN, NaN], [1, 0, 0, 0]], before = scene.nodes.map((_, i) => (moved = null, node(i, [0, 0, 0])));
+      moved = scene.nodes.map((name, i) => i < poses.length ? poses[i]
+        : i === scene.center ? [center, [1, 0, 0, 0]] : name.startsWith("contact ") ? gone : before[i]);
       redraw();
     });
   }

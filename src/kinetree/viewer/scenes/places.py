@@ -187,12 +187,21 @@ def framing(scene, direction=None, zoom=1.0) -> Camera:
     return Camera(middle + distance / zoom * direction, middle, up, aspect=aspect)
 
 
-def _from(up, extent):
-    """A direction in which the mechanism shows most of itself."""
+def _front(up):
+    """The level direction that mechanisms are looked at from."""
     front = np.array([0.0, -1.0, 0.0]) if abs(up[1]) < 0.7 else np.array([0.0, 0.0, 1.0])
     front = front - (front @ up) * up
-    front = front / np.linalg.norm(front)
-    side = np.cross(up, front)
+    return front / np.linalg.norm(front)
+
+
+def across(up) -> np.ndarray:
+    """The level direction to the right, seen from the front."""
+    return np.cross(up, _front(np.asarray(up, dtype=float)))
+
+
+def _from(up, extent):
+    """A direction in which the mechanism shows most of itself."""
+    front, side = _front(up), across(up)
     deep, wide = abs(extent @ np.abs(front)), abs(extent @ np.abs(side))
     if deep < 0.4 * wide:
         return front + 0.35 * side + 0.25 * up

@@ -13,7 +13,7 @@ from kinetree.rendering.surfaces import Surface, ball, rod, surface_of
 from kinetree.spatial.rotation import quaternions
 from kinetree.viewer.scenes import contacts, marks
 from kinetree.viewer.scenes.description import Part, Scene, round_number
-from kinetree.viewer.scenes.places import along, places, velocities
+from kinetree.viewer.scenes.places import across, along, places, velocities
 
 
 def body_parts(model, shapes):
@@ -201,6 +201,7 @@ class Overlays(NamedTuple):
         touching: ``Contacts`` at these times.
         ghost: positions of a second motion of the same mechanism, (T, nq).
         trace: name of a frame or body, whose path is drawn as far as it has come.
+        beside: positions of a motion of the same mechanism that is drawn beside it, (T, nq).
     """
 
     forces: Any = None
@@ -208,6 +209,7 @@ class Overlays(NamedTuple):
     touching: Any = None
     ghost: Any = None
     trace: str | None = None
+    beside: Any = None
 
 
 NOTHING = Overlays()
@@ -333,6 +335,8 @@ class Stage:
             *self._arrows(placed, q, qd, tau, overlays),
         ]
         first, whole = self.box_at(placed), self.box_over(placed)
+        if overlays.beside is not None:
+            first, whole = self._with_neighbour(first, whole, q, overlays.beside)
         away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
         return Scene(
             self.model.name,
@@ -363,6 +367,15 @@ class Stage:
             ]
             names = [f"ghost of {name}" for name in model.body_names]
             cast.add(names, second.positions, second.rotations)
+        if (beside := overlays.beside) is not None:
+            start, second = len(cast.nodes), self._neighbour(q, beside)
+            cast.parts += [
+                Part(f"{p.name}, beside", "bodies", start + p.node, p.surface, p.color, p.opacity)
+                for p in self.bodies
+                if p.node
+            ]
+            names = [f"{name}, beside" for name in model.body_names]
+            cast.add(names, second.positions, second.rotations)
         if (touching := overlays.touching) is not None:
             cast.parts += contacts.contact_parts(touching, size, len(cast.nodes))
             names = [f"contact {k + 1}" for k in range(touching.count)]
@@ -374,6 +387,27 @@ class Stage:
             cast.parts += pieces
             names = [f"path of {trace}, {k + 1}" for k in range(len(pieces))]
             cast.add(names, at, np.broadcast_to(np.eye(3), (*at.shape[:2], 3, 3)))
+
+    def _neighbour(self, q, beside):
+        """Places of a second motion, to the right of the first."""
+        if np.shape(beside) != np.shape(q):
+            raise ShapeError(f"beside needs q of shape {np.shape(q)}, got {np.shape(beside)}")
+        first, second = places(self.model, q), places(self.model, beside)
+        boxes = np.array([self.box_over(first), self.box_over(second)])
+        right = across(self.up)
+        wide = boxes @ right  # (2, 2): of both motions, at the least and largest coordinates
+        start, end = wide[0].max(), wide[1].min()
+        gap = 0.15 * max(np.ptp(wide[0]), np.ptp(wide[1]), 0.5 * self.size)
+        return second._replace(positions=second.positions + (start - end + gap) * right)
+
+    def _with_neighbour(self, first, whole, q, beside):
+        """Boxes of the mechanism with those of a second one beside it."""
+        second = self._neighbour(q, beside)
+        boxes = self.box_at(second), self.box_over(second)
+        return tuple(
+            np.array([np.minimum(a[0], b[0]), np.maximum(a[1], b[1])])
+            for a, b in zip((first, whole), boxes, strict=True)
+        )
 
     def _arrows(self, placed, q, qd, tau, overlays):
         """Arrows of joint forces, forces on bodies, reactions and velocities."""
