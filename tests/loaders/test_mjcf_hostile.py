@@ -39,18 +39,18 @@ def world(inside=_BODY, before="", after=""):
         (world(before="<default><default/></default>"), r"^<text>:2: <default>: MuJoCo: "),
         (
             world(f"<replicate count='1e9'>{_BODY}</replicate>"),
-            r"more than 20000 elements, with all",
+            r"more than 30000 elements, with all",
         ),
         (
-            world(f"<replicate count='60'><replicate count='60'>{_BODY}</replicate></replicate>"),
-            r"more than 3000 bodies",
+            world(f"<replicate count='110'><replicate count='110'>{_BODY}</replicate></replicate>"),
+            r"more than 10000 bodies",
         ),
         (
             world(
                 "<replicate count='2000'><site name='s'/></replicate>" + _BODY,
                 after="<sensor>" + "<gyro site='s'/>" * 20 + "</sensor>",
             ),
-            r"^<text>:6: <gyro>: more than 20000 elements, with all copies",
+            r"^<text>:6: <gyro>: more than 30000 elements, with all copies",
         ),
         (
             world("<flexcomp name='f' count='99 99 99'/>"),
@@ -63,7 +63,7 @@ def world(inside=_BODY, before="", after=""):
             r"at most 256$",
         ),
         (world("<frame>" * 260 + "</frame>" * 260), r"Excessive depth"),
-        (world("<body><joint/>" + "<site/>" * 20_000 + "</body>"), r"more than 20000 elements"),
+        (world("<body><joint/>" + "<site/>" * 30_000 + "</body>"), r"more than 30000 elements"),
         (world(_BODY + _BODY), r"MuJoCo: .*repeated name 'b'"),
         (world("<include/>"), r"^<text>:4: <include>: '' is not a file name"),
         (world("<include file='http://x/y.xml'/>"), r"<include>: .* kinetree fetches nothing"),
@@ -126,9 +126,9 @@ def test_models_do_not_attach_themselves(tmp_path):
 def test_copies_of_attached_models_count(tmp_path):
     (tmp_path / "many.xml").write_text(world("<body name='r'>" + "<body/>" * 1000 + "</body>"))
     path = tmp_path / "robot.xml"
-    attach = "".join(f"<attach model='m' body='r' prefix='{k}'/>" for k in range(4))
+    attach = "".join(f"<attach model='m' body='r' prefix='{k}'/>" for k in range(11))
     path.write_text(world(attach, "<asset><model name='m' file='many.xml'/></asset>"))
-    with pytest.raises(LoadError, match=r"<attach>: more than 3000 bodies"):
+    with pytest.raises(LoadError, match=r"<attach>: more than 10000 bodies"):
         read(path)
 
 

@@ -96,12 +96,6 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "contact is switched off",
         ),
         (
-            world("<geom size='1' condim='6'/>" + _BODY),
-            4,
-            "<geom>",
-            "friction against spinning and rolling",
-        ),
-        (
             world(
                 after="<tendon><fixed name='t' armature='1'><joint joint='j' coef='1'/></fixed>"
                 "</tendon>"

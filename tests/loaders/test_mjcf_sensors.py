@@ -272,6 +272,8 @@ RANGED = """
     <geom type="cylinder" size=".3 .4" pos=".2 -1 1.2" euler="40 20 30"/>
     <geom type="capsule" size=".2 .3" pos="-.1 1 1.5" euler="50 20 70"/>
     <geom size=".3" pos="0 .1 2.5"/><geom size=".3" pos="0 0 1.6" rgba="1 1 1 0"/>
+    <geom type="plane" size=".8 0 .1" pos="0 0 3.5" euler="160 20 0"/>
+    <geom type="plane" size=".9 .7 .1" pos="0 0 .3"/><geom type="plane" size="0 0 .1" pos="0 0 4"/>
   </worldbody>
   <sensor><rangefinder site="a"/><rangefinder site="b"/><rangefinder site="c"/>
     <rangefinder site="d"/><rangefinder site="e"/><rangefinder site="b" cutoff=".5"/></sensor>

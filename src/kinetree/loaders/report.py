@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from kinetree.errors import LoadError
 from kinetree.spelling import did_you_mean
 
-LIMIT_BODIES = 3_000
+LIMIT_BODIES = 10_000
 """Bodies that a file may have; reading one takes about a millisecond."""
 
 Effect = Literal["motion", "contact", "control", "setting", "picture"]

@@ -203,7 +203,11 @@ class Cone(Solid):
 @explains_itself
 @dataclass(frozen=True)
 class Plane(Shape):
-    """The x-y plane, solid below; ``size`` = (x, y) is what a viewer draws of it."""
+    """The x-y plane, solid below, without end for contact.
+
+    ``size`` = (x, y) is the part around the origin that viewers draw and range finders see, from
+    above; 0 for one without end.
+    """
 
     formats: ClassVar = frozenset({"sdf", "mjcf"})
     size: tuple[float, float] = (10.0, 10.0)

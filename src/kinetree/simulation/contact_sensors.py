@@ -14,7 +14,7 @@ from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.soft.history import SoftHistory
 from kinetree.errors import ContactError, ShapeError
-from kinetree.model.geometry import Solid
+from kinetree.model.geometry import Plane, Solid
 from kinetree.model.memo import kept
 from kinetree.model.parts import Frame
 
@@ -169,11 +169,22 @@ def nearest(model, sensor, q) -> np.ndarray:
     ]
 
 
+def _is_seen(model, q, hit, way) -> bool:
+    """Whether what a ray meets is more than the back of a plane, or what it has beyond its size."""
+    g = model.geometry[int(hit.shape)]
+    if not isinstance(g.shape, Plane):
+        return True
+    T = frame_pose(model, q, Frame("", g.body, g.placement))
+    x = T[:3, :2].T @ (hit.point - T[:3, 3])
+    within = all(not s > 0 or abs(c) <= s / 2 for c, s in zip(x, g.shape.size, strict=True))
+    return bool(hit.normal @ way < 0) and within
+
+
 def range_along(model, sensor, q) -> float:
     """Distance along the z axis of a sensor to the first shape that is seen; -1 without any [m].
 
     Shapes of the body that carries the sensor do not count, nor those that are fully
-    transparent.
+    transparent. Planes are seen from above, within their size.
     """
     own, T = model.frame(sensor.of).body, _pose(model, sensor, q)
     hidden = {
@@ -181,6 +192,9 @@ def range_along(model, sensor, q) -> float:
         for k, g in enumerate(model.geometry)
         if g.body == own or (g.color is not None and g.color[3] == 0)
     }
-    met = float(first_hits(model, q, T[:3, 3], T[:3, 2], hidden).distance)
-    found = -1.0 if np.isinf(met) else met
+    hit = first_hits(model, q, T[:3, 3], T[:3, 2], hidden)
+    while hit.shape >= 0 and not _is_seen(model, q, hit, T[:3, 2]):
+        hidden |= {int(hit.shape)}
+        hit = first_hits(model, q, T[:3, 3], T[:3, 2], hidden)
+    found = -1.0 if np.isinf(hit.distance) else float(hit.distance)
     return float(np.clip(found, -sensor.cutoff, sensor.cutoff)) if sensor.cutoff else found

@@ -255,7 +255,9 @@ class World:
         point = (0.0, 0.0, height) if point is None else point
         plane = with_ground(self._base, normal, point).geometry[-1]
         surface = _surface(surface, coefficients, World.add_ground)
-        return self.add(Plane(), name=name, at=plane.placement, surface=surface, color=color)
+        return self.add(
+            Plane((0.0, 0.0)), name=name, at=plane.placement, surface=surface, color=color
+        )
 
     def remove(self, name: str) -> None:
         """Remove a part: a robot, an object or a fixed shape, with the rules of contact about it.

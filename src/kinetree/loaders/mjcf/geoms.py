@@ -86,7 +86,6 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
                 link="" if link == carrier else link,
             )
         )
-    _note_condim(mj_model, note)
     return tuple(found)
 
 
@@ -105,17 +104,10 @@ def _surfaces(mj_model):
     return [known[row] for row in rows]
 
 
-def _note_condim(mj_model, note):
-    touching = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
-    if np.any(mj_model.geom_condim[touching] > 3) or np.any(mj_model.pair_dim > 3):
-        why = "friction against spinning and rolling (condim 4 and 6) is kept, and acts nowhere"
-        note("geom", "", why, "contact")
-
-
 def shape_of(kind, size):
     """The shape of a kind of geom, but for meshes and height fields; sizes are half lengths."""
     if kind == PLANE:
-        return geometry.Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
+        return geometry.Plane((2 * size[0], 2 * size[1]))  # 0: without end, as there
     solid = _SOLIDS.get(kind)
     return None if solid is None else solid.from_half_sizes(size)
 

@@ -245,7 +245,7 @@ def _content(result, element, path, budget, limit):
 
 # --- Limits: no NaN, no millions of copies -------------------------------------------------------
 
-LIMIT_ELEMENTS = 20_000
+LIMIT_ELEMENTS = 30_000
 """Copies included; MuJoCo takes seconds for them, growing faster than linearly."""
 LIMIT_DEPTH = 256
 _LIMIT_HEIGHTS = 10_000_000
