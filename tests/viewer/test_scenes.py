@@ -260,7 +260,7 @@ def test_the_path_of_a_frame_appears_as_it_is_passed():
 def test_a_second_motion_stands_beside_the_first_without_touching_it():
     t = np.linspace(0, 1, 5)
     q = np.stack([t, -t], axis=1)
-    scene = viewer.scene(DOUBLE, q, t=t, beside=np.array([0.3, 0.4]))
+    scene = viewer.scene(DOUBLE, q, t=t, ghost=viewer.Beside(np.array([0.3, 0.4])))
     first, second = (scene.nodes.index(name) for name in ("lower", "lower, beside"))
     alone = viewer.scene(DOUBLE, np.array([0.3, 0.4]))
     shift = scene.positions[0, second] - alone.positions[0, first]
@@ -270,8 +270,8 @@ def test_a_second_motion_stands_beside_the_first_without_touching_it():
     parts = [p.name for p in scene.parts if p.layer == "bodies"]
     assert sum(name.endswith(", beside") for name in parts) == len(parts) // 2
     assert scene.box[1, 0] > scene.positions[:, second, 0].max()
-    with pytest.raises(kt.ShapeError, match="beside= must be a motion of the same model, 'double"):
-        viewer.scene(DOUBLE, beside=kt.samples.pendulum())
+    with pytest.raises(kt.ShapeError, match="a Beside must be a motion of the same model, 'double"):
+        viewer.scene(DOUBLE, ghost=viewer.Beside(kt.samples.pendulum()))
 
 
 def test_arrows_of_contact_forces_are_no_longer_than_the_largest_body():

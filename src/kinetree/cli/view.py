@@ -115,7 +115,8 @@ def view(
             _require_motion(second)
     layers = (*SHOWN, *drawing.layers)
     options = {"show": layers, "collision": collision, "ghost": drawing.ghost}
-    options["beside"] = drawing.beside
+    if drawing.beside is not None:
+        options["ghost"] = kt.viewer.Beside(drawing.beside)
     if drawing.out:
         for path in drawing.out:
             written = _write(what, path, state, drawing.speed, options)

@@ -103,7 +103,7 @@ class _Memory:
     def __init__(self, surfaces, triangles):
         n = triangles + 1
         self.tiles: list[Tile] = []
-        self.map = np.zeros(0)
+        self.map, self.faces = np.zeros(0), np.zeros(0, dtype=np.int64)
         self.work = Work(
             face=np.zeros(n, dtype=np.int64),
             linear=np.zeros((n, 12)),
@@ -116,7 +116,7 @@ class _Memory:
     def texels(self, size):
         """The map of shadows."""
         if len(self.map) < size * size:
-            self.map = np.zeros(size * size)
+            self.map, self.faces = np.zeros(size * size), np.zeros(size * size, dtype=np.int64)
         return self.map
 
     def tile(self, k, samples):
@@ -162,8 +162,7 @@ class Renderer:
         light, sun = _light(memory, view, sky)
         shot = self._shot(memory, poses, view.record(samples), images)
         shot.light, shot.sun, shot.ground = light, sun, ground or Ground()
-        tile = memory.tile(0, samples)
-        _with_room(shot, sun, lambda: cast_shadows(shot, tile))
+        cast_shadows(shot)
         self._draw(memory, shot, painting.paint_tiles, most)
         found = images.color.view(np.uint8).reshape(height, width, 8)
         return np.ascontiguousarray(found[..., :3])
@@ -191,7 +190,7 @@ class Renderer:
     def _draw(self, memory, shot, tiles, most):
         """Fill in the images of a shot, on several threads."""
         view = shot.view
-        _with_room(shot, view, lambda: painting.look(shot))
+        _with_room(shot)
         count = max(1, min(most or threads(), tiles_of(view) // _TILES_PER_THREAD))
         own = [memory.tile(k, view.samples) for k in range(count)]
         on_threads(lambda k: tiles(shot, own[k], k, count), count)
@@ -227,17 +226,18 @@ def _light(memory, view, sky):
         shadow=_SHADOW if sky.shadows else 0.0,
         size=size,
         map=memory.texels(size),
+        face=memory.faces,
     )
     axes = np.array([across, np.cross(sun, across), sun])
     return light, View(axes=axes, width=size, height=size, samples=1, parallel=True)
 
 
-def _with_room(shot, view, collect):
+def _with_room(shot):
     """Collect triangles, with as much room as they need in tiles."""
-    work, tiles = shot.work, tiles_of(view)
+    work, tiles = shot.work, tiles_of(shot.view)
     if len(work.first) < tiles + 1:
         work.first = np.zeros(tiles + 1, dtype=np.int64)
-    while collect() == ROOM:
+    while painting.look(shot) == ROOM:
         _enlarge(work, int(work.first[tiles]) + 1)
 
 

@@ -1,26 +1,9 @@
 """The map of shadows: what is first in the light of the sun."""
 
 from kinetree.codegen.procedures import isfinite, local, procedure
-from kinetree.rendering.tables import NODE, TILE, Shot, Tile
-from kinetree.rendering.tiles import empty_tile, fill
-from kinetree.rendering.triangles import move, pose_in_view, see_triangles, sort_into_tiles
-
-
-@procedure
-def map_tiles(shot: Shot, tile: Tile) -> None:
-    """Write the nearness to the sun of what is first in its light."""
-    work = shot.work
-    size = shot.light.size
-    across = size // TILE
-    for t in range(across * across):
-        left = t % across * TILE
-        top = t // across * TILE
-        empty_tile(TILE, tile.near, tile.face)
-        for at in range(work.first[t], work.first[t + 1]):
-            fill(work, work.entry[at], left, top, TILE, 1e300, tile.near, tile.face)
-        for j in range(TILE):
-            for i in range(TILE):
-                shot.light.map[(top + j) * size + left + i] = tile.near[j * TILE + i]
+from kinetree.rendering.tables import NODE, Shot
+from kinetree.rendering.tiles import fill
+from kinetree.rendering.triangles import move, pose_in_view, see_triangles
 
 
 @procedure
@@ -64,15 +47,16 @@ def aim_sun(shot: Shot) -> bool:
 
 
 @procedure
-def cast_shadows(shot: Shot, tile: Tile) -> int:
-    """Draw the map of shadows; a code if there was no room."""
-    if shot.light.shadow == 0.0:
-        return 0
+def cast_shadows(shot: Shot) -> None:
+    """Draw the map of shadows: the nearness to the sun of what is first in its light."""
+    light = shot.light
+    if light.shadow == 0.0:
+        return
     if not aim_sun(shot):
-        shot.light.shadow = 0.0
-        return 0
+        light.shadow = 0.0
+        return
     see_triangles(shot, shot.sun, True)
-    code = sort_into_tiles(shot.sun, shot.work)
-    if code == 0:
-        map_tiles(shot, tile)
-    return code
+    for k in range(light.size * light.size):
+        light.map[k] = 0.0
+    for k in range(shot.work.seen):
+        fill(shot.work, k, 0, 0, light.size, 1e300, light.map, light.face)

@@ -134,6 +134,7 @@ class Light:
         shadow: how much of the sun a shadow takes away; 0 for no shadows.
         size: columns and rows of the map of shadows.
         map: nearness to the sun of what is first in its light.
+        face: triangle that it is.
         scale: texels per metre.
         bias: least difference of nearness that counts.
     """
@@ -144,6 +145,7 @@ class Light:
     shadow: float
     size: int
     map: "float[:]"
+    face: "int[:]"
     scale: float
     bias: float
 

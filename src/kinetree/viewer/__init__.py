@@ -9,13 +9,14 @@
 """
 
 from kinetree.arguments import guard_module
+from kinetree.viewer.motions import Beside
 from kinetree.viewer.motions import scene_of as scene
 from kinetree.viewer.scenes.contacts import Contacts, contacts_of
 from kinetree.viewer.scenes.description import LAYERS, Arrows, Part, Scene, Surface
 from kinetree.viewer.show import Page, embedded, picture, record, save_html, view
 
 __all__ = [
-    "LAYERS", "Arrows", "Contacts", "Page", "Part", "Scene", "Surface", "contacts_of", "embedded",
+    "LAYERS", "Arrows", "Beside", "Contacts", "Page", "Part", "Scene", "Surface", "contacts_of", "embedded",
     "picture", "record", "save_html", "scene", "view",
 ]  # fmt: skip
 

@@ -30,6 +30,17 @@ Viewable: TypeAlias = Model | Trajectory | World | str | os.PathLike
 
 
 @dataclass(frozen=True, eq=False)
+class Beside:
+    """A second motion that is drawn to the right of the first, as ``ghost=Beside(motion)``.
+
+    Attributes:
+        motion: a motion of the same mechanism, or a configuration (nq,).
+    """
+
+    motion: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Motion:
     """A mechanism with its states over time; a single state is a motion, too.
 
@@ -141,8 +152,7 @@ def scene_of(
     forces: ArrayLike | None = None,
     reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None,
-    ghost: Viewable | ArrayLike | None = None,
-    beside: Viewable | ArrayLike | None = None,
+    ghost: Viewable | Beside | ArrayLike | None = None,
     trace: str | None = None,
     collision: bool = False,
     rate: float = FRAMES_PER_SECOND,
@@ -157,16 +167,13 @@ def scene_of(
         reactions: as in ``view``.
         contacts: as in ``view``.
         ghost: as in ``view``.
-        beside: as in ``view``.
         trace: as in ``view``.
         collision: as in ``view``.
         rate: states a second at most.
     """
     motion = motion_of(what, q, t)
     stage = Stage(motion.model, collision=collision)
-    return stage_motion(
-        stage, motion, Overlays(forces, reactions, contacts, ghost, trace, beside), rate
-    )
+    return stage_motion(stage, motion, Overlays(forces, reactions, contacts, ghost, trace), rate)
 
 
 def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SECOND):
@@ -177,7 +184,8 @@ def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SEC
     """
     which, notices = motion.thinned(rate)
     shown = motion.at(which)
-    forces, reactions, contacts, ghost, trace, beside = overlays
+    forces, reactions, contacts, ghost, trace, _ = overlays
+    beside = ghost.motion if isinstance(ghost, Beside) else None
     if forces is not None:
         forces = _thinned_forces(motion, forces, which)
     if reactions is not None:
@@ -188,7 +196,7 @@ def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SEC
         touching = shown.touching if shown.source is None else forces_seen(shown.source)
     second, other = (
         None if x is None else _alongside(what, x, shown)
-        for what, x in (("ghost", ghost), ("beside", beside))
+        for what, x in (("ghost", None if beside is not None else ghost), ("Beside", beside))
     )
     drawn = Overlays(forces, reactions, touching, second, trace, other)
     scene = stage.scene(shown.t, shown.q, shown.qd, shown.tau, drawn)
@@ -230,7 +238,7 @@ def _alongside(what, given, shown):
     other = motion_of(given)
     if other.model != shown.model:
         raise ShapeError(
-            f"{what}= must be a motion of the same model, {shown.model.name!r}; got one of "
+            f"a {what} must be a motion of the same model, {shown.model.name!r}; got one of "
             f"{other.model.name!r}"
         )
     other = other.at(other.drawable()[0])

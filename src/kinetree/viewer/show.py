@@ -15,7 +15,7 @@ from kinetree.files import write_text
 from kinetree.quantities.reactions import Part
 from kinetree.spelling import explains
 from kinetree.viewer import painting
-from kinetree.viewer.motions import Viewable, motion_of, scene_of
+from kinetree.viewer.motions import Beside, Viewable, motion_of, scene_of
 from kinetree.viewer.page import page
 from kinetree.viewer.scenes.contacts import Contacts
 from kinetree.viewer.scenes.description import SHOWN, Scene
@@ -36,8 +36,7 @@ def view(
     forces: ArrayLike | None = None,
     reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None,
-    ghost: Viewable | ArrayLike | None = None,
-    beside: Viewable | ArrayLike | None = None,
+    ghost: Viewable | Beside | ArrayLike | None = None,
     trace: str | None = None,
     show: str | Sequence[str] = SHOWN,
     collision: bool = False,
@@ -61,8 +60,8 @@ def view(
             ``frame="aligned"``. Drawn in the layer ``"reactions"``.
         contacts: ``kinetree.viewer.Contacts`` at all times; by default the contact forces of a
             world, and of a motion that was simulated with rigid contact.
-        ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
-        beside: a second motion, or a configuration, drawn to the right, for comparison.
+        ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale; or to
+            the right, for comparison, as ``kinetree.viewer.Beside(motion)``.
         trace: name of a frame or body whose path is drawn, up to the current time.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` lists all.
         collision: draw the collision shapes instead of the visual ones.
@@ -81,7 +80,7 @@ def view(
     """
     show = painting.check_layers(show)
     motion = motion_of(what, q, t)
-    overlays = Overlays(forces, reactions, contacts, ghost, trace, beside)
+    overlays = Overlays(forces, reactions, contacts, ghost, trace)
     from kinetree.viewer.browser.app import Address, Viewer
 
     address = Address(port, host, origins)
@@ -136,7 +135,7 @@ def save_html(
         show: names of the layers that are shown at first.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``beside``, ``trace``,
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
             ``collision`` as in ``view``.
 
     Returns:
@@ -200,7 +199,7 @@ def picture(
         show: names of the layers to draw.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``beside``, ``trace``,
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
             ``collision`` as in ``view``.
     """
     scene = _scene(what, q, options)
@@ -236,7 +235,7 @@ def record(
         zoom: larger than one to come closer.
         progress: True for a bar on standard error; or a function that is called with the time
             that is drawn [s].
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``beside``, ``trace``,
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
             ``collision`` as in ``view``.
     """
     scene = _scene(what, q, {**options, "rate": painting.images_per_second(rate, speed)})
