@@ -16,8 +16,8 @@ from kinetree.viewer.scenes.description import LAYERS, Arrows, Part, Scene, Surf
 from kinetree.viewer.show import Page, embedded, picture, record, save_html, view
 
 __all__ = [
-    "LAYERS", "Arrows", "Beside", "Contacts", "Page", "Part", "Scene", "Surface", "contacts_of", "embedded",
-    "picture", "record", "save_html", "scene", "view",
+    "LAYERS", "Arrows", "Beside", "Contacts", "Page", "Part", "Scene", "Surface", "contacts_of",
+    "embedded", "picture", "record", "save_html", "scene", "view",
 ]  # fmt: skip
 
 guard_module(__name__)
