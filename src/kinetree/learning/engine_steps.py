@@ -127,9 +127,12 @@ class EngineSteps:
             after["activation"] = activation_after(self.setup.model, wanted[-1], before, time)
         many = self._batch.motions
         return Taken(
-            after, (q[-2], qd[-2]), wanted[-1], many.total[:n, 0].copy(),
+            after,
+            (q[-2], qd[-2]),
+            wanted[-1],
+            many.total[:n, 0].copy(),
             self._batch.failed[:n].astype(float),
-        )  # fmt: skip
+        )
 
     def _numbers(self, state, arguments):
         """Arrays of all worlds by name, in double precision."""

@@ -14,8 +14,14 @@ from kinetree.model.kernels import kernel_for
 from kinetree.simulation.rollouts.transition import BY_ROUTINES
 
 OUTPUTS = (
-    "observation", "reward", "terminated", "truncated", "final_observation", "failed", "error",
-)  # fmt: skip
+    "observation",
+    "reward",
+    "terminated",
+    "truncated",
+    "final_observation",
+    "failed",
+    "error",
+)
 """Of a control step, beside the state."""
 
 
@@ -34,9 +40,14 @@ def compiled(step: ControlStep, what: str) -> Kernel:
     elif what == "finish":
         n, model = step.actions, step.model
         more = {
-            "actions": (step.history + 1, n), "previous": (n,), "q before": (model.nq,),
-            "qd before": (model.nv,), "wanted": (n,), "error": (), "failed": (),
-        }  # fmt: skip
+            "actions": (step.history + 1, n),
+            "previous": (n,),
+            "q before": (model.nq,),
+            "qd before": (model.nv,),
+            "wanted": (n,),
+            "error": (),
+            "failed": (),
+        }
     else:
         more = {"wanted": (step.actions,)}
     inputs = [Argument("seed", (3,)), Argument("world", ())]
@@ -56,10 +67,14 @@ def compiled(step: ControlStep, what: str) -> Kernel:
 
     traced = Traced(lambda: replace(trace(text, inputs, what), total=True))
     kernel = kernel_for(
-        step.model, f"Environment.{what}", inputs, traced.program.outputs, traced,
+        step.model,
+        f"Environment.{what}",
+        inputs,
+        traced.program.outputs,
+        traced,
         reference=lambda arrays: evaluate(kernel.program, arrays),
         validate=lambda arrays: None,
-    )  # fmt: skip
+    )
     if calls_of(traced.program):
         kernel.on_gpu = BY_ROUTINES
     return kernel

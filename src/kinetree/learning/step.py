@@ -136,10 +136,14 @@ class ControlStep:
         state, seen = repeat(begin, (state, final), select(over, 1, 0))
         state = state | {"tick": _next(draws.counter)}
         return state, {
-            "observation": seen, "reward": select(fine, reward, 0.0), "terminated": flag(ended),
-            "truncated": flag(truncated), "final_observation": final, "failed": flag(~fine),
+            "observation": seen,
+            "reward": select(fine, reward, 0.0),
+            "terminated": flag(ended),
+            "truncated": flag(truncated),
+            "final_observation": final,
+            "failed": flag(~fine),
             "error": select(fine, moved.error, 0.0),
-        }  # fmt: skip
+        }
 
     def begun(self, arguments, draws):
         """The state at the start of an episode."""

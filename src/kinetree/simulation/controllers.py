@@ -221,9 +221,9 @@ class Controls:
     def __init__(self, model, controls):
         servos_of(model)  # or it has no actuators
         self.model = model
-        self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
-            controls
-        )  # fmt: skip
+        self.function: Any = (
+            call_with_model(controls, model) if callable(controls) else Constant(controls)
+        )
         self._tables = kept(model, ("Controls",), lambda: _ActuatorTables.of(model))
         if hasattr(self.function, "next_instant"):  # when the controls change next
             self.next_instant = self.function.next_instant

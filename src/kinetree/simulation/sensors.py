@@ -128,9 +128,11 @@ class Sensors(Mapping[str, Sensor]):
             q, given, touching = self._along(q, scene)
         elif contacts is not None and contact_forces is not None:
             several = isinstance(contacts, list)
-            pairs = zip(contacts, contact_forces, strict=True) if several else [
-                (contacts, contact_forces)
-            ]  # fmt: skip
+            pairs = (
+                zip(contacts, contact_forces, strict=True)
+                if several
+                else [(contacts, contact_forces)]
+            )
             touching = [contact_sensors.checked(*pair) for pair in pairs]
             given["f_ext"] = self._with_contacts(
                 touching, np.shape(q)[:-1] if several else (), f_ext

@@ -134,9 +134,16 @@ class Setup:
             stepper: Stepper = StatefulStepper(model, *given, q, compiled=self.compiled)
         elif model.is_constrained:
             stepper = constrained_stepper(
-                self.constraint, model, *given, q, qd, t0=self.t0,
-                dt=dt, compiled=self.compiled, adaptive=self.adaptive,
-            )  # fmt: skip
+                self.constraint,
+                model,
+                *given,
+                q,
+                qd,
+                t0=self.t0,
+                dt=dt,
+                compiled=self.compiled,
+                adaptive=self.adaptive,
+            )
         elif self.compiled and not self.adaptive and chosen(model, *given):
             field = FieldOnArrays(model, self.field)
             stepper = Stepper(model, self.steps, field, compiled=False)
@@ -177,13 +184,21 @@ def composed(
         rigid = not has_rows_of_engine(model)
     friction, limits = laws_of(model, friction, limits, rigid=rigid)
     return Setup(
-        function, model,
+        function,
+        model,
         integrator_named(integrator, adaptive=adaptive, constrained=model.is_constrained),
-        constraint_named(constraints), contact, attached, (*attached.forces, *as_forces(forces)),
-        as_prescription(model, prescribed), t0, adaptive, batch,
-        {"friction": friction, "limits": limits, "motors": motors}, servos=servos,
+        constraint_named(constraints),
+        contact,
+        attached,
+        (*attached.forces, *as_forces(forces)),
+        as_prescription(model, prescribed),
+        t0,
+        adaptive,
+        batch,
+        {"friction": friction, "limits": limits, "motors": motors},
+        servos=servos,
         parameters=parameters,
-    )  # fmt: skip
+    )
 
 
 MOST_SETUPS = 8

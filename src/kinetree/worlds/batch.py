@@ -296,9 +296,12 @@ class Worlds:
     def _state(self, k) -> "State":
         b = self._batch
         return self._start._replace(
-            time=float(b.time[k]), q=b.q[k], qd=b.qd[k], activation=self.activation[k].copy(),
+            time=float(b.time[k]),
+            q=b.q[k],
+            qd=b.qd[k],
+            activation=self.activation[k].copy(),
             memory=b.saved(k),
-        )  # fmt: skip
+        )
 
     def _set(self, k, state):
         self._is_checked[k] = False

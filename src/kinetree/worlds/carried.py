@@ -147,14 +147,18 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndar
         "ended": np.array([x[4] for x in kept]).reshape(n, 3),
         "spot": np.array([x[5] for x in kept]).reshape(n, 3),
         "bent": np.array([x[6] for x in kept]).reshape(n, 3),
-        "stop_kept": np.array([
-            carried.stops.get((*of[v], float(sign)), 0.0)
-            for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)
-        ]),
+        "stop_kept": np.array(
+            [
+                carried.stops.get((*of[v], float(sign)), 0.0)
+                for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)
+            ]
+        ),
         "dry_kept": np.array([carried.dry.get(of[v], 0.0) for v in rows.dry_v]),
-        "state": np.concatenate([whole.q, whole.qd]), "follows": np.array(carried.follows),
-        "energy": np.zeros(engine.problem.trees), "energy_known": np.array(0),
-    }  # fmt: skip
+        "state": np.concatenate([whole.q, whole.qd]),
+        "follows": np.array(carried.follows),
+        "energy": np.zeros(engine.problem.trees),
+        "energy_known": np.array(0),
+    }
     for name in _OF_VARIABLES:
         arrays[name] = np.zeros(tree.nv)
         for key, at in zip(places.bodies[1:], tree.v_slice[1:], strict=True):

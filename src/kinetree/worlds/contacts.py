@@ -179,10 +179,16 @@ class Contacts:
         normal = self.normal_force
         along = np.linalg.norm(self.force - normal[:, None] * self.normal, axis=1)
         rows = [
-            (self.names[k], _shown(self.gap[k]), _shown(normal[k], 4), _shown(along[k], 4),
-             _shown(np.linalg.norm(self.slip[k])), " ".join(_shown(x, 4) for x in self.point[k]))
+            (
+                self.names[k],
+                _shown(self.gap[k]),
+                _shown(normal[k], 4),
+                _shown(along[k], 4),
+                _shown(np.linalg.norm(self.slip[k])),
+                " ".join(_shown(x, 4) for x in self.point[k]),
+            )
             for k in range(len(self))
-        ]  # fmt: skip
+        ]
         if self.moment.any():
             turning = [f"{x:.3g}" for x in np.linalg.norm(self.moment, axis=1)]
             head = (*head, "moment [N·m]")

@@ -216,10 +216,16 @@ class Part:
 def _rotation(w, x, y, z):
     """Rotation matrix of a unit quaternion, body to world, row by row — RBDA (4.12)."""
     return (
-        2 * (w * w + x * x) - 1, 2 * (x * y - w * z), 2 * (x * z + w * y),
-        2 * (x * y + w * z), 2 * (w * w + y * y) - 1, 2 * (y * z - w * x),
-        2 * (x * z - w * y), 2 * (y * z + w * x), 2 * (w * w + z * z) - 1,
-    )  # fmt: skip
+        2 * (w * w + x * x) - 1,
+        2 * (x * y - w * z),
+        2 * (x * z + w * y),
+        2 * (x * y + w * z),
+        2 * (w * w + y * y) - 1,
+        2 * (y * z - w * x),
+        2 * (x * z - w * y),
+        2 * (y * z + w * x),
+        2 * (w * w + z * z) - 1,
+    )
 
 
 def indices_of(world: "World", name: str) -> Indices:

@@ -383,6 +383,8 @@ def with_surface(model: Model, changes: dict) -> Model:
     if not changes:
         return model
     return model.replace(
-        geometry=[replace(g, surface=replace(g.surface or Surface(contype=-1, conaffinity=-1),
-                                             **changes)) for g in model.geometry]
-    )  # fmt: skip
+        geometry=[
+            replace(g, surface=replace(g.surface or Surface(contype=-1, conaffinity=-1), **changes))
+            for g in model.geometry
+        ]
+    )

@@ -82,9 +82,10 @@ def shape_arrays(worlds):
     """Friction, restitution and sizes in the tables of shapes that differ, (n, shapes, ...)."""
     tables = worlds._batch.engine.tables
     names = {
-        "friction": ("friction",), "restitution": ("restitution",),
+        "friction": ("friction",),
+        "restitution": ("restitution",),
         "size": ("size", "radius", "box", "thin", "place"),
-    }  # fmt: skip
+    }
     found = {}
     for what, fields in names.items():
         for field in fields if what in worlds.columns else ():

@@ -82,9 +82,13 @@ class Modes:
         """
         compiled = compiled and len(self.variables) <= COMPILED
         self._stepper = HeldStepper(
-            self.model, method, FieldByMode(field, self.law, self.variables), self.mode,
-            compiled=compiled, prepare=self.prepare,
-        )  # fmt: skip
+            self.model,
+            method,
+            FieldByMode(field, self.law, self.variables),
+            self.mode,
+            compiled=compiled,
+            prepare=self.prepare,
+        )
         batch = self.mode.held.shape[:-1]
         watcher = Watcher(self.model, [*events, *self.groups()], batch, self.settle)
         noting = () if field.prescription is None else (self._stepper.note,)

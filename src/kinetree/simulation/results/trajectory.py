@@ -46,9 +46,14 @@ def resample(trajectory, times):
     s = np.divide(times - t[k], h, out=np.zeros(len(times)), where=h > 0)
     batch = (slice(None), *(None,) * (trajectory.q.ndim - 2))
     q, qd = _between(  # pyright: ignore[reportAssignmentType]
-        model, trajectory.q[k], trajectory.qd[k], trajectory.q[k + 1], trajectory.qd[k + 1],
-        s[batch], h[batch],
-    )  # fmt: skip
+        model,
+        trajectory.q[k],
+        trajectory.qd[k],
+        trajectory.q[k + 1],
+        trajectory.qd[k + 1],
+        s[batch],
+        h[batch],
+    )
     held = np.where(s >= 1, k + 1, k)
     arrays = {"t": times, "q": q, "qd": qd, "tau": trajectory.tau[held]}
     linear = ["work", "loop_error"]
@@ -244,9 +249,12 @@ class Trajectory:
             return self.end
         last = None if self.activation is None else self.activation[-1]
         return State(
-            float(self.t[-1]), self.q[-1].copy(), self.qd[-1].copy(),
-            np.zeros(0) if last is None else last.copy(), {},
-        )  # fmt: skip
+            float(self.t[-1]),
+            self.q[-1].copy(),
+            self.qd[-1].copy(),
+            np.zeros(0) if last is None else last.copy(),
+            {},
+        )
 
     def __len__(self):
         return len(self.t)

@@ -163,8 +163,12 @@ class Adjoint:
     def shaped(self):
         """Gradients with respect to arrays, by kind and name."""
         result = {
-            "tau": None, "controls": None, "inputs": {}, "arguments": {}, "parameters": {},
-        }  # fmt: skip
+            "tau": None,
+            "controls": None,
+            "inputs": {},
+            "arguments": {},
+            "parameters": {},
+        }
         self._through_activation()
         for g, total in zip(self.run.arrays.given, self.found, strict=True):
             if g.timed:
@@ -185,9 +189,10 @@ class Adjoint:
             return {}
         batch = self.run.arrays.batch
         return {
-            "contact": self.run.contact, "residuals": self.residuals.reshape(*batch, -1),
+            "contact": self.run.contact,
+            "residuals": self.residuals.reshape(*batch, -1),
             "failed": self.failed.reshape(batch),
-        }  # fmt: skip
+        }
 
     def _through_activation(self):
         """Complete gradients with respect to controls that change from step to step."""
@@ -196,9 +201,13 @@ class Adjoint:
         if "activation" in given:
             (act, by_act), (controls, by_controls) = given["activation"], given["controls"]
             through_activation(
-                self.run.model, self.run.dt, controls.array, act.array[..., :-1],
-                by_controls, by_act[..., :-1],
-            )  # fmt: skip
+                self.run.model,
+                self.run.dt,
+                controls.array,
+                act.array[..., :-1],
+                by_controls,
+                by_act[..., :-1],
+            )
 
 
 # --- through the activations of actuators --------------------------------------------------------

@@ -118,9 +118,13 @@ def collect(
     batch = common_shape(names, leads, "batch axes of a rollout")
     dtype = _dtype([q0, qd0, *(g.array for g in raw)])
     return RolloutArrays(
-        _flat(q0, (), batch, (model.nq,), dtype), _flat(qd0, (), batch, (model.nv,), dtype),
-        tuple(_batched(g, batch, dtype) for g in raw), batch, dtype, math.prod(batch),
-    )  # fmt: skip
+        _flat(q0, (), batch, (model.nq,), dtype),
+        _flat(qd0, (), batch, (model.nv,), dtype),
+        tuple(_batched(g, batch, dtype) for g in raw),
+        batch,
+        dtype,
+        math.prod(batch),
+    )
 
 
 def _held(name, values, size, steps, read):

@@ -119,9 +119,11 @@ class Transition:
         found, servos = None, self.field.actuators
         if self.controller is not None:
             found = apply(self.controller, model, {**arrays, "t": t, "q": q, "qd": qd})
-            what, name, size = ("joint forces", "nv", model.nv) if servos is None else (
-                "controls", "n", len(model.actuators)
-            )  # fmt: skip
+            what, name, size = (
+                ("joint forces", "nv", model.nv)
+                if servos is None
+                else ("controls", "n", len(model.actuators))
+            )
             if np.shape(found) != (size,):
                 raise ShapeError(
                     f"controller {self.controller.__name__!r} must return {what} of shape ({name},)"
@@ -413,9 +415,15 @@ class Transition:
             return kernel.with_general_calls()
 
         kernel = kernel_for(
-            self.model, name, inputs, traced.program.outputs, traced, reference=reference,
-            validate=validate, general_code=general_code if general else None,
-        )  # fmt: skip
+            self.model,
+            name,
+            inputs,
+            traced.program.outputs,
+            traced,
+            reference=reference,
+            validate=validate,
+            general_code=general_code if general else None,
+        )
         if self.contact is not None:
             kernel.on_gpu = BY_ROUTINES if calls_of(traced.program) else (LONG_LOOP, QUICKLY)
         return kernel

@@ -162,10 +162,12 @@ def _pack(chunk, study):
     """A chunk as arrays: columns stacked where rows are alike, else row by row."""
     failed = list(chunk.failures)
     arrays = {
-        "study": np.array(study), "ids": chunk.ids, "seeds": chunk.seeds,
+        "study": np.array(study),
+        "ids": chunk.ids,
+        "seeds": chunk.seeds,
         "failed": np.array(failed, dtype=np.int64),
         "reasons": np.array([chunk.failures[i] for i in failed] or [""]),
-    }  # fmt: skip
+    }
     for name, column in chunk.columns.items():
         there = [k for k, row in enumerate(column) if row is not None]
         arrays[f"rows:{name}"] = np.array(there, dtype=np.int64)

@@ -179,11 +179,20 @@ def _begin(folder, model, work, plan, chunk, parts, study):
     runs |= {f"axis:{name}": _storable(array) for name, array in plan.axes.items()}
     write_with(folder / "runs.npz", lambda file: save_arrays(file, runs))
     manifest = {
-        "format": FORMAT, "kinetree": kinetree.__version__, "model": model.name, "run": work.label,
-        "count": plan.count, "shape": list(plan.shape), "chunk": chunk,
-        "chunks": -(-plan.count // chunk), "seed": plan.seed, "values": list(plan.values),
-        "axes": list(plan.axes), "digest": parts, "study": study,
-    }  # fmt: skip
+        "format": FORMAT,
+        "kinetree": kinetree.__version__,
+        "model": model.name,
+        "run": work.label,
+        "count": plan.count,
+        "shape": list(plan.shape),
+        "chunk": chunk,
+        "chunks": -(-plan.count // chunk),
+        "seed": plan.seed,
+        "values": list(plan.values),
+        "axes": list(plan.axes),
+        "digest": parts,
+        "study": study,
+    }
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / "manifest.json", text)
 
