@@ -285,6 +285,10 @@ def view():
     with kt.view(motion, open=False) as viewer:
         viewer.pose([0.2, 0.3])
     with tempfile.TemporaryDirectory() as folder:
+        eye = kt.camera((2, -2, 1), (0, 0, 0), size=(32, 24))
+        seen = kt.render(MODEL, None, eye, ("color", "depth"))
+        assert seen["color"].shape == (24, 32, 3)
+        assert np.isfinite(seen["depth"]).any()
         image = kt.viewer.picture(MODEL, Path(folder) / "p.png", size=(64, 48))
         assert image.shape == (48, 64, 3)
         for suffix in (".mp4", ".gif"):

@@ -123,6 +123,17 @@ def test_an_environment_sees_with_the_cameras_of_its_worlds():
     assert np.array_equal(depth, expected)
 
 
+def test_what_does_not_move_and_what_is_not_there_can_be_seen():
+    world = kt.World()
+    camera = kt.camera((0, -3, 1), (0, 0, 0), size=(8, 6))
+    assert np.all(np.isinf(world.render(camera, "depth")))
+    world.add_ground()
+    world.add(geometry.Box((1, 1, 1)), at=(0, 0, 0.5), name="block")
+    seen = world.render(camera, ("shape", "color"))
+    assert seen["color"].shape == (6, 8, 3)
+    assert {0, 1} <= set(seen["shape"].ravel())
+
+
 def test_a_camera_looks_at_its_target_with_up_upwards():
     camera = kt.camera((3.0, -1.0, 2.0), (0.5, 0.5, 0.5))
     pose = camera.placement.to_pose()

@@ -10,6 +10,7 @@ from kinetree.errors import ModelError
 from kinetree.model.names import number_of
 from kinetree.model.parts import Part
 from kinetree.spatial import Plucker
+from kinetree.spelling import explains
 
 MOST_PIXELS = 2**26
 """Of one picture; more is a mistake."""
@@ -41,6 +42,7 @@ class Camera(Part):
         return replace(self, **named)
 
 
+@explains
 def camera(
     position: ArrayLike = (0.0, 0.0, 0.0),
     target: ArrayLike = (1.0, 0.0, 0.0),

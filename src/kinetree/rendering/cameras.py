@@ -1,5 +1,6 @@
 """``kinetree.render``: what a camera of a model sees: colours, depths, shapes and bodies."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -80,7 +81,7 @@ def render(
     q = model.neutral() if q is None else q
     q = as_configuration(model, q)
     batch = q.shape[:-1]
-    poses = _poses(model, q.reshape(-1, model.nq))
+    poses = _poses(model, q.reshape(math.prod(batch), model.nq))
     stage = kept(model, ("render", bool(collision)), lambda: _Stage(model, collision))
     found = stage.images(poses, camera, kinds, shadows)
     images = {kind: x.reshape(*batch, *x.shape[1:]) for kind, x in found.items()}
