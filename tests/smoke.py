@@ -130,6 +130,20 @@ def contact():
             assert abs(np.min(found.gap) - gap) < 1e-6, found.gap
 
 
+def decomposition():
+    """CoACD splits a concave mesh."""
+    import trimesh
+
+    corner = trimesh.util.concatenate(
+        [trimesh.creation.box((1, 1, 0.1)), trimesh.creation.box((0.1, 1, 1))]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        corner.export(path := str(Path(folder) / "corner.stl"))
+        shape = kt.model.Geometry(1, kt.geometry.Mesh(path))
+        model = kt.edit.decompose(MODEL.replace(geometry=(shape,)), threshold=0.3)
+        assert len(model.geometry) >= 2
+
+
 def jax():
     import jax
     import jax.numpy as jnp
@@ -300,8 +314,8 @@ def view():
 EXTRAS = {
     f.__name__.replace("_", "-"): f
     for f in (
-        cli, cluster, contact, jax, learning, mcap, mesh, mjcf, pinocchio, plot, qp, rsl_rl, sb3,
-        symbolic, tables, torch, view,
+        cli, cluster, contact, decomposition, jax, learning, mcap, mesh, mjcf, pinocchio, plot, qp,
+        rsl_rl, sb3, symbolic, tables, torch, view,
     )
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from kinetree.joints import Fixed, Free
 from kinetree.model.actuator import command_vectors, commands_of
 from kinetree.model.cameras import mounted_cameras, with_cameras
 from kinetree.model.constraint_function import require_none_moved
+from kinetree.model.decomposition import decompose
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
@@ -31,7 +32,7 @@ from kinetree.model.transfer import (
 )
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["attach", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"]
+__all__ = ["attach", "decompose", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"]
 
 
 @names_itself

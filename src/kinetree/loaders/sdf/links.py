@@ -205,7 +205,8 @@ def _turn_to(node):
 def _mesh(node, folders):
     uri, scale = node.need_one("uri").text(), _sizes(node, "scale", 3, (1.0,) * 3, positive=False)
     path = mesh_file(uri, folders, lambda why: node.note("<mesh>", why))
-    return None if path is None else Mesh(path, scale)
+    convex = node.get("optimization") != "convex_decomposition"
+    return None if path is None else Mesh(path, scale, convex)
 
 
 _SHAPES = {tag: _reader(kind) for tag, kind in solids_of_format("sdf").items()}

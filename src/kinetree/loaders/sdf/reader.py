@@ -1,11 +1,12 @@
 """``read_sdf``: a model from an SDF file, couplings included."""
 
+import os
 import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import KinetreeError, LoadError, ModelWarning
+from kinetree.errors import KinetreeError, LoadError, MissingPackageError, ModelWarning
 from kinetree.joints import Fixed, Free, Prismatic, Revolute
 from kinetree.joints.reversed import Reversed
 from kinetree.loaders import gazebo
@@ -17,6 +18,7 @@ from kinetree.loaders.sdf.joints import Joint
 from kinetree.loaders.sdf.mechanism import Connections, SdfArc, arcs_of, axis_in_joint
 from kinetree.loaders.xml import Node, parse
 from kinetree.model import MechanismGraph, Model, lump_fixed
+from kinetree.model.decomposition import in_pieces
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation
@@ -71,7 +73,17 @@ def read_sdf(source, report, folders, options) -> Model:
     model = _Assembly(description, name, fields, options, report).model()
     report.unused(element)
     includes.finish()
-    return model
+    return _in_pieces(model, report)
+
+
+def _in_pieces(model, report):
+    """The model with convex pieces for meshes that the file wants so."""
+    try:
+        return in_pieces(model, lambda mesh: not mesh.convex and os.path.isfile(mesh.path))
+    except MissingPackageError as error:
+        why = f"the meshes touch with their triangles: {error}"
+        report.ignored(None, "optimization='convex_decomposition' of <mesh>", why, "contact")
+        return model
 
 
 def _read(root, description, folders, version):

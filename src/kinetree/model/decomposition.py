@@ -1,0 +1,118 @@
+"""Concave meshes as several convex ones, by CoACD: cups hold, and hooks hook.
+
+Wei, Liu, Ling, Su: Approximate convex decomposition for 3D meshes with collision-aware concavity
+and tree search, SIGGRAPH 2022. Pieces are files in the cache folder, named by the content of the
+mesh and the settings; they are made once on a machine.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from kinetree.codegen.cache import cache_folder
+from kinetree.errors import LoadError, ModelError, need
+from kinetree.files import write_text
+from kinetree.model.geometry import Geometry, Mesh
+from kinetree.model.model import Model
+from kinetree.model.triangles import convex_hull, read_triangles
+
+_FOLDER = "meshes"
+_THRESHOLD = 0.05
+_CONVEX = 0.98  # volume over that of the hull from which on a mesh counts as convex
+
+
+def decompose(model: Model, *, threshold: float = _THRESHOLD) -> Model:
+    """The concave meshes that collide, each as several convex ones, in place of its hull.
+
+    Args:
+        model: the mechanism; meshes that are nearly convex stay as they are.
+        threshold: how far the pieces may depart from the mesh, relative to its size, from 0.01
+            (exact, slow) to 1; 0.05 suits grippers and cups.
+
+    Returns:
+        The model with the pieces as shapes that collide and are not drawn. The mesh itself is still
+        drawn. What is said of single shapes by their names (contact pairs, sensors) applies to the
+        pieces only where it names the body.
+
+    Raises:
+        MissingPackageError: coacd is not installed: ``pip install "kinetree[decomposition]"``.
+    """
+    if not 0.01 <= threshold <= 1:
+        raise ModelError(f"threshold must be from 0.01 to 1, got {threshold!r}")
+    return in_pieces(model, is_concave, float(threshold))
+
+
+def in_pieces(model, wanted, threshold=_THRESHOLD):
+    """The model with those meshes that collide and are ``wanted`` in convex pieces."""
+    found: list[Geometry] = []
+    for g in model.geometry:
+        if not (g.collision and isinstance(g.shape, Mesh) and wanted(g.shape)):
+            found.append(g)
+            continue
+        if g.visual:
+            found.append(replace(g, collision=False))
+        for k, path in enumerate(_pieces(g.shape.path, threshold)):
+            shape = Mesh(path, g.shape.scale)
+            name = f"{g.name}_{k}" if g.name else ""
+            found.append(replace(g, shape=shape, name=name, visual=False))
+    return model.replace(geometry=tuple(found))
+
+
+def is_concave(shape: Mesh) -> bool:
+    """Whether a mesh encloses clearly less than its convex hull, or is not closed."""
+    mesh = read_triangles(shape.path)
+    hull = convex_hull(mesh, shape.path)
+    return not mesh.is_watertight or abs(float(mesh.volume)) < _CONVEX * float(hull.volume)
+
+
+def _pieces(path, threshold) -> list[str]:
+    """Files of the convex pieces of a mesh, made where they are not in the cache."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise LoadError(f"{path}: the mesh cannot be read: {error}") from None
+    coacd = need("coacd", "splitting a concave mesh into convex ones", "decomposition")
+    settings = json.dumps([threshold, version("coacd"), Path(path).suffix.lower()])
+    key = hashlib.sha256(content + settings.encode()).hexdigest()[:32]
+    folder = Path(_cache()) / _FOLDER / key
+    listed = folder / "pieces.json"
+    if listed.is_file():
+        names = json.loads(listed.read_text(encoding="utf-8"))
+        if all((folder / name).is_file() for name in names):
+            return [str(folder / name) for name in names]
+    mesh = read_triangles(path)
+    coacd.set_log_level("error")
+    parts = coacd.run_coacd(
+        coacd.Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces)),
+        threshold=threshold,
+        seed=0,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"piece_{k}.obj" for k in range(len(parts))]
+    for name, (vertices, faces) in zip(names, parts, strict=True):
+        write_text(folder / name, _as_obj(vertices, faces))
+    write_text(listed, json.dumps(names))  # last: what it lists is there
+    return [str(folder / name) for name in names]
+
+
+def _as_obj(vertices, faces) -> str:
+    corners = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(vertices, dtype=float).tolist()]
+    triangles = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in np.asarray(faces).tolist()]
+    return "\n".join([*corners, *triangles]) + "\n"
+
+
+@cache
+def _cache() -> str:
+    """The cache folder; where the cache is off, one of this process."""
+    try:
+        found = cache_folder()
+    except FileNotFoundError:
+        found = None
+    return os.fspath(found) if found else tempfile.mkdtemp(prefix="kinetree-meshes-")
