@@ -139,7 +139,7 @@ def decomposition():
     )
     with tempfile.TemporaryDirectory() as folder:
         corner.export(path := str(Path(folder) / "corner.stl"))
-        shape = kt.model.Geometry(1, kt.geometry.Mesh(path))
+        shape = kt.geometry.Geometry(1, kt.geometry.Mesh(path))
         model = kt.edit.decompose(MODEL.replace(geometry=(shape,)), threshold=0.3)
         assert len(model.geometry) >= 2
 
