@@ -134,11 +134,10 @@ def decomposition():
     """CoACD splits a concave mesh."""
     import trimesh
 
-    corner = trimesh.util.concatenate(
-        [trimesh.creation.box((1, 1, 0.1)), trimesh.creation.box((0.1, 1, 1))]
-    )
+    outline = [(0, 0), (2, 0), (2, 2), (1.8, 2), (1.8, 0.2), (0, 0.2)]
+    bowl = trimesh.creation.revolve(outline, sections=4)
     with tempfile.TemporaryDirectory() as folder:
-        corner.export(path := str(Path(folder) / "corner.stl"))
+        bowl.export(path := str(Path(folder) / "bowl.stl"))
         shape = kt.geometry.Geometry(1, kt.geometry.Mesh(path))
         model = kt.edit.decompose(MODEL.replace(geometry=(shape,)), threshold=0.3)
         assert len(model.geometry) >= 2

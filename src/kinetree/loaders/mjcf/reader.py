@@ -121,6 +121,7 @@ _WHY = {
         ("camera", "light", "visual", "texture", "layer", "skin", "site", "material"), _PICTURES
     ),
     **dict.fromkeys(("option", "flag", "size", "statistic", "lengthrange"), _SIMULATION),
+    "flexstrain": ("flexible bodies are left out", "motion"),
     "custom": ("kinetree does not use it", "setting"),
     "key": ("kinetree does not use it", "control"),
     "geom": ("kinetree does not use it", "contact"),
@@ -130,7 +131,12 @@ _WHY = {
 _WHY_ATTRIBUTE = {
     "margin": _EXACT,
     **dict.fromkeys(("fluidshape", "fluidcoef"), ("forces of a fluid are left out", "motion")),
-    **dict.fromkeys(("group", "width", "rgba"), _PICTURES),
+    **dict.fromkeys(("group", "width", "rgba", "material"), _PICTURES),
+    "actuatorgravcomp": ("gravity compensation acts beside the actuators", "motion"),
+    **dict.fromkeys(
+        ("actuatorfrclimited", "actuatorfrcrange"),
+        ("the actuators of a tendon are bounded one by one, not together", "motion"),
+    ),
     "torquescale": _EXACT,
     "surfacevel": ("surfaces that move along, such as belts, are not represented", "contact"),
     "adhesion": ("surfaces do not stick to each other", "contact"),
@@ -155,6 +161,22 @@ _WHY_OF_DRIVE = {
 }
 
 
+SECTIONS = ("equality", "actuator", "tendon", "sensor")
+"""Elements inside which the same tag means something else than outside."""
+
+
+def represented(tag, section):
+    """Attributes of an element that a model represents; None where the element is left out."""
+    if section == "sensor":
+        return _ATTRIBUTES.get(f"{section}/{tag}")
+    return _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
+
+
+def why_left_out(tag, section):
+    """Why an element is left out, and what is different without it."""
+    return _WHY_SENSOR if section == "sensor" else _WHY.get(tag, _UNKNOWN)
+
+
 def note_unused(source, report):
     """Add a notice for every kind of element and attribute that the model does not represent."""
     found: dict = {}
@@ -162,23 +184,21 @@ def note_unused(source, report):
     while waiting:
         element, section = waiting.pop()
         tag = tag_of(element)
-        known = _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
-        if section == "sensor":
-            known = _ATTRIBUTES.get(f"{section}/{tag}")
+        known = represented(tag, section)
         if known is None:
-            why = _WHY_SENSOR if section == "sensor" else _WHY.get(tag, _UNKNOWN)
+            why = why_left_out(tag, section)
             key = (source.place(element)[0], f"<{tag}>", *why)
             found.setdefault(key, {})[element] = ()
             continue
         for name in element.attrib:
             if name not in known and not name.startswith("{"):  # of another XML namespace
-                what, why = f"<{tag}>", _why_attribute(name, tag, section)
+                what, why = f"<{tag}>", why_attribute(name, tag, section)
                 names = (name,)
                 if name.startswith("sol") and tag in ("geom", "pair"):
                     (what, why), names = _SOFT, ()
                 elements = found.setdefault((source.place(element)[0], what, *why), {})
                 elements[element] = (*elements.get(element, ()), *names)
-        inner = tag if tag in ("equality", "actuator", "tendon", "sensor") else section
+        inner = tag if tag in SECTIONS else section
         waiting += [(child, inner) for child in reversed(element.findall("*"))]
     for (file, what, why, effect), elements in found.items():
         line = min(e.sourceline for e in elements)
@@ -190,12 +210,13 @@ def note_unused(source, report):
         report.notices.append(Notice(file, line, what + times, why, effect))
 
 
-def _why_attribute(name, tag, section):
+def why_attribute(name, tag, section):
+    """Why an attribute is left out, and what is different without it."""
     if tag == "flag" and name in _WHY_FLAG:
         return _WHY_FLAG[name]
     if name.startswith("sol") and tag not in ("option", "default"):
         return _EXACT
-    if section == "actuator" and name in _WHY_OF_DRIVE:
+    if section != "sensor" and name in _WHY_OF_DRIVE:  # of defaults, too
         return _WHY_OF_DRIVE[name]
     usual = _WHY_DRIVE if section in ("actuator", "sensor") else _UNKNOWN
     return _WHY_ATTRIBUTE.get(name, _WHY.get(tag, usual))

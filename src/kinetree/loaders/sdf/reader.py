@@ -27,10 +27,10 @@ _GRAVITY = (0.0, 0.0, -9.8)  # of a world that does not say, by the standard
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(
         ("visual", "light", "gui", "scene", "audio", "projector", "particle_emitter", "road",
-         "actor", "laser_retro"), "picture",
+         "actor", "laser_retro", "audio_sink", "audio_source"), "picture",
     ),
     **dict.fromkeys(("collision",), "contact"),
-    **dict.fromkeys(("sensor", "plugin", "battery"), "control"),
+    **dict.fromkeys(("sensor", "plugin", "battery", "gripper"), "control"),
     **dict.fromkeys(
         ("sdf", "physics", "atmosphere", "magnetic_field", "spherical_coordinates",
          "allow_auto_disable", "must_be_base_link", "self_collide"), "setting",

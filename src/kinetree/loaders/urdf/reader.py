@@ -42,8 +42,21 @@ EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(
         ("transmission", "ros2_control", "safety_controller", "calibration", "sensor"), "control"
     ),
-    **dict.fromkeys(("robot", "gazebo", "self_filter", "@type", "@dont_collapse"), "setting"),
-    **dict.fromkeys(("@command_effort", "@current", "@gear_velocity"), "control"),
+    **dict.fromkeys(
+        ("robot", "gazebo", "self_filter", "self_collision_checking", "@type", "@dont_collapse"),
+        "setting",
+    ),
+    **dict.fromkeys(
+        (
+            "@command_effort",
+            "@current",
+            "@gear_velocity",
+            "@acceleration",
+            "@deceleration",
+            "@jerk",
+        ),
+        "control",
+    ),
     **dict.fromkeys(("link", "joint"), "motion"),
 }
 """What is different without an element of URDF, and without what is inside it."""
