@@ -172,6 +172,7 @@ class WholeBody:
         )
         self._stances: dict[tuple[str, ...], Stance] = {}
         self._live: tuple[bool, ...] = ()
+        self._always: Stance | None = None
         self._has_followed, self._warned, self._turn = False, False, Lock()
 
     def __repr__(self):
@@ -233,9 +234,12 @@ class WholeBody:
             here.q[:], here.qd[:] = q, qd
         else:
             here.q[:], here.qd[:] = self._checked(q, qd)
-        at = self._stance_at(t)
-        self._follow(t, at)
-        code, instant, problem = here.code, *at.stage(0, self._live)
+        at = self._always or self._stance_at(t)
+        if self._always is None:
+            self._follow(t, at)
+            if self.stance is None and all(r.constant for r in self._rows):
+                self._always = at  # nothing depends on time
+        code, (instant, problem) = here.code, at.stage(0, self._live)
         result = NOT_COMPUTED if code is None else control(code, instant, problem)
         if result == FOUND:
             return at, problem, 0, "active set"

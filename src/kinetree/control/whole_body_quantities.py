@@ -42,8 +42,8 @@ class Quantities:
     @property
     def code(self) -> Code | None:
         """Machine code that computes them; None where there is none, such as at an instant."""
-        self._calls += 1
-        if self._calls >= self._next:  # more calls may have earned better code
+        self._calls = calls = self._calls + 1
+        if calls >= self._next:  # more calls may have earned better code
             self._code = self._tied(max(1, self._calls // 2))
             self._next = 2 * self._calls
         return self._code
