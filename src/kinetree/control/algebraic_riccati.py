@@ -183,7 +183,7 @@ def _from_subspace(H):
     n = H.shape[-1] // 2
     usable = np.all(np.isfinite(H), axis=(-2, -1), keepdims=True)
     values, vectors = np.linalg.eig(np.where(usable, H, np.eye(2 * n)))
-    order = np.argsort(values.real, axis=-1)[..., None, :n]
+    order = np.argsort(np.real(values), axis=-1)[..., None, :n]
     basis = np.linalg.qr(np.take_along_axis(vectors, order, axis=-1))[0]
     P = np.real(_T(_solution(_T(basis[..., :n, :]), _T(basis[..., n:, :]))))
     return np.where(usable, _symmetric(P), np.nan)

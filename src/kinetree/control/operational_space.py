@@ -66,7 +66,7 @@ def _compiled_error():
     """The same as one kernel, which only arrays may call."""
 
     @kernel
-    def pose_error(pose: (4, 4), target: (4, 4)):
+    def pose_error(pose: (4, 4), target: (4, 4)):  # pyright: ignore[reportInvalidTypeForm]
         turn = rotation_log(pose[:3, :3] @ target[:3, :3].T)
         return np.concatenate([turn, target[:3, 3] - pose[:3, 3]])
 
