@@ -115,7 +115,7 @@ def test_errors_name_what_is_wrong(m):
     ):
         OperationalSpaceControl(m, "tol", T, kp=1.0)
     with pytest.raises(
-        kt.ShapeError, match=r"reference must have shape \(\.\.\., 4, 4\), got \(3,"
+        kt.ShapeError, match=r"reference pose must have shape \(\.\.\., 4, 4\), got \(3,"
     ):
         OperationalSpaceControl(m, "tool", np.zeros(3), kp=1.0)
     with pytest.raises(kt.ShapeError, match="must return the pose, velocity and acceleration"):

@@ -165,7 +165,7 @@ class OperationalSpaceControl:
 
     def _error(self, T, target):
         if self.task == "pose":
-            return _pose_error(T, target)
+            return pose_error(T, target)
         return target - T[..., :3, 3]
 
     def _posture(self, t, q, qd):
