@@ -88,7 +88,7 @@ def test_a_ball_on_a_string_hangs_and_swings():
         energies.append(0.1 * 9.81 * ball.q[2] + 0.05 * np.sum(np.square(ball.qd[3:])))
     assert max(distances) == pytest.approx(0.4, abs=1e-5)
     assert distances[300] == pytest.approx(0.4, abs=1e-5)
-    assert np.ptp(energies[400:]) < 3e-3  # steps along the tangent lose some
+    assert np.ptp(energies[400:]) < 1e-5
 
 
 def test_strings_stop_and_rub_without_contact_too(finger):

@@ -109,8 +109,9 @@ def _take(found, places, engine, memory):
         pile = places.bodies[roots[int(memory["pile"][t])]]
         found.trees[places.bodies[i]] = int(memory["sleeps"][t]), pile, int(memory["calm"][t])
     of = _variables(places, engine)
-    for v, sign, x in zip(rows.stop_v, rows.stop_sign, memory["stop_kept"], strict=True):
-        found.stops[(*of[v], float(sign))] = float(x)
+    of_stops = (memory["stop_kept"], memory["stop_was"])
+    for v, sign, *x in zip(rows.stop_v, rows.stop_sign, *of_stops, strict=True):
+        found.stops[(*of[v], float(sign))] = tuple(map(float, x))
     found.dry = {of[v]: float(x) for v, x in zip(rows.dry_v, memory["dry_kept"], strict=True)}
     found.loops = {x: memory[x] for x in ("loop_kept", "loop_ended")}
     found.follows = int(memory["follows"])
@@ -141,18 +142,17 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndar
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
     kept = [x for x in carried.contacts if x[0] in shape and x[1] in shape]
     n, of = len(kept), _variables(places, engine)
+    stops = np.array([
+        carried.stops.get((*of[v], float(sign)), (0.0, 0.0))
+        for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)
+    ]).reshape(-1, 2).T  # fmt: skip
     arrays = {
         "key": np.array([(shape[a], shape[b], f) for a, b, f, *_ in kept], np.int64).reshape(n, 3),
         "kept": np.array([x[3] for x in kept]).reshape(n, 6),
         "ended": np.array([x[4] for x in kept]).reshape(n, 3),
         "spot": np.array([x[5] for x in kept]).reshape(n, 3),
         "bent": np.array([x[6] for x in kept]).reshape(n, 3),
-        "stop_kept": np.array(
-            [
-                carried.stops.get((*of[v], float(sign)), 0.0)
-                for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)
-            ]
-        ),
+        **dict(zip(("stop_kept", "stop_was"), stops, strict=True)),
         "dry_kept": np.array([carried.dry.get(of[v], 0.0) for v in rows.dry_v]),
         "state": np.concatenate([whole.q, whole.qd]),
         "follows": np.array(carried.follows),

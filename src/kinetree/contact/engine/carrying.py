@@ -44,6 +44,7 @@ def carry(a: Parts, b: Motions, w: int, back: bool) -> int:
     at = copied(s.last, m.nv, b.row, at, back)
     at = copied(a.balance.energy, a.problem.trees, b.row, at, back)
     at = copied(rows.stop_kept, rows.stops, b.row, at, back)
+    at = copied(rows.stop_was, rows.stops, b.row, at, back)
     at = copied(rows.dry_kept, rows.dry, b.row, at, back)
     at = copied(rows.loop_kept, rows.loops, b.row, at, back)
     at = copied(rows.loop_ended, rows.loops, b.row, at, back)

@@ -127,7 +127,11 @@ def add_joint_rows(
     p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
     everything: bool, z: Sleep,
 ) -> int:  # fmt: skip
-    """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
+    """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``.
+
+    Where arms of tendons turn, what the rate of a length changes by from step to step is twice
+    ``bend``: see ``add_loops``.
+    """
     for s in range(rows.stops):
         k = rows.stop_v[s]
         if z.sleeps[z.tree_of_v[first_variable(rows, k)]] == 1:
@@ -140,8 +144,11 @@ def add_joint_rows(
             code = add_variable(p, rows, s, k, sign, 0.0, UNBOUNDED, h * rows.stop_kept[s])
             if code < 0:
                 return code
-            rows.gap[p.groups - 1] = gap
-            rows.before[p.groups - 1] = sign * speed
+            g = p.groups - 1
+            rows.before[g] = sign * speed
+            if k < 0 and rows.follows == 1 and rows.stop_kept[s] > 0.0:
+                rows.bend[g, 0] = (sign * speed - rows.stop_was[s]) / 2.0
+            rows.gap[g] = gap - h * rows.bend[g, 0] / 4.0
         else:
             rows.stop_kept[s] = 0.0
     for s in range(rows.dry):
@@ -153,6 +160,14 @@ def add_joint_rows(
         if code < 0:
             return code
     return 0
+
+
+@procedure
+def keep_speeds(rows: Rows, after: "float[:]"):
+    """Keep the velocities of stops of tendons at the end of a step, with its arms."""
+    for s in range(rows.stops):
+        if rows.stop_v[s] < 0:
+            rows.stop_was[s] = rows.stop_sign[s] * speed_of(rows, rows.stop_v[s], after)
 
 
 @procedure

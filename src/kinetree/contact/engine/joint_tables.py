@@ -23,6 +23,7 @@ def joint_row_tables(joints, model, of_q, of_v) -> Rows:
         stop_sign=_column(s[2] for s in stops),
         stop_at=_column(s[3] for s in stops),
         stop_kept=np.zeros(len(stops)),
+        stop_was=np.zeros(len(stops)),
         stop_bounce=np.full(len(stops), float(joints.restitution)),
         dry=len(dry),
         dry_v=_column((d[0] for d in dry), np.int64),

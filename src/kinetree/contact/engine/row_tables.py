@@ -31,7 +31,7 @@ class Rows:
         gap: of groups [m or rad], at the middle of the step, without what ``bending`` adds.
         stops: number of ends of travel;  stop_q, stop_v: their variables, the second -1 - t for
             tendon ``t``;  stop_sign: 1 for a lower bound, -1 for an upper;  stop_at: bounds;
-            stop_bounce: restitution.
+            stop_bounce: restitution;  stop_was: of tendons, velocity after the last step.
         dry: number of variables with dry friction;  dry_v: which, or tendons, in the same way;
             dry_level: [N or N·m].
         tendon_first: where the variables of a tendon begin;  tendon_q, tendon_v, tendon_arm:
@@ -95,6 +95,7 @@ class Rows:
     stop_at: "float[:]"
     stop_bounce: "float[:]"
     stop_kept: "float[:]"
+    stop_was: "float[:]"
     dry: int
     dry_v: "int[:]"
     dry_level: "float[:]"

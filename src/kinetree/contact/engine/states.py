@@ -13,7 +13,17 @@ from kinetree.contact.engine.motions import Inputs, Motions, Storage, WorkerStat
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.samples import OwnNumbers
 
-_MEMORY = ("change", "last", "energy", "stop_kept", "dry_kept", "loop_kept", "loop_ended", "tau")
+_MEMORY = (
+    "change",
+    "last",
+    "energy",
+    "stop_kept",
+    "stop_was",
+    "dry_kept",
+    "loop_kept",
+    "loop_ended",
+    "tau",
+)
 _WHOLE = ("follows", "energy_known", "sleeps", "pile", "calm")
 _KEPT = ("key", "kept", "ended", "spot", "bent")
 _OF_CONTACTS = {
@@ -67,6 +77,7 @@ class MotionStates:
             "last": nv,
             "energy": trees,
             "stop_kept": rows.stops,
+            "stop_was": rows.stops,
             "dry_kept": rows.dry,
             "loop_kept": rows.loops,
             "loop_ended": rows.loops,

@@ -45,6 +45,7 @@ from kinetree.contact.engine.energy import (
 from kinetree.contact.engine.joint_laws import add_joint_forces, most_friction
 from kinetree.contact.engine.joint_rows import (
     beyond_stops,
+    keep_speeds,
     loop_velocities,
     place_moving,
 )
@@ -338,6 +339,7 @@ def record_step(a: Parts, moved: bool) -> int:
     s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
     loop_velocities(a.problem, rows, s.v_e)
+    keep_speeds(rows, s.after)
     return 0
 
 

@@ -76,8 +76,8 @@ def targets(s: Step, p: Problem, rows: Rows, f: Found, first: int):
             e = restitution_of(rows, f, g)
             tau = moment_of(p, rows, g)
             add = max(gap, -s.deep) / (h if tau < 0.0 else 1.5 * h - tau)
+            add += rows.bend[g, 0]
             if g < rows.contacts:
-                add += rows.bend[g, 0]
                 for r in range(1, min(p.dim[g], 3)):
                     p.target[row + r] += rows.scale[g, r] * rows.bend[g, r]
             if e > 0.0 and rows.before[g] < -s.rest:
@@ -102,7 +102,4 @@ def row_velocity(p: Problem, rows: Rows, g: int, v: "float[:]") -> float:
 @procedure
 def gap_at_end(p: Problem, rows: Rows, g: int, beta: float, v: "float[:]") -> float:
     """Gap of a contact or stop after the last ``beta`` seconds of the step at velocities ``v``."""
-    w = row_velocity(p, rows, g, v)
-    if g < rows.contacts:
-        w += rows.bend[g, 0]
-    return rows.gap[g] + beta * w
+    return rows.gap[g] + beta * (row_velocity(p, rows, g, v) + rows.bend[g, 0])
