@@ -142,10 +142,9 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndar
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
     kept = [x for x in carried.contacts if x[0] in shape and x[1] in shape]
     n, of = len(kept), _variables(places, engine)
-    stops = np.array([
-        carried.stops.get((*of[v], float(sign)), (0.0, 0.0))
-        for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)
-    ]).reshape(-1, 2).T  # fmt: skip
+    pairs = zip(rows.stop_v, rows.stop_sign, strict=True)
+    stops = [carried.stops.get((*of[v], float(sign)), (0.0, 0.0)) for v, sign in pairs]
+    stops = np.array(stops).reshape(-1, 2).T
     arrays = {
         "key": np.array([(shape[a], shape[b], f) for a, b, f, *_ in kept], np.int64).reshape(n, 3),
         "kept": np.array([x[3] for x in kept]).reshape(n, 6),
