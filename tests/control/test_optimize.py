@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import solve_discrete_are
 
 import kinetree as kt
-from kinetree.control import QuadraticCost, optimize, riccati, shooting
+from kinetree.control import QuadraticCost, iterations, optimize, riccati, shooting
 from kinetree.control.steps_on_arrays import StepsOnArrays, _of_samples
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration import on_arrays
@@ -487,6 +487,58 @@ def test_predictive_control_swings_up_and_holds(cart):
     assert np.abs(motion.tau).max() <= 20.0
 
 
+HOLDING = {
+    "steps": 20, "dt": 0.05, "actuated": ["rail"],
+    "running": QuadraticCost(q=UP, position=[1.0, 5.0], velocity=0.1, effort=0.01),
+    "terminal": QuadraticCost(q=UP, position=[10.0, 50.0], velocity=5.0),
+}  # fmt: skip
+
+
+def test_controllers_of_a_batch_are_those_of_its_robots(cart, swing, rng):
+    q, qd = UP + rng.uniform(-0.2, 0.2, (2, 3, 2)), rng.uniform(-0.1, 0.1, (2, 3, 2))
+    many = kt.control.MPC(cart, **HOLDING)
+    first, then = many(0.0, q, qd), many(0.06, q + 0.06 * qd, qd)
+    one, follow = kt.control.MPC(cart, **HOLDING), swing.controller()
+    np.testing.assert_array_equal(one(0.0, q[1, 2], qd[1, 2]), first[1, 2])
+    at = q[1, 2] + 0.06 * qd[1, 2]
+    np.testing.assert_array_equal(one(0.06, at, qd[1, 2]), then[1, 2])
+    for t in (0.1, 0.7, 5.0):
+        each = [
+            [follow(t, x, v) for x, v in zip(*row, strict=True)] for row in zip(q, qd, strict=True)
+        ]
+        np.testing.assert_allclose(follow(t, q, qd), each, rtol=1e-12, atol=1e-12)
+
+
+def test_plans_that_come_late_begin_where_the_robot_will_be(cart):
+    control = kt.control.MPC(cart, **HOLDING, delay=0.03, integrator="rk4")
+    start = np.array([0.2, np.pi - 0.3])
+    motion = kt.simulate(cart, start, duration=3.0, dt=0.01, controller=control)
+    assert np.abs(motion.q[-1] - UP).max() < 0.02
+    at = np.searchsorted(motion.t, control.planned_at - 1e-6)
+    np.testing.assert_allclose(control.plan.q[0], motion.q[at], atol=1e-4)
+    assert control.asked_at <= motion.t[-1] < control.asked_at + 0.05 + 1e-6
+
+
+def test_a_plan_ends_in_time(cart, monkeypatch):
+    clock = iter(np.arange(1000.0))
+    monkeypatch.setattr(iterations, "perf_counter", lambda: next(clock))
+    control = kt.control.MPC(cart, **HOLDING, budget=1.5)
+    start, rest = np.array([0.2, np.pi - 0.3]), np.zeros(2)
+    control(0.0, start, rest)
+    assert control.plan.converged  # the first one has the time it takes
+    found = control.problem.solve(start + 0.05, rest + 1.0, guess=control.plan, budget=1.5)
+    assert not found.converged
+    assert found.iterations == 2
+    follows = kt.rollout(
+        cart, found.q[0], found.qd[0], found.tau, steps=20, dt=0.05,
+        limits=None, integrator="semi_implicit_euler",
+    )  # fmt: skip
+    np.testing.assert_allclose(follows.q, found.q, atol=1e-9)
+    control(0.06, start + 0.05, rest + 1.0)
+    assert control.plan.iterations <= 2
+    assert control.planned_at == 0.06
+
+
 @pytest.mark.parametrize("x", [0.55, 0.7, 0.9])
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_predictive_control_returns_from_beyond_the_limits(cart, x):
@@ -534,6 +586,15 @@ def test_a_plan_is_followed_from_other_starts():
         assert np.abs(motion.q[-1] - goal).max() < 0.03
 
 
+@pytest.mark.parametrize(("penalty", "most"), [(1e3, 1.0), (1e3, 4.0), (10.0, 2.0)])
+def test_soft_limits_of_velocities_are_found_optimal(cart, penalty, most):
+    found = optimize(
+        cart, [0.1, 0.2], **SWING, velocity_limits=(-most, most), limit_penalty=penalty
+    )
+    assert found.converged
+    assert found.violation > 0.5  # the swing needs more
+
+
 @pytest.fixture(scope="module")
 def hopper():
     b = kt.ModelBuilder("hopper").body(
@@ -579,6 +640,30 @@ def test_a_hopper_jumps_and_lands(hopper, kind):
         )  # fmt: skip
         assert real.q.sum(axis=1).max() - 0.05 > 0.14
         assert np.abs(real.q[-1] - rest).max() < 0.01
+
+
+def test_a_hopper_jumps_to_any_height_from_a_guess_that_jumps(hopper):
+    """From one that stands, an early landing is an optimum with a kink: nothing converges."""
+    rest, t = np.array([0.45, -0.4]), 0.02 * np.arange(41)
+    hop = np.maximum(0.0, 0.16 - 4.0 * (t - 0.4) ** 2)
+    guess = (rest + hop[:, None] * [1.0, 0.0])[:, None]
+
+    @kt.kernel
+    def flight(m, t, q, qd, height: ()):
+        weight = kt.select((t > 0.35) & (t < 0.45), 10.0, 0.0)
+        return np.array([weight * (q[0] + q[1] - 0.05 - height)])
+
+    heights = np.array([0.15, 0.17, 0.18, 0.19, 0.2, 0.22])
+    contact = kt.contact.TimeStepping(kt.contact.Scene(hopper), relaxation=0.1)
+    found = optimize(
+        hopper, rest, steps=40, dt=0.02, actuated=hopper.joint_names[1:], tolerance=1e-4,
+        contact=contact, effort_limits=(-150.0, 150.0), arguments={"height": heights},
+        running=[QuadraticCost(effort=1e-5, velocity=1e-3, q=rest, position=[0, 1]), flight],
+        terminal=QuadraticCost(q=rest, position=100.0, velocity=1.0), guess={"q": guess},
+    )  # fmt: skip
+    assert found.converged.all()
+    assert found.iterations.max() < 15
+    np.testing.assert_allclose(found.q.sum(axis=-1).max(axis=0) - 0.05, heights, atol=0.02)
 
 
 def test_relaxed_contact_is_pushed_against():
@@ -648,6 +733,10 @@ def test_errors_name_what_is_wrong(cart):
         optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, use="forces")
     with pytest.raises(ShapeError, match="replan must be from 1"):
         kt.control.MPC(cart, steps=5, dt=0.1, running=cost, replan=5)
+    with pytest.raises(ShapeError, match=r"delay must be at most \(steps - replan\) dt = 0\.4 s"):
+        kt.control.MPC(cart, steps=5, dt=0.1, running=cost, delay=0.5)
+    with pytest.raises(ShapeError, match="budget must be a positive time in seconds, got 0"):
+        kt.control.MPC(cart, steps=5, dt=0.1, running=cost, budget=0)
     ball = kt.contact.with_ground(kt.samples.pendulum())
     rigid = kt.contact.TimeStepping(kt.contact.Scene(ball))
     with pytest.raises(ModelError, match="with a relaxation"):

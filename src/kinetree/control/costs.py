@@ -1,6 +1,7 @@
 """Costs and goals of trajectory optimization that come with the package."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -95,10 +96,7 @@ class _Quadratic:
     @property
     def signature(self):
         """Signature, as that of a kernel."""
-        kind = Parameter.POSITIONAL_OR_KEYWORD
-        held = (self.held,) if self.role == "running" else ()
-        taken = [Parameter(n, kind) for n in ("model", "q", "qd", *held)]
-        return SimpleSignature([*taken, *((name, shape) for name, shape in self.shapes)])
+        return _signature(self)
 
     def __call__(self, model, **values):
         """The weighted deviations."""
@@ -113,6 +111,15 @@ class _Quadratic:
             if key in values:
                 found.append(values[f"{key} weight"] * deviation(values[key]))
         return np.concatenate(found)
+
+
+@lru_cache
+def _signature(cost: _Quadratic) -> "SimpleSignature":
+    """Signature of a cost, which is asked for many times."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    held = (cost.held,) if cost.role == "running" else ()
+    taken = [Parameter(n, kind) for n in ("model", "q", "qd", *held)]
+    return SimpleSignature([*taken, *cost.shapes])
 
 
 class SimpleSignature:

@@ -5,6 +5,7 @@ from Python: then several samples go on together, from one stage to the next.
 """
 
 from contextlib import ExitStack
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -46,25 +47,29 @@ class Iterations:
         if barrier is not None:
             b.mu[:] = barrier
 
-    def run(self):
-        """Iterate until all samples are done."""
+    def run(self, budget: float | None = None):
+        """Iterate until all samples are done, or for ``budget`` seconds, shared by the samples."""
         b = self.batch
         with working("optimizing a motion", b.samples * b.most, "iterations") as work:
             if b.outside:
-                Outside(self.shooting, b).run(work)
+                Outside(self.shooting, b).run(work, budget)
                 return
             operations = b.steps * b.size**3
             count = max(1, min(threads(), b.samples, int(b.samples * operations / ALONE)))
             cuts = np.linspace(0, b.samples, count + 1).astype(int)
-            each = max(1, int(CALL / operations))
+            each = max(1, int(CALL / operations)) if budget is None else 1
             with ExitStack() as stack:
                 workers = [stack.enter_context(worker(self.shooting, b)) for _ in range(count)]
 
                 def piece(k):
-                    own, end, done = workers[k], int(cuts[k + 1]), 0
-                    own.at_sample = int(cuts[k])
+                    own, first, end, done = workers[k], int(cuts[k]), int(cuts[k + 1]), 0
+                    start, own.at_sample = perf_counter(), first
                     while own.at_sample < end:
+                        at = own.at_sample
                         advance(b, own, end, each)
+                        if budget is not None and at == own.at_sample:
+                            share = (at + 1 - first) / (end - first)
+                            own.halted = int(perf_counter() - start > share * budget)
                         if not k:
                             done, before = int(b.count.sum()), done
                             work.advance(done - before)

@@ -1,5 +1,7 @@
 """Model-predictive control by trajectory optimization."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,11 @@ from kinetree.control.problem import Problem
 from kinetree.control.starts import later_guess
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model import Model
+from kinetree.model.arrays import as_seconds
+from kinetree.simulation.rollouts.rollout import rollout
 from kinetree.spelling import explains_itself
 
+SOON = 1e-9  # of time: rounding [s, steps]
 WRONG = 1e-2  # gap or violation of a plan that is not solved, which MPC then does not follow
 
 
@@ -24,6 +29,11 @@ class MPC:
     Every ``replan`` steps of the plan, the problem of ``optimize`` is solved from the current
     state, starting from the last plan. In between, the joint forces are those of the plan, with
     its optimal feedback. Limits of states are soft: a mechanism that is pushed beyond them returns.
+    States may have batch axes: every robot has a plan.
+
+    On a robot, plans take time. ``budget`` is what one may take: the iterations end then, and the
+    plan is as good as it is. ``delay`` is how much later it is followed: it begins at the state
+    that is predicted for that time, and the plan before is followed until then.
 
     Args:
         model: the mechanism.
@@ -37,15 +47,22 @@ class MPC:
         limit_penalty: as for ``optimize``; choose it well above the cost that violating a limit of
             states can save; None makes them hard.
         guess: for the first plan.
+        budget: time of every plan but the first [s], by the clock; no limit by default.
+        delay: from the state that a plan is made for to when it is followed [s]. The first plan is
+            made before the motion begins.
         **problem: as for ``optimize``.
 
     Attributes:
-        plan: the last ``OptimizedMotion``.
+        plan: the ``OptimizedMotion`` that is followed.
         planned_at: time of its start [s].
+        asked_at: time of the last state that was planned from [s].
+        coming: a plan that is not followed yet, and the time of its start; or None.
     """
 
     plan: OptimizedMotion | None = None
     planned_at: float = 0.0
+    asked_at: float = 0.0
+    coming: tuple[OptimizedMotion, float] | None = None
 
     def __init__(
         self,
@@ -59,6 +76,8 @@ class MPC:
         tolerance: float = 1e-4,
         limit_penalty: float | None = 1e3,
         guess: Any = None,
+        budget: float | None = None,
+        delay: float = 0.0,
         **problem: Any,
     ):
         if replan < 1 or replan >= steps:
@@ -70,25 +89,73 @@ class MPC:
             raise ModelError("MPC returns joint forces: leave out use='controls'")
         self.replan, self.guess = replan, guess
         self.iterations, self.first_iterations = iterations, first_iterations
+        self.budget = None if budget is None else as_seconds(budget, "budget", least=0.0)
+        self.delay = 0.0 if delay == 0 else as_seconds(delay, "delay", least=0.0)
+        if self.delay > (steps - replan) * self.problem.dt:
+            raise ShapeError(
+                f"delay must be at most (steps - replan) dt = {(steps - replan) * dt:g} s, so that "
+                f"the plan before lasts until then, got {delay:g}"
+            )
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Joint forces, (nv,)."""
-        p, passed = self.problem, (t - self.planned_at) / self.problem.dt + 1e-9
-        plan = self.plan
-        if plan is None or passed < 0 or int(passed) >= self.replan:
-            started = plan is not None and 0 <= passed < p.steps
-            guess = later_guess(plan, int(passed)) if started else self.guess
-            found = None
-            if started:
-                found = p.solve(q, qd, guess=guess, iterations=self.iterations)
-            if found is None or (p.limit_penalty is not None and _is_wrong(found)):
-                found = p.solve(q, qd, guess=guess, iterations=self.first_iterations)
-            if plan is None or not started or not _is_wrong(found):
-                plan = self.plan = found
-                self.planned_at, passed = t, 0.0
-        return Plan(plan).forces(passed, q, qd)
+        """Joint forces, (..., nv)."""
+        if self.coming is not None and t >= self.coming[1] - SOON:
+            (self.plan, self.planned_at), self.coming = self.coming, None
+        dt, plan = self.problem.dt, self.plan
+        lasts = plan is not None and 0 <= t - self.planned_at + SOON < self.problem.steps * dt
+        if plan is None or not lasts:
+            self.coming, self.asked_at, self.planned_at = None, t, t
+            self.plan = self.problem.solve(
+                q, qd, guess=self.guess, iterations=self.first_iterations
+            )
+        elif t - self.asked_at >= self.replan * dt - SOON and self.coming is None:
+            self.asked_at = t
+            self._plan_again(t, q, qd)
+        passed = (t - self.planned_at) / dt + SOON
+        return Plan(self.plan).forces(passed, q, qd)
+
+    def _plan_again(self, t, q, qd):
+        """Have a plan from the state that is predicted for when it is followed."""
+        p, start = self.problem, t + self.delay
+        if self.delay:
+            q, qd = self._predicted(t, q, qd)
+        k = int((start - self.planned_at) / p.dt + SOON)
+        guess = later_guess(self.plan, k)
+        found = p.solve(q, qd, guess=guess, iterations=self.iterations, budget=self.budget)
+        if self.budget is None and p.limit_penalty is not None and _are_wrong(found).any():
+            found = p.solve(q, qd, guess=guess, iterations=self.first_iterations)
+        self.coming = _mended(found, self.plan, k), start
+        if not self.delay:
+            (self.plan, self.planned_at), self.coming = self.coming, None
+
+    def _predicted(self, t, q, qd):
+        """The state after ``delay``, under the plan that is followed until then."""
+        p, now = self.problem, Plan(self.plan)
+        steps = math.ceil(self.delay / p.dt - SOON)
+        h = self.delay / steps
+        options = {name: x for name, x in p.options.items() if name not in ("inputs", "t0")}
+        for k in range(steps):
+            tau = now.forces((t + k * h - self.planned_at) / p.dt + SOON, q, qd)
+            after: Any = rollout(p.model, q, qd, tau, steps=1, dt=h, t0=t + k * h, **options)
+            q, qd = after.q[-1], after.qd[-1]
+        return q, qd
 
 
-def _is_wrong(plan):
-    """Whether a plan is so far from solved that it is better to follow another."""
-    return not plan.converged and max(plan.gap, plan.violation) > WRONG
+def _are_wrong(plan):
+    """Whether plans are so far from solved that it is better to follow others."""
+    return ~plan.converged & (np.maximum(plan.gap, plan.violation) > WRONG)
+
+
+def _mended(found, plan, k):
+    """Plans, those that are wrong replaced by what is left of an earlier one after ``k`` steps."""
+    wrong = np.asarray(_are_wrong(found))
+    if not wrong.any():
+        return found
+    mixed = {}
+    for name in ("q", "qd", "tau", "gains"):
+        old, new = getattr(plan, name), getattr(found, name)
+        rest = np.concatenate([old[k:], np.repeat(old[-1:], k, axis=0)])
+        mixed[name] = np.where(
+            wrong.reshape(*wrong.shape, *[1] * (new.ndim - 1 - wrong.ndim)), rest, new
+        )
+    return replace(found, **mixed)

@@ -107,6 +107,7 @@ class OptimizedMotion:
         If the mechanism can rest at the end, without contact, other forces and parameters, a
         linear-quadratic regulator along the motion returns to it, and one at the end holds the
         final state. Otherwise the feedback is that of ``gains``, and that of the last step goes on.
+        States may have batch axes: all follow the same motion.
         Forces stay within the limits; where these leave nothing for the feedback, plan again.
         """
         if self.tau is None:
@@ -128,8 +129,8 @@ class OptimizedMotion:
             if tight is None:
                 return plan.forces(passed, q, qd)
             k, q_plan, qd_plan = between(self.model, plan.q, plan.qd, self.dt, passed)
-            off = np.concatenate([self.model.difference(q_plan, q), qd - qd_plan])
-            return plan.corrected(k, -(tight[max(int(passed * PARTS), 0)] @ off))
+            off = deviation(self.model, (q_plan, qd_plan), (q, qd))
+            return plan.corrected(k, -times(tight[max(int(passed * PARTS), 0)], off))
 
         return follow
 
@@ -202,12 +203,25 @@ class Plan:
         model, k = self.motion.model, min(max(int(passed), 0), len(self.tau) - 1)
         part = min(max(passed - k, 0.0), 1.0)
         ahead = model.difference(self.q[k], self.q[k + 1])
-        dq = model.difference(model.integrate(self.q[k], part * ahead), q)
-        dqd = qd - self.qd[k] - part * (self.qd[k + 1] - self.qd[k])
-        return self.corrected(k, self.gains[k] @ np.concatenate([dq, dqd]))
+        q_plan = model.integrate(self.q[k], part * ahead)
+        qd_plan = self.qd[k] + part * (self.qd[k + 1] - self.qd[k])
+        off = deviation(model, (q_plan, qd_plan), (q, qd))
+        return self.corrected(k, times(self.gains[k], off))
 
     def corrected(self, k, change):
         """Joint forces of a step with a change of the driven ones, within bounds."""
-        tau, driven = self.tau[k].copy(), list(self.motion.columns)
-        tau[driven] = np.clip(tau[driven] + change, *self.motion.bounds)
+        driven, own = list(self.motion.columns), self.tau[k]
+        tau = np.array(np.broadcast_to(own, (*change.shape[:-1], own.shape[-1])))
+        tau[..., driven] = np.clip(tau[..., driven] + change, *self.motion.bounds)
         return tau
+
+
+def deviation(model, planned, state) -> np.ndarray:
+    """Deviation of states from planned ones, (..., 2 nv)."""
+    dq, dqd = model.difference(planned[0], state[0]), np.asarray(state[1]) - planned[1]
+    return np.concatenate(np.broadcast_arrays(dq, dqd), axis=-1)
+
+
+def times(gains, off) -> np.ndarray:
+    """Gains times deviations, both with any batch axes."""
+    return (gains @ off[..., None])[..., 0]

@@ -4,6 +4,7 @@ Several samples go on together, each in a worker: what they need next is compute
 once.
 """
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ class Outside:
         self.steps: Any = shooting.on_arrays
         self.workers = [work_of(shooting, b) for _ in range(min(TOGETHER, b.samples))]
 
-    def run(self, work):
-        """Solve all samples; ``work`` counts iterations."""
+    def run(self, work, budget: float | None = None):
+        """Solve all samples, or go on for ``budget`` seconds; ``work`` counts iterations."""
+        start = perf_counter()
         b, waiting, active, done = self.b, list(range(self.b.samples)), list(self.workers), 0
         while active:
             for own in active:
@@ -41,6 +43,9 @@ class Outside:
             with np.errstate(all="ignore"):  # samples that fail are given up
                 for wanted in sorted({own.wanted for own in active}):
                     self.supply(wanted, [own for own in active if own.wanted == wanted])
+            late = budget is not None and perf_counter() - start > budget
+            for own in self.workers:
+                own.halted = int(late)
             done, before = int(b.count.sum()), done
             work.advance(done - before)
 

@@ -158,8 +158,12 @@ class Problem:
         guess: Any = None,
         barrier: float | None = None,
         iterations: int | None = None,
+        budget: float | None = None,
     ) -> OptimizedMotion:
-        """The motions of least cost from these starts; arguments as for ``optimize``."""
+        """The motions of least cost from these starts; arguments as for ``optimize``.
+
+        ``budget``: time after which the iterations end, wherever they are [s].
+        """
         guess = as_guess(guess)
         m, T, model = len(self.columns), self.steps, self.model
         n = model.nv if self.held == "tau" else m
@@ -187,7 +191,7 @@ class Problem:
                 self, shooting, self.iterations if iterations is None else iterations
             )
             found.begin(guess, barrier)
-            found.run()
+            found.run(budget)
             arrays = found.result()
         u, tau = arrays.pop("u"), None
         if self.held == "tau":

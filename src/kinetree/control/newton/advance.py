@@ -6,9 +6,9 @@ outside: see ``kinetree.control.outside``.
 
 import math
 
-from kinetree.codegen.procedures import procedure, view
+from kinetree.codegen.procedures import isfinite, procedure, view
 from kinetree.control.newton.direction import find_costates, find_direction
-from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.records import Batch, Knots, Work
 from kinetree.control.newton.search import (
     TRIALS,
     adapt_damping,
@@ -50,6 +50,7 @@ def load(b: Batch, w: Work, sample: int):
         w.kept[i] = 0.0
     w.sample = s
     w.damping = w.penalty = 0.0
+    w.halted = 0
     w.wanted = BEGIN
     b.count[s] = b.converged[s] = 0
 
@@ -59,10 +60,7 @@ def begin(b: Batch, w: Work):
     """Slacks and multipliers that fit the first knots; these are the present ones now."""
     k, s = w.tried, w.sample
     evaluate(b, w)
-    if not b.mu[s] > 0.0:
-        size = min(max(abs(k.cost) / b.steps, 0.1), 1e3)
-        b.mu[s] = (1e-3 if b.warm == 1 else 0.1) * size
-    mu = w.mu = b.mu[s]
+    mu = w.mu = b.mu[s] if b.mu[s] > 0.0 else first_barrier(b, k)
     least = WARM if b.warm == 1 else COLD
     for i in range(b.steps + 1):
         for j in range(b.ni):
@@ -72,6 +70,22 @@ def begin(b: Batch, w: Work):
     accept(b, w)
     b.history[s * (b.most + 1)] = k.cost
     w.wanted = SLOPES
+
+
+@procedure
+def first_barrier(b: Batch, k: Knots) -> float:
+    """Barrier parameter from the cost of the first knots, and from the penalty of soft limits.
+
+    With less than that penalty, violations begin near zero and allow only short steps.
+    """
+    size = min(max(abs(k.cost) / b.steps, 0.1), 1e3)
+    if b.warm == 1:
+        return 1e-3 * size
+    mu = 0.1 * size
+    for j in range(b.ni):
+        if isfinite(b.rho[j]):
+            mu = max(mu, b.rho[j])
+    return mu
 
 
 @procedure
@@ -149,7 +163,7 @@ def measure(b: Batch, w: Work):
     if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
         b.converged[s] = 1
         w.wanted = STEP
-    elif b.count[s] >= b.most:
+    elif b.count[s] >= b.most or w.halted == 1:
         w.wanted = STEP
     else:
         lower_barrier(b, w, error)
@@ -338,12 +352,3 @@ def advance(b: Batch, w: Work, end: int, iterations: int) -> int:
             if w.at_sample < end:
                 load(b, w, w.at_sample)
     return w.at_sample
-
-
-@procedure
-def stop(b: Batch, w: Work):
-    """End the iterations of the present sample where it is, as if it had no more."""
-    w.wanted = STEP
-    w.at = 0
-    begin_motion(b, w)
-    prepare_step(b, w)

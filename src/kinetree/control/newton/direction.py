@@ -96,15 +96,15 @@ def eliminate_slacks(b: Batch, w: Work):
     for k in range(b.steps + 1):
         for j in range(b.ni):
             r = k * b.ni + j
-            w.give[r] = w.ratio[r] = w.push[r] = 0.0
+            w.give[r] = w.ratio[r] = w.pull[r] = w.push[r] = 0.0
             if b.mask[r] != 0.0:
-                give = x.e[r] / w.w[r] if b.soft[r] != 0.0 else 0.0
-                off = (x.c[r] + x.s[r]) + mu / w.z[r] + give * w.z[r]
+                w.give[r] = x.e[r] / w.w[r] if b.soft[r] != 0.0 else 0.0
+                off = x.c[r] + mu / w.z[r]
                 if b.soft[r] != 0.0:
                     off -= mu / w.w[r]
-                w.give[r] = give
-                w.ratio[r] = w.z[r] / (x.s[r] + w.z[r] * give)
-                w.push[r] = w.ratio[r] * off
+                w.ratio[r] = w.z[r] / (x.s[r] + w.z[r] * w.give[r])
+                w.pull[r] = w.ratio[r] * off
+                w.push[r] = w.z[r] + w.pull[r]
     add_inequalities(b, w, w.push)
     add_final(b, w, 1.0 / PROXIMAL)
 
@@ -208,7 +208,7 @@ def find_slack_step(b: Batch, w: Work, k: int, j: int):
     else:
         for c in range(b.size):
             along += w.path[(k * b.nc + j - b.nb) * b.size + c] * w.dz[k * b.size + c]
-    dlam = w.push[r] - w.z[r] + w.ratio[r] * along
+    dlam = w.pull[r] + w.ratio[r] * along  # not from push: what give magnifies has all digits
     de = w.mu / w.w[r] - x.e[r] + w.give[r] * dlam if b.soft[r] != 0.0 else 0.0
     ds = -(x.c[r] + x.s[r] - x.e[r]) - along + de
     w.dlam[r] = dlam

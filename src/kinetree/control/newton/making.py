@@ -168,7 +168,7 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
             (T * max(nv + b.nq + b.nc, 1), "weights"),
             (T * max(size, b.nq), "row"),
             (T * n, "costates"),
-            (E * b.ni, "z w ratio give push ds de dlam"),
+            (E * b.ni, "z w ratio give pull push ds de dlam"),
             (T * m * n, "K kept"),
             (E * n, "change"),
             (E * nv, "lines"),

@@ -183,7 +183,8 @@ class Work:
 
     Attributes:
         sample: that is solved, -1 for none;  wanted: what comes next;  left: iterations that it may
-            do in this call;  trials: of the search;  at: step of a rollout.
+            do in this call;  trials: of the search;  at: step of a rollout;  halted: 1 to
+            end the iterations of the sample.
         now, tried: knots of the last step taken, and of a trial.
         steps, slopes, moving: kernels.
         F, g, H: derivatives of next states, gradients and second derivatives of the cost.
@@ -211,6 +212,7 @@ class Work:
     dual: float
     failed: int
     accepted: int
+    halted: int
     now: Knots
     tried: Knots
     steps: Steps
@@ -245,6 +247,7 @@ class Work:
     y: "float[:]"
     ratio: "float[:]"
     give: "float[:]"
+    pull: "float[:]"
     push: "float[:]"
     dz: "float[:]"
     K: "float[:]"
