@@ -89,14 +89,15 @@ def accelerations(state, motors, costs, m):
     return model
 
 
-def least(call, repeats=REPEATS):
-    """Least time of a call, and the median."""
-    spent = []
+def times(calls, repeats=REPEATS):
+    """Least and median time of each call; they take turns."""
+    spent = [[] for _ in calls]
     for _ in range(repeats):
-        before = time.process_time()
-        call()
-        spent.append(time.process_time() - before)
-    return min(spent), np.median(spent)
+        for call, own in zip(calls, spent, strict=True):
+            before = time.process_time()
+            call()
+            own.append(time.process_time() - before)
+    return [(min(own), np.median(own)) for own in spent]
 
 
 def main():
@@ -106,10 +107,10 @@ def main():
         ours, theirs, q0 = problems(*case)
         (cost, q, count, fine), (other, q_other, count_other, fine_other) = ours(), theirs()
         improve_now()
-        a, b = least(ours), least(theirs)
+        a, b = times((ours, theirs))
         starts = q0 + 0.1 * np.random.default_rng(0).uniform(-1, 1, (256, len(q0)))
         many = ours(starts)
-        each = least(partial(ours, starts), 3)[0] / len(starts)
+        each = times([partial(ours, starts)], 3)[0][0] / len(starts)
         print(
             f"{name}: kinetree {1e3 * a[0]:.1f} ms (median {1e3 * a[1]:.1f}), {count} iterations, "
             f"cost {cost:.8g}, converged {fine}; Crocoddyl {1e3 * b[0]:.1f} ms (median "

@@ -115,7 +115,7 @@ class _Quadratic:
 
 @lru_cache
 def _signature(cost: _Quadratic) -> "SimpleSignature":
-    """Signature of a cost, which is asked for many times."""
+    """Signature of a cost; every call of ``optimize`` reads it many times."""
     kind = Parameter.POSITIONAL_OR_KEYWORD
     held = (cost.held,) if cost.role == "running" else ()
     taken = [Parameter(n, kind) for n in ("model", "q", "qd", *held)]

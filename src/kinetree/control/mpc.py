@@ -43,14 +43,13 @@ class MPC:
         iterations: of every plan but the first.
         first_iterations: of the first plan, and of those that are far from solved after
             ``iterations``.
-        tolerance: of plans.
-        limit_penalty: as for ``optimize``; choose it well above the cost that violating a limit of
-            states can save; None makes them hard.
         guess: for the first plan.
         budget: time of every plan but the first [s], by the clock; no limit by default.
         delay: from the state that a plan is made for to when it is followed [s]. The first plan is
             made before the motion begins.
-        **problem: as for ``optimize``.
+        **problem: as for ``optimize``, with a ``tolerance`` of 1e-4 and a ``limit_penalty`` of 1e3
+            by default; choose that well above the cost that violating a limit of states can save;
+            None makes limits hard.
 
     Attributes:
         plan: the ``OptimizedMotion`` that is followed.
@@ -73,8 +72,6 @@ class MPC:
         replan: int = 1,
         iterations: int = 10,
         first_iterations: int = 200,
-        tolerance: float = 1e-4,
-        limit_penalty: float | None = 1e3,
         guess: Any = None,
         budget: float | None = None,
         delay: float = 0.0,
@@ -82,9 +79,8 @@ class MPC:
     ):
         if replan < 1 or replan >= steps:
             raise ShapeError(f"replan must be from 1 to steps - 1 = {steps - 1}, got {replan}")
-        self.problem = Problem.of_arguments(
-            model, steps=steps, dt=dt, tolerance=tolerance, limit_penalty=limit_penalty, **problem
-        )
+        usual = {"tolerance": 1e-4, "limit_penalty": 1e3}
+        self.problem = Problem.of_arguments(model, steps=steps, dt=dt, **{**usual, **problem})
         if self.problem.held != "tau":
             raise ModelError("MPC returns joint forces: leave out use='controls'")
         self.replan, self.guess = replan, guess
