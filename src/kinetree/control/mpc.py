@@ -108,7 +108,8 @@ class MPC:
             self.asked_at = t
             self._plan_again(t, q, qd)
         passed = (t - self.planned_at) / dt + SOON
-        return Plan(self.plan).forces(passed, q, qd)
+        followed: Any = self.plan
+        return Plan(followed).forces(passed, q, qd)
 
     def _plan_again(self, t, q, qd):
         """Have a plan from the state that is predicted for when it is followed."""
@@ -126,7 +127,8 @@ class MPC:
 
     def _predicted(self, t, q, qd):
         """The state after ``delay``, under the plan that is followed until then."""
-        p, now = self.problem, Plan(self.plan)
+        followed: Any = self.plan
+        p, now = self.problem, Plan(followed)
         steps = math.ceil(self.delay / p.dt - SOON)
         h = self.delay / steps
         options = {name: x for name, x in p.options.items() if name not in ("inputs", "t0")}
