@@ -42,7 +42,7 @@ def tied_code(kernel, *arrays) -> Code:
         steps=np.array(steps, dtype=np.int64),
         status=np.zeros(1, dtype=np.int64),
     )
-    code.keeps = (variant, arrays)
+    code.keeps = (variant, arrays, kernel)
     return code
 
 

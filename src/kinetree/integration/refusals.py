@@ -123,6 +123,18 @@ BATCH_SIZES = Refusal(
     "the size of a batch is for solids with sizes",
     "make a world of each: `world.with_model(...)`",
 )
+DEVICE_FORCES = Refusal(
+    '`world.batch(device="cuda")`',
+    "forces that are functions of time or state",
+    "all steps of a call are one launch",
+    "give wrenches by name for each call, `worlds.step(forces={...})`, or step worlds on the CPU",
+)
+DEVICE_CALLS = Refusal(
+    '`world.batch(device="cuda")`',
+    "forces of your own in compiled code that calls other compiled code",
+    "their code is tied to the memory of this processor",
+    "step worlds on the CPU, `world.batch(n)`",
+)
 OWN_NUMBERS = Refusal(
     "`simulate`",
     "worlds of a batch with their own numbers",

@@ -23,6 +23,7 @@ from kinetree.worlds.starts import Faults
 
 if TYPE_CHECKING:
     from kinetree.simulation.results.state import State
+    from kinetree.worlds.device import DeviceWorlds
     from kinetree.worlds.whole import Simulated
     from kinetree.worlds.world import World
 
@@ -182,8 +183,7 @@ class Worlds:
             forces: external forces as in ``World.step``; those by name may have a row for each
                 world, ``{"box": (n, 3)}``.
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise ShapeError(f"n must be an integer number of steps, got {n!r}")
+        n = whole_number_of_steps(n)
         if n:
             self._check()
         self._batch.forget_counts()
@@ -368,11 +368,24 @@ class Worlds:
         return tuple(report_of(b, k, t, h) for k, t in enumerate(times))
 
 
-def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:
+def whole_number_of_steps(n: Any) -> int:
+    """A number of steps, as it is."""
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise ShapeError(f"n must be an integer number of steps, got {n!r}")
+    return int(n)
+
+
+def batch(
+    world: "World", n: int, given: Mapping[str, Any], device: Any = "cpu", arrays: str = "cupy"
+) -> "Worlds | DeviceWorlds":
     """``n`` copies of a world with the given numbers; see ``World.batch``."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapeError(f"a batch needs an integer number of worlds, got {n!r}")
     columns = {what: columns_of(world, what, x, n) for what, x in given.items() if x is not None}
     world = world.copy()  # the original goes its own way
     sample_model(world, columns, 0)  # names what cannot be changed
-    return Worlds(world, n, columns)
+    if device == "cpu":
+        return Worlds(world, n, columns)
+    from kinetree.worlds.device import DeviceWorlds, gpu_of
+
+    return DeviceWorlds(world, n, columns, on=gpu_of(device), arrays=arrays)

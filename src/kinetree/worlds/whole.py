@@ -152,7 +152,7 @@ class Whole:
         return new
 
     @cached_property
-    def _unit_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def unit_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Numbers of joints with unit quaternions and where these are, (n,) and (n, length)."""
         model, found = self.model, {}
         for i in range(1, model.body_count + 1):
@@ -168,7 +168,7 @@ class Whole:
     def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
         """A copy of ``q``, whose quaternions may have any length but zero."""
         model, q = self.model, np.array(q, dtype=float)
-        for joints, where in self._unit_parts:
+        for joints, where in self.unit_parts:
             sizes = np.linalg.norm(q[..., where], axis=-1)
             if not sizes.all():
                 name = model.joint_names[joints[int(np.argmin(sizes)) % len(joints)] - 1]

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,9 +41,6 @@ from kinetree.worlds.pieces import SEPARATOR, Piece
 from kinetree.worlds.removal import drop_rules, remove_part
 from kinetree.worlds.results import Report
 from kinetree.worlds.whole import Simulated, Whole, fill, from_file, load, save
-
-if TYPE_CHECKING:
-    from kinetree.worlds.batch import Worlds
 
 _FREE = Free()
 _SURFACE = tuple(f.name for f in fields(Surface))
@@ -695,8 +692,8 @@ class World:
 
     def batch(
         self, n: int, *, friction: Any = None, restitution: Any = None, mass: Any = None,
-        gains: Any = None, size: Any = None,
-    ) -> "Worlds":  # fmt: skip
+        gains: Any = None, size: Any = None, device: Any = "cpu", arrays: str = "cupy",
+    ) -> Any:  # fmt: skip
         """Copies of the world with individual parameters, stepped together; nothing is recompiled.
 
         Args:
@@ -707,11 +704,16 @@ class World:
             mass: of parts [kg], ``{"box": (n,)}``; inertias grow with it.
             gains: factors of the gains of all actuators, (n,), or by part.
             size: factors of the lengths of parts, ``{"box": (n,)}``; masses stay.
+            device: ``"cpu"``, or a GPU such as ``"cuda"``.
+            arrays: ``"cupy"``, ``"torch"`` or ``"numpy"``: what worlds on a GPU return.
+
+        Returns:
+            ``kinetree.Worlds``; on a GPU ``kinetree.DeviceWorlds``.
         """
         from kinetree.worlds.batch import batch
 
         given = {"friction": friction, "restitution": restitution, "mass": mass, "gains": gains}
-        return batch(self, n, given | {"size": size})
+        return batch(self, n, given | {"size": size}, device, arrays)
 
     def __getstate__(self):
         state = self.state  # puts together what is not yet

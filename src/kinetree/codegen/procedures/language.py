@@ -197,7 +197,9 @@ def record(definition: type) -> Any:
     annotations = inspect.get_annotations(definition)
     types = {name: type_of(kind, scope.get) for name, kind in annotations.items()}
     given = {name: definition.__dict__[name] for name in types if name in definition.__dict__}
-    plain = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
+    # Every field is a word, of which a bool is the first byte: memories of worlds are interleaved
+    # word by word on a GPU.
+    plain = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_int64}
     layout = [(f"_{name}", plain.get(kind, ctypes.c_void_p)) for name, kind in types.items()]
     others = {
         name: value
@@ -217,7 +219,8 @@ def _field(made, name, kind):
     raw = getattr(made, f"_{name}")
     if kind in (FLOAT, INT, BOOL):
         convert = {FLOAT: float, INT: operator.index, BOOL: bool}[kind]
-        return property(raw.__get__, lambda self, value: raw.__set__(self, convert(value)))
+        get = (lambda self: bool(raw.__get__(self))) if kind == BOOL else raw.__get__
+        return property(get, lambda self, value: raw.__set__(self, convert(value)))
     label = f"{made.__name__}.{name}"
     if isinstance(kind, ArrayType):
         test = kind.test.replace("dtype:", "dtype")

@@ -509,11 +509,11 @@ class _Module:
         return self.tables[key]
 
 
-def module_text(procedure) -> str:
-    """The module of a procedure, with a function that Python calls."""
+def module_text(procedure, for_python=True) -> str:
+    """The module of a procedure, with a function that Python calls unless told otherwise."""
     module = _Module(procedure)
     functions = [write(p, module) for p in procedure.members]
-    entry = _entry(procedure, module)
+    entry = _entry(procedure, module) if for_python else ""
     nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]
     return "\n\n".join([_HEAD, *module.declared, *functions, entry, "\n".join(nodes)]) + "\n"
 

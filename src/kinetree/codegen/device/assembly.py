@@ -1,0 +1,141 @@
+"""LLVM's NVPTX target: passes over text, PTX, and machine code of a GPU.
+
+PTX is assembled by ``ptxas`` where it is found, one unit on each core, or else by the driver; the
+driver links. Everything is kept on disk by its digest.
+"""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from kinetree.codegen import nvrtc
+from kinetree.codegen.build import program_key
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.runtime.threads import map_on_cores
+from kinetree.errors import BackendError
+
+TRIPLE = "nvptx64-nvidia-cuda"
+_CPU = "sm_70"
+_CUBIN, _PTX = 0, 1  # kinds of what is linked, as the driver counts them
+_REGISTERS = 128
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+@cache
+def _machine() -> Any:
+    return _llvm().Target.from_triple(TRIPLE).create_target_machine(cpu=_CPU, opt=3)
+
+
+def _module(text):
+    module = _llvm().parse_assembly(text)
+    module.triple, module.data_layout = TRIPLE, str(_machine().target_data)
+    return module
+
+
+def optimised(text: str) -> str:
+    """A text after LLVM's passes: no vectors, and no loops unrolled, for all is memory."""
+    llvm, module = _llvm(), _module(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+    return str(module)
+
+
+def ptx(text: str) -> str:
+    """PTX of a text, from disk or made."""
+    key = program_key(_digest("ptx", text), _CPU)
+    kept = open_store().get(key)
+    if kept is None:
+        module = _module(text)
+        module.verify()
+        kept = _machine().emit_assembly(module).encode()
+        open_store().put(key, kept)
+    return kept.decode()
+
+
+@cache
+def assembler() -> str | None:
+    """The path of ``ptxas``, of the toolkit or of NVIDIA's packages; None where it is not."""
+    found = shutil.which("ptxas")
+    for name in ("nvidia.cu13", "nvidia.cuda_nvcc", "triton.backends.nvidia"):
+        if found is None:
+            try:
+                spec = importlib.util.find_spec(name)
+            except (ImportError, ValueError):
+                spec = None
+            for folder in (spec.submodule_search_locations or ()) if spec else ():
+                path = Path(folder) / "bin" / "ptxas"
+                found = str(path) if os.access(path, os.X_OK) else found
+    return found
+
+
+def assembled(text: str, architecture: str) -> bytes:
+    """Machine code of one unit, to be linked, by ``ptxas``."""
+    path = assembler()
+    if path is None:
+        raise BackendError("ptxas is not found: install nvidia-cuda-nvcc, or CUDA's toolkit")
+    key = program_key(_digest("assembled", text), f"sm_{architecture}, {_REGISTERS}")
+    kept = open_store().get(key)
+    if kept is None:
+        with tempfile.TemporaryDirectory() as folder:
+            source, out = Path(folder) / "unit.ptx", Path(folder) / "unit.cubin"
+            source.write_text(text)
+            options = ["-c", f"-arch=sm_{architecture}", f"-maxrregcount={_REGISTERS}"]
+            run = subprocess.run(
+                [path, *options, str(source), "-o", str(out)], capture_output=True, text=True
+            )
+            if run.returncode:
+                raise BackendError(f"ptxas does not assemble a unit: {run.stderr[:2000]}")
+            kept = out.read_bytes()
+        open_store().put(key, kept)
+    return kept
+
+
+def linked(texts: dict[str, str], device: int) -> bytes:
+    """Machine code of all units together, given as LLVM's texts by name, for a device."""
+    architecture = nvrtc.architecture(device)
+    whole = _digest("linked", *texts.values())
+    key = program_key(whole, f"sm_{architecture}, {_REGISTERS}")
+    kept = open_store().get(key)
+    if kept is None:
+        sources = {name: ptx(text) for name, text in texts.items()}
+        if assembler() is not None:
+            one = partial(assembled, architecture=architecture)
+            parts = dict(zip(sources, map_on_cores(one, [*sources.values()]), strict=True))
+            kept = _link(parts, _CUBIN)
+        else:
+            kept = _link({name: text.encode() for name, text in sources.items()}, _PTX)
+        open_store().put(key, kept)
+    return kept
+
+
+def _link(parts, kind):
+    nvrtc.cupy().cuda.runtime.free(0)  # makes a context where there is none
+    state = nvrtc.driver().linkCreate()
+    try:
+        for name, code in parts.items():
+            nvrtc.driver().linkAddData(state, kind, code, name)
+        return nvrtc.driver().linkComplete(state)
+    except nvrtc.driver().CUDADriverError as error:
+        raise BackendError(f"the driver does not link the code of worlds: {error}") from error
+    finally:
+        nvrtc.driver().linkDestroy(state)
+
+
+def _digest(*parts):
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
