@@ -277,6 +277,25 @@ def _emitting(*, straight=True, patient=False):
 
 
 @contextmanager
+def compiling():
+    """While somebody compiles for another processor, in a context of LLVM of his own."""
+    with _compiling, _first():
+        _compiling.wait_for(lambda: not _inside)
+        _all_targets()
+    with _emitting(straight=False):
+        yield _all_targets()
+
+
+@cache
+def _all_targets():
+    """LLVM with the targets of all processors; nobody compiles while they are added."""
+    llvm = _binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+@contextmanager
 def _first():
     """While somebody waits for those who compile."""
     _waiting.append(True)

@@ -12,11 +12,11 @@ import subprocess
 import tempfile
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from kinetree.codegen import nvrtc
 from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.machine_code import compiling
 from kinetree.codegen.runtime.threads import map_on_cores
 from kinetree.errors import BackendError
 
@@ -26,34 +26,24 @@ _CUBIN, _PTX = 0, 1  # kinds of what is linked, as the driver counts them
 _REGISTERS = 128
 
 
-@cache
-def _llvm() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    return llvm
-
-
-@cache
-def _machine() -> Any:
-    return _llvm().Target.from_triple(TRIPLE).create_target_machine(cpu=_CPU, opt=3)
-
-
-def _module(text):
-    module = _llvm().parse_assembly(text)
-    module.triple, module.data_layout = TRIPLE, str(_machine().target_data)
-    return module
+def _module(llvm, text):
+    """A module in a context of its own, and the target."""
+    target = llvm.Target.from_triple(TRIPLE)
+    machine = target.create_target_machine(cpu=_CPU, opt=3)
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    return module, machine
 
 
 def optimised(text: str) -> str:
     """A text after LLVM's passes: no vectors, and no loops unrolled, for all is memory."""
-    llvm, module = _llvm(), _module(text)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    builder = llvm.create_pass_builder(_machine(), options)
-    builder.getModulePassManager().run(module, builder)
-    return str(module)
+    with compiling() as llvm:
+        module, machine = _module(llvm, text)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return str(module)
 
 
 def ptx(text: str) -> str:
@@ -61,9 +51,9 @@ def ptx(text: str) -> str:
     key = program_key(_digest("ptx", text), _CPU)
     kept = open_store().get(key)
     if kept is None:
-        module = _module(text)
-        module.verify()
-        kept = _machine().emit_assembly(module).encode()
+        with compiling() as llvm:
+            module, machine = _module(llvm, text)
+            kept = machine.emit_assembly(module).encode()
         open_store().put(key, kept)
     return kept.decode()
 
