@@ -278,7 +278,7 @@ def _emitting(*, straight=True, patient=False):
 
 @contextmanager
 def compiling():
-    """While somebody compiles for another processor, in a context of LLVM of his own."""
+    """While somebody compiles for another processor, in a separate context of LLVM."""
     with _compiling, _first():
         _compiling.wait_for(lambda: not _inside)
         _all_targets()

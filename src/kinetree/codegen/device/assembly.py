@@ -27,7 +27,7 @@ _REGISTERS = 128
 
 
 def _module(llvm, text):
-    """A module in a context of its own, and the target."""
+    """A module in a separate context, and the target."""
     target = llvm.Target.from_triple(TRIPLE)
     machine = target.create_target_machine(cpu=_CPU, opt=3)
     module = llvm.parse_assembly(text, llvm.create_context())
