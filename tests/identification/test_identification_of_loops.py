@@ -106,7 +106,7 @@ def test_a_stewart_platform_is_identified_by_its_six_legs(rng):
     legs = [model.v_slice[model.joint_index(f"leg{i}_stroke")].start for i in range(1, 7)]
     assert np.all(np.delete(tau, legs, axis=1) == 0)
     tau = tau + kt.passive_force(model, q, qd)  # the sum, as at trees
-    found = kt.identify(model, q, qd, qdd, tau)
+    found = kt.identify(model, q, qd, qdd, kt.identification.JointForces(tau))
     true = found.base.values()
     assert len(found.base) == 82
     np.testing.assert_allclose(found.values, true, atol=1e-9 * np.abs(true).max())
