@@ -1,5 +1,8 @@
 """``kinetree info``: bodies, joints, loops and couplings of a robot, in words and as JSON."""
 
+from dataclasses import replace
+from os.path import basename
+
 import numpy as np
 
 from kinetree.cli import options as cli
@@ -41,7 +44,7 @@ def _notices(robot, notices):
     """Notices of what changes motion in full; of the rest the number."""
     from kinetree.loaders.report import in_lines
 
-    motion = [notice for notice in notices if notice.effect == "motion"]
+    motion = [replace(n, file=basename(n.file)) for n in notices if n.effect == "motion"]
     if motion:
         lines = [f"{count_of(len(motion), 'note')} about motion:", *in_lines(motion)]
         cli.err().print("\n  ".join(lines), style="yellow", markup=False, soft_wrap=True)

@@ -1,6 +1,7 @@
 """Shapes of a model as coloured surfaces on its bodies."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -27,14 +28,30 @@ class Drawn(NamedTuple):
 
 
 def shapes_seen(model, *, collision=False):
-    """The shapes that are drawn; where no body has one to be seen, those that can touch.
+    """The shapes that are drawn; of a robot most of whose bodies would not be seen, all bodies.
+
+    A skin hides the shapes of the bodies under it, and skins are not drawn: those that can touch
+    stand for it.
 
     Args:
         model: the mechanism.
         collision: the shapes that can touch instead of those to be seen.
     """
     seen = [g for g in model.geometry if (g.collision if collision else g.visual)]
-    return seen if any(g.body for g in seen) else list(model.geometry)
+    if collision or not seen:
+        return seen if any(g.body for g in seen) else list(model.geometry)
+    shown = {g.body for g in seen}
+    bare = {g.body for g in model.geometry if g.body not in shown and g.body}
+    trees = Counter(_root(model, i) for i in bare)
+    trees.subtract(_root(model, i) for i in shown if i)
+    hidden = [g for g in model.geometry if g.body in bare and trees[_root(model, g.body)] > 0]
+    touching = {g.body for g in hidden if g.collision}
+    return [*seen, *(g for g in hidden if g.collision or g.body not in touching)]
+
+
+def _root(model, i):
+    """The body on the base that carries body ``i``: each robot of a scene has one."""
+    return model.support[i][0]
 
 
 def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
