@@ -139,9 +139,9 @@ class Machine(MotionStates):
         x, n = self.motions.inputs, len(self)
         x.driven = int(driven)
         timed = timed if driven else self._in_all_joints(timed)
-        held = None if held is None else self._in_all_joints(held)[None]
+        held = self._in_all_joints(held)
         x.timed, x.timed_size, x.timed_step, x.timed_world = _source(timed, n)
-        x.held, x.held_size, _, x.held_world = _source(held, n)
+        x.held, x.held_size, _, x.held_world = _source(None if held is None else held[None], n)
         x.activation = _NONE if activation is None else activation.reshape(-1)
         x.states = 0 if activation is None else activation.shape[-1]
 
