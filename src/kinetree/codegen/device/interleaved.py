@@ -140,7 +140,7 @@ def _declaration(line):
     if not line.startswith("declare"):
         return line
     line = _plain(line)
-    if _takes_no_stack(re.search(_NAME, line)[0]):
+    if _takes_no_stack(re.findall(_NAME, line)[0]):
         return line
     return re.sub(
         r"\)$", lambda m: f", {POINTER})" if not line.endswith("()") else f"{POINTER})", line
@@ -172,8 +172,8 @@ LIBRARY = frozenset(f"@{x}" for x in _LIBRARY.split())
 def _function(part, frames, calls, chosen):
     """The lines of a function."""
     head = _plain(part[0])
-    name = re.search(_NAME, head)[0]
-    inner = re.search(rf"{re.escape(name)}\((.*)\)", head)[1]
+    name = re.findall(_NAME, head)[0]
+    inner = re.findall(rf"{re.escape(name)}\((.*)\)", head)[0]
     stackless = _takes_no_stack(name)
     if not stackless:
         given = f"{inner}, {POINTER} %stack" if inner else f"{POINTER} %stack"

@@ -44,6 +44,8 @@ class DeviceMachine:
         on: where they are computed, ``codegen.device.running.Gpu`` or ``Processor``.
     """
 
+    memory: Any
+
     def __init__(self, machine: Machine, samples: Any, n: int, on: Any):
         self.template, self.engine, self._n, self._on = machine, machine.engine, n, on
         self._samples, self._pushed = samples, 4  # wrenches that there is room for
@@ -98,11 +100,12 @@ class DeviceMachine:
     def _more_room(self, code):
         """Memories with more room, and all motions in them."""
         kept = {name: self._get(name) for name in self._at}
-        inputs = {
+        inputs: dict[str, Any] = {
             name: self.memory.read(at) if at.stop > at.start else None
             for name, at in self._inputs.items()
         }
-        self.memory = None  # pyright: ignore  its words are free before others are made
+        pushes = {name: self.memory.read(at) for name, at in self._pushes.items()}
+        self.memory = None  # its words are free before others are made
         before = self.template.motions.room
         if code in (FULL, WORK_FULL, FOUND_FULL):
             self.engine._help(code)
@@ -119,6 +122,9 @@ class DeviceMachine:
                 if name not in ("push", "held", "timed", "activation"):
                     continue
                 self.memory.write(at, values)
+        for name, values in pushes.items():
+            first = self._pushes[name].start
+            self.memory.write(slice(first, first + values.shape[1]), values)
         for name in ("h", "driven", "held_size", "timed_size", "states", "pushed"):
             self.memory.write(self._inputs[name], inputs[name][:1])
 
