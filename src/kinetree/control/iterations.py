@@ -19,7 +19,7 @@ from kinetree.control.outside import Outside
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import Start
 
-CALL = 2e8  # operations of one call, roughly, so that Ctrl-C is heard in time
+CALL = 2e7  # operations of one call, roughly, so that Ctrl-C is heard in time
 ALONE = 1e6  # operations that repay another thread
 
 
