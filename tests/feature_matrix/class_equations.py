@@ -43,14 +43,14 @@ def _(at):
     return model.expand(np.array([x])), np.array([x, 0.2 - 1.5 * x + 0.3 * x**2])
 
 
-@equation("Tendon", "L = L0 + c1 q_1 + c2 q_2 + ... + length of the path", alone=True)
+@equation("Tendon", "L = L0 + c1 q_1 + c2 q_2 + ...", alone=True)
 def _(at):
     ball = kt.shapes.sphere(0.1, mass=1.0)
     b = kt.ModelBuilder("arm").body("a", joint=kt.Revolute("z"), inertia=ball)
     b.body("b", on="a", joint=kt.Revolute("z"), at=(3.0, 4.0, 0.0), inertia=ball)
-    b.tendon("cable", joints={"a_joint": 0.8, "b_joint": -0.5}, path=("base", "b"), offset=0.1)
+    b.tendon("cable", joints={"a_joint": 0.8, "b_joint": -0.5}, offset=0.1)
     model = b.build()
-    expected = 0.1 + 0.8 * 0.3 - 0.5 * 0.9 + 5.0
+    expected = 0.1 + 0.8 * 0.3 - 0.5 * 0.9
     return kt.tendon_lengths(model, np.array([0.3, 0.9])), np.array([expected])
 
 
@@ -61,6 +61,10 @@ def _(at):
 
 
 in_matrix("Actuator", "gain(l, ld) = g0 + g1 l + g2 ld", by="actuator_forces")
+by_test("tests/algorithms/test_spatial_tendons.py::test_lengths_and_rates_are_those_of_mujoco",
+        "tendon_jacobian", "dL/dt = J qd")  # fmt: skip
+by_test("tests/algorithms/test_spatial_tendons.py::test_forces_are_those_of_mujoco",
+        "tendon_jacobian", "Jᵀ f")  # fmt: skip
 by_test("tests/simulation/test_servos.py::test_activations_are_exact_and_go_into_forces",
         "Actuator", "act' = u", "act' = (u - act) / time_constant")  # fmt: skip
 in_matrix("gears.ArmatureError", "armature = ratio² I", by="gears.by_armature")

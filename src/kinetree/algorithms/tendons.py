@@ -49,10 +49,13 @@ def tendon_motion(model, tendon, q) -> tuple[Any, Any]:
         length = length + exact(c) * q[model.q_slice[i].start]
         arms[model.v_slice[i].start] += exact(c)
     for first, wrap, last, divisor in spans_with_divisors(tendon):
-        ends = [model.frame(name) for name in (first, last)]
+        begin, end = model.frame(first), model.frame(last)
         about = [] if wrap is None else [model.frame(x) for x in (wrap.frame, wrap.side) if x]
-        seen = _View(model, q, [*ends, *about])
-        distance, pulls = _straight(seen, *ends) if wrap is None else _wound(seen, *ends, wrap)
+        seen = _View(model, q, [begin, end, *about])
+        if wrap is None:
+            distance, pulls = _straight(seen, begin, end)
+        else:
+            distance, pulls = _wound(seen, begin, end, wrap)
         length = length + distance / exact(divisor)
         for i, f in pulls:
             for k in seen.between(i):

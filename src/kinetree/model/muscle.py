@@ -17,7 +17,7 @@ class Muscle:
     ``u`` is the activation, from 0 to 1; a muscle pulls, so that forces are negative. ``L`` is the
     length and ``V`` its rate, in optimal lengths ``L0`` and ``vmax L0`` per second. ``FL`` rises
     from ``lmin`` to 1 at the optimal length and falls to ``lmax``, ``FV`` is 0 where the muscle
-    shortens at ``V = -1``, 1 at rest and ``fvmax`` where it is stretched, ``FP`` is passive.
+    shortens at full speed, 1 at rest and ``fvmax`` where it is stretched, ``FP`` is passive.
 
     Attributes:
         force: peak active force at rest [N].

@@ -53,10 +53,8 @@ class Pulley:
 class Tendon:
     """A length that carries a force.
 
-    It is a weighted sum of joint positions and the length of a path through space; one of them is
-    usually empty.
-
-        L = L0 + c1 q_1 + c2 q_2 + ... + length of the path
+    It is a weighted sum of joint positions, ``L = L0 + c1 q_1 + c2 q_2 + ...``, or the length of a
+    path through space, or both together.
 
     The force ``f`` along the tendon acts on the joints as ``∂L/∂q f``. Spring, damper and friction
     are part of ``passive_force``; limits act in simulations; actuators may drive it.
@@ -107,7 +105,8 @@ class Tendon:
         """Names of the frames and bodies of the path, those of sides and shapes, too."""
         found: dict = {}
         for x in self.path:
-            names = (x,) if isinstance(x, str) else (x.frame, x.side) if is_wrap(x) else ()
+            of_shape = (x.frame, x.side) if isinstance(x, Wrap) else ()
+            names = (x,) if isinstance(x, str) else of_shape
             found |= dict.fromkeys(filter(None, names))
         return tuple(found)
 

@@ -134,11 +134,14 @@ def _law(mj_model, a):
 def _muscle(mj_model, a):
     """Curves of a muscle, with the lengths and the force that MuJoCo's compiler found."""
     prm = [float(x) for x in mj_model.actuator_gainprm[a, :9]]
-    lengths = tuple(float(x) for x in mj_model.actuator_lengthrange[a])
+    low, high = (float(x) for x in mj_model.actuator_lengthrange[a])
+    lengths = low, high
     force = prm[2] if prm[2] >= 0 else prm[3] / max(1e-15, float(mj_model.actuator_acc0[a]))
     passive = prm[7] if mj_model.actuator_biastype[a] == _MUSCLE else 0.0
     try:
-        return Muscle(force, lengths, (prm[0], prm[1]), *prm[4:7], passive, prm[8])
+        curves = dict(zip(("lmin", "lmax", "vmax"), prm[4:7], strict=True))
+        reach = prm[0], prm[1]
+        return Muscle(force, lengths, reach, **curves, fpmax=passive, fvmax=prm[8])
     except ModelError as why:
         raise _LeftOutError(f"it is a muscle that cannot be: {why}") from None
 
