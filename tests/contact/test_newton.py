@@ -153,7 +153,7 @@ def test_sparse_factors_solve_as_dense_ones(seed, kind):
         for i in range(islands):
             assemble(p, work, i, both)
             assert factor(p, work, i, both) == 0
-            solve_factored(p, work, i, both, x)
+            solve_factored(p, work, i, x)
         touched = np.isin(np.arange(p.nv), work.island_dof[: work.island_dofs_first[islands]])
         part = full[np.ix_(touched, touched)]
         eps = 100 * np.finfo(float).eps * np.linalg.cond(part)
@@ -196,7 +196,7 @@ def test_the_matrix_with_loops_is_kept_and_contacts_of_a_body_are_added_at_once(
         x = b = rng.normal(size=18)
         x = b.copy()
         assert factor(p, work, 0, both) == 0
-        solve_factored(p, work, 0, both, x)
+        solve_factored(p, work, 0, x)
         np.testing.assert_allclose(full @ x, b, atol=1e-11)
 
 

@@ -13,7 +13,16 @@ from kinetree.contact.complementarity.rows import Rows
 from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.contact.engine import energy, listing, loops, pushes, slot_laws, slot_points, targets
 from kinetree.contact.engine.mechanism import resistance
-from kinetree.contact.newton import cholesky, cones, jordan, matrix, problem, steps, sweeps
+from kinetree.contact.newton import (
+    cholesky,
+    cones,
+    jordan,
+    matrix,
+    problem,
+    sixes,
+    steps,
+    sweeps,
+)
 from kinetree.contact.newton.equations import add_block_of_three
 from kinetree.spatial.rotation import rotation_exp
 
@@ -28,7 +37,7 @@ def positive(rng, n):
 # --- Small matrices -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [1, 3, 4, 7])
+@pytest.mark.parametrize("rows", [1, 3, 4, 6, 7])
 @pytest.mark.parametrize("width", [1, 3, 5, 6, 11, 15])
 def test_products_are_taken_away_in_tiles(rows, width, rng):
     """Whatever the sizes, and nothing is written beside the block."""
@@ -59,27 +68,37 @@ def test_products_of_groups_are_added_up(rows, wide, rng):
     assert_close(flat.reshape(C.shape), expected, scale=1.0, ulps=64)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5, 6])
-def test_panels_are_eliminated_as_by_cholesky_and_by_gauss(rows, rng):
-    width = rows + 4
+@pytest.mark.parametrize(("rows", "more"), [(1, 4), (2, 4), (5, 4), (6, 4), (6, 0), (6, 12)])
+def test_panels_are_eliminated_as_by_cholesky_and_by_gauss(rows, more, rng):
+    """Rows of ``U`` have ones on their diagonal, ``L`` has the inverse pivots on its own."""
+    width = rows + more
     M = positive(rng, width)
-    panel = M[:rows].ravel().copy()
-    assert cholesky.eliminated(panel, rows, width) == 0
+    own = np.arange(rows)
+    panel, lower = M[:rows].ravel().copy(), np.full(rows * width, np.nan)
+    assert cholesky.eliminated(panel, lower, rows, width) == 0
     U = np.linalg.cholesky(M).T[:rows]
-    assert_close(np.triu(panel.reshape(rows, width)), U, scale=5.0, ulps=100)
+    pivots = U[own, own][:, None]
+    panel, lower = np.triu(panel.reshape(rows, width), 1), lower.reshape(rows, width)
+    assert_close(panel, np.triu(U / pivots, 1), scale=5.0, ulps=300)
+    assert_close(np.triu(lower, 1), np.triu(U * pivots, 1), scale=10.0, ulps=1e3)
+    assert_close(lower[own, own], 1.0 / pivots[:, 0] ** 2, scale=5.0, ulps=300)
     low = (M - 2 * np.max(M) * np.eye(width))[:rows].ravel().copy()
-    assert cholesky.eliminated(low, rows, width) == 1
+    assert cholesky.eliminated(low, low.copy(), rows, width) == 1
+    nothing = np.full(rows * width, np.nan)
+    assert cholesky.eliminated(nothing, nothing.copy(), rows, width) == 1
 
     M = M + rng.normal(size=M.shape)
     upper, lower = M[:rows].ravel().copy(), M.T[:rows].ravel().copy()
     assert cholesky.eliminated_both(upper, lower, rows, width) == 0
+    upper, lower = upper.reshape(rows, width), lower.reshape(rows, width)
     rest = M.copy()
     for a in range(rows):
-        column = rest[a:, a] / rest[a, a]
-        assert_close(upper.reshape(rows, width)[a, a:], rest[a, a:], scale=10.0, ulps=1e3)
-        assert_close(lower.reshape(rows, width)[a, a:], column, scale=10.0, ulps=1e3)
-        rest[a:, a:] -= np.outer(column, rest[a, a:])
-    assert cholesky.eliminated_both(0 * upper, 0 * lower, rows, width) == 1
+        row = rest[a, a:] / rest[a, a]
+        assert_close(upper[a, a + 1 :], row[1:], scale=10.0, ulps=1e3)
+        assert_close(lower[a, a + 1 :], rest[a + 1 :, a], scale=10.0, ulps=1e3)
+        assert_close(lower[a, a], 1.0 / rest[a, a], scale=10.0, ulps=1e3)
+        rest[a:, a:] -= np.outer(rest[a:, a], row)
+    assert cholesky.eliminated_both(0 * upper.ravel(), 0 * lower.ravel(), rows, width) == 1
 
 
 def test_products_and_inverses(rng):
@@ -87,6 +106,10 @@ def test_products_and_inverses(rng):
         M, out = positive(rng, n), np.zeros(n * n)
         sweeps.inverted(M.ravel(), n, out)
         assert_close(out.reshape(n, n) @ M, np.eye(n), scale=1.0, ulps=1e5)
+        if n == 6:
+            six = np.zeros((6, 6))
+            sixes.invert_six(M.ravel(), six)
+            assert_close(six @ M, np.eye(6), scale=1.0, ulps=1e5)
     a, b = rng.normal(size=(2, 6))
     assert_close(problem.times_six(a, b), a @ b, scale=1.0)
     for dim in (1, 3, 4, 6):

@@ -27,7 +27,7 @@ def orientation(problem: Problem, work: Work, island: int) -> float:
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
         for a in range(problem.node_count[work.order[k]]):
-            if work.H[work.panel_at[k] + a * (work.panel_width[k] + 1)] < 0.0:
+            if work.L[work.panel_at[k] + a * (work.panel_width[k] + 1)] < 0.0:
                 sign = -sign
     return sign
 

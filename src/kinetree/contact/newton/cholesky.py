@@ -1,12 +1,22 @@
-"""Sparse Cholesky factor by panels, for one island: ``H = U' U``, or ``H = L U`` when unsymmetric.
+"""Sparse factor by panels, for one island: ``H = L U``, without square roots; ``L' = D U`` where
+it is symmetric.
 
 Panels are made from left to right: those before, which have the node, are taken from its own, then
 it is eliminated in itself. Rows of blocks that follow one another in both panels are taken at once.
-``H`` holds the rows of ``U``; ``L`` holds those of ``L'``, with ones on the diagonal.
+``H`` holds the rows of ``U``, which has ones on its diagonal; ``L`` holds those of ``L'``, on its
+diagonal the inverse pivots: nothing is divided when factors are applied. What most islands have,
+panels of six rows, those of free bodies, is unrolled (``sixes``).
 """
 
-from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.codegen.procedures import isfinite, local, procedure, view
 from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.sixes import (
+    eliminate_six,
+    eliminate_six_both,
+    six_backward,
+    six_forward,
+    take_six,
+)
 
 
 @procedure
@@ -16,10 +26,20 @@ def take(
 ) -> None:  # fmt: skip
     """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
 
-    Tiles of three rows and six columns stay in registers.
+    Tiles of six or three rows and six columns stay in registers.
     """
     x, y, z = local("float", 3, 6)
     r = 0
+    if rows == 6:
+        c = 0
+        while c + 6 <= width:
+            take_six(view(C, c), wc, A, wa, view(B, c), wb, depth)
+            c += 6
+        if c == width:
+            return
+        C = view(C, c)
+        B = view(B, c)
+        width -= c
     while r + 3 <= rows:
         c = 0
         p = r * wc
@@ -106,22 +126,28 @@ def take_row(
 
 
 @procedure
-def eliminated(P: "float[:]", rows: int, width: int) -> int:
-    """Eliminate a panel in itself, symmetric: 0, or 1 when it is not positive."""
+def eliminated(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
+    """Eliminate a symmetric panel in itself, with ``D U`` to ``L``: 0, or 1 if not positive."""
+    if rows == 6 and width % 6 == 0:
+        return eliminate_six(U, L, width)
     for a in range(rows):
         at = a * (width + 1)
-        take_row(view(P, at), view(P, a), width, view(P, a), width, a, width - a)
-        pivot = P[at]
+        take_row(view(U, at), view(L, a), width, view(U, a), width, a, width - a)
+        pivot = U[at]
         if not pivot > 0.0:
             return 1
-        scale = 1.0 / sqrt(pivot)
-        P[at : at + width - a] *= scale
+        scale = 1.0 / pivot
+        L[at : at + width - a] = U[at : at + width - a]
+        U[at : at + width - a] *= scale
+        L[at] = scale
     return 0
 
 
 @procedure
 def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
     """Eliminate a panel in itself, rows of ``U`` and of ``L'``: 0, or 1 when a pivot is zero."""
+    if rows == 6 and width % 6 == 0:
+        return eliminate_six_both(U, L, width)
     for a in range(rows):
         at = a * (width + 1)
         take_row(view(U, at), view(L, a), width, view(U, a), width, a, width - a)
@@ -130,13 +156,14 @@ def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
         if pivot == 0.0 or not isfinite(pivot):
             return 1
         scale = 1.0 / pivot
-        L[at : at + width - a] *= scale
+        U[at : at + width - a] *= scale
+        L[at] = scale
     return 0
 
 
 @procedure
 def factor(problem: Problem, work: Work, island: int, both: int) -> int:
-    """Factor the matrix in ``H`` (and its transpose in ``L`` when ``both``) in place: 0, or 1."""
+    """Factor the matrix in ``H``, and its transpose in ``L`` when ``both``, in place: 0, or 1."""
     H = work.H
     L = work.L
     for e in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
@@ -170,13 +197,11 @@ def factor(problem: Problem, work: Work, island: int, both: int) -> int:
                 to = at + target
                 b = from_j + source
                 n = stop - source
-                if both == 0:
-                    take(view(H, to), width, view(H, a), wide, view(H, b), wide, depth, rows, n)
-                else:
-                    take(view(H, to), width, view(L, a), wide, view(H, b), wide, depth, rows, n)
+                take(view(H, to), width, view(L, a), wide, view(H, b), wide, depth, rows, n)
+                if both != 0:
                     take(view(L, to), width, view(H, a), wide, view(L, b), wide, depth, rows, n)
         if both == 0:
-            if eliminated(view(H, at), rows, width) != 0:
+            if eliminated(view(H, at), view(L, at), rows, width) != 0:
                 return 1
         elif eliminated_both(view(H, at), view(L, at), rows, width) != 0:
             return 1
@@ -198,16 +223,31 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
             size += abs(own[a])
         if size == 0.0:  # as in a response to one contact
             continue
-        for a in range(rows):
-            s = own[a] / P[a * width + a]
-            own[a] = s
-            for b in range(a + 1, rows):
-                own[b] -= P[a * width + b] * s
+        if rows == 6:
+            six_forward(P, width, view(own, 0, 6))
+        else:
+            for a in range(rows):
+                s = own[a] * P[a * width + a]
+                own[a] = s
+                for b in range(a + 1, rows):
+                    own[b] -= P[a * width + b] * s
         for i in range(work.panel_first[k], work.panel_first[k + 1]):
             other = work.order[work.panel_node[i]]
             y = view(x, problem.node_first[other])
             Q = view(P, work.panel_offset[i])
-            take_row(y, own, 1, Q, width, rows, problem.node_count[other])
+            count = problem.node_count[other]
+            if rows == 6 and count == 6:
+                six = view(y, 0, 6)
+                six -= (
+                    own[0] * view(Q, 0, 6)
+                    + own[1] * view(Q, width, 6)
+                    + own[2] * view(Q, 2 * width, 6)
+                    + own[3] * view(Q, 3 * width, 6)
+                    + own[4] * view(Q, 4 * width, 6)
+                    + own[5] * view(Q, 5 * width, 6)
+                )
+                continue
+            take_row(y, own, 1, Q, width, rows, count)
 
 
 @procedure
@@ -229,6 +269,9 @@ def backward(problem: Problem, work: Work, island: int, pool: "float[:]", v: "fl
             y = view(v, problem.node_first[other])
             for b in range(problem.node_count[other]):
                 t[work.panel_offset[i] + b] = y[b]
+        if rows == 6 and width % 6 == 0:
+            six_backward(P, width, t, view(own, 0, 6))
+            continue
         for c in range(rows):
             a = rows - 1 - c
             row = view(P, a * width)
@@ -246,14 +289,11 @@ def backward(problem: Problem, work: Work, island: int, pool: "float[:]", v: "fl
             while b < width:
                 s -= row[b] * t[b]
                 b += 1
-            own[a] = s / row[a]
+            own[a] = s
 
 
 @procedure
-def solve_factored(problem: Problem, work: Work, island: int, both: int, x: "float[:]") -> None:
+def solve_factored(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
     """Solve ``H x = b`` in place; x has the degrees of freedom of the problem."""
-    if both == 0:
-        forward(problem, work, island, work.H, x)
-    else:
-        forward(problem, work, island, work.L, x)
+    forward(problem, work, island, work.L, x)
     backward(problem, work, island, work.H, x)

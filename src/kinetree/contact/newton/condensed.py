@@ -58,6 +58,7 @@ def make_base(problem: Problem, work: Work, island: int) -> bool:
         at = work.panel_at[m]
         for i in range(at, at + work.panel_width[m] * problem.node_count[work.order[m]]):
             work.base[i] = work.H[i]
+            work.base_lower[i] = work.L[i]
     return True
 
 
@@ -79,7 +80,7 @@ def respond(problem: Problem, work: Work, island: int, g: int) -> None:
             J = view(problem.J, problem.entry_at[e] + r * count)
             y = view(x, problem.node_first[node])
             y[:count] = J[:count]
-        forward(problem, work, island, work.base, x)
+        forward(problem, work, island, work.base_lower, x)
         backward(problem, work, island, work.base, x)
         a = 0
         while a < first + dim:
@@ -204,7 +205,7 @@ def eliminated_with_pivots(work: Work, n: int) -> bool:
 @procedure
 def solve_condensed(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
     """Solve ``H x = b`` in place, with what ``condense`` left."""
-    forward(problem, work, island, work.base, x)
+    forward(problem, work, island, work.base_lower, x)
     backward(problem, work, island, work.base, x)
     n = work.condensed
     if n == 0:
@@ -249,9 +250,9 @@ def solve_condensed(problem: Problem, work: Work, island: int, x: "float[:]") ->
 
 
 @procedure
-def solve_matrix(problem: Problem, work: Work, island: int, both: int, x: "float[:]") -> None:
+def solve_matrix(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
     """Solve ``H x = b`` in place, condensed or not."""
     if work.condensed >= 0:
         solve_condensed(problem, work, island, x)
     else:
-        solve_factored(problem, work, island, both, x)
+        solve_factored(problem, work, island, x)

@@ -168,7 +168,7 @@ def step_of(problem: Problem, work: Work, island: int) -> int:
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.dv[i] = -work.g[i]
-    solve_matrix(problem, work, island, 0, work.dv)
+    solve_matrix(problem, work, island, work.dv)
     total = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         total += work.dv[work.island_dof[n]]

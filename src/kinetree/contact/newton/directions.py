@@ -235,7 +235,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
         give(problem, problem.J, g, c, work.dv)
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
-    solve_matrix(problem, work, island, 1, work.dv)
+    solve_matrix(problem, work, island, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         dim = problem.dim[g]

@@ -9,6 +9,7 @@ from kinetree.contact.newton.cholesky import take
 from kinetree.contact.newton.cones import SLIDING, STICKING
 from kinetree.contact.newton.pattern import same_nodes
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
+from kinetree.contact.newton.sixes import take_six
 
 __all__ = ["FIRM", "assemble", "assemble_anew", "is_loop", "of_free_bodies", "put_frame"]
 
@@ -41,6 +42,12 @@ def put_mass(problem: Problem, work: Work, island: int) -> None:
             cb = problem.node_count[b]
             at = work.block_place[k]
             block = view(problem.M, problem.block_at[k])
+            if a == b and ca == 6:
+                width = work.panel_width[work.position[a]]
+                for i in range(6):
+                    row = view(H, at + i * width, 6)
+                    row[0:6] = view(block, 6 * i, 6)
+                continue
             if work.position[a] <= work.position[b]:
                 width = work.panel_width[work.position[a]]
                 for i in range(ca):
@@ -175,12 +182,10 @@ def add_groups(
                 width = work.panel_width[min(a, b)]
                 at = work.pair_at[pair]
                 pair += 1
-                take(
-                    view(work.H, at), width, view(J, 144 * i), 6, view(AJ, 144 * j), 6, depth, 6, 6
-                )
+                take_six(view(work.H, at), width, view(J, 144 * i), 6, view(AJ, 144 * j), 6, depth)
                 if e != f and not sticking:
-                    take(view(work.L, at), width, view(AJ, 144 * i), 6, view(J, 144 * j), 6, depth,
-                         6, 6)  # fmt: skip
+                    take_six(view(work.L, at), width, view(AJ, 144 * i), 6, view(J, 144 * j), 6,
+                             depth)  # fmt: skip
 
 
 @procedure

@@ -235,7 +235,7 @@ class Work:
     kept_impulse: "float[:]"  # rows
     kept_free: "float[:]"  # nv
     kept_velocity: "float[:]"  # nv
-    # factor: upper rows, and lower ones transposed when it is not symmetric
+    # factor: upper rows, and lower ones transposed
     H: "float[:]"
     L: "float[:]"
     temp: "float[:]"  # nv
@@ -244,6 +244,7 @@ class Work:
     sign: float  # of its determinant
     responded: int  # rows whose responses are known
     base: "float[:]"  # factor of the mass matrix with the rows without bounds, as H
+    base_lower: "float[:]"  # and as L
     based: "int[:]"  # nodes: 1 where base has their panel
     frame: "float[:]"  # that matrix itself, as H
     framed: "int[:]"  # nodes: 1 where frame has their panel
@@ -349,7 +350,8 @@ _WORK = {
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "coupled": ("coupled",), "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
-    "base": ("base", "frame"), "based": ("based", "framed"), "response_at": ("response_at",),
+    "base": ("base", "base_lower", "frame"), "based": ("based", "framed"),
+    "response_at": ("response_at",),
     "response": ("response",), "condensed": ("response_group", "acting", "pivot", "short"),
     "square": ("compliance", "small"),
 }  # fmt: skip

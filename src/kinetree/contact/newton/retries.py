@@ -85,7 +85,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
         for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[n]
             work.dv[i] = -work.g[i]
-        solve_factored(problem, work, island, 0, work.dv)
+        solve_factored(problem, work, island, work.dv)
         for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[n]
             work.v[i] += work.dv[i]

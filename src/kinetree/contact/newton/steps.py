@@ -152,7 +152,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
             return 1
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
-    solve_matrix(problem, work, island, both, work.dv)
+    solve_matrix(problem, work, island, work.dv)
     total = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         total += work.dv[work.island_dof[n]]

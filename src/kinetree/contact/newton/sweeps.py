@@ -10,6 +10,7 @@ from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.cones import disc_end
 from kinetree.contact.newton.matrix import of_free_bodies
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity, times_six
+from kinetree.contact.newton.sixes import invert_six
 
 EACH = 2
 """Sweeps between mixtures: a mixture takes as long as one."""
@@ -18,21 +19,22 @@ EACH = 2
 @procedure
 def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
     """Inverse of a positive definite matrix, (n, n)."""
-    U = local("float", 256)
+    U, L = local("float", 2, 256)
     U[: n * n] = M[: n * n]
-    eliminated(U, n, n)
-    for c in range(n):
-        for r in range(n):
-            s = 1.0 if r == c else 0.0
-            for k in range(r):
-                s -= U[k * n + r] * out[k * n + c]
-            out[r * n + c] = s / U[r * n + r]
-        for m in range(n):
-            r = n - 1 - m
-            s = out[r * n + c]
+    eliminated(U, L, n, n)
+    out[: n * n] = 0.0
+    for r in range(n):
+        out[r * n + r] = 1.0
+        for k in range(r):
+            for c in range(r):
+                out[r * n + c] -= U[k * n + r] * out[k * n + c]
+    for m in range(n):
+        r = n - 1 - m
+        for c in range(n):
+            s = out[r * n + c] * L[r * n + r]
             for k in range(r + 1, n):
                 s -= U[r * n + k] * out[k * n + c]
-            out[r * n + c] = s / U[r * n + r]
+            out[r * n + c] = s
 
 
 @procedure
@@ -48,7 +50,10 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
         if problem.node_parent[a] >= 0:
             return False
         block = problem.block_at[problem.node_blocks_first[a]]
-        inverted(view(problem.M, block), problem.node_count[a], view(work.L, work.panel_at[k]))
+        if problem.node_count[a] == 6:
+            invert_six(view(problem.M, block), view(work.L, work.panel_at[k], 6, 6))
+        else:
+            inverted(view(problem.M, block), problem.node_count[a], view(work.L, work.panel_at[k]))
         for i in range(problem.node_first[a], problem.node_first[a] + problem.node_count[a]):
             work.v[i] = problem.free[i]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
