@@ -88,32 +88,35 @@ def eliminate_below(L: "float[:]", width: int, T: "float[36]") -> None:
 @procedure
 def eliminate_six(U: "float[:]", L: "float[:]", width: int) -> int:
     """Eliminate a symmetric panel, see ``cholesky.eliminated``: 0, or 1 if it is not positive."""
-    T, unit = local("float", 2, 36)
-    s = local("float", 6)
-    for a in range(6):
-        for b in range(a, 6):
-            T[6 * a + b] = U[a * width + b]
-    positive = True
-    for a in range(6):
-        pivot = T[7 * a]
-        positive = positive and pivot > 0.0
-        s[a] = 1.0 / pivot
-        for b in range(a + 1, 6):
-            unit[6 * a + b] = T[6 * a + b] * s[a]
-        for r in range(a + 1, 6):
-            for b in range(r, 6):
-                T[6 * r + b] -= T[6 * a + r] * unit[6 * a + b]
-    if not positive:
+    T = local("float", 36)
+    a = view(U, 0, 6) + 0.0
+    i = 1.0 / a[0]
+    p = i * a
+    b = view(U, width, 6) - a[1] * p
+    j = 1.0 / b[1]
+    q = j * b
+    c = view(U, 2 * width, 6) - a[2] * p - b[2] * q
+    k = 1.0 / c[2]
+    r = k * c
+    d = view(U, 3 * width, 6) - a[3] * p - b[3] * q - c[3] * r
+    m = 1.0 / d[3]
+    t = m * d
+    e = view(U, 4 * width, 6) - a[4] * p - b[4] * q - c[4] * r - d[4] * t
+    n = 1.0 / e[4]
+    u = n * e
+    f = view(U, 5 * width, 6) - a[5] * p - b[5] * q - c[5] * r - d[5] * t - e[5] * u
+    o = 1.0 / f[5]
+    if not (a[0] > 0.0 and b[1] > 0.0 and c[2] > 0.0 and d[3] > 0.0 and e[4] > 0.0 and f[5] > 0.0):
         return 1
-    for a in range(6):
-        L[a * (width + 1)] = s[a]
-        for b in range(a + 1, 6):
-            U[a * width + b] = unit[6 * a + b]
-            L[a * width + b] = T[6 * a + b]
-    c = 6
-    while c < width:
-        eliminate_columns(view(U, c), view(L, c), width, s, T, True)
-        c += 6
+    put_six(T, 6, a, b, c, d, e, f)
+    put_six(U, width, p, q, r, t, u, f)
+    put_six(L, width, a, b, c, d, e, f)
+    s = vector(i, j, k, m, n, o)
+    put_diagonal(L, width, s)
+    at = 6
+    while at < width:
+        eliminate_columns(view(U, at), view(L, at), width, s, T, True)
+        at += 6
     return 0
 
 
@@ -121,34 +124,53 @@ def eliminate_six(U: "float[:]", L: "float[:]", width: int) -> int:
 def eliminate_six_both(U: "float[:]", L: "float[:]", width: int) -> int:
     """Eliminate a panel, see ``cholesky.eliminated_both``: 0, or 1 when a pivot is zero."""
     T, unit = local("float", 2, 36)
-    s = local("float", 6)
-    for a in range(6):
-        for b in range(a, 6):
-            unit[6 * a + b] = U[a * width + b]
-            T[6 * a + b] = L[a * width + b]
-    for a in range(6):
-        pivot = unit[7 * a]
-        if pivot == 0.0 or not isfinite(pivot):
-            return 1
-        s[a] = 1.0 / pivot
-        for b in range(a + 1, 6):
-            unit[6 * a + b] *= s[a]
-        for r in range(a + 1, 6):
-            for b in range(r, 6):
-                unit[6 * r + b] -= T[6 * a + r] * unit[6 * a + b]
-            for b in range(r + 1, 6):
-                T[6 * r + b] -= unit[6 * a + r] * T[6 * a + b]
-    for a in range(6):
-        L[a * (width + 1)] = s[a]
-        for b in range(a + 1, 6):
-            U[a * width + b] = unit[6 * a + b]
-            L[a * width + b] = T[6 * a + b]
-    c = 6
-    while c < width:
-        eliminate_columns(view(U, c), view(L, c), width, s, T, False)
-        eliminate_below(view(L, c), width, unit)
-        c += 6
+    x = view(U, 0, 6) + 0.0
+    i = 1.0 / x[0]
+    p = i * x
+    a = view(L, 0, 6) + 0.0
+    x = view(U, width, 6) - a[1] * p
+    j = 1.0 / x[1]
+    q = j * x
+    b = view(L, width, 6) - p[1] * a
+    x = view(U, 2 * width, 6) - a[2] * p - b[2] * q
+    k = 1.0 / x[2]
+    r = k * x
+    c = view(L, 2 * width, 6) - p[2] * a - q[2] * b
+    x = view(U, 3 * width, 6) - a[3] * p - b[3] * q - c[3] * r
+    m = 1.0 / x[3]
+    t = m * x
+    d = view(L, 3 * width, 6) - p[3] * a - q[3] * b - r[3] * c
+    x = view(U, 4 * width, 6) - a[4] * p - b[4] * q - c[4] * r - d[4] * t
+    n = 1.0 / x[4]
+    u = n * x
+    e = view(L, 4 * width, 6) - p[4] * a - q[4] * b - r[4] * c - t[4] * d
+    x = view(U, 5 * width, 6) - a[5] * p - b[5] * q - c[5] * r - d[5] * t - e[5] * u
+    o = 1.0 / x[5]
+    if not isfinite(i + j + k + m + n + o + x[5]):
+        return 1
+    put_six(T, 6, a, b, c, d, e, e)
+    put_six(unit, 6, p, q, r, t, u, u)
+    put_six(U, width, p, q, r, t, u, x)
+    put_six(L, width, a, b, c, d, e, e)
+    s = vector(i, j, k, m, n, o)
+    put_diagonal(L, width, s)
+    at = 6
+    while at < width:
+        eliminate_columns(view(U, at), view(L, at), width, s, T, False)
+        eliminate_below(view(L, at), width, unit)
+        at += 6
     return 0
+
+
+@procedure(inline=True)
+def put_diagonal(P: "float[:]", width: int, s: "float[6]") -> None:
+    """Write six numbers to a diagonal."""
+    P[0] = s[0]
+    P[width + 1] = s[1]
+    P[2 * width + 2] = s[2]
+    P[3 * width + 3] = s[3]
+    P[4 * width + 4] = s[4]
+    P[5 * width + 5] = s[5]
 
 
 @procedure(inline=True)
