@@ -11,7 +11,7 @@ from kinetree.contact.newton.pattern import same_nodes
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.newton.sixes import take_six
 
-__all__ = ["FIRM", "assemble", "assemble_anew", "is_loop", "of_free_bodies", "put_frame"]
+__all__ = ["FIRM", "assemble", "assemble_anew", "is_loop", "is_of_free_bodies", "put_frame"]
 
 FIRM = 1e-5
 """Inverse penalty of rows without bounds, in units of d."""
@@ -142,7 +142,7 @@ def add_groups(
         if which == LOOPS:
             k += 1
             continue
-        if not of_free_bodies(problem, g):
+        if problem.dim[g] != 3 or not is_of_free_bodies(problem, g):
             k += add_alike(problem, work, g, last - k, sticking, sliding)
             continue
         begin = problem.entry_first[g]
@@ -189,11 +189,11 @@ def add_groups(
 
 
 @procedure
-def of_free_bodies(problem: Problem, g: int) -> bool:
-    """Whether a group is a contact with three rows of one or two free bodies."""
+def is_of_free_bodies(problem: Problem, g: int) -> bool:
+    """Whether a group is of one or two free bodies."""
     begin = problem.entry_first[g]
     end = problem.entry_first[g + 1]
-    free = problem.dim[g] == 3 and end - begin <= 2
+    free = end - begin <= 2
     for e in range(begin, end):
         free = free and problem.node_count[problem.entry_node[e]] == 6
     return free

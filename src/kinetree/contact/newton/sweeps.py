@@ -8,7 +8,7 @@ there the inverse of the mass matrix is known by its blocks.
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.cones import disc_end
-from kinetree.contact.newton.matrix import of_free_bodies
+from kinetree.contact.newton.matrix import is_of_free_bodies
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity, times_six
 from kinetree.contact.newton.sixes import invert_six
 
@@ -41,8 +41,9 @@ def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
 def responses(problem: Problem, work: Work, island: int) -> bool:
     """Velocities that unit impulses give, in ``AJ``, and blocks of ``J M^-1 J'`` in ``A``.
 
-    After those of contacts of free bodies come the inverses of the normal and of the largest other
-    diagonal. False where trees have several nodes. ``v`` becomes the velocities of the impulses.
+    After those of groups of free bodies come the inverses of the normal and, of three rows, of the
+    largest other diagonal. False where trees have several nodes. ``v`` becomes the velocities of
+    the impulses.
     """
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
@@ -91,9 +92,11 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
                     for c in range(n):
                         s += T[r * n + c] * J[q * n + c]
                     D[r * dim + q] += s
-        if dim == 3:
+        if dim == 1:
+            D[1] = 1.0 / D[0] if D[0] > 0.0 and is_of_free_bodies(problem, g) else 0.0
+        elif dim == 3:
             across = max(D[4], D[8])
-            D[9] = 1.0 / D[0] if D[0] > 0.0 and of_free_bodies(problem, g) else 0.0
+            D[9] = 1.0 / D[0] if D[0] > 0.0 and is_of_free_bodies(problem, g) else 0.0
             D[10] = 1.0 / across if across > 0.0 else 0.0  # what cannot slide
     return True
 
@@ -106,13 +109,14 @@ def held(
     """New impulse of a contact with three rows, of one or ``both`` free bodies."""
     x = view(work.v, a, 6)
     y = view(work.v, b, 6)
-    w0 = times_six(view(J, at, 6), x) + target[0]
-    w1 = times_six(view(J, at + 6, 6), x) + target[1]
-    w2 = times_six(view(J, at + 12, 6), x) + target[2]
     if both:
-        w0 += times_six(view(J, there, 6), y)
-        w1 += times_six(view(J, there + 6, 6), y)
-        w2 += times_six(view(J, there + 12, 6), y)
+        w0 = times_twelve(view(J, at, 6), x, view(J, there, 6), y) + target[0]
+        w1 = times_twelve(view(J, at + 6, 6), x, view(J, there + 6, 6), y) + target[1]
+        w2 = times_twelve(view(J, at + 12, 6), x, view(J, there + 12, 6), y) + target[2]
+    else:
+        w0 = times_six(view(J, at, 6), x) + target[0]
+        w1 = times_six(view(J, at + 6, 6), x) + target[1]
+        w2 = times_six(view(J, at + 12, 6), x) + target[2]
     n = max(lam[0] - w0 * D[9], 0.0)
     r = n - lam[0]
     p = lam[1] - (w1 + D[3] * r) * D[10]
@@ -126,9 +130,42 @@ def held(
     s = p - lam[1]
     t = q - lam[2]
     lam[:3] = vector(n, p, q)
-    x += view(T, at, 6) * r + view(T, at + 6, 6) * s + view(T, at + 12, 6) * t
+    x[0:6] = x + view(T, at, 6) * r + view(T, at + 6, 6) * s + view(T, at + 12, 6) * t
     if both:
-        y += view(T, there, 6) * r + view(T, there + 6, 6) * s + view(T, there + 12, 6) * t
+        y[0:6] = y + view(T, there, 6) * r + view(T, there + 6, 6) * s + view(T, there + 12, 6) * t
+
+
+@procedure(inline=True)
+def times_twelve(a: "float[6]", x: "float[6]", b: "float[6]", y: "float[6]") -> float:
+    """The sum of two scalar products, of pairs of numbers at once."""
+    s = a[0:2] * x[0:2] + a[2:4] * x[2:4] + a[4:6] * x[4:6]
+    s = s + (b[0:2] * y[0:2] + b[2:4] * y[2:4] + b[4:6] * y[4:6])
+    return s[0] + s[1]
+
+
+@procedure(inline=True)
+def pushed(
+    problem: Problem, work: Work, g: int, D: float, lam: "float[:]", target: float
+) -> None:  # fmt: skip
+    """New impulse of a group with one row, of one or two free bodies."""
+    e = problem.entry_first[g]
+    f = problem.entry_first[g + 1] - 1
+    at = problem.entry_at[e]
+    there = problem.entry_at[f]
+    x = view(work.v, problem.node_first[problem.entry_node[e]], 6)
+    y = view(work.v, problem.node_first[problem.entry_node[f]], 6)
+    if f > e:
+        w = times_twelve(view(problem.J, at, 6), x, view(problem.J, there, 6), y) + target
+    else:
+        w = times_six(view(problem.J, at, 6), x) + target
+    n = lam[0] - w * D
+    bounded = problem.kind[g] == BOUNDS
+    n = min(max(n, problem.low[g]), problem.high[g]) if bounded else max(n, 0.0)
+    r = n - lam[0]
+    lam[0] = n
+    x[0:6] = x + view(work.AJ, at, 6) * r
+    if f > e:
+        y[0:6] = y + view(work.AJ, there, 6) * r
 
 
 @procedure
@@ -143,7 +180,10 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
         D = view(work.A, 6 * first)
         if not D[0] > 0.0:
             continue
-        if D[9] > 0.0 and dim == 3:
+        if dim == 1 and D[1] > 0.0:
+            pushed(problem, work, g, D[1], lam, problem.target[first])
+            continue
+        if dim == 3 and D[9] > 0.0:
             e = problem.entry_first[g]
             f = problem.entry_first[g + 1] - 1
             held(work, problem.J, work.AJ, problem.node_first[problem.entry_node[e]],
@@ -238,8 +278,7 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
         for _ in range(EACH):
             sweep(problem, work, island)
         size = most = 0.0
-        G[at] = 0.0
-        G[:3, 3] = 0.0
+        g0 = g1 = g2 = h0 = h1 = h2 = 0.0
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
             g = work.island_group[k]
             scale = sqrt(work.delassus[g])
@@ -247,15 +286,24 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
                 f = scale * (work.lam[i] - work.y[i])
                 F = work.changes[i]
                 P = work.impulses[i]
-                F[at] = f - F[3]
+                new = f - F[3]
+                a = new if at == 0 else F[0]
+                b = new if at == 1 else F[1]
+                d = new if at == 2 else F[2]
+                F[0:4] = vector(a, b, d, f)
                 P[at] = work.lam[i] - P[3]
-                F[3] = f
                 P[3] = work.lam[i]
                 size += f * f
                 most = max(most, abs(f))
-                G[at, :3] += F[at] * F[:3]
-                G[:3, 3] += F[:3] * f
+                g0 += new * a
+                g1 += new * b
+                g2 += new * d
+                h0 += a * f
+                h1 += b * f
+                h2 += d * f
+        G[at, :3] = vector(g0, g1, g2)
         G[:3, at] = G[at, :3]
+        G[:3, 3] = vector(h0, h1, h2)
         for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[m]
             V = work.velocities[i]
