@@ -117,18 +117,20 @@ def held(
         w0 = times_six(view(J, at, 6), x) + target[0]
         w1 = times_six(view(J, at + 6, 6), x) + target[1]
         w2 = times_six(view(J, at + 12, 6), x) + target[2]
-    n = max(lam[0] - w0 * D[9], 0.0)
-    r = n - lam[0]
-    p = lam[1] - (w1 + D[3] * r) * D[10]
-    q = lam[2] - (w2 + D[6] * r) * D[10]
+    r = max(-w0 * D[9], -lam[0])
+    s = -(w1 + D[3] * r) * D[10]
+    t = -(w2 + D[6] * r) * D[10]
+    n = lam[0] + r
+    p = lam[1] + s
+    q = lam[2] + t
     length = p * p + q * q
     most = mu * n
     if length > most * most:
         part = most / sqrt(length)
         p *= part
         q *= part
-    s = p - lam[1]
-    t = q - lam[2]
+        s = p - lam[1]
+        t = q - lam[2]
     lam[:3] = vector(n, p, q)
     x[0:6] = x + view(T, at, 6) * r + view(T, at + 6, 6) * s + view(T, at + 12, 6) * t
     if both:
