@@ -52,6 +52,10 @@ larger ones nothing is symmetric."""
 ALIKE = 1e-6
 """Relative difference of mobilities up to which contacts may be mirror images of each other."""
 
+WRONG, EXACTLY = 3e-5, 1e-2
+"""Error of velocities [m/s or rad/s] from which on an island is solved once more; and the part of
+the tolerance to which it is."""
+
 CHANGES, CHANGED = 2, 1e-2
 """Changes of De Saxcé's shift before Newton's method, and the relative error of each."""
 
@@ -278,7 +282,32 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     reached, size = choose_solution(problem, work, island)
     if problem.left == left and problem.most_newton > 0:
         polish(problem, work, island, size)
+        before = speed_error(problem, work, island)
+        if before > WRONG and reached:
+            solve_more_exactly(problem, work, island, size, before)
     return reached, size
+
+
+@procedure
+def solve_more_exactly(
+    problem: Problem, work: Work, island: int, forces: float, before: float
+) -> None:
+    """Solve an island once more, to a smaller error, from a solution whose velocities are wrong.
+
+    Errors are relative to the largest impulse, which is large where bodies are jammed. What is not
+    better than ``before`` does not count.
+    """
+    keep_first(problem, work, island, False)
+    tolerance = problem.tolerance
+    coarse = problem.coarse
+    problem.tolerance *= EXACTLY
+    problem.coarse = 0.0
+    solve_coulomb(problem, work, island, forces, False)
+    polish(problem, work, island, forces)
+    problem.tolerance = tolerance
+    problem.coarse = coarse
+    if not speed_error(problem, work, island) < before:
+        keep_first(problem, work, island, True)
 
 
 @procedure
