@@ -5,15 +5,27 @@ Most islands of piles have no others. See ``cholesky`` for what factors are.
 
 from kinetree.codegen.procedures import isfinite, local, procedure, vector, view
 
-__all__ = ["eliminate_six", "eliminate_six_both", "invert_six", "six_backward", "six_forward",
-           "take_six"]  # fmt: skip
+__all__ = [
+    "eliminate_six",
+    "eliminate_six_both",
+    "invert_six",
+    "six_backward",
+    "six_forward",
+    "take_six",
+]
 
 
 @procedure(inline=True)
 def put_six(
-    P: "float[:]", width: int, a: "float[6]", b: "float[6]", c: "float[6]", d: "float[6]",
-    e: "float[6]", f: "float[6]",
-) -> None:  # fmt: skip
+    P: "float[:]",
+    width: int,
+    a: "float[6]",
+    b: "float[6]",
+    c: "float[6]",
+    d: "float[6]",
+    e: "float[6]",
+    f: "float[6]",
+) -> None:
     """Write six rows of six numbers."""
     row = view(P, 0, 6)
     row[0:6] = a

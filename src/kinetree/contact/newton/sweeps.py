@@ -146,9 +146,7 @@ def times_twelve(a: "float[6]", x: "float[6]", b: "float[6]", y: "float[6]") -> 
 
 
 @procedure(inline=True)
-def pushed(
-    problem: Problem, work: Work, g: int, D: float, lam: "float[:]", target: float
-) -> None:  # fmt: skip
+def pushed(problem: Problem, work: Work, g: int, D: float, lam: "float[:]", target: float) -> None:
     """New impulse of a group with one row, of one or two free bodies."""
     e = problem.entry_first[g]
     f = problem.entry_first[g + 1] - 1
@@ -261,6 +259,44 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 
 @procedure
+def note_changes(
+    problem: Problem, work: Work, island: int, at: int, G: "float[4, 4]"
+) -> "(float, float)":
+    """Note how a sweep has changed impulses, in place ``at``, with the products of differences.
+
+    Returns the sum of the squared changes, scaled, and the largest.
+    """
+    size = most = 0.0
+    g0 = g1 = g2 = h0 = h1 = h2 = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        scale = sqrt(work.delassus[g])
+        for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            f = scale * (work.lam[i] - work.y[i])
+            F = work.changes[i]
+            P = work.impulses[i]
+            new = f - F[3]
+            a = new if at == 0 else F[0]
+            b = new if at == 1 else F[1]
+            d = new if at == 2 else F[2]
+            F[0:4] = vector(a, b, d, f)
+            P[at] = work.lam[i] - P[3]
+            P[3] = work.lam[i]
+            size += f * f
+            most = max(most, abs(f))
+            g0 += new * a
+            g1 += new * b
+            g2 += new * d
+            h0 += a * f
+            h1 += b * f
+            h2 += d * f
+    G[at, :3] = vector(g0, g1, g2)
+    G[:3, at] = G[at, :3]
+    G[:3, 3] = vector(h0, h1, h2)
+    return size, most
+
+
+@procedure
 def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
     """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures (Anderson 1965).
 
@@ -279,33 +315,7 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
                 work.y[i] = work.lam[i]
         for _ in range(EACH):
             sweep(problem, work, island)
-        size = most = 0.0
-        g0 = g1 = g2 = h0 = h1 = h2 = 0.0
-        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-            g = work.island_group[k]
-            scale = sqrt(work.delassus[g])
-            for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-                f = scale * (work.lam[i] - work.y[i])
-                F = work.changes[i]
-                P = work.impulses[i]
-                new = f - F[3]
-                a = new if at == 0 else F[0]
-                b = new if at == 1 else F[1]
-                d = new if at == 2 else F[2]
-                F[0:4] = vector(a, b, d, f)
-                P[at] = work.lam[i] - P[3]
-                P[3] = work.lam[i]
-                size += f * f
-                most = max(most, abs(f))
-                g0 += new * a
-                g1 += new * b
-                g2 += new * d
-                h0 += a * f
-                h1 += b * f
-                h2 += d * f
-        G[at, :3] = vector(g0, g1, g2)
-        G[:3, at] = G[at, :3]
-        G[:3, 3] = vector(h0, h1, h2)
+        size, most = note_changes(problem, work, island, at, G)
         for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[m]
             V = work.velocities[i]
