@@ -123,7 +123,7 @@ def _stem(file) -> str:
 def _mujoco_menagerie() -> tuple[Robot, ...] | None:
     if _package_folder("mujoco_menagerie") is None:
         return None
-    import mujoco_menagerie as menagerie
+    import mujoco_menagerie as menagerie  # pyright: ignore[reportMissingImports]
 
     cache, robots = menagerie.Cache(), []
     for each in menagerie.robots():

@@ -80,8 +80,8 @@ def _text(node, known) -> str | None:
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.Name):
         return known.get(node.id)
-    is_join = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    if is_join and node.func.attr == "join":
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Attribute) and function.attr == "join":
         parts = [_text(part, known) for part in node.args]
         texts = [part for part in parts if part is not None]
         return str(Path(*texts)) if len(texts) == len(parts) else None
