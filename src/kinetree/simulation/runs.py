@@ -301,7 +301,7 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     record.fill(stepper, clock.times(stored), spread=together)
     if control is not None:
         record.tau = np.asarray(control.call(record.t, record.q, record.qd))
-    record.count(clock.dt, record.qd, clock.count)
+    record.count(clock.dt, record.qd, clock.count - record.steps)
 
 
 def _fill_up_to_error(stepper, clock, store_every, record):
