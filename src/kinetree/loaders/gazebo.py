@@ -52,7 +52,7 @@ def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
     if node.get("type") not in CAMERAS:
         return None
     given = node.one("camera")
-    angle, size, near = _ANGLE, _SIZE, 0.1
+    angle, (width, height), near = _ANGLE, _SIZE, 0.1
     if given is not None:
         pose = given.one("pose")
         if pose is not None:
@@ -60,14 +60,11 @@ def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
         angle = _value(given, "horizontal_fov", angle)
         image, clip = given.one("image"), given.one("clip")
         if image is not None:
-            size = tuple(int(_value(image, key, n)) for key, n in zip(_SIDES, size, strict=True))
+            width, height = int(_value(image, "width", width)), int(_value(image, "height", height))
         near = near if clip is None else _value(clip, "near", near)
-    width, height = size
     up = 2 * np.arctan(np.tan(angle / 2) * height / max(width, 1))
+    size = width, height
     return Camera(node.get("name") or "camera", link, LOOKS_ALONG_X @ X, float(up), size, near)
-
-
-_SIDES = ("width", "height")
 
 
 def _value(node, tag, default):

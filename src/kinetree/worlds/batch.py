@@ -110,7 +110,7 @@ class Worlds:
         """
         if "size" not in self.columns:
             return render(self.model, self.q, camera, what, **options)
-        found = [world.render(camera, what, **options) for world in self]
+        found: list[Any] = [world.render(camera, what, **options) for world in self]
         if isinstance(what, str):
             return np.stack(found)
         return {kind: np.stack([images[kind] for images in found]) for kind in found[0]}

@@ -30,12 +30,12 @@ def cameras_of(mj_model, tree, note) -> tuple[Camera, ...]:
         X = placement(mj_model.cam_pos[k], mj_model.cam_quat[k]) @ place.X
         of = tree.bodies[place.body - 1].name if place.body else ""
         width, height = (int(n) for n in mj_model.cam_resolution[k])
-        size = {} if min(width, height) < 2 else {"size": (width, height)}
+        size = Camera.size if min(width, height) < 2 else (width, height)
         if width * height > MOST_PIXELS:
             note("camera", given, f"a picture of {width}x{height} pixels is too large", "picture")
-            size = {}
+            size = Camera.size
         angle = float(np.radians(mj_model.cam_fovy[k]))
         found.append(
-            Camera(unused_name(given or f"camera_{k}", "camera", taken), of, X, angle, **size)
+            Camera(unused_name(given or f"camera_{k}", "camera", taken), of, X, angle, size)
         )
     return tuple(found)
