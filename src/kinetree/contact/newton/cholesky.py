@@ -35,11 +35,10 @@ def take(
         while c + 6 <= width:
             take_six(view(C, c), wc, A, wa, view(B, c), wb, depth)
             c += 6
-        if c == width:
-            return
-        C = view(C, c)
-        B = view(B, c)
-        width -= c
+        for n in range(6):
+            if c < width:
+                take_row(view(C, n * wc + c), view(A, n), wa, view(B, c), wb, depth, width - c)
+        return
     while r + 3 <= rows:
         c = 0
         p = r * wc
