@@ -13,7 +13,8 @@ derivatives of velocities, the cost to go ``P`` becomes ``V' M V + V' N + N' V +
 """
 
 from kinetree.codegen.procedures import procedure, record, view
-from kinetree.contact.newton.cholesky import eliminated, take
+from kinetree.contact.newton.cholesky import take
+from kinetree.control.cholesky import factored
 
 
 @record
@@ -188,7 +189,7 @@ def solve_horizon(x: Horizon) -> int:
         else:
             pull_back(x, k)
         own = view(x.H, k * size * wide)
-        if eliminated(own, m, wide) != 0:
+        if factored(own, m, wide) != 0:
             return 1
         right = view(own, m)
         take_upper(view(own, m * wide + m), wide, right, wide, right, wide, m, n)
