@@ -3,7 +3,8 @@
     python .ci/words.py             lists where they are; exits with 1 when there are any
 
 Looked through are pages, README, scripts and the source: docstrings, messages and comments. Names
-in code are not. A line break within a phrase does not hide it.
+in code are not. A line break within a phrase does not hide it. Docstrings of the source must not
+begin with one of ``OPENINGS``: they lead with the noun, or with a verb.
 """
 
 import ast
@@ -56,6 +57,7 @@ WORDS = {
     r"what waits": "name it: pending work, queued calls",
     r"for want of": "without",
 }
+OPENINGS = ("That ", "The same ", "Those ", "What ", "Which ", "Of ")
 _PATTERNS = {
     re.compile(rf"\b({phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): better
     for phrase, better in WORDS.items()
@@ -110,10 +112,27 @@ def files() -> Iterator[Path]:
                 yield file
 
 
+def openings(text: str) -> Iterator[tuple[int, str]]:
+    """Lines and first words of docstrings that begin with one of ``OPENINGS``."""
+    if not any(f'"""{words}' in text for words in OPENINGS):
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node) or ""
+            if docstring.startswith(OPENINGS):
+                yield node.body[0].lineno, " ".join(docstring.split()[:4])
+
+
 def main() -> int:
     """Print what was found; 1 where there is something."""
     count = 0
     for path in files():
+        if path.suffix == ".py" and ROOT / "src" in path.parents:
+            for line, words in openings(path.read_text(encoding="utf-8")):
+                print(
+                    f'{path.relative_to(ROOT)}:{line}: "{words} ...": lead with the noun or a verb'
+                )
+                count += 1
         for first, text in passages(path):
             for line, phrase, better in findings(text):
                 print(f'{path.relative_to(ROOT)}:{first + line}: "{phrase}": {better}')

@@ -47,3 +47,9 @@ def test_comments_docstrings_and_messages_are_read_and_names_are_not(words, tmp_
         for line, phrase, _ in words.findings(text)
     )
     assert found == [(1, "is refused"), (5, "says so"), (7, "knows nothing")]
+
+
+def test_docstrings_lead_with_the_noun(words):
+    text = 'def f():\n    """What a thing is."""\n\n\nclass A:\n    """Shape of a thing."""\n'
+    assert list(words.openings(text)) == [(2, "What a thing is.")]
+    assert list(words.openings(text.replace("What a", "The"))) == []

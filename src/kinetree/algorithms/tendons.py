@@ -111,7 +111,7 @@ def _piece(a, b):
 
 
 def _wound(seen, first, last, wrap):
-    """The same for a piece that may wind around a shape."""
+    """Length and gradient of a piece that may wind around a shape."""
     model = seen.model
     center = model.frame(wrap.frame)
     o, E = seen.point(center), seen.axes(center)

@@ -114,7 +114,7 @@ def _around(d0, d1, r, side):
 
 
 def _within(d0, d1, r):
-    """The same for a path that touches the circle from within, in one point.
+    """Tangent points of a path that touches the circle from within, in one point.
 
     With ``φ`` the angle of incidence there, ``asin(A sin φ) + asin(B sin φ) - 2 φ + G = 0``, where
     ``A`` and ``B`` are the radius over the distances of the points from the centre, and ``G`` is

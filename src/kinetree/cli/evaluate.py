@@ -91,7 +91,7 @@ class Given:
     argument: Setting = None
 
     def texts(self) -> dict:
-        """Those that were given, by the names of options."""
+        """Texts that were given, by the names of options."""
         texts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "argument"}
         texts["in"] = texts.pop("coordinates")
         return {name: x for name, x in texts.items() if x is not None} | settings(

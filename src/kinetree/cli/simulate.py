@@ -126,7 +126,7 @@ class Controlled:
 
 @dataclass(frozen=True)
 class Output:
-    """Which steps are kept, and the files of the motion and its picture."""
+    """Selection of the steps that are kept, and the files of the motion and its picture."""
 
     store_every: StoreEvery = None
     file: MotionFile = None
@@ -189,9 +189,7 @@ def simulate(
 
 
 def _errors(model):
-    """What the doctor calls errors of a robot: its motion is computed well, and is not that of a
-    robot that can exist.
-    """
+    """Errors that the doctor finds: the motion is computed well, but no such robot can exist."""
     from kinetree.doctor import check
 
     return [finding for finding in check(model) if finding.severity == "error"]

@@ -1,4 +1,4 @@
-"""Which code runs: *general* code, compiled once for every robot, or code *specialised* for one.
+"""Choice between *general* code, compiled once for every robot, and code *specialised* for one.
 
 General code is there at once. Specialised code has the robot's constants folded in and is several
 times faster, once it is compiled. ``"auto"`` goes by the amount of work:

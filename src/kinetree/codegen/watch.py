@@ -1,4 +1,4 @@
-"""Which numbers compiled code looks at to be sure that all results are finite.
+"""Numbers that compiled code checks so that all results are known to be finite.
 
 A number that is not finite stays so through sums and products, and finite numbers of moderate size
 cannot overflow a given chain of them. So of inputs and results the fewer need to be watched, unless

@@ -63,7 +63,7 @@ def pose_error(pose: ArrayLike, target: ArrayLike) -> Array:
 
 @cache
 def _compiled_error():
-    """The same as one kernel, which only arrays may call."""
+    """Error of a pose as one kernel, which only arrays may call."""
 
     @kernel
     def pose_error(pose: (4, 4), target: (4, 4)):  # pyright: ignore[reportInvalidTypeForm]

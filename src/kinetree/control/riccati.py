@@ -89,7 +89,7 @@ def pull_back(x: Horizon, k: int):
 
 @procedure
 def pull_back_simply(x: Horizon, k: int):
-    """The same where positions follow from velocities."""
+    """Pull a quadratic form back where positions follow from velocities."""
     n, m, size, h, nv = x.n, x.m, x.n + x.m, x.h, x.n // 2
     wide = size + 1
     P = view(x.H, ((k + 1) * size + m) * wide + m)

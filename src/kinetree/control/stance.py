@@ -66,7 +66,7 @@ _NONE = np.zeros(0, int)
 
 
 class Stance:
-    """Which contacts are closed, and the tables that follow from that.
+    """Set of closed contacts, and the tables that follow from it.
 
     Attributes:
         names: of the closed contacts.

@@ -97,7 +97,7 @@ def control(code: Code, s: Instant, p: Levels) -> int:
 
 @procedure
 def control_with(s: Instant, p: Levels) -> int:
-    """The same with quantities that are known."""
+    """Control step with quantities that are known."""
     prepare(s, p)
     found = solve_levels(p)
     find_torques(s, p)

@@ -141,7 +141,7 @@ def _through_w_stages(method, field, model, state, p_q, p_v):
 
 
 def _through_w_matrix(field, model, state, sigma, weights):
-    """What ``H``, ``K`` and ``D`` of the start add: ``M k_v = H s - K r/σ`` in every stage."""
+    """Gradients through ``H``, ``K``, ``D`` of the start: ``M k_v = H s - K r/σ`` in each stage."""
     t, _, q, qd, tau = state
     rest, by_q, by_K, by_D = 0 * qd, 0.0, 0.0, 0.0
     gravity, _ = inverse_dynamics_derivatives(model, q, rest, rest)

@@ -482,7 +482,7 @@ def _in_the_middle(model, v, t, h, q, tau, field):
 
 
 def _stationary_step(field, model, t, h, q, qd, tau, iterations):
-    """The same on arrays, of joints whose velocities are rates, with ``∂L/∂q = dH/dt v - C``.
+    """Variational step on arrays, of joints whose velocities are rates: ``∂L/∂q = dH/dt v - C``.
 
     Newton's matrix is that of the equation without second derivatives of the kinetic energy by
     positions, which are of the square of the step: it takes more steps to the same velocity.

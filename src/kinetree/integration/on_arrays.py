@@ -209,7 +209,7 @@ def motion_derivatives(field, model, t, q, qd, qdd, tau) -> tuple[Any, ...]:
 
 
 def opposing(F) -> Any:
-    """What of ``-F``, (..., nv, nv), pushes back: its symmetric part, no diagonal below zero."""
+    """Part of ``-F``, (..., nv, nv), that pushes back: symmetric, no diagonal below zero."""
     A = -(F + np.swapaxes(F, -1, -2)) / 2
     i = np.arange(A.shape[-1])
     A[..., i, i] = np.maximum(A[..., i, i], 0)

@@ -32,7 +32,7 @@ _MANY = 2**31  # steps of environments: enough for code that is specialised
 
 @dataclass(frozen=True)
 class EnginePhysics(Physics):
-    """What a ``ControlStep`` has to know about steps that the engine takes."""
+    """Facts that a ``ControlStep`` needs about steps of the engine."""
 
     setup: Setup | None = None
     """How the mechanism is stepped."""

@@ -210,7 +210,7 @@ class Environment:
         what: str | Sequence[str] = "color",
         **options: Any,
     ) -> np.ndarray | dict[str, np.ndarray]:
-        """What a camera sees in every world now, (worlds, rows, columns, ...), on the CPU.
+        """Picture of a camera in every world now, (worlds, rows, columns, ...), on the CPU.
 
         Args:
             camera: a ``Camera`` or the name of one of the model; by default its first one.

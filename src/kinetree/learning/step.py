@@ -106,7 +106,7 @@ class ControlStep:
         return state, [action, *state.get("history", ())]
 
     def finished(self, state, arguments, draws, history, moved):
-        """What ``__call__`` returns, from the state after the steps of the mechanics.
+        """Result of ``__call__``, from the state after the steps of the mechanics.
 
         Args:
             state: by name.
@@ -227,7 +227,7 @@ class ControlStep:
         return self.called(role, values | more)
 
     def values_of(self, state, arguments, draws, role, what=None, **more):
-        """What kernels can take, by name."""
+        """Values that kernels can take, by name."""
         t = state["steps"] * (self.physics.dt * self.decimation)
         values = {**arguments, **state, "t": t, **more}
         if self.physics.names:

@@ -165,7 +165,7 @@ class Node:
         self.report.ignored(self.line, what, why, effect)
 
     def tolerate(self, read: "Callable[[], Found]", instead: "Found") -> "Found":
-        """What ``read`` returns; where it finds an error in this element, a notice of it.
+        """Result of ``read``; where it finds an error in this element, ``instead`` and a notice.
 
         For what does not change motion: a robot is not refused for its pictures or controllers.
         """

@@ -215,7 +215,7 @@ class KernelBuild:
         )
 
     def _by_calls(self, algorithm):
-        """What traces an algorithm that calls other kernels."""
+        """Tracer of an algorithm that calls other kernels."""
         text = self._checked(self._bound(algorithm))
         return lambda: trace(text, self.inputs, self.quantity.name)
 

@@ -1,4 +1,4 @@
-"""What is kept with a model as long as it lives: computed objects, and warnings given once."""
+"""Objects kept with a model as long as it lives, and warnings given once."""
 
 from typing import Any
 

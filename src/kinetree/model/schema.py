@@ -81,7 +81,7 @@ def holds_numbers(x) -> bool:
 
 
 def _described(expected) -> str:
-    """What a field takes, in words."""
+    """Expected value of a field, in words."""
     inner = [one for one in get_args(expected) if one is not type(None)]
     if get_origin(expected) in (Union, UnionType):
         null = " or null" if len(inner) < len(get_args(expected)) else ""

@@ -87,7 +87,7 @@ def activation_after(model: Model, controls: ArrayLike, activation: ArrayLike, t
 
 
 def needs_of(sensors: Sequence) -> dict:
-    """What sensors depend on besides ``q``, each with the first that does."""
+    """Arguments that sensors need besides ``q``, each with the first sensor that needs it."""
     found: dict = {}
     for s in sensors:
         need = KINDS[s.kind].needs

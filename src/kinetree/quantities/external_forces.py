@@ -80,7 +80,7 @@ def _any_forces(model, f_ext):
 
 
 def _stacked(model, forces):
-    """The same for forces that are arrays of another library."""
+    """Stack forces that are arrays of another library."""
     common("f_ext", [Argument(name, (6,)) for name in forces], list(forces.values()))
     rows = {}
     for name, f in forces.items():

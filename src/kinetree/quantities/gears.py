@@ -116,7 +116,7 @@ def _driven(gear, i):
 
 
 def _moved_to_joint(actuator, gear):
-    """What drove a rotor, at the joint: torque times the ratio."""
+    """Move an actuator from a rotor to its joint: torque times the ratio."""
     joint, ratio = _driven(gear, actuator.joint)
     c0, c1 = gear.coefficients  # the rotor is at ``ratio q + offset``
     offset = actuator.gear[0] * (c0 if gear.joint == actuator.joint else -c0 / c1)
@@ -180,7 +180,7 @@ def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> A
 
 
 def _joints_lead(model):
-    """The same mechanism with the variables of the joints in place of those of their rotors."""
+    """Mechanism with the variables of the joints in place of those of their rotors."""
     gears = [g for i in range(1, model.body_count + 1) if (g := _gear(model, i)) and g.joint != i]
     turned = [
         Coupling(

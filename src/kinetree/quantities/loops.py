@@ -58,7 +58,7 @@ def none_kept(model, options) -> tuple:
 
 
 def with_loops(text, keep=None):
-    """What ``serve``s the calls of a quantity for which there is no kernel.
+    """Server of the calls of a quantity for which there is no kernel.
 
     Args:
         text: takes an ``AllowedMotion`` and, by name, the arrays other than ``q`` and ``qd`` and
@@ -110,7 +110,7 @@ class _Closed:
         self.inputs = definition.inputs(model, extra, options)
 
     def result(self, arrays):
-        """Of the quantity, for all samples."""
+        """Result of the quantity, for all samples."""
         if any(map(is_foreign, arrays)):  # singular samples: NaN
             self._require_plan()
             found, health = self._kernel(anywhere=True).call(*arrays)

@@ -148,7 +148,7 @@ def _joint_by_joint(model, poses) -> Any:
 
 @quantity(("nq",), arrays={"near": CONFIGURATION}, called="generalized_position", public=False)
 def _turned_over(model, q, near) -> Any:
-    """The same configuration with rotation vectors that continue a motion."""
+    """Configuration with rotation vectors that continue a motion."""
     return continued(model, q, model.zero_velocity, near)[0]
 
 
@@ -264,7 +264,7 @@ def generalized_state(
 
 
 def _closest(model, q, near):
-    """The same configuration in variables close to ``near``."""
+    """Configuration in variables close to ``near``."""
     check_batches("generalized_position", poses=(q, 1), near=(np.asarray(near), 1))
     if any(joint.turns_over for joint in model.joint[1:]):
         q = _turned_over(model, q, near)
@@ -294,7 +294,7 @@ def _least_squares(model, q, T, steps=50):
 
 
 def _distances(model, q, T):
-    """Of every body from where it should be, lengths by the size of the mechanism, (..., n)."""
+    """Distance of every body from where it should be, by the size of the mechanism, (..., n)."""
     e = _offsets(model, q, T)
     sizes = [np.linalg.norm(X.r) for X in model.tree_transform[1:]]
     origin = T[..., :1, :3, 3]

@@ -270,7 +270,7 @@ def unique_reactions(
     frame: str = "joint",
     joint: str | None = None,
 ) -> np.ndarray:
-    """Which components of ``joint_reactions`` are unique, (..., joints, 6) of True and False.
+    """Mask of the components of ``joint_reactions`` that are unique, (..., joints, 6).
 
     Without redundant constraints, all are. Redundant constraints allow internal forces that cause
     no motion, whose size would depend on the stiffness of the bodies.

@@ -45,7 +45,7 @@ def _along_loops(at, qdd, friction, rotors):
 
 
 def _with_joint_columns(model, options):
-    """The same with columns of effects at joints, beside the regressor without them."""
+    """Regressor with columns of effects at joints, beside the one without them."""
     effects = texts.joint_effects(options["friction"], options["rotors"])
     if not effects or model.couplings or model.is_constrained:
         return None

@@ -338,7 +338,7 @@ def task_space_forward_dynamics(
 
 
 class TaskFreedom(NamedTuple):
-    """Which motions of a task are possible in one configuration."""
+    """Motions of a task that are possible in one configuration."""
 
     rank: int
     """Number of independent directions in which the task can move."""

@@ -48,7 +48,7 @@ def render(
     collision: bool = False,
     shadows: bool = True,
 ) -> np.ndarray | dict[str, np.ndarray]:
-    """What a camera sees of a model, in one configuration or in many.
+    """Picture of a model by a camera, in one configuration or in many.
 
     - ``"color"``: bytes of red, green and blue, (..., rows, columns, 3), with shadows and smooth
       edges.

@@ -98,7 +98,7 @@ class Sky(NamedTuple):
 
 
 class _Memory:
-    """What one picture needs, for a number of threads."""
+    """Memory for one picture, for a number of threads."""
 
     def __init__(self, surfaces, triangles):
         n = triangles + 1

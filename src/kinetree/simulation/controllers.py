@@ -186,7 +186,7 @@ class _ActuatorTables(NamedTuple):
 
     @classmethod
     def of(cls, model) -> "_ActuatorTables":
-        """Those of a model."""
+        """Held inputs of a model."""
         control, effort = (
             np.array([getattr(a, name) for a in model.actuators]).T
             for name in ("control", "effort")

@@ -51,7 +51,7 @@ class Clock:
         return cls(start, start + duration, dt, (float(origin), int(first)) if goes_on else None)
 
     def saved(self) -> dict[str, np.ndarray]:
-        """What a simulation that goes on from the end needs; nothing after a shorter step."""
+        """Memory for a simulation that goes on from the end; nothing after a shorter step."""
         whole = self.origin + (self.first + self.count) * self.dt == self.end
         found = np.array([self.origin, self.first + self.count, self.dt])
         return {"clock": found} if whole else {}
@@ -205,7 +205,7 @@ class Record:
         self.largest_advance = max(self.largest_advance, h * largest_size(qd))
 
     def arrays(self) -> dict[str, Any]:
-        """What was stored, as arrays with time first."""
+        """Stored arrays, time first."""
         names = ("t", "q", "qd", "tau", "work", *(("controls",) if len(self.controls) else ()))
         return {name: np.asarray(getattr(self, name)) for name in names}
 

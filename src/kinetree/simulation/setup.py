@@ -50,7 +50,7 @@ from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces
 
 @dataclass(frozen=True)
 class Setup:
-    """What a simulation is made of."""
+    """Parts of a simulation."""
 
     function: str
     """That was called, ``"simulate"`` or one of rollouts."""
@@ -153,11 +153,11 @@ class Setup:
 
     @cached_property
     def known(self) -> dict:
-        """What was found out last, for simulations that start again where one did."""
+        """Facts from the last run, for simulations that start where it did."""
         return {}
 
     def taking(self, method: Integrator, reason: str) -> Setup:
-        """The same with another integrator, for some reason; fields and effects are the same."""
+        """Setup with another integrator, for some reason; fields and effects are the same."""
         other = dataclasses.replace(self, method=method, reason=reason)
         vars(other).update(effects=self.effects, field=self.field, compiled=self.compiled)
         return other
@@ -297,7 +297,7 @@ def _require_numbers(model, function):
 
 @dataclass(frozen=True)
 class Effects:
-    """What the joints of a mechanism exert."""
+    """Effects at the joints of a mechanism."""
 
     model: Any
     """The mechanism."""

@@ -169,7 +169,7 @@ def simulate(
 
 @dataclass
 class _Given:
-    """What a caller gives, and a world where that is none."""
+    """Arguments of a caller, completed by a world."""
 
     model: Any
     q0: Any
@@ -181,7 +181,7 @@ class _Given:
     controls: Any
 
     def of_world(self) -> "_Given":
-        """The same with a model in place of a world, which gives what is left open."""
+        """Arguments with a model in place of a world, which gives what is left open."""
         of_world = getattr(self.model, "simulated", None)
         if of_world is not None:
             own: Any = of_world()
@@ -212,7 +212,7 @@ class _Given:
         return start._replace(q=q, qd=qd)
 
     def controller_of(self, setup, start, shape):
-        """What steps hold: of a controller, or of controls with the activations of a start."""
+        """Inputs that steps hold: a controller's, or controls with the activations of a start."""
         given = self.controls, setup.servos, start.activation
         return as_controller(self.controller, setup.model, shape, *given)
 

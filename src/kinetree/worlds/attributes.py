@@ -25,7 +25,7 @@ _ADDED = {
 
 
 def no_attribute(world, name: str) -> str:
-    """What to write in place of an attribute that a world does not have."""
+    """Hint what to write in place of an attribute that a world does not have."""
     return f"a World has no attribute {name!r}; {_advice(world, name)}"
 
 

@@ -74,7 +74,7 @@ class Worlds:
             batch.samples.give_gains(factors)
 
     def simulated(self) -> "Simulated":
-        """What ``kinetree.rollout(worlds, ...)`` starts from."""
+        """Start of ``kinetree.rollout(worlds, ...)``."""
         given: dict[str, Any] = {"check": self._check}
         given["give"] = self._give if self.columns else None
         if {"mass", "size"} & {*self.columns}:
@@ -101,7 +101,7 @@ class Worlds:
         what: str | Sequence[str] = "color",
         **options: Any,
     ) -> np.ndarray | dict[str, np.ndarray]:
-        """What a camera sees of every world now, (n, rows, columns, ...), as ``World.render``.
+        """Picture of every world by a camera, (n, rows, columns, ...), as ``World.render``.
 
         Args:
             camera: a ``Camera`` or the name of one of the worlds; by default the first one.
@@ -122,12 +122,12 @@ class Worlds:
 
     @property
     def time(self) -> float:
-        """Of the first world [s]."""
+        """Time of the first world [s]."""
         return float(self._batch.time[0])
 
     @property
     def times(self) -> np.ndarray:
-        """Of all worlds [s], (n,): a copy."""
+        """Times of all worlds [s], (n,): a copy."""
         return self._batch.time.copy()
 
     @property

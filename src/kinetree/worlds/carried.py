@@ -72,7 +72,7 @@ class Carried:
 
 
 def carried_from(whole: "Whole") -> Carried:
-    """What an assembled world hands over to the next one."""
+    """State that an assembled world hands over to the next one."""
     steps = whole.__dict__.get("steps")
     found = Carried(whole.pieces)
     if steps is None:  # not stepped since it was assembled
@@ -118,7 +118,7 @@ def _take(found, places, engine, memory):
 
 
 def _variables(places, engine) -> dict[int, tuple]:
-    """Of the velocity variables: piece, body and number in the joint; names of tendons ``-1 - t``.
+    """Names of velocity variables: piece, body and number in the joint; tendons ``-1 - t``.
 
     Those are the numbers that rows of joints and tendons have.
     """
@@ -170,7 +170,7 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndar
 
 
 def reached(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:
-    """What the check of the next start leaves out: what steps have led to."""
+    """Faults that the check of the next start leaves out: those that steps have led to."""
     if not carried.is_reached:
         return None
     places, old = Places(whole.pieces), {id(piece) for piece in carried.pieces}
@@ -183,7 +183,7 @@ def reached(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:
 
 
 def _asleep(carried, places, engine, shape):
-    """Which trees sleep on: those of piles that lost nothing, where nothing else has changed."""
+    """Trees that sleep on: those of piles that lost nothing, where nothing else has changed."""
     roots = _roots(engine)
     tree = {places.bodies[i]: t for t, i in roots.items()}
     woken = {pile for key, (_, pile, _) in carried.trees.items() if key not in tree}

@@ -68,7 +68,7 @@ class Contacts:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the two shapes, with a number for each point: ``"ground/box:0"``."""
+        """Names of the two shapes, with a number for each point: ``"ground/box:0"``."""
         pair = self._labels.pair
         return tuple(f"{pair(i, j)}:{feature}" for i, j, feature, *_ in self._which.tolist())
 
@@ -125,12 +125,12 @@ class Contacts:
         return np.einsum("ni,ni->n", self.force, self.normal)
 
     def between(self, first: str, second: str) -> "Contacts":
-        """Those between two bodies or parts, in either order; of a robot, all its bodies."""
+        """Contacts between two bodies or parts, in either order; of a robot, all its bodies."""
         one, two = self._sides(first), self._sides(second)
         return self._some((one & two[:, ::-1]).any(axis=1))
 
     def of(self, name: str) -> "Contacts":
-        """Those of one body or part, such as a robot or the ground."""
+        """Contacts of one body or part, such as a robot or the ground."""
         return self._some(self._sides(name).any(axis=1))
 
     def force_on(self, name: str) -> np.ndarray:
@@ -139,7 +139,7 @@ class Contacts:
         return (side[:, 1] - side[:, 0]) @ self.force
 
     def _sides(self, name):
-        """Which bodies of the contacts have a name, or belong to that part, (n, 2)."""
+        """Mask of the bodies of contacts that have a name, or belong to that part, (n, 2)."""
         members = self._labels.members
         if name not in members:
             hint = did_you_mean(str(name), list(members))
@@ -238,7 +238,7 @@ def listed(found):
 
 
 def without_forces(model, q, qd, found):
-    """The same for contacts at a state to which no step has led."""
+    """Contacts at a state to which no step has led."""
     none = np.zeros((found.size, 3))
     moving = found.size and model.nv
     return found, none, none, np.array(velocity(model, q, qd, found)) if moving else none

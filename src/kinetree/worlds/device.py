@@ -156,7 +156,7 @@ class DeviceWorlds:
 
     @property
     def time(self) -> float:
-        """Of the first world [s]."""
+        """Time of the first world [s]."""
         return float(self._batch.time[0])
 
     @property
@@ -166,12 +166,12 @@ class DeviceWorlds:
 
     @property
     def residuals(self) -> Array:
-        """Of the last call of ``step``, (n, 12): those of ``Residuals``, work and gain [J]."""
+        """Residuals of the last call of ``step``, (n, 12): ``Residuals``, work and gain [J]."""
         return self._out(self._batch.get("since"))
 
     @property
     def activation(self) -> Array:
-        """Of the actuators that have one, (n, m)."""
+        """Activations of the actuators that have one, (n, m)."""
         return self._out(self._on.xp.asarray(self._activation))
 
     # --- steps -------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ class Forces:
         return found if self.n else found[0]
 
     def joint_forces(self, t: Any, q: np.ndarray, qd: np.ndarray) -> Any:
-        """What the functions return, (..., nv), or zero without any."""
+        """Sum of the functions' joint forces, (..., nv), or zero without any."""
         return sum((np.asarray(f(self.model, t, q, qd)) for f in self._functions), 0.0)
 
 

@@ -136,7 +136,7 @@ class Part:
 
     @property
     def pose(self) -> np.ndarray:
-        """Of its body in the world, (4, 4); of a robot that of its first body, or fixed base."""
+        """Pose of its body, (4, 4); of a robot that of its first body, or fixed base."""
         whole, at = self.world._whole, self._indices
         if at.free_q >= 0:
             q = whole.current()[0][at.free_q : at.free_q + 7].tolist()
@@ -165,7 +165,7 @@ class Part:
 
     @property
     def velocity(self) -> np.ndarray:
-        """Of the origin of its body, along the axes of the world [m/s], (3,)."""
+        """Velocity of the origin of its body, along the axes of the world [m/s], (3,)."""
         return self._motion(3)
 
     @property

@@ -20,7 +20,7 @@ _LISTED = 3  # names in a message, at most
 
 
 class Faults(NamedTuple):
-    """What is wrong with a state."""
+    """Faults of a state."""
 
     joints: list[str]
     """Beyond their limits, with by how much."""

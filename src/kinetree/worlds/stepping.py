@@ -59,7 +59,7 @@ class Steps:
 
     @cached_property
     def machine(self) -> Machine:
-        """What takes the steps: a batch of one."""
+        """Machine that takes the steps: a batch of one."""
         new = Machine(self.new_engine, 1)
         new.raise_errors()
         new.engine.parts.strict, new.engine.parts.warned = int(self.strict), 0
@@ -67,7 +67,7 @@ class Steps:
 
     @property
     def engine(self) -> Engine:
-        """That of the machine."""
+        """Engine of the machine."""
         return self.machine.engine
 
     def new_engine(self, own: bool = False) -> Engine:
@@ -161,7 +161,7 @@ class Steps:
 
     @cached_property
     def _activation(self):
-        """Of the actuators, (1, m), which the machine reads and writes."""
+        """Activations of the actuators, (1, m), which the machine reads and writes."""
         return np.zeros((1, self.drives.states.size))
 
     def go_on(self, whole, h, n, u) -> bool:

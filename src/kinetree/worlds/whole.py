@@ -121,7 +121,7 @@ class Whole:
 
     @cached_property
     def scene(self) -> Scene:
-        """What can touch."""
+        """Scene of the shapes that can touch."""
         with warnings.catch_warnings():
             empty = not any(g.body == 0 for g in self.model.geometry)  # nothing to fall through
             if empty or self._world._pairs:  # or what touches was chosen
@@ -137,7 +137,7 @@ class Whole:
 
     @cached_property
     def steps(self) -> Steps:
-        """What takes the steps."""
+        """Stepper of the world."""
         world = self._world
         solving = {"tolerance": world.tolerance, "sleeping": world.sleeping}
         new = Steps(self.model, self.contact, world.joints, solving, world.strict)

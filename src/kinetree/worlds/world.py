@@ -426,7 +426,7 @@ class World:
 
     @property
     def scene(self) -> Scene:
-        """What can touch."""
+        """Scene of the shapes that can touch."""
         return self._whole.scene
 
     @property
@@ -488,7 +488,7 @@ class World:
 
     @property
     def activation(self) -> np.ndarray:
-        """Of the actuators that have one, (m,): a copy."""
+        """Activations of the actuators that have one, (m,): a copy."""
         return self._whole.activation.copy()
 
     @property
@@ -638,7 +638,7 @@ class World:
         collision: bool = False,
         shadows: bool = True,
     ) -> np.ndarray | dict[str, np.ndarray]:
-        """What a camera sees of the world now, as ``kinetree.render``.
+        """Picture of the world by a camera, as ``kinetree.render``.
 
         Args:
             camera: a ``Camera`` or the name of one of the world; by default its first one.
@@ -651,7 +651,7 @@ class World:
     # --- copies, and other functions of kinetree ---------------------------------------------
 
     def simulated(self) -> Simulated:
-        """What ``kinetree.simulate(world, ...)`` starts from."""
+        """Start of ``kinetree.simulate(world, ...)``."""
         whole, joints = self._whole, (self.joints["friction"], self.joints["limits"])
         return Simulated(
             whole.model, self.state, self.timestep, whole.contact, joints,

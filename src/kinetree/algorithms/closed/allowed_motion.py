@@ -1,4 +1,4 @@
-"""What a mechanism with loops can do in a state, and what it takes — RBDA §3.2, §8.5.
+"""Motions that loops allow in a state, and the forces they take — RBDA §3.2, §8.5.
 
 In independent coordinates ``y``, with ``qd = G yd`` and ``qdd = G ydd + g``, a mechanism with loops
 has the equation of motion of a tree,
@@ -36,7 +36,7 @@ SMALLEST_INERTIA = 1e-12
 
 
 class AllowedMotion:
-    """What a mechanism with loops can do in a state, and what it takes; scalar-generic.
+    """Motions that loops allow in a state, and the forces they take; scalar-generic.
 
     Attributes:
         model: the mechanism.

@@ -112,7 +112,7 @@ def join(A12, A34, T, c, stabilization=None):
 
 
 def pushing(T):
-    """Which columns of ``T``, (6 h, n_c), have a force; the others are moments alone."""
+    """Mask of the columns of ``T``, (6 h, n_c), with a force; the others are moments alone."""
     return np.any(T.reshape(len(T) // 6, 6, T.shape[1])[:, 3:], axis=(0, 1))
 
 

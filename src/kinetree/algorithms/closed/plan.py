@@ -237,7 +237,7 @@ def closure_error(model, loop, q):
 
 
 def _moments(joint):
-    """Which rows of the joint are moments, and their directions, (n, 3)."""
+    """Rows of the joint that are moments, and their directions, (n, 3)."""
     T = joint.constraint_subspace(joint.neutral()).angular.T
     about = [k for k, direction in enumerate(T) if np.any(direction)]
     return about, T[about]

@@ -260,7 +260,7 @@ class RankPolicy:
         return tuple(dict.fromkeys(names)), size["rad"], size["m"]
 
     def explanation(self) -> str:
-        """Which constraints are nearly redundant, and by how much; empty if there are none."""
+        """Names of nearly redundant constraints, and by how much they are; empty without any."""
         names, angle, length = self.misaligned()
         if not names:
             return ""

@@ -51,7 +51,7 @@ class Interleaved:
     """Signatures of functions that are called by number: result and kinds of arguments."""
 
     def as_json(self) -> str:
-        """What is known of it, as text."""
+        """Facts about the text, as JSON."""
         return json.dumps([self.frames, self.calls, self.chosen])
 
 

@@ -270,7 +270,7 @@ _PLACE = f"""  %group = udiv i64 %w, {LANES}
 
 
 def processor_entry(entry: str) -> str:
-    """The same for the CPU: one world after the other, to check the text and the memories."""
+    """Entry point for the CPU: one world after the other, to check the text and the memories."""
     return f"""{_world(entry)}
 
 @lane_now = internal global i64 0

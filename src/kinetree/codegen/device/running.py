@@ -75,7 +75,7 @@ class Gpu:
             )
 
     def address(self, array: Any) -> int:
-        """Of an array."""
+        """Address of an array."""
         return array.data.ptr
 
     def load(self, program: Program, shared: Any) -> Any:
@@ -105,7 +105,7 @@ class Processor:
         """There is always room."""
 
     def address(self, array: np.ndarray) -> int:
-        """Of an array."""
+        """Address of an array."""
         return array.ctypes.data
 
     def load(self, program: Program, shared: np.ndarray) -> Any:

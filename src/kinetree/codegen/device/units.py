@@ -1,4 +1,4 @@
-"""What is compiled by itself for a GPU: large procedures, loops of general code and their cases.
+"""Units of code for a GPU: large procedures, loops of general code and their cases.
 
 A unit has the digest of its text as its name. Its text is kept on disk as it is for interleaved
 worlds (``interleaved``), with what has to be known to link it.

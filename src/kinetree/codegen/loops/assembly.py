@@ -53,7 +53,7 @@ def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -
 
 
 def outline_of(recorder: Recorder, results: tuple) -> Outline:
-    """What a recording of representative kinds shows; first without, then with its outline."""
+    """Outline of a recording of representative kinds; first without, then with its outline."""
     flat = _Flat(recorder, results)
     if recorder.outline.first:
         return flat.outline()
@@ -387,7 +387,7 @@ def _blocks(items):
 
 
 def _without(graph, node, term):
-    """What a sum adds to one of its terms; None if it is not among them."""
+    """Rest of a sum without one of its terms; None if it is not among them."""
     op, *operands = graph.nodes[node]
     if node <= term or op not in ("+", "-"):
         return None

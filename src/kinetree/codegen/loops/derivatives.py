@@ -75,7 +75,7 @@ class _Derived:
         return self.given.tables[place.table].storage
 
     def twin(self, place: Place) -> Place:
-        """The same place in the table's twin."""
+        """Place of the adjoint: the same row of the table's twin."""
         return place._replace(table=self.mark + place.table)
 
     def leaf(self, case, place):

@@ -284,7 +284,7 @@ def domain_of(path: str, variables: dict[str, str], domains: dict[str, Domain]) 
 
 
 def with_codes(body: tuple, change: Callable[[Code], Code]) -> tuple:
-    """The same regions with other code, conditions included."""
+    """Copy of the regions with other code, conditions included."""
     found = []
     for region in body:
         if isinstance(region, Code):

@@ -58,7 +58,7 @@ def _run(program, data, arrays):
 
 
 def _sizes(program, data, name):
-    """Of an argument or result."""
+    """Sizes of an argument or result."""
     axes = program.tables[name].axes
     return tuple(data.lengths[n] if isinstance(n, str) else n for n in axes)
 

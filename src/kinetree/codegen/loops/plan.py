@@ -49,7 +49,7 @@ class Plan:
 
     @cached_property
     def words(self) -> dict:
-        """What is at which word of a robot."""
+        """Number of each word of a robot, by what is at it."""
         names = [f"length of {e}" for e in self.extents]
         names += ["angles", "count of angles", "sines"]
         for domain in self.domains:
@@ -70,7 +70,7 @@ class Plan:
         return NUMBERS + self.numbers[domain].index(name)
 
     def column(self, domain, name):
-        """What a column refers to and its first word."""
+        """Kind of what a column refers to, and its first word."""
         return next((target, at) for n, target, at in self.domains[domain] if n == name)
 
 

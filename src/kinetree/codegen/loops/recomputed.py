@@ -18,7 +18,7 @@ _OPAQUE = ("repeat", "final", "carry", "call", "callee", "result")
 
 
 def recomputed(program: language.LoopProgram) -> language.LoopProgram:
-    """The same program, which loads fewer numbers of rows and computes more."""
+    """Program with the same results that loads fewer numbers of rows and computes more."""
     return _Recomputed(program).program()
 
 

@@ -152,7 +152,7 @@ class Loop:
 
 
 class Recorder:
-    """What a text does, as blocks and loops.
+    """Recorder of a text's operations, as blocks and loops.
 
     Args:
         domains: those that the text walks over.

@@ -101,7 +101,7 @@ def drop_unread(cases: Iterable[Stores], decide: Callable) -> None:
 
 
 def _reads(case):
-    """What a case reads: by kind of the row, and of any kind."""
+    """Rows that a case reads: by kind, and of any kind."""
     found = set()
     for place in case.leaves().values():
         found.add((place.table, case.kind(place), place.index))
@@ -160,7 +160,7 @@ def _parts(name):
 
 
 def copy_of(graph: Graph) -> Graph:
-    """The same nodes under the same numbers."""
+    """Copy of a graph, nodes under the same numbers."""
     new = Graph()
     new.nodes, new.known = list(graph.nodes), dict(graph.known)
     new.forget_handles()
@@ -203,7 +203,7 @@ def canonical(graph: Graph, roots: list[int]) -> tuple[Graph, list[int]]:
 
 
 def inputs(graph: Graph, roots: Iterable[int]) -> tuple[Argument, ...]:
-    """What a case reads, with the extents of what it reads."""
+    """Inputs that a case reads, with their extents."""
     read: dict[str, tuple] = {}
     for i in graph.reachable(roots):
         if graph.nodes[i][0] == "input":

@@ -228,7 +228,7 @@ class Array:
 
 
 def _each(at):
-    """What is requested along each axis; a row of the variables is a single entry."""
+    """Indices requested along each axis; a row of the variables is a single entry."""
     each = at if isinstance(at, tuple) else (at,)
     return tuple(Span(a, "v", 1, single=True) if isinstance(a, Row) else a for a in each)
 

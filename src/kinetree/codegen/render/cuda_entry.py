@@ -295,7 +295,7 @@ class Entry:
         return lines
 
     def tables(self):
-        """Which kept number each number of a result is, times what lies between two of them."""
+        """Position of the kept number for each number of a result, times the stride."""
         for name, places in self.plan.kept.tables.items():
             numbers = ", ".join(str(PITCH * place) for place in places)
             yield f"static __device__ const int table_{name}[] = {{{numbers}}};"

@@ -193,7 +193,7 @@ def _names(data):
 
 
 def _kinds_in(data, units):
-    """Those kinds of a robot's bodies that some units are for, one at least."""
+    """Kinds of a robot's bodies that some units are for, at least one."""
     wanted = {k for unit in units for d, k in zip(*unit, strict=True) if d == BODIES}
     kinds = data.rows(BODIES).kinds
     return tuple(k for k in kinds if k in wanted) or kinds[:1]

@@ -40,7 +40,7 @@ def _from_environment():
 
 
 def _processors():
-    """Those that this process may use: in batch jobs and containers fewer than there are."""
+    """Number of processors that this process may use: fewer than there are in containers."""
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

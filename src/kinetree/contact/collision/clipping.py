@@ -33,7 +33,7 @@ def put(
 def put_between(
     touch: Touch, n: int, first: "float[3]", normal: "float[3]", gap: float, feature: int
 ) -> int:
-    """The same from the point on the surface of the first shape."""
+    """Contact from the point on the surface of the first shape."""
     return put(touch, n, first + gap / 2 * normal, normal, gap, feature)
 
 
@@ -193,7 +193,7 @@ def clip_side(
     near: float,
     side: int,
 ) -> int:
-    """What is left of a polygon on that side of a line where (x, y) . p <= limit.
+    """Clip a polygon to the side of a line where (x, y) . p <= limit.
 
     Corners that are within ``near`` of the line stay where they are, and count as on it.
     """

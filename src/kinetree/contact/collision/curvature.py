@@ -31,7 +31,7 @@ def level_surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Of a shape that is not a curved solid."""
+    """Level surface of a shape that is not a curved solid."""
     flat_surface(normal, turn, travel)
     return True
 

@@ -97,7 +97,7 @@ class Detection:
 
 @procedure
 def nowhere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Of two grounds, and of height fields and meshes that are not convex: they do not touch."""
+    """No contacts of two grounds, and of height fields and meshes that are not convex."""
     return n
 
 

@@ -149,7 +149,7 @@ def _shapes(model, numbers, triangles=False):
 
 
 def own_poses(shapes) -> Shapes:
-    """The same shapes with their own room for poses, so that callers do not share it."""
+    """Copy of the shapes with separate room for poses, so that callers do not share it."""
     mine = {name: getattr(shapes, name) for name in Shapes.types}
     mine |= {name: np.empty_like(mine[name]) for name in ("pose", "low", "high")}
     return Shapes(**mine)

@@ -39,7 +39,7 @@ ROUND, FACE, BALL = 0, 1, 2
 
 @procedure
 def contains_nothing(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Of a shape that is not a solid."""
+    """Containment in a shape that is not a solid: none."""
     return False
 
 

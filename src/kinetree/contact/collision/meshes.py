@@ -229,7 +229,7 @@ def swap_touch(touch: Touch, one: int, two: int):
 
 @procedure
 def spread(touch: Touch, start: int, n: int, most: int) -> int:
-    """Of the points from ``start`` on those that span their patches, one patch for every normal.
+    """Points from ``start`` on that span their patches, one patch for every normal.
 
     Of every patch those stay that are farthest along eight directions, and the deepest one if it is
     deeper; patches with the deepest points come first where there are more than ``most`` in all.

@@ -7,7 +7,7 @@ from kinetree.contact.collision.tables import ENDLESS, Shapes
 
 @procedure
 def unknown_reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """Of a kind that goes as far as its box."""
+    """Reach of a kind that goes as far as its box."""
     return -1.0
 
 

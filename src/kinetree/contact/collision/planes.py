@@ -154,7 +154,7 @@ def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 
 @procedure
 def plane_convex(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Of any solid: the lowest point, and corners of the face or edge there that are far apart.
+    """Contacts of any solid: the lowest point, and far corners of the face or edge there.
 
     Of the corners of a face there are four at most, a quarter of it apart, the lowest one first.
     """

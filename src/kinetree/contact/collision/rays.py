@@ -25,7 +25,7 @@ from kinetree.model.model import Model
 
 @procedure
 def no_ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """Of a shape that is not a solid."""
+    """Ray on a shape that is not a solid: no hit."""
     return NONE
 
 

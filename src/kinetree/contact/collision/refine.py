@@ -32,13 +32,13 @@ def stands_nowhere(
     bend: "float[3, 3]",
     e: "float[4]",
 ) -> int:
-    """Of a kind without curved faces."""
+    """Placeholder for a kind without curved faces."""
     return NONE
 
 
 @procedure
 def is_within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """Of a kind without curved faces."""
+    """Placeholder for a kind without curved faces."""
     return False
 
 

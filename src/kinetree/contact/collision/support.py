@@ -23,14 +23,14 @@ MODES = trait(lambda kind: kind.modes)
 
 @procedure(inline=True)
 def no_support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """Of a shape that is not a solid."""
+    """Support point of a shape that is not a solid: none."""
     x[:] = 0.0
     return 0
 
 
 @procedure
 def no_face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> int:
-    """Of a solid that touches in one point only."""
+    """Face of a solid that touches in one point only: none."""
     return 0
 
 

@@ -190,7 +190,7 @@ def overlap(pairs: Pairs, i: int, j: int) -> bool:
 
 @procedure
 def listed_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
-    """Those of the pairs of ``special`` that are near."""
+    """List the pairs of ``special`` that are near."""
     n = 0
     for k in range(special.count):
         if special.allowed[k] != tables.MAY_TOUCH:

@@ -103,7 +103,7 @@ def is_rod(shapes: Shapes, i: int) -> bool:
 def round_sides(
     shapes: Shapes, i: int, j: int, o: "float[3]", far: float, scale: float, near: "float[10]"
 ) -> int:
-    """The same where the round sides of two rods are nearest: along the way between their axes."""
+    """Contact where the round sides of two rods are nearest: along the way between their axes."""
     P, Q = shapes.pose[i], shapes.pose[j]
     hi, hj = shapes.size[i, 1], shapes.size[j, 1]
     u, w, d = P[2::4], Q[2::4], Q[3::4] - P[3::4]

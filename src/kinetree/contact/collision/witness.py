@@ -18,7 +18,7 @@ _LEVEL = 1e-14  # of the size: gaps that are the same
 
 @procedure
 def stay(size: "float[3]", x: "float[3]") -> None:
-    """Of a shape that is not a solid."""
+    """Nearest point of a shape that is not a solid: unchanged."""
     return
 
 

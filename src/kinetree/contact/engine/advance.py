@@ -312,7 +312,7 @@ def advance(a: Parts, b: Motions, t: WorkerState) -> int:
 
 @record
 class Call:
-    """What the calls of one worker have in common."""
+    """Data that the calls of one worker share."""
 
     parts: Parts
     motions: Motions

@@ -389,7 +389,7 @@ class Engine:
 
     @property
     def held(self) -> Array:
-        """What steps hold: inputs of forces or of actuators, or forces of all joints."""
+        """Inputs held during steps: of forces or of actuators, or forces of all joints."""
         return self.s.inputs if self.s.inputs_count else self.s.held
 
     def warn_of_errors(self) -> None:

@@ -66,7 +66,7 @@ def list_stored(
     place: "float[:, 18]", ids: "int[:, 5]", n: int, near: float, numbers: "float[:, 16]",
     which: "int[:, 5]",
 ) -> int:  # fmt: skip
-    """Those of the contacts of a motion that touch or exert forces; how many."""
+    """List the contacts of a motion that touch or exert forces; return their number."""
     count = 0
     for k in range(n):
         x = place[k]

@@ -10,7 +10,7 @@ from kinetree.codegen.tied import Code
 
 @record
 class Inputs:
-    """What acts in the steps of a call beside the forces that are compiled.
+    """Inputs of the steps of a call, beside the forces that are compiled.
 
     Attributes:
         h: length of a step [s].

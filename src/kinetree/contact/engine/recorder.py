@@ -89,7 +89,7 @@ class Recorder:
     # --- results -----------------------------------------------------------------------------
 
     def array(self, name: str) -> Array:
-        """What is stored, (times, ..., width)."""
+        """Stored array, (times, ..., width)."""
         values = getattr(self.storage, name)
         shape = (self.times, *self.batch)
         if name in self._widths:

@@ -15,7 +15,7 @@ UNBOUNDED = 1e300
 
 @record
 class Rows:
-    """What groups of rows stand for, and what is kept of them until the next step.
+    """Tables of what groups of rows stand for, and of what is kept until the next step.
 
     Attributes:
         groups_room, rows_room, entries_room, numbers_room: lengths of the lists of ``Problem``.

@@ -20,7 +20,7 @@ CALM = 50
 
 @record
 class Sleep:
-    """Which trees sleep.
+    """Record of the trees that sleep.
 
     Attributes:
         on: whether they may;  trees: how many there are;  asleep: how many sleep.

@@ -103,7 +103,7 @@ def fetched(
     s: int, used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int,
     own: "float[:]", own_step: int, row: "float[3, TURNS]", place: "int[TURNS]", block: "float[6]",
 ) -> None:  # fmt: skip
-    """What a lane needs of a contact: its part of the rows and their variables, and the block."""
+    """Fetch a lane's part of a contact: rows, their variables, and the block."""
     places = int(carrier[s]) * deep if s < used else 0
     k = 0
     for d in lanes(deep):

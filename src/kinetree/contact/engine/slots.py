@@ -84,7 +84,7 @@ def entered(
     place: "float[:]", place_step: int, slot: "float[:]", slot_step: int, start: "float[:]",
     start_step: int,
 ) -> None:  # fmt: skip
-    """What the contacts with slots are like, before the step."""
+    """Enter the contacts that have slots, as they are before the step."""
     wait = numbers[1]
     time = numbers[0] - wait
     for s in lanes(used):

@@ -118,7 +118,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
 
 @procedure
 def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
-    """The same from where contacts would be if friction held all of them; 0, or ``WORK_FULL``.
+    """Solve from where contacts would be if friction held all of them; 0, or ``WORK_FULL``.
 
     Where more than one solution exists, or none with finite forces (Painlevé), that is the one.
     """

@@ -163,7 +163,7 @@ class MotionStates:
 
     @property
     def failed(self) -> Array:
-        """Which motions have stopped because their steps failed, (n,)."""
+        """Mask of the motions that have stopped because their steps failed, (n,)."""
         return self.motions.failed != 0
 
     @property
@@ -201,7 +201,7 @@ class MotionStates:
         b.failed[new], b.ends[new], b.overlap[new] = 0, 0, np.inf
 
     def saved(self, k: int) -> dict[str, Array]:
-        """What steps of motion ``k`` leave for the next: impulses, by which solutions start.
+        """Impulses that a step of motion ``k`` leaves for the next, by which solutions start.
 
         By the names of ``Rows``, ``Step``, ``Balance`` and ``Sleep``; and the state it belongs to.
         """

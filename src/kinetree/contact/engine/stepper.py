@@ -237,7 +237,7 @@ class EngineStepper(Stepper):
         self._advance(t, h, last - done)
 
     def recorded(self, times: int | None = None) -> dict[str, Any]:
-        """What was stored: states, work, energies and the smallest pivot of the inertia matrix.
+        """Stored states, work, energies and the smallest pivot of the inertia matrix.
 
         After an error ``times`` is how many states there are.
         """
@@ -253,14 +253,14 @@ class EngineStepper(Stepper):
 
     @cached_property
     def _held(self):
-        """What steps hold, (n, ...), which the machine reads."""
+        """Inputs that steps hold, (n, ...), which the machine reads."""
         held = np.zeros((len(self.machine), len(self.engine.held)))
         self.machine.hold(None, held)
         return held
 
     @cached_property
     def _places(self):
-        """Of what is held, in the variables of all joints."""
+        """Places of held forces in the variables of all joints."""
         plain = self.engine.s.inputs_count or not self.model.couplings
         return slice(None) if plain else self.engine.of_v
 

@@ -37,7 +37,7 @@ def arrival(gap: float, w: float, c: float, tau: float, h: float) -> float:
 def bounce(
     p: Problem, rows: Rows, g: int, e: float, gap: float, tau: float, h: float, change: "float[:]"
 ) -> float:
-    """What is added to the normal velocity of a group that arrives fast, see ``bounces``.
+    """Addition to the normal velocity of a group that arrives fast, see ``bounces``.
 
     Before it has arrived it must not be inside at the end of the step, and no more. Friction that
     holds it holds it when it arrives.
@@ -58,7 +58,7 @@ def bounce(
 
 @procedure
 def targets(s: Step, p: Problem, rows: Rows, f: Found, first: int):
-    """What is added to the rows of groups from ``first`` on before they must not be negative.
+    """Additions to the rows of groups from ``first`` on before they must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:
     ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``,

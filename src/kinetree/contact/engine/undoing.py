@@ -1,4 +1,4 @@
-"""What a step changes before it ends, kept: one that finds no room begins again where it began.
+"""Snapshot of what a step changes: one that finds no room begins again where it began.
 
 Within a step contacts are remembered for another attempt, bodies wake, and expected changes of
 velocities become others. Without going back the step after a growth of tables would start from

@@ -81,7 +81,7 @@ def all_pairs(model, with_base_only=False):
 
 
 def may_touch(model, *, parents=False):
-    """Which shapes touch by themselves: a symmetric matrix over ``model.geometry``.
+    """Matrix of pairs that touch without being named, symmetric, over ``model.geometry``.
 
     Left out, as in MuJoCo: shapes whose masks do not fit; of one body, or of bodies welded
     together; with ``parents`` False, of a body and its parent, unless that is the base; those that
@@ -330,7 +330,7 @@ _USUAL = ("home", "qpos0")
 
 
 def _feet(model, pairs, posture=None):
-    """Those of ``pairs``, of moving shapes with fixed ones, whose moving shape stands on something.
+    """Pairs of moving with fixed shapes whose moving shape stands on something.
 
     A shape does where its link is nearly as low as the lowest of all, no link that is farther out
     on the same limb, or on the same body, is lower, and no other shape of the link.

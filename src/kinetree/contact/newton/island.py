@@ -88,7 +88,7 @@ tenth of it the next time."""
 
 @procedure
 def set_limits(problem: Problem, work: Work, island: int) -> None:
-    """What an island is, and the errors and efforts that end its solution."""
+    """Set the type of an island, and the errors and efforts that end its solution."""
     c = work.course
     c.dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
     c.single, c.alone = kinds(problem, work, island)
@@ -173,7 +173,7 @@ def judge_step(problem: Problem, work: Work, island: int, moves: bool, ended: in
 
 @procedure
 def result(problem: Problem, work: Work, island: int) -> "(bool, float, float)":
-    """What ``solve_coulomb`` returns, of the best so far."""
+    """Result of ``solve_coulomb`` for the best solution so far."""
     c = work.course
     if c.best < 1e300 and not c.error <= max(problem.tolerance, c.best) * min(c.size, c.most):
         restore(problem, work, island, BEST)

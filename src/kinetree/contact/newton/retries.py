@@ -1,4 +1,4 @@
-"""What is kept of an island while other ways are tried, and the last of these ways."""
+"""Memory of an island while other methods are tried, and the last of these methods."""
 
 from kinetree.codegen.procedures import local, procedure, view
 from kinetree.contact.newton.cholesky import factor, solve_factored

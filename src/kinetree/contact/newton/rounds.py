@@ -151,7 +151,7 @@ def vary_penalty(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def try_another_way(problem: Problem, work: Work, island: int) -> None:
-    """What comes after Newton's method has failed, the next of several ways."""
+    """Try the next of several methods after Newton's method has failed."""
     c = work.course
     work.stress = c.stress
     if sweep_once_more(problem, work, island):

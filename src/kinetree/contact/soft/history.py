@@ -21,7 +21,7 @@ _PENETRATION, _TOUCHING = (Residuals._fields.index(x) for x in ("penetration", "
 
 
 def soft_contacts(forces) -> tuple[SoftContact, ...]:
-    """Those of some forces that are soft contact."""
+    """Soft contacts among some forces."""
     return tuple(f for f in forces if isinstance(f, SoftContact))
 
 
@@ -46,7 +46,7 @@ class SoftTerms:
         return tuple(np.concatenate(x, axis=0) for x in zip(*parts, strict=True))
 
     def along(self, model, q, qd, memory=None) -> tuple:
-        """The same of many states, (..., nq) and (..., nv), with (..., m) of forces."""
+        """Contacts of many states, (..., nq) and (..., nv), with (..., m) of forces."""
         start = model.neutral(), np.zeros(model.nv)
         if memory is None:
             return _of_state.compiled(model, *start, terms=self).call(q, qd)

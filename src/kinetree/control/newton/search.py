@@ -54,7 +54,7 @@ def find_slope(b: Batch, w: Work) -> float:
 
 @procedure
 def begin_search(b: Batch, w: Work):
-    """What the merit function is now, and how fast it falls."""
+    """Value of the merit function, and how fast it falls."""
     merit = find_merit(b, w.now, w.mu)
     slope = find_slope(b, w)
     w.merit = merit + w.penalty * w.now.theta

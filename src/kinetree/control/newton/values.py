@@ -9,7 +9,7 @@ from kinetree.control.newton.records import Batch, Knots, Work
 
 @procedure
 def hold(b: Batch, k: Knots, first: int, count: int):
-    """What steps hold: joint forces, or controls, for the controls that are sought."""
+    """Joint forces, or controls, that steps hold, for the controls that are sought."""
     for i in range(first, first + count):
         for j in range(b.m):
             k.held[i * b.nf + b.columns[j]] = k.u[i * b.m + j]

@@ -98,7 +98,7 @@ def tendons_of(mj_model, tree, note, sites, shapes):
 
 
 def _path(mj_model, t, sites, shapes):
-    """What a spatial tendon runs through, around and over."""
+    """Path of a spatial tendon: sites, shapes and pulleys."""
     first, found = int(mj_model.tendon_adr[t]), []
     for w in range(first, first + int(mj_model.tendon_num[t])):
         kind, i, x = mj_model.wrap_type[w], int(mj_model.wrap_objid[w]), mj_model.wrap_prm[w]

@@ -24,7 +24,7 @@ class Description(NamedTuple):
 
 
 def robots_of_descriptions(folder: Path, cache: Path, commit: str | None) -> list[Description]:
-    """What the modules in ``folder`` describe, with files in ``cache`` that may not exist.
+    """Robots that the modules in ``folder`` describe, with files in ``cache`` that may not exist.
 
     Modules whose robot is a macro file, written out by another program, are left out.
     """

@@ -282,7 +282,7 @@ def smallest(instant: Instant, lam):
 
 
 def uniqueness(instant: Instant):
-    """Which entries of ``lam`` are unique, (nc,)."""
+    """Mask of the entries of ``lam`` that are unique, (nc,)."""
     if instant.chosen_rows is None:
         return np.all(np.abs(idle_forces(instant)) < _ZERO, axis=1)
     K, _, units = instant.counting

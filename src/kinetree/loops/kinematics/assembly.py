@@ -103,7 +103,7 @@ def _around(model, q, free, bounds, rng, options):
 
 
 def is_assembled(model, found, tolerance, limits):
-    """Which results of a descent are closed, and within limits where required, (n,)."""
+    """Mask of the results of a descent that are closed, and within limits if required, (n,)."""
     good = found.error <= max(tolerance, smallest_error(model))
     if limits and any(loop.limits is not None for loop in model.loops):
         for lower, upper in limit_distances(model, found.q).values():

@@ -1,4 +1,4 @@
-"""Which variables of a closed mechanism are its independent coordinates — Spencer 2.3, A.3.2.
+"""Independent coordinates of a closed mechanism: their choice — Spencer 2.3, A.3.2.
 
 A mechanism with ``p`` degrees of freedom is described by ``p`` of its joint variables ``y``, whose
 rates are ``yd = R qd``; ``velocity_basis`` has the others. The variables of loop joints, no part of
@@ -34,7 +34,7 @@ def velocity_columns(model, names, what):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Which coordinates describe a mechanism."""
+    """Choice of coordinates that describe a mechanism."""
 
     names: tuple
     """One for each coordinate: of the joint, with ``[k]`` for one of several variables."""

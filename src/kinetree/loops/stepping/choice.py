@@ -1,4 +1,4 @@
-"""Which constraint equations to solve: those that imply the others, where a mechanism moves.
+"""Choice of the constraint equations to solve: those that imply the others near a motion.
 
 The rank at a start that is singular is less than the rank next to it. So it is also looked at a
 little away from the start, on the manifold of closed loops. Off the manifold all constraints of an

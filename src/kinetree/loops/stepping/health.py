@@ -48,7 +48,7 @@ class Judge:
         self.kick: Any = np.zeros(self.health.shape)
 
     def is_unhealthy(self, checks: Checks):
-        """Which steps end close to a singular configuration, (..., batch)."""
+        """Mask of the steps that end close to a singular configuration, (..., batch)."""
         return ~(checks.health >= UNHEALTHY * self.health)
 
     def badness(self, checks: Checks, index: Any = ...):
@@ -191,7 +191,7 @@ class Passes:
         self._seen: list = []  # time, state and health at the ends of the last steps
 
     def is_near(self, checks, judge):
-        """Which samples are so close to a singular configuration that steps count one by one."""
+        """Mask of samples so close to a singular configuration that steps count one by one."""
         return checks.health < _NEAR * judge.health
 
     def look(self, t, q, qd, health, best):

@@ -28,7 +28,7 @@ from kinetree.spatial.ops import sqrt
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which of the constraint equations are solved; the others follow from them."""
+    """Choice of the constraint equations that are solved; the others follow from them."""
 
     rows: tuple[int, ...]
     """Their numbers."""

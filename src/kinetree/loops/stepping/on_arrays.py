@@ -82,7 +82,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         return self._accelerated(q, qd, total)[0], (total * qd).sum(-1)
 
     def choosing(self, chosen) -> "ConstrainedOnArrays":
-        """The same where other equations are solved."""
+        """Copy of this field where other equations are solved."""
         return ConstrainedOnArrays(self._model, self._field, chosen)
 
     def response(self, model, q, M):

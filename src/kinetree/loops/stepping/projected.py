@@ -50,7 +50,7 @@ class Constrained(FieldAround):
         return ConstrainedOnArrays(model, self.field, self.chosen)
 
     def choosing(self, chosen) -> "Constrained":
-        """The same where other equations are solved."""
+        """Copy of this field where other equations are solved."""
         return replace(self, chosen=chosen)
 
     def response(self, model, q, M):

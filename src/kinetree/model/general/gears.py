@@ -52,7 +52,7 @@ class Gears:
                 self._slopes[:, of_q.start] = self._ratios[:, of_v.start]
 
     def positions(self, q) -> Any:
-        """Of all joints, (..., nq) of ``full``."""
+        """Positions of all joints, (..., nq) of ``full``."""
         found = np.empty((*q.shape[:-1], self.full.nq), q.dtype)
         found[..., self._of_q] = q
         found[..., self._q] = q @ self._slopes.T.astype(q.dtype) + self._offsets.astype(q.dtype)

@@ -1,4 +1,4 @@
-"""Which joints rest and which slide: exact dry friction, and rigid stops.
+"""Modes of joints, at rest or sliding: exact dry friction, and rigid stops.
 
 Between events every joint with friction either slides in a known direction or is held, and every
 joint at a stop is held there or free; see ``held``. Events change that:

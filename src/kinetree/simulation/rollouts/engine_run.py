@@ -55,7 +55,7 @@ def run_by_engine(setup, arrays, called, give):
 
 @dataclass(frozen=True)
 class _Packed(Source):
-    """What is given to a step, one after another: numbers and shapes of the arrays in ``order``."""
+    """Arguments of a step, packed: numbers and shapes of the arrays in ``order``."""
 
     transition: Any
     order: tuple
@@ -107,7 +107,7 @@ class EngineRun(Run):
 
     @cached_property
     def _made_of(self):
-        """What tells machines of rollouts apart."""
+        """Key that tells machines of rollouts apart."""
         layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
         return (), (self.transition, layout, self.joints, self.settings, self.arrays.size)
 
@@ -138,7 +138,7 @@ class EngineRun(Run):
 
     @property
     def scene(self):
-        """What can touch."""
+        """Scene of the shapes that can touch."""
         return self.settings.scene
 
     @property

@@ -184,7 +184,7 @@ class Adjoint:
         return result
 
     def of_contact(self):
-        """What the results say about rigid contact."""
+        """Results of rigid contact."""
         if self.failed is None:
             return {}
         batch = self.run.arrays.batch

@@ -82,7 +82,7 @@ class RolloutArrays:
         return len(self.q0)
 
     def part(self, part):
-        """The same for a part of the batch; ``total`` is still that of the whole."""
+        """Inputs of a part of the batch; ``total`` is still that of the whole."""
         given, q0 = tuple(replace(g, array=g.part(part)) for g in self.given), self.q0[part]
         return replace(self, q0=q0, qd0=self.qd0[part], given=given, batch=(len(q0),))
 
@@ -265,7 +265,7 @@ def require_kernel(function, role):
 
 
 def contact_arguments(contact, arguments):
-    """What takes ``arguments["contact_friction"]``, as a list that kernels are in, too."""
+    """Receivers of ``arguments["contact_friction"]``, as a list that kernels are in, too."""
     if FRICTION not in (arguments or {}) or not isinstance(contact, TimeStepping):
         return []
     size = (contact.scene.candidates.size,)

@@ -111,7 +111,7 @@ class _OnArrays(ABC):
         return np.broadcast_to(tau, qd.shape)
 
     def mechanisms(self, rest) -> Any:
-        """Of the samples: part of the batch, model and field of each; one of all by default."""
+        """Parts of the batch with the model and field of each; one of all by default."""
         values = rest[len(self.transition.given) :]
         if not values:
             return [(slice(None), self.model, self.field)]
@@ -229,7 +229,7 @@ def _against(model, q, gradient):
 
 
 def _rate_matrices(model, q):
-    """Of each joint: ``R`` from velocities to rates of ``q``, (..., nq, nv), and its places."""
+    """Matrices ``R`` of each joint from velocities to rates of ``q``, (..., nq, nv), and places."""
     flat = q.reshape(-1, model.nq)
     for i, joint in enumerate(model.joint[1:], start=1):
         at, to = model.v_slice[i], model.q_slice[i]

@@ -81,7 +81,7 @@ def foreign_arrays(q0, qd0, tau, controls, groups):
 def rollout_of(
     rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, own_numbers=False, **options
 ):
-    """What ``rollout`` returns for arrays of another library.
+    """Result of ``rollout`` for arrays of another library.
 
     Args:
         rollout: the function for NumPy arrays.
@@ -225,7 +225,7 @@ class _Elsewhere:
         return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work, *memory)
 
     def held(self, k):
-        """What goes into step ``k``."""
+        """Inputs of step ``k``."""
         return [x[k] if g.timed else x for g, x in self.given]
 
     def differentiable_step(self, t, h, state, held):

@@ -20,7 +20,7 @@ _KEPT = 64  # models with other parameters that are kept with one
 
 
 def models_of(transition, values) -> list:
-    """Of every sample: part of the batch, model, and field on arrays that gathers gradients.
+    """Part of the batch, model, and field on arrays that gathers gradients, of every sample.
 
     Args:
         transition: one step of the run.

@@ -144,7 +144,7 @@ class Rollout:
         )
 
     def _more(self, at):
-        """What a trajectory has of actuators and contact, where there are any."""
+        """Fields of a trajectory about actuators and contact, where there are any."""
         found: dict[str, Any] = {
             name: x[at]
             for name, x in (("controls", self.controls), ("activation", self.activation))

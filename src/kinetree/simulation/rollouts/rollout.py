@@ -243,7 +243,7 @@ def run_of(
 
 
 class Called(NamedTuple):
-    """What a run is called with: arguments and parameters by name, a controller, and times."""
+    """Arguments of a run: arguments and parameters by name, a controller, and times."""
 
     arguments: tuple
     parameters: tuple

@@ -70,13 +70,13 @@ class Run:
 
     @property
     def contact(self) -> str | None:
-        """What derivatives through rigid contact are those of; None without it."""
+        """Problem that derivatives through rigid contact are those of; None without it."""
         step = self.transition.contact
         return None if step is None else "relaxed" if step.is_relaxed else "active set"
 
     @property
     def scene(self):
-        """What can touch, with rigid contact."""
+        """Scene of the shapes that can touch, with rigid contact."""
         return self.transition.contact.constraints.scene
 
     def notes(self, shaped):
@@ -97,7 +97,7 @@ class Run:
         return ContactHistory(known.names, force, memory[..., 3 * known.size : step.rows], each)
 
     def part(self, part):
-        """The same for a part of the batch."""
+        """Run of a part of the batch."""
         arrays = self.arrays.part(part)
         return Run(self.transition, arrays, self.steps, self.dt, self.t0, whole=self)
 

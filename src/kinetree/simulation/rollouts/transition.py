@@ -115,7 +115,7 @@ class Transition:
         return self.contact.of(model, arrays.get(FRICTION), levels)
 
     def held(self, model, arrays, t, q, qd):
-        """What is held during a step: ``tau`` and the controller's result, or controls."""
+        """Inputs held during a step: ``tau`` and the controller's result, or controls."""
         found, servos = None, self.field.actuators
         if self.controller is not None:
             found = apply(self.controller, model, {**arrays, "t": t, "q": q, "qd": qd})

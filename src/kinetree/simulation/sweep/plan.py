@@ -1,4 +1,4 @@
-"""Which runs there are, the values, number and seed of each, and chunks of them on a Dask cluster.
+"""Plan of a sweep: values, number and seed of each run, and chunks of runs on a Dask cluster.
 
 Workers of a cluster may come, go and die. They compute and send back; this process alone writes. A
 chunk whose worker died is done by another one. One that takes its workers with it again and again

@@ -270,7 +270,7 @@ class Sweep:
 
     @property
     def ok(self) -> Array:
-        """Which runs succeeded, (count,)."""
+        """Mask of the runs that succeeded, (count,)."""
         mask = np.ones(len(self), dtype=bool)
         mask[list(self.failed)] = False
         return mask

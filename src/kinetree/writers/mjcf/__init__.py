@@ -92,7 +92,7 @@ def _warn_of_order(model, root):
 
 
 def _not_in_mjcf(model) -> list[str]:
-    """What a model has that MJCF has no word for."""
+    """Features of a model that MJCF has no word for."""
     found = []
     fast = [
         b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))

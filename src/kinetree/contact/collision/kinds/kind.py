@@ -1,4 +1,4 @@
-"""What collision knows of a kind of solid: procedures in the solid's own coordinates.
+"""Record of a kind of solid: procedures of collision in the solid's own coordinates.
 
 ``size`` are its ``half_sizes``. A solid may be a *core* with a ball of radius ``size[0]`` around
 every point of it, as a capsule is one around a segment: then ``support``, ``face`` and ``clip`` are

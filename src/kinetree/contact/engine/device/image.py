@@ -214,7 +214,7 @@ class Image:
             self._tie(self._records[address], kernel, numbers[kernel.symbol])
 
     def _tie(self, code, kernel, number):
-        """What procedures hand to the code of a kernel: workspace and constants."""
+        """Tie the code of a kernel to its workspace and constants, which procedures hand to it."""
         start, at = self.place(code.address)
         offset = {name: at + code.offsets[name] // 8 for name in code.types}
         self._point((start, offset["loop"]), 0, number)

@@ -158,7 +158,7 @@ class DeviceMachine:
 
     @property
     def failed(self) -> Array:
-        """Which motions have stopped because their steps failed, (n,)."""
+        """Mask of the motions that have stopped because their steps failed, (n,)."""
         return self._get("failed")[:, 0] != 0
 
     def get(self, name: str) -> Array:
