@@ -13,6 +13,7 @@ from support.mujoco_mechanisms import (
     random_state,
 )
 
+import kinetree as kt
 from kinetree.algorithms import crba, energy, jacobians, passive, reactions, rnea
 from kinetree.interop import mujoco as M
 from kinetree.spatial import Force
@@ -131,16 +132,14 @@ def springs(model, q):
             rest = body.dynamics.rest or body.joint.neutral()
             stretch = body.joint.difference(np.array(rest), q[model.q_slice[i]])
             total += np.array(body.dynamics.stiffness) @ stretch**2 / 2
-    for t in model.tendons:
-        L = t.length([q[model.q_slice[i].start] for i in t.joints])
+    for t, L in zip(model.tendons, kt.tendon_lengths(model, q), strict=True):
         total += t.stiffness * (L - np.clip(L, *t.rest)) ** 2 / 2
     return total
 
 
 def test_lengths_of_tendons_are_ten_length(rng):
     model, _, data, q, _ = pair("fixed tendons", rng)
-    lengths = [t.length([q[model.q_slice[i].start] for i in t.joints]) for t in model.tendons]
-    assert_same(lengths, data.ten_length)
+    assert_same(kt.tendon_lengths(model, q), data.ten_length)
 
 
 def test_carried_weight_is_qfrc_gravcomp(rng):

@@ -8,10 +8,8 @@ mesh and the settings; they are made once on a machine.
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +72,8 @@ def is_concave(shape: Mesh) -> bool:
 
 def _pieces(path, threshold) -> list[str]:
     """Files of the convex pieces of a mesh, made where they are not in the cache."""
+    from importlib.metadata import version  # with archives, which an import need not load
+
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -115,4 +115,8 @@ def _cache() -> str:
         found = cache_folder()
     except FileNotFoundError:
         found = None
-    return os.fspath(found) if found else tempfile.mkdtemp(prefix="kinetree-meshes-")
+    if found:
+        return os.fspath(found)
+    import tempfile  # the same
+
+    return tempfile.mkdtemp(prefix="kinetree-meshes-")
