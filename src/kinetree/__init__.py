@@ -11,8 +11,10 @@ functions of ``kinetree.quantities`` all at once.
 """
 
 import ast
+import sys
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from warnings import warn
 
@@ -100,3 +102,26 @@ def _is_module(name):
     """Whether a listed name is a module: they are in ``dir(kt)``, and not in ``__all__``."""
     place = Path(__file__).parent.joinpath(*_LISTED[name].split(".")[1:], name)
     return place.is_dir() or place.with_suffix(".py").exists()
+
+
+class _Namespaces:
+    """Import of ``kinetree.geometry`` and others by the names that they have in ``kt``."""
+
+    def find_spec(self, name, path=None, target=None):
+        """Spec of a listed module that is not a file of this folder; None for all else."""
+        del path, target
+        package, _, last = name.rpartition(".")
+        if package == __name__ and _LISTED.get(last, package) != package and _is_module(last):
+            return ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
+        return None
+
+    def create_module(self, spec):
+        """None: an empty module, which is replaced."""
+
+    def exec_module(self, module):
+        """Put the listed module into its place."""
+        last = module.__name__.rpartition(".")[2]
+        sys.modules[module.__name__] = import_module(f"{_LISTED[last]}.{last}")
+
+
+sys.meta_path.append(_Namespaces())  # pyright: ignore[reportArgumentType]

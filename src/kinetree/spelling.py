@@ -168,7 +168,9 @@ def no_argument(function: str, name: str, known) -> str:
 
 # --- What things are called elsewhere, in papers and in other libraries, and what they are here --
 
+_SHAPES = ("Box", "Capsule", "Cone", "Cylinder", "Ellipsoid", "HeightField", "Mesh", "Sphere")
 FUNCTIONS = {
+    **{name.lower(): f"geometry.{name}" for name in _SHAPES},
     "aba": "forward_dynamics",
     "actuatorforce": "actuator_forces",
     "ccrba": "centroidal_momentum_matrix",
@@ -244,7 +246,8 @@ ARGUMENTS = {
     "t": ("duration", "steps"), "target": ("goal", "reference", "targets"),
     "tau": ("effort", "controller"), "tf": ("duration",), "tfinal": ("duration",),
     "time": ("duration",), "timestep": ("timestep", "dt"), "tol": ("tolerance",),
-    "torque": ("tau", "effort"), "weight": ("mass",), "workers": ("threads",), "xyz": ("at",),
+    "torque": ("tau", "effort", "controller"),
+    "torques": ("tau", "controller"), "weight": ("mass",), "workers": ("threads",), "xyz": ("at",),
 }  # fmt: skip
 """Arguments by what they are called elsewhere, in lower case without underlines; the first that a
 function has is meant."""
@@ -292,6 +295,25 @@ OF_MODELS = {
     },
 }
 """What to write for an attribute that models have elsewhere."""
+
+OF_TRAJECTORIES = {
+    "accelerations": "kinetree.forward_dynamics(model, motion.q, motion.qd, motion.tau)",
+    "forces": "motion.tau",
+    "positions": "motion.q",
+    "qpos": "motion.q",
+    "qvel": "motion.qd",
+    "record": "kinetree.viewer.record(motion, 'motion.mp4')",
+    "show": "kinetree.view(motion)",
+    "time": "motion.t",
+    "times": "motion.t",
+    "tocsv": "motion.save('motion.csv')",
+    "tohtml": "kinetree.viewer.save_html(motion, 'motion.html')",
+    "torques": "motion.tau",
+    "v": "motion.qd",
+    "velocities": "motion.qd",
+    "view": "kinetree.view(motion)",
+}
+"""What to write for an attribute that motions have elsewhere."""
 
 
 def name_here(name: str, table) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.pytorch_here import is_left_out
+from support.shown_output import assert_same_output
 
 import kinetree as kt
 
@@ -40,16 +41,6 @@ def test_code_on_the_page_runs(page, capsys):
     if page == "docs/tour.md":  # says what an error says
         promised = re.search(r"print\(error\) +# (.*)", "".join(c for c, _ in blocks)).group(1)
         assert promised in printed
-
-
-def assert_same_output(out, shown, *, numbers=True):
-    """The same words, and numbers up to rounding; tiny ones, which are rounding errors, differ."""
-    number = r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?"
-    words = [" ".join(re.sub(number, " # ", text).split()) for text in (out, shown)]
-    assert words[0] == words[1]
-    if numbers:
-        found, expected = ([float(x) for x in re.findall(number, text)] for text in (out, shown))
-        np.testing.assert_allclose(found, expected, rtol=0.02, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -20,12 +20,14 @@ from kinetree.files import write_text
 from kinetree.model.geometry import Geometry, Mesh
 from kinetree.model.model import Model
 from kinetree.model.triangles import convex_hull, read_triangles
+from kinetree.spelling import explains
 
 _FOLDER = "meshes"
 _THRESHOLD = 0.05
 _CONVEX = 0.98  # volume over that of the hull from which on a mesh counts as convex
 
 
+@explains
 def decompose(model: Model, *, threshold: float = _THRESHOLD) -> Model:
     """The concave meshes that collide, each as several convex ones, in place of its hull.
 

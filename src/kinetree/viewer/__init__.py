@@ -9,6 +9,7 @@
 """
 
 from kinetree.arguments import guard_module
+from kinetree.spelling import suggesting
 from kinetree.viewer.motions import Beside
 from kinetree.viewer.motions import scene_of as scene
 from kinetree.viewer.scenes.contacts import Contacts, contacts_of
@@ -20,4 +21,5 @@ __all__ = [
     "embedded", "picture", "record", "save_html", "scene", "view",
 ]  # fmt: skip
 
+__getattr__ = suggesting(__name__, __all__)
 guard_module(__name__)

@@ -12,6 +12,7 @@ _ELSEWHERE = {
     "forward": "world.step()",
     "load_model": "world.add('robot.urdf')",
     "plot": "world.view()",
+    "run": "world.step(n), or kinetree.simulate(world, duration=...)",
     "set_gravity": "kinetree.World(gravity=...)",
     "show": "world.view()",
     "simulate": "world.step(n)",

@@ -27,7 +27,7 @@ from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.results import plotting, storage
 from kinetree.simulation.results.observables import observe, reactions
 from kinetree.simulation.results.state import State
-from kinetree.spelling import explains_methods
+from kinetree.spelling import OF_TRAJECTORIES, explains_methods, name_here
 
 # Annotations of kernels are shapes:
 # ruff: noqa: F821
@@ -234,7 +234,9 @@ class Trajectory:
     def __getattr__(self, name):
         found = self.__dict__.get("_find_tau")
         if name != "tau" or found is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            here = name_here(name, OF_TRAJECTORIES)
+            hint = f"; write {here}" if here else ""
+            raise AttributeError(f"a Trajectory has no attribute {name!r}{hint}")
         tau = self.__dict__["tau"] = found()
         return tau
 
