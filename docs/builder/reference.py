@@ -44,6 +44,7 @@ PAGES = {
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),
     "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
     "control": ("Control", ["control"], ["control"]),
+    "estimation": ("State estimation", ["estimation"], ["estimation"]),
     "learning": ("Reinforcement learning", [], ["learning"]),
     "inverse_kinematics": ("Inverse kinematics", ["ik"], ["ik"]),
     "identification": (
@@ -92,6 +93,8 @@ ABOUT = {
     "control": "Equilibria, LQR, whole-body control, trajectory optimization. "
     "Guides: [control](../control.md), [whole-body control](../whole_body.md), "
     "[trajectory optimization](../trajectory_optimization.md).",
+    "estimation": "States of robots with floating bases from IMU, encoders and contacts. "
+    "Guide: [state estimation](../estimation.md).",
     "learning": "Thousands of environments in parallel, for training libraries. "
     "Guide: [learning](../learning.md).",
     "inverse_kinematics": "Configurations in which frames reach given poses. "

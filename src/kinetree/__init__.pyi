@@ -9,6 +9,7 @@ from kinetree import contact as contact
 from kinetree import control as control
 from kinetree import doctor as doctor
 from kinetree import errors as errors
+from kinetree import estimation as estimation
 from kinetree import floating as floating
 from kinetree import identification as identification
 from kinetree import ik as ik

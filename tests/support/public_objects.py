@@ -87,6 +87,13 @@ def identification():
     return kt.identify(arm(), q, qd, qdd, tau)
 
 
+def still():
+    """An estimate of a body that has no feet and does not move."""
+    observer = kt.estimation.BaseFilter(kt.samples.satellite(), [], 0.01)
+    n = observer.model.nv - 6
+    return observer.step(np.zeros(3), np.zeros(3), np.zeros(observer.model.nq - 7), np.zeros(n), [])
+
+
 def optimized():
     """A short plan for the arm."""
     return kt.control.optimize(
@@ -140,6 +147,11 @@ MAKERS = {
     ),
     "control.WholeBody": lambda: kt.control.WholeBody(
         arm(), [kt.control.PostureTask(TWO, 10.0)], contacts=[]
+    ),
+    "estimation.BaseFilter": lambda: kt.estimation.BaseFilter(kt.samples.satellite(), [], 0.01),
+    "estimation.Estimate": still,
+    "estimation.MovingHorizon": lambda: kt.estimation.MovingHorizon(
+        kt.samples.satellite(), [], 0.01, window=2
     ),
     "identification.BaseParameters": lambda: kt.base_parameters(arm()),
     "identification.Identification": identification,

@@ -139,9 +139,7 @@ def convert(
     robot: RobotArgument,
     out: Annotated[
         Path,
-        typer.Argument(
-            help="Where to write; the suffix .urdf, .sdf, .xml, .usda, .toml, .json decides."
-        ),
+        typer.Argument(help="Where to write; the suffix .urdf, .sdf, .xml, .toml, .json decides."),
     ],
     floating: Floating = False,
     srdf: SrdfOption = None,

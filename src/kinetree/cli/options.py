@@ -42,12 +42,7 @@ Json = Annotated[bool, flag("--json", help="Print JSON.")]
 # --- The robot -----------------------------------------------------------------------------------
 
 
-SUFFIXES = {".urdf", ".xml", ".mjcf", ".sdf", ".world", ".toml", ".csv", ".json"} | {
-    ".usda",
-    ".usd",
-    ".usdc",
-    ".usdz",
-}
+SUFFIXES = {".urdf", ".xml", ".mjcf", ".sdf", ".world", ".toml", ".csv", ".json"}
 
 
 def complete(incomplete: str):

@@ -83,7 +83,7 @@ def _pieces(path, threshold) -> list[str]:
     coacd = need("coacd", "splitting a concave mesh into convex ones", "decomposition")
     settings = json.dumps([threshold, version("coacd"), Path(path).suffix.lower()])
     key = hashlib.sha256(content + settings.encode()).hexdigest()[:32]
-    folder = Path(cache_of_meshes()) / _FOLDER / key
+    folder = Path(_cache()) / _FOLDER / key
     listed = folder / "pieces.json"
     if listed.is_file():
         names = json.loads(listed.read_text(encoding="utf-8"))
@@ -99,20 +99,19 @@ def _pieces(path, threshold) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"piece_{k}.obj" for k in range(len(parts))]
     for name, (vertices, faces) in zip(names, parts, strict=True):
-        write_text(folder / name, obj_text(vertices, faces))
+        write_text(folder / name, _as_obj(vertices, faces))
     write_text(listed, json.dumps(names))  # last: what it lists is there
     return [str(folder / name) for name in names]
 
 
-def obj_text(vertices, faces) -> str:
-    """A surface of triangles as the text of an OBJ file."""
+def _as_obj(vertices, faces) -> str:
     corners = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(vertices, dtype=float).tolist()]
     triangles = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in np.asarray(faces).tolist()]
     return "\n".join([*corners, *triangles]) + "\n"
 
 
 @cache
-def cache_of_meshes() -> str:
+def _cache() -> str:
     """The cache folder; where the cache is off, one of this process."""
     try:
         found = cache_folder()
