@@ -92,6 +92,7 @@ from kinetree.model import Body as Body
 from kinetree.model import Camera as Camera
 from kinetree.model import ConstraintFunction as ConstraintFunction
 from kinetree.model import Coupling as Coupling
+from kinetree.model import FluidForce as FluidForce
 from kinetree.model import Frame as Frame
 from kinetree.model import GravityCompensation as GravityCompensation
 from kinetree.model import Group as Group

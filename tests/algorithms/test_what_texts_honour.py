@@ -844,6 +844,7 @@ PARTS = {
     "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
     "tendons.tendon_motion",
     "joint_space.with_own_rows", "passive.compensation_force",
+    "fluid.fluid_force", "passive.fluid_joint_force",
     "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",
     "forward_dynamics.is_closed", "joint_variations.joint_variation",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",

@@ -111,6 +111,7 @@ MAKERS = {
     "ConstraintFunction": lambda: kt.ConstraintFunction("x", position=lambda q: q[0], rows=1),
     "Coupling": lambda: kt.Coupling("x", 2, 1, coefficients=(0.0, 1.0)),
     "Force": lambda: kt.Force(np.ones(3), np.ones(3)),
+    "FluidForce": lambda: kt.FluidForce(1, kt.geometry.Ellipsoid((0.1, 0.2, 0.3)), density=1.2),
     "GravityCompensation": lambda: kt.GravityCompensation(1, 0.5),
     "Group": lambda: kt.Group("both", ("upper", "lower"), "lower"),
     "Inertia": lambda: kt.shapes.sphere(0.1, mass=1.0),

@@ -20,7 +20,7 @@ from kinetree.algorithms.muscles import excited, muscle_force
 from kinetree.algorithms.tendons import tendon_motion
 from kinetree.joints import Free
 from kinetree.model.gearing import Gearing
-from kinetree.spatial.ops import exp, less, select
+from kinetree.spatial.ops import exp, less, select, sqrt
 from kinetree.spatial.rotation import rotation_log
 
 
@@ -79,6 +79,8 @@ def _of_frame(model, a, q):
     if not a.reference:
         return 0 * q.sum(), frame_jacobian(model, q, frame, "body").T @ gear
     other = model.frame(a.reference)
+    if a.crank:
+        return _of_crank(model, a, q, frame, other)
     pose = frame_pose(model, q, frame, other)
     position = np.concatenate([rotation_log(pose[:3, :3].T), pose[:3, 3]])
     E = frame_pose(model, q, other)[:3, :3]
@@ -88,6 +90,18 @@ def _of_frame(model, a, q):
     for i in RelativeFrame(model, frame, observer=other).bodies:
         between[model.v_slice[i]] = 1
     return gear @ position, (J[0] - J[1]).T @ wrench * between
+
+
+def _of_crank(model, a, q, frame, slider):
+    """Length and moment arms of a rod from a frame to what slides along z of another frame."""
+    x, y, z = frame_pose(model, q, frame, slider)[:3, 3]
+    J = frame_jacobian(model, q, frame, "aligned", observer=slider)[3:]
+    square = a.crank**2 - x * x - y * y
+    reaches = less(0, square)
+    root = sqrt(select(reaches, square, 1 + 0 * square))
+    slope = [select(reaches, r / root, 0 * r) for r in (x, y)]
+    arms = slope[0] * J[0] + slope[1] * J[1] + J[2]
+    return a.gear[0] * (z - select(reaches, root, 0 * root)), a.gear[0] * arms
 
 
 # --- forces --------------------------------------------------------------------------------------

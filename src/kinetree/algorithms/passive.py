@@ -1,9 +1,10 @@
-"""Forces of the mechanism itself: springs, dampers, dry friction, tendons, carried weight."""
+"""Forces on the mechanism itself: springs, dampers, friction, tendons, carried weight, fluids."""
 
 import numpy as np
 
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
+from kinetree.algorithms.fluid import fluid_force
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.coupling import exact
@@ -18,7 +19,8 @@ def passive_force(model, q, qd):
 
     ``Δ`` is the displacement from the rest position on the manifold of the joint,
     ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``closed.forces``,
-    tendons the same law of their lengths, and gravity compensation ``-Σ J_iᵀ m_i g``.
+    tendons the same law of their lengths, gravity compensation ``-Σ J_iᵀ m_i g``, and fluids what
+    ``algorithms.fluid`` says.
     """
     tau = _of_joints(model, q, qd, own_force)
     names = ("stiffness", "damping", "friction")
@@ -51,6 +53,12 @@ def spring_and_damper_force(model, q, qd):
 def joint_spring_force(model, q, qd):
     """``-k Δ - d qd`` of the joints of the tree, (nv,): without tendons, loops, carried weight."""
     return _of_joints(model, q, qd, _spring_and_damper)
+
+
+@for_all_joints(force)
+def fluid_joint_force(model, q, qd):
+    """Joint forces of fluids alone, (nv,)."""
+    return fluid_force(model, q, qd)
 
 
 def _with_loops(model, q, qd, tau, force, names):
@@ -88,12 +96,13 @@ def stretch(part, q):
 
 
 def _with_tendons(model, q, qd, tau, pull):
-    """``tau`` with the forces of the tendons and of gravity compensation."""
+    """``tau`` with the forces of the tendons, of gravity compensation and of fluids."""
     for t in model.tendons:
         if t.has("stiffness", "damping", "friction"):
             L, arms = tendon_motion(model, t, q)
             tau = tau + arms * pull(t, L, arms @ qd)
-    return tau + compensation_force(model, q) if model.gravity_compensation else tau
+    tau = tau + compensation_force(model, q) if model.gravity_compensation else tau
+    return tau + fluid_force(model, q, qd) if model.fluid_forces else tau
 
 
 def _pull(t, L, Ld):

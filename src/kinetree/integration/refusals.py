@@ -106,14 +106,14 @@ STOPS_OF_LOOPS = Refusal(
 )
 BAKED_PARAMETERS = Refusal(
     "`parameters=` of rollouts with rigid contact, but for masses and inertias",
-    "loops, couplings, tendons, gravity compensation, joints of your own",
-    "they are part of the code of its loops, couplings, tendons, gravity compensation or joints of "
-    "your own",
+    "loops, couplings, tendons, gravity compensation, fluids, joints of your own",
+    "they are part of the code of its loops, couplings, tendons, gravity compensation, fluids or "
+    "joints of your own",
     "take one model at a time with `kinetree.simulate`",
 )
 BATCH_MASSES = Refusal(
     "`world.batch(mass=, size=)`",
-    "gravity compensation, joint classes without `parameters()`",
+    "gravity compensation, fluids, joint classes without `parameters()`",
     "masses and sizes would have to be compiled for each world",
     "make a world of each: `world.with_model(...)`",
 )

@@ -8,6 +8,7 @@ from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.dh import DHRow, DHTable, dh_from_axes, dh_from_model, from_dh
 from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, reroot
+from kinetree.model.fluid import FluidForce
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
@@ -29,8 +30,8 @@ from kinetree.model.tendon import Pulley, Tendon, Wrap
 
 __all__ = [
     "Actuator", "Body", "Camera", "ConnectivityGraph", "ConstraintFunction", "Coupling", "DHRow",
-    "DHTable", "Frame", "GravityCompensation", "Group", "JointDynamics", "Limits", "Loop",
-    "MechanismGraph", "Model", "ModelBuilder", "Muscle", "Posture", "Pulley", "Sensor",
+    "DHTable", "FluidForce", "Frame", "GravityCompensation", "Group", "JointDynamics", "Limits",
+    "Loop", "MechanismGraph", "Model", "ModelBuilder", "Muscle", "Posture", "Pulley", "Sensor",
     "SpanningTree", "Tendon", "Wrap", "attach", "camera", "dh_from_axes", "dh_from_model",
     "extract", "floating", "from_arrays", "from_dh", "from_poe", "geometry", "lock", "lump_fixed",
     "reroot", "shapes", "to_poe", "views",

@@ -75,6 +75,10 @@ class Actuator:
         activation_range: smallest and largest activation.
         deactivation_time: with which the activation of a muscle falls [s].
         muscle: a ``Muscle``, whose force takes the place of gain and bias.
+        crank: length of a connecting rod [m], whose one end is the origin of ``frame`` and whose
+            other end slides along z of the ``reference``. The actuator pushes that slider: its
+            length is ``gear``, one entry, times where it is, ``z - sqrt(crank² - x² - y²)`` with
+            the origin of the frame at (x, y, z); where the rod is too short, ``z``.
     """
 
     name: str
@@ -93,6 +97,7 @@ class Actuator:
     activation_range: tuple[float, float] = UNBOUNDED
     deactivation_time: float = 0.0
     muscle: Muscle | None = None
+    crank: float = 0.0
 
     def __post_init__(self):
         for name in ("gain", "bias"):

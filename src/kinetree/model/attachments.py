@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.errors import ModelError, require_known
 from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fitted, servo_law
 from kinetree.model.cameras import Camera
+from kinetree.model.fluid import FluidForce
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import Group
 from kinetree.model.numbering import (
@@ -22,14 +23,16 @@ from kinetree.model.numbering import (
     posture_of,
     with_joints,
 )
-from kinetree.model.parts import Coupling, as_floats, as_placement
+from kinetree.model.parts import Coupling, as_floats, as_placement, relabelled
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.tendon import Tendon
 from kinetree.model.transfer import loop_state
 from kinetree.spelling import explains_methods
 
-_OF_ACTIVATION = ("time_constant", "deactivation_time", "activation_range", "muscle")
+_OF_ACTIVATION = ("time_constant", "deactivation_time", "activation_range", "muscle", "crank")
 """What an actuator can have beside what it drives and an affine law."""
+_OF_FLUIDS = ("wind", "coefficients", "added_mass", "added_inertia")
+"""What a fluid force can have beside its shape, density and viscosity."""
 _ALONG = ("stiffness", "damping", "friction")
 """What a tendon can have along it."""
 
@@ -44,6 +47,7 @@ class Attachments:
         self._tendons: list[Tendon] = []
         self._actuators: list[tuple] = []
         self._gravity_compensation: list[tuple] = []
+        self._fluid_forces: list[FluidForce] = []
         self._postures: list[tuple] = []
         self._contact_pairs: list[ContactPair] = []
         self._sensors: list[Sensor] = []
@@ -172,7 +176,8 @@ class Attachments:
             bias: force without control, three numbers alike.
             activation: ``"integrator"``, ``"filter"`` or ``"muscle"`` for one with a state.
             **more: further attributes of ``Actuator``: ``time_constant``, ``deactivation_time`` and
-                ``activation_range`` of the activation; ``muscle``, in place of gain and bias.
+                ``activation_range`` of the activation; ``muscle``, in place of gain and bias;
+                ``crank``, the length of a rod between ``frame`` and ``reference``.
         """
         what, law = f"of actuator {name!r}", {"gain": gain, "bias": bias}
         law = {k: x for k, x in servo_law(name, law, kp, kv).items() if x is not None}
@@ -235,6 +240,25 @@ class Attachments:
             center: where, in coordinates of the body [m], (3,).
         """
         self._gravity_compensation.append((body, mass, center))
+        return self
+
+    def fluid_force(self, shape, *, on: str, at=None, density=0.0, viscosity=0.0, **rest):
+        """Put a fluid around a body, see ``FluidForce``; ``kt.edit.immerse`` does it for all.
+
+        Args:
+            shape: a ``geometry.Box`` or ``geometry.Ellipsoid`` that the fluid flows around.
+            on: name of the body.
+            at: where the shape is on it: position (3,), pose (4, 4) or ``Plucker``.
+            density: of the fluid [kg/m³].
+            viscosity: of the fluid [Pa·s].
+            **rest: further attributes of ``FluidForce``: ``wind``, and ``coefficients``,
+                ``added_mass`` and ``added_inertia`` of an ellipsoid.
+        """
+        for key in rest:
+            require_known(key, _OF_FLUIDS, f"a fluid force has no {key!r}")
+        where: Any = on
+        force = FluidForce(where, shape, as_placement(at), density, viscosity, **rest)
+        self._fluid_forces.append(force)
         return self
 
     def group(self, name: str, *, joints, tip=""):
@@ -322,6 +346,7 @@ class Attachments:
         self._actuators += own
         for g in model.gravity_compensation:
             self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
+        self._fluid_forces += [relabelled(f, body=body[f.body]) for f in model.fluid_forces]
         driven = {a.name: model.driven_joint(a) for a in model.actuators}
         self._sensors += [s for s in model.sensors if not {s.of, driven.get(s.of)} & set(without)]
         self._cameras += model.cameras
@@ -354,8 +379,9 @@ class Attachments:
                 self._posture(known, given, couplings, actuators) for given in self._postures
             ),
             "tendons": tuple(known.tendon(t) for t in self._tendons),
-            "gravity_compensation": tuple(
-                known.gravity_compensation(*given) for given in self._gravity_compensation
+            "gravity_compensation": (
+                *(known.gravity_compensation(*given) for given in self._gravity_compensation),
+                *(known.fluid_force(f) for f in self._fluid_forces),
             ),
             "contact_pairs": tuple(self._contact_pairs),
             "sensors": (

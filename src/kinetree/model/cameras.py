@@ -109,10 +109,12 @@ def check_camera(c):
         raise ModelError(f"near of {what} must be a positive length [m], got {c.near!r}")
 
 
-def with_cameras(fields) -> dict:
-    """Fields of a model with its cameras among the sensors, as ``Model`` takes them."""
-    sensors = (*fields.get("sensors", ()), *fields.get("cameras", ()))
-    return {k: x for k, x in fields.items() if k != "cameras"} | {"sensors": sensors}
+def for_constructor(fields) -> dict:
+    """Fields of a model as ``Model`` takes them: cameras among sensors, fluids among weights."""
+    found = dict(fields)
+    for kind, among in (("cameras", "sensors"), ("fluid_forces", "gravity_compensation")):
+        found[among] = (*found.get(among, ()), *found.pop(kind, ()))
+    return found
 
 
 def carried(cameras, parts) -> tuple:

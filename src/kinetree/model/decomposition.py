@@ -104,6 +104,17 @@ def _pieces(path, threshold) -> list[str]:
     return [str(folder / name) for name in names]
 
 
+def kept_mesh(vertices, faces) -> str:
+    """File in the cache folder of a mesh that has no file, named by its content."""
+    text = _as_obj(vertices, faces)
+    key = hashlib.sha256(text.encode()).hexdigest()[:32]
+    path = Path(_cache()) / _FOLDER / f"{key}.obj"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    return str(path)
+
+
 def _as_obj(vertices, faces) -> str:
     corners = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(vertices, dtype=float).tolist()]
     triangles = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in np.asarray(faces).tolist()]

@@ -82,6 +82,9 @@ def _remarks(model):
             for g in model.gravity_compensation
         ]
         lines.append(list_in_lines("gravity compensation: ", carried))
+    if model.fluid_forces:
+        wet = dict.fromkeys(model.body_names[f.body] for f in model.fluid_forces)
+        lines.append(list_in_lines("fluid around ", wet))
     if model.actuators:
         kinds = (f"{a.name} ({a.kind})" if a.kind != "motor" else a.name for a in model.actuators)
         lines.append(list_in_lines("actuators: ", kinds))

@@ -15,9 +15,10 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
 from kinetree.model.actuator import command_vectors, commands_of
-from kinetree.model.cameras import mounted_cameras, with_cameras
+from kinetree.model.cameras import for_constructor, mounted_cameras
 from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.decomposition import decompose
+from kinetree.model.fluid import FluidForce, inertia_box
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
@@ -32,7 +33,10 @@ from kinetree.model.transfer import (
 )
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["attach", "decompose", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"]
+__all__ = [
+    "attach", "decompose", "extract", "floating", "grounded", "immerse", "lock", "lump_fixed",
+    "reroot",
+]  # fmt: skip
 
 
 @names_itself
@@ -212,7 +216,7 @@ def attach(
 
 _PARTS = (
     "bodies", "frames", "loops", "couplings", "geometry", "actuators", "tendons",
-    "gravity_compensation", "sensors", "contact_pairs", "groups", "cameras",
+    "gravity_compensation", "sensors", "contact_pairs", "groups", "cameras", "fluid_forces",
 )  # fmt: skip
 
 
@@ -316,7 +320,7 @@ class Assembly:
 
     def build(self, postures: Sequence[Posture] = ()) -> Model:
         """The model of all parts, with these postures."""
-        fields = with_cameras({kind: tuple(parts) for kind, parts in self.fields.items()})
+        fields = for_constructor({kind: tuple(parts) for kind, parts in self.fields.items()})
         m = self.model
         return Model(
             fields.pop("bodies"),
@@ -466,6 +470,35 @@ def grounded(model: Model) -> Model:
         base_name=model.body_names[1],
         gravity=X.E @ model.gravity,
     )
+
+
+@names_itself
+def immerse(
+    model: Model,
+    *,
+    density: float,
+    viscosity: float = 0.0,
+    wind: ArrayLike = (0.0, 0.0, 0.0),
+    bodies: Sequence[str] | None = None,
+) -> Model:
+    """A model in a fluid: drag of the boxes that have the inertias of the bodies.
+
+    So does MuJoCo with ``<option density="" viscosity="" wind="">``. Buoyancy is not part of it.
+    Fluids that were around these bodies before are replaced.
+
+    Args:
+        model: the model.
+        density: of the fluid [kg/m³]: 1000 for water, 1.2 for air.
+        viscosity: of the fluid [Pa·s]: 1e-3 for water, 1.8e-5 for air.
+        wind: velocity of the fluid in base coordinates [m/s], (3,).
+        bodies: names of the bodies; by default all that have mass.
+    """
+    wet = range(1, model.body_count + 1) if bodies is None else map(model.body_index, bodies)
+    wet = [i for i in wet if i and model.inertia[i].mass > 0]
+    speed = tuple(np.asarray(wind, dtype=float).tolist())
+    around = [FluidForce(i, *inertia_box(model.inertia[i]), density, viscosity, speed) for i in wet]
+    others = [f for f in model.fluid_forces if f.body not in wet]
+    return model.replace(fluid_forces=(*others, *around))
 
 
 guard_module(__name__)

@@ -29,6 +29,8 @@ def fingerprint(model) -> str:
         _describe(["groups", model.groups], parts.append)
     if model.cameras:
         _describe(["cameras", model.cameras], parts.append)
+    if model.fluid_forces:
+        _describe(["fluid_forces", model.fluid_forces], parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -36,7 +38,7 @@ _NAMED = {
     "JointDynamics": ("active_predecessor", "active_successor"),
     "Actuator": (
         "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-        "activation_range", "deactivation_time", "muscle",
+        "activation_range", "deactivation_time", "muscle", "crank",
     ),
     "Posture": ("controls", "activation"),
     "Tendon": ("path",),
@@ -120,7 +122,7 @@ def is_plain(model) -> bool:
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
     parts += (*model.actuators, *model.postures, *model.constraints, *model.contact_pairs)
     parts += (*model.tendons, *model.gravity_compensation, *model.sensors, *model.groups)
-    parts += model.cameras
+    parts += (*model.cameras, *model.fluid_forces)
     return is_plain_value(model.gravity) and all(map(is_plain_value, parts))
 
 

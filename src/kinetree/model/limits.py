@@ -199,16 +199,18 @@ def joints_with(model, *names) -> tuple[str, ...]:
 
 
 def has_passive_forces(model, *names) -> bool:
-    """Whether joints or tendons have some of these, all by default, or weight is carried.
+    """Whether joints or tendons have some of these, all by default, or there are other forces.
 
-    Carried weight counts with ``"stiffness"``: both are forces of the position.
+    Carried weight counts with ``"stiffness"``: both are forces of the position. Fluids count with
+    ``"damping"``.
     """
     names = names or ("stiffness", "damping", "friction")
     known = model.memo.get(("has_passive_forces", names))
     if known is None:  # asked in every stage of a step
         carried = "stiffness" in names and model.gravity_compensation
         tendons = any(t.has(*names) for t in model.tendons)
-        known = bool(joints_with(model, *names) or carried or tendons)
+        fluid = "damping" in names and model.fluid_forces
+        known = bool(joints_with(model, *names) or carried or tendons or fluid)
         model.memo["has_passive_forces", names] = known
     return known
 

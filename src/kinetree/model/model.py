@@ -14,11 +14,12 @@ from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
-from kinetree.model.cameras import Camera, carried, with_cameras
+from kinetree.model.cameras import Camera, carried, for_constructor
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.describe import as_html, summary
 from kinetree.model.fingerprint import fingerprint
+from kinetree.model.fluid import FluidForce
 from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.limits import (
     Bounds,
@@ -46,7 +47,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
     "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
     "name", "base_name", "tendons", "gravity_compensation", "sensors", "contact_pairs", "groups",
-    "cameras",
+    "cameras", "fluid_forces",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -73,7 +74,7 @@ class Model:
         base_name: name of the fixed base.
         strict: reject physically impossible inertias instead of warning about them.
         tendons: springs, dampers and limits over several joints.
-        gravity_compensation: forces that carry the weight of bodies.
+        gravity_compensation: forces that carry the weight of bodies, and those of fluids.
         sensors: sensors of the mechanism, cameras among them.
         contact_pairs: pairs of shapes that may or must not touch, overriding other settings.
         groups: joints with a common name.
@@ -95,7 +96,7 @@ class Model:
         base_name: str = "base",
         strict: bool = True,
         tendons: tuple[Tendon, ...] = (),
-        gravity_compensation: tuple[GravityCompensation, ...] = (),
+        gravity_compensation: tuple[GravityCompensation | FluidForce, ...] = (),
         sensors: tuple[Sensor | Camera, ...] = (),
         contact_pairs: tuple[ContactPair, ...] = (),
         groups: tuple[Group, ...] = (),
@@ -105,7 +106,9 @@ class Model:
         self.constraints = tuple(constraints)
         self.couplings, self.geometry = tuple(couplings), tuple(geometry)
         self.actuators, self.postures = tuple(actuators), tuple(postures)
-        self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
+        self.tendons, on_bodies = tuple(tendons), tuple(gravity_compensation)
+        self.fluid_forces = tuple(x for x in on_bodies if isinstance(x, FluidForce))
+        self.gravity_compensation = tuple(x for x in on_bodies if not isinstance(x, FluidForce))
         self.contact_pairs = tuple(contact_pairs)
         sensors = tuple(sensors)
         self.cameras = tuple(s for s in sensors if isinstance(s, Camera))
@@ -513,7 +516,7 @@ class Model:
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
                 ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``, ``groups``,
-                ``cameras``.
+                ``cameras``, ``fluid_forces``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:
@@ -541,7 +544,7 @@ class Model:
             changed["sensors"] = measurable(self.sensors, changed)
         if "cameras" not in fields:
             changed["cameras"] = carried(self.cameras, changed)
-        return Model(strict=strict, **with_cameras(changed))
+        return Model(strict=strict, **for_constructor(changed))
 
     def with_constraint(
         self,

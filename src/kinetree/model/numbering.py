@@ -8,6 +8,7 @@ from kinetree.errors import ModelError
 from kinetree.model.actuator import Actuator, command_vectors
 from kinetree.model.cameras import Camera
 from kinetree.model.coupling import GravityCompensation
+from kinetree.model.fluid import FluidForce
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
@@ -80,6 +81,13 @@ class Numbering:
         body, Y = self.body_number(on, "body of gravity compensation")
         found = GravityCompensation(body, mass, center)
         return found if Y is None else found.moved(body, Y.inverse())
+
+    def fluid_force(self, f) -> FluidForce:
+        """A fluid around a shape where it was on its body."""
+        body, Y = self.body_number(f.body, "body of a fluid force")
+        return replace(
+            f, body=body, placement=f.placement if Y is None else f.placement @ Y.inverse()
+        )
 
     def sensor(self, s) -> Sensor:
         """A sensor where it was on its body."""

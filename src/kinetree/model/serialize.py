@@ -16,10 +16,11 @@ import numpy as np
 import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
-from kinetree.model.cameras import Camera, with_cameras
+from kinetree.model.cameras import Camera, for_constructor
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import Coupling, GravityCompensation, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
+from kinetree.model.fluid import FluidForce
 from kinetree.model.geometry import SHAPES, ContactPair, Geometry, Shape, Surface
 from kinetree.model.muscle import Muscle
 from kinetree.model.names import Group
@@ -45,9 +46,15 @@ _PARTS = {
     "bodies": Body, "frames": Frame, "loops": Loop, "couplings": Coupling, "geometry": Geometry,
     "actuators": Actuator, "postures": Posture, "tendons": Tendon,
     "gravity_compensation": GravityCompensation, "contact_pairs": ContactPair, "sensors": Sensor,
-    "groups": Group, "cameras": Camera,
+    "groups": Group, "cameras": Camera, "fluid_forces": FluidForce,
 }  # fmt: skip
-_NOT_ALWAYS = ("contact_pairs", "sensors", "groups", "cameras")  # only where there are some
+_NOT_ALWAYS = (
+    "contact_pairs",
+    "sensors",
+    "groups",
+    "cameras",
+    "fluid_forces",
+)  # only where there are some
 _RANGES = ("control", "effort", "activation_range")
 _NULL = ("color", "limits", "dynamics")  # written as null where there is none
 
@@ -254,7 +261,7 @@ def _part(part, model):
 
 def _is_left_out(part, f, x):
     """Whether a field is as usual, of those that need not be written."""
-    if isinstance(part, (Sensor, Camera)):
+    if isinstance(part, (Sensor, Camera, FluidForce)):
         return is_identity(x) if isinstance(x, Plucker) else is_default(part, f.name, x)
     if f.name in _NULL:
         return False
@@ -304,7 +311,7 @@ def _read(cls, data, known, strict):
         if not isinstance(x, str):
             raise ModelError(f"the {key} of a model must be a text, got {x!r}")
     gravity = _read_numbers(data["gravity"], "gravity")
-    parts = with_cameras(parts)
+    parts = for_constructor(parts)
     return cls(parts.pop("bodies"), gravity=gravity, strict=strict, **parts, **top)
 
 
@@ -334,6 +341,6 @@ def _read_part(kind, data, numbers, known):
 
 def _is_needed(kind, f):
     """Whether a file without this field is broken: what was there when the format began."""
-    if kind in (Sensor, Posture, ContactPair, Group, Actuator, Camera):
+    if kind in (Sensor, Posture, ContactPair, Group, Actuator, Camera, FluidForce):
         return f.default is MISSING and f.default_factory is MISSING
     return f.name not in _NULL and (kind.__name__, f.name) not in ADDED_LATER

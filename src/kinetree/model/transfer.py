@@ -27,6 +27,8 @@ def transferred(model, number, X) -> dict[str, Any]:
     parts = {kind: [_moved(p, number, X) for p in getattr(model, kind)] for kind in kinds}
     carried = (g for g in model.gravity_compensation if number[g.body])
     parts["gravity_compensation"] = [g.moved(number[g.body], X[g.body]) for g in carried]
+    wet = (f for f in model.fluid_forces if number[f.body])
+    parts["fluid_forces"] = [_moved(f, number, X) for f in wet]
     return parts
 
 
@@ -112,6 +114,7 @@ def inside(model, bodies, body):
         geometry=[g for g in model.geometry if g.body in bodies],
         tendons=[t for t in model.tendons if _runs_within(model, t, bodies)],
         gravity_compensation=[g for g in model.gravity_compensation if g.body in bodies],
+        fluid_forces=[f for f in model.fluid_forces if f.body in bodies],
     )
 
 

@@ -11,6 +11,7 @@ from kinetree.model import validate_attachments as attached
 from kinetree.model.cameras import Camera, check_cameras
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
+from kinetree.model.fluid import FluidForce, check_fluid_force
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.names import Group, check_group, numbered
@@ -31,6 +32,7 @@ def check_parts(model):
         "sensors": Sensor,
         "groups": Group,
         "cameras": Camera,
+        "fluid_forces": FluidForce,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -86,6 +88,10 @@ def check_model(model, *, strict):
             raise ModelError(f"{what}: the base does not move and has no weight to carry")
         _check_array(np.asarray(g.mass), (), f"mass of the {what}")
         _check_array(np.asarray(g.center), (3,), f"center of the {what}")
+    for f in model.fluid_forces:
+        _check_body_number(model, f.body, "a fluid force")
+        _check_transform(f.placement, f"placement of a fluid on {model.body_names[f.body]!r}")
+        check_fluid_force(model, f)
     attached.check_contact_pairs(model)
     check_sensors(model)
     for sensor in model.sensors:

@@ -208,6 +208,13 @@ def _driven(model, actuator, what):
         if name:
             known = (*model.frame_names, *model.body_names)
             number_of(name, known, f"{role} of {what}", f"model {model.name!r}")
+    if actuator.crank:
+        if not (actuator.reference and 0 < actuator.crank < math.inf):
+            raise ModelError(
+                f"crank of {what} is the length [m] of a rod from its frame to a slider along z of "
+                f"its reference, above zero; give both frames, got {actuator.crank!r}"
+            )
+        return f"a slider along {actuator.reference!r} by a rod", 1
     if actuator.frame:
         return f"frame {actuator.frame!r} by a wrench (moment, force)", 6
     if actuator.tendon:

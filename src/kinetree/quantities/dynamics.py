@@ -328,7 +328,7 @@ def gravity_force(model: Model, q: ArrayLike) -> Array:
 
 def _has_joints_alone(model, options):
     """Whether all passive forces are those of joints of a tree."""
-    others = model.loops or model.tendons or model.gravity_compensation
+    others = model.loops or model.tendons or model.gravity_compensation or model.fluid_forces
     return not others and all(joint.nq <= 7 for joint in model.joint[1:])
 
 
@@ -336,11 +336,11 @@ def _has_joints_alone(model, options):
 def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Joint forces of springs, dampers and dry friction, ``-k Δ - d qd - c sign(qd)``, (..., nv).
 
-    These are the forces of joints (``JointDynamics``), tendons (``Tendon``) and
-    ``GravityCompensation``, and they count as part of ``tau``: the actuators must supply
-    ``inverse_dynamics(...) - passive_force(...)``, and ``tau`` of ``forward_dynamics`` is
-    their force plus this one. ``Δ`` is the displacement from the rest position,
-    ``model.difference`` joint by joint; dry friction is zero at rest.
+    These are the forces of joints (``JointDynamics``), tendons (``Tendon``),
+    ``GravityCompensation`` and fluids (``FluidForce``). They count as part of ``tau``: the
+    actuators must supply ``inverse_dynamics(...) - passive_force(...)``, and ``tau`` of
+    ``forward_dynamics`` is their force plus this one. ``Δ`` is the displacement from the rest
+    position, ``model.difference`` joint by joint; dry friction is zero at rest.
     """
 
 

@@ -109,8 +109,10 @@ def shape_arrays(worlds):
 def inertias_of(worlds):
     """Inertias of all bodies, (n, bodies, 10): mass, first moment, moments of inertia."""
     model, numbers = worlds.model, worlds._batch.engine.numbers
-    if not numbers or model.gravity_compensation:
-        what = "gravity compensation" if numbers else "a joint class without parameters()"
+    others = {"gravity compensation": model.gravity_compensation, "a fluid": model.fluid_forces}
+    baked = [what for what, found in others.items() if found]
+    if not numbers or baked:
+        what = baked[0] if numbers else "a joint class without parameters()"
         raise BATCH_MASSES.of("masses and sizes of a batch", f"{model.name!r}, which has {what}")
     found = np.tile(numbers["inertia"], (len(worlds), 1, 1))
     for what in ("mass", "size"):

@@ -155,6 +155,7 @@ def to_toml(model) -> str:
         ("posture", (_posture(model, p) for p in model.postures)),
         ("tendon", (_tendon(model, t) for t in model.tendons)),
         ("gravity_compensation", (_carried_mass(model, g) for g in model.gravity_compensation)),
+        ("fluid_force", (_fluid_force(model, f) for f in model.fluid_forces)),
         ("contact_pair", map(_contact_pair, model.contact_pairs)),
         ("sensor", map(_sensor, model.sensors)),
         ("group", map(_group, model.groups)),
@@ -301,6 +302,12 @@ def _part(x):
 
 def _carried_mass(model, given):
     return {**_on(model, given.body), "mass": given.mass, "center": given.center}
+
+
+def _fluid_force(model, f):
+    names = ("density", "viscosity", "wind", "coefficients", "added_mass", "added_inertia")
+    where = {**_on(model, f.body), **placement_keys(f.placement)}
+    return where | _shape(f.shape, "") | _said_fields(f, *names)
 
 
 def _posture(model, posture):

@@ -348,7 +348,14 @@ class _Writer:
                 )
 
     def _warn(self):
-        whats = ("actuators", "tendons", "gravity_compensation", "contact_pairs", "groups")
+        whats = (
+            "actuators",
+            "tendons",
+            "gravity_compensation",
+            "fluid_forces",
+            "contact_pairs",
+            "groups",
+        )
         for what in whats:
             if getattr(self.model, what, ()):
                 self.lost.append(f"{len(getattr(self.model, what))} {what.replace('_', ' ')}")

@@ -47,6 +47,8 @@ def to_urdf(model) -> str:
             f"model {model.name!r}: gravity compensation not written, since URDF has none",
             ModelWarning,
         )
+    if model.fluid_forces:
+        warn(f"model {model.name!r}: fluid forces not written, since URDF has none", ModelWarning)
     if model.groups or model.contact_pairs:
         warn(
             f"model {model.name!r}: groups and contact pairs are not written, since URDF has none; "
@@ -174,7 +176,7 @@ def _part(x):
 
 _LAW = (
     "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-    "deactivation_time",
+    "deactivation_time", "crank",
 )  # fmt: skip
 
 

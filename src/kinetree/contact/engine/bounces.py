@@ -15,12 +15,12 @@ impacts of a party in the same step are put off to the first.
 """
 
 from kinetree.codegen.procedures import local, procedure
-from kinetree.codegen.tied import run
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism, divide
 from kinetree.contact.engine.parts import Kernels, Step
+from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.engine.targets import arrival, restitution_of, row_velocity
@@ -124,13 +124,13 @@ def products_in_parts(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels)
         tau = rows.moment[p.node_tree[p.dof_node[i]]]
         if tau >= 0.0:
             s.mean[i] = s.v_m[i] + s.change[i] * tau / (2.0 * h)
-    run(k.bias)
+    have_bias(s, m, k)
     for i in range(m.nv):
         tau = rows.moment[p.node_tree[p.dof_node[i]]]
         s.x[i] = s.bias[i]
         if tau >= 0.0:
             s.mean[i] = s.after[i] - s.later[i] * (h - tau) / (2.0 * h)
-    run(k.bias)
+    have_bias(s, m, k)
     for i in range(m.nv):
         tau = rows.moment[p.node_tree[p.dof_node[i]]]
         s.mean[i] = (s.v_m[i] + s.after[i]) / 2.0

@@ -44,6 +44,7 @@ from kinetree.contact.engine.terms import (
     arm_kernel,
     carrying_kernel,
     constraint_kernel,
+    fluid_kernel,
     moving_spring_kernel,
     term_kernel,
 )
@@ -154,6 +155,7 @@ class Engine:
         s.forced, s.resists = int(given.forces is not None), int(given.resistance is not None)
         s.springs = int(given.springs and _have_springs(tree))
         s.carries = int(bool(self.model.gravity_compensation))
+        s.immersed = int(bool(self.model.fluid_forces))
         motions = given.prescription
         if motions is not None:
             s.guided, s.places = int(motions.traceable), prescribed_places(motions, self.model)
@@ -351,6 +353,7 @@ class Engine:
             "terms_after": (s.q_e, w.pose[1:], w.S, w.F), "poses_after": (s.q_e, w.pose[1:]),
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
             "carried": (s.q_m, s.carried), "forces": (*now, s.held),
+            "fluid": (s.q_m, s.mean, s.fluid),
             "arms": (s.q_m, self.drives.length, self.drives.dense),
             "moving_springs": (s.q_m, self.springs.length, self.springs.dense),
             "moving_rows": (s.q_m, rows.moving_place, rows.moving_arm),
@@ -375,6 +378,7 @@ class Engine:
         kernels["arms"], kernels["moving_springs"] = self._arms, self._springs
         kernels["moving_rows"] = row_kernel(self.joints, self.model)
         kernels["carried"] = carrying_kernel(self.model) if s.carries else None
+        kernels["fluid"] = fluid_kernel(self.model) if s.immersed else None
         rows.closed.pose, rows.closed.S = m.pose, m.S
         rows.closed.pose_e, rows.closed.S_e = w.pose, w.S
         return Kernels(**{name: tied_code(kernels.get(name), *x) for name, x in arrays.items()})

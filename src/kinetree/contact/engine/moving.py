@@ -31,6 +31,7 @@ from kinetree.contact.engine.parts import (
     Parts,
     Step,
 )
+from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.shift import (
     close_at_end,
     deepest,
@@ -76,12 +77,14 @@ def account(a: Parts):
     resisting_force(a.drives, a.springs, m, s.v_m, s.after, s.resist)
     s.resist[: m.nv] += s.across[: m.nv]
     impulses_at_joints(m, p, rows.fixed, s.x)
+    if s.immersed == 1:
+        run(k.fluid)
     if m.prescribed == 1:
         for i in range(m.nv):
             s.y[i] = s.given[i]
             if m.free[i] == 1.0:
                 s.given[i] = (s.after[i] - s.v_m[i]) / s.h
-        run(k.bias)
+        have_bias(s, m, k)
         s.push[: m.nv] = 0.0
         for g in range(p.groups):
             if g < rows.contacts or rows.contact[g] < rows.stops + rows.dry:
@@ -93,7 +96,7 @@ def account(a: Parts):
     b.joints[: p.trees] = b.rows[: p.trees] = 0.0
     contact = mean = s.work = 0.0
     for i in range(m.nv):
-        f = s.tau[i] + s.spring[i] - s.resist[i]
+        f = s.tau[i] + s.spring[i] + s.fluid[i] - s.resist[i]
         t = p.node_tree[p.dof_node[i]]
         power = (s.h * f + s.drive[i]) * s.mean[i]
         held = s.x[i] * s.mean[i]
@@ -170,7 +173,8 @@ def move(a: Parts) -> "(int, bool)":
         close_at_end(m, p, rows, k)
     b.shifts = 0
     deep = deepest(s, m, p, a.work, rows, b, beta)
-    flies = flying(w, b, m, p, rows, f, s.tau)
+    w.any = 0
+    flies = s.immersed == 0 and flying(w, b, m, p, rows, f, s.tau)
     code = 0
     if deep:
         code = take_out_overlaps(a, beta, flies)

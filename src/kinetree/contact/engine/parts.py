@@ -33,7 +33,7 @@ class Kernels:
         to_end: ``q_e, v_e`` from ``q_m, after``.
         to_shifted: the same, on the way that ``x`` leads.
         terms: ``pose, S, F`` at ``q_m``.
-        bias: at ``q_m, mean``, and the accelerations ``given``.
+        bias: at ``q_m, mean``, and the accelerations ``given``;  fluid: forces of fluids there.
         springs: at ``q, v``;  arms: of actuators, where they change, at ``q_m``;
             moving_springs, moving_rows: lengths and arms of springs of tendons through space and of
             loop joints, positions and arms of all of these, carried: gravity compensation, there.
@@ -50,6 +50,7 @@ class Kernels:
     to_shifted: Code
     terms: Code
     bias: Code
+    fluid: Code
     springs: Code
     arms: Code
     moving_springs: Code
@@ -77,7 +78,7 @@ class Step:
             ``correction_speed`` in velocity units, and the constants of ``settings``.
         conserving: whether velocities give way where energy would be gained.
         flying: whether a step with no row at all is left to an integrator.
-        springs, carries, forced, resists: whether there are such kernels.
+        springs, carries, immersed, forced, resists: whether there are such kernels.
         time: [s];  inputs, inputs_count: of forces, held;  own_K, own_D, more_K, more_D: stiffness
             and damping of joints, and of forces.
         margin: least gap up to which contacts are found [m].
@@ -90,8 +91,8 @@ class Step:
         change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
             at the end;  given_x: those with which they come to their places from the middle on.
-        bias, spring, carried, x, y: joint forces, and auxiliary vectors;  resist: what springs,
-            dampers and servos exert less in the step, since they move.
+        bias, spring, carried, fluid, x, y: joint forces, and auxiliary vectors;  resist: what
+            springs, dampers and servos exert less in the step, since they move.
         across: part of that which ``M`` has no place for, at velocities that are foreseen.
         guided: 1 where code says how they move;  places, placed: position variables of theirs, and
             how many;  end_q, end_v: positions and velocities of prescribed variables at the end.
@@ -124,6 +125,7 @@ class Step:
     flying: int
     springs: int
     carries: int
+    immersed: int
     forced: int
     resists: int
     time: "float[:]"
@@ -147,6 +149,7 @@ class Step:
     bias: "float[:]"
     spring: "float[:]"
     carried: "float[:]"
+    fluid: "float[:]"
     resist: "float[:]"
     across: "float[:]"
     ahead: "float[:]"
@@ -197,7 +200,7 @@ def step_of(tree, numbers) -> Step:
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
     vectors += ("end_v", "push")
-    vectors += ("more_K", "more_D", "held", "resist", "across", "carried")
+    vectors += ("more_K", "more_D", "held", "resist", "across", "carried", "fluid")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e", "end_q")},
         **{k: np.zeros(nv) for k in vectors},

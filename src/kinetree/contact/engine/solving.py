@@ -39,6 +39,7 @@ from kinetree.contact.engine.parts import (
     Parts,
     Step,
 )
+from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep, is_asleep, is_mixed, wake
 from kinetree.contact.engine.springs import cross, force_across
@@ -176,7 +177,7 @@ def follow_mean(a: Parts) -> bool:
     if a.rows.timed == 1:
         products_in_parts(s, m, p, a.rows, a.kernels)
     else:
-        run(a.kernels.bias)
+        have_bias(s, m, a.kernels)
     force_across(a)
     most = 0.0
     for i in range(m.nv):

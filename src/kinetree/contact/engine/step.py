@@ -69,6 +69,7 @@ from kinetree.contact.engine.parts import (
     Parts,
     Step,
 )
+from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.pushes import add_pushes, wake_pushed
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import (
@@ -249,7 +250,7 @@ def free_velocities(a: Parts) -> int:
     if s.culprit >= 0:
         return NO_INERTIA
     s.mean[: m.nv] = s.v_m[: m.nv] + s.change[: m.nv] / 2.0
-    run(a.kernels.bias)
+    have_bias(s, m, a.kernels)
     force_across(a)
     unconstrained(s, m, p, a.drives, a.springs)
     body_velocities(m, s.free, s.unheld)

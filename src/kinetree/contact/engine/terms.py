@@ -13,6 +13,7 @@ from kinetree.algorithms import armature
 from kinetree.algorithms.actuators import transmission_of
 from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stacked
 from kinetree.algorithms.closed.forces import loop_joint_motion
+from kinetree.algorithms.fluid import fluid_force
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import compensation_force, joint_spring_force, stretch
 from kinetree.algorithms.rnea import newton_euler
@@ -261,6 +262,15 @@ def carrying_kernel(model):
     full = model.uncoupled
     inputs = [Argument("q", (full.nq,))]
     return _traced(model, "gravity compensation", lambda q: compensation_force(full, q), inputs)
+
+
+def fluid_kernel(model):
+    """Forces of fluids in the variables of all joints, from positions and velocities, or None."""
+    if not model.fluid_forces:
+        return None
+    full = model.uncoupled
+    inputs = [Argument("q", (full.nq,)), Argument("qd", (full.nv,))]
+    return _traced(model, "fluid", lambda q, qd: fluid_force(full, q, qd), inputs)
 
 
 def arm_kernel(model, which):

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.passive import fluid_joint_force
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals
 from kinetree.contact.scheme.constraints import StepConstraints
@@ -260,11 +261,13 @@ class ContactStep:
     def _joint_impulses(self, begun, system, solved, lam):
         """Impulses of the forces of joints, (nv,), with those of prescribed ones."""
         at, given, change = begun.at, begun.given, solved.after - begun.at.v
-        pushes = at.h * (system.explicit - system.resists.against(change))
+        fluid = self._fluid(at.middle, solved.mean)
+        pushes = at.h * (system.explicit + fluid - system.resists.against(change))
         if self.prescription is None:
             return pushes
         held = lam @ begun.rows.G
-        taken = system.inertia.H @ change + at.h * self._bias(at.middle, solved.mean) - held
+        bias = self._bias(at.middle, solved.mean) - fluid
+        taken = system.inertia.H @ change + at.h * bias - held
         return pushes * given.free + taken * (1 - given.free)
 
     def _moved(self, model, begun, system, after, *, once) -> Projected:
@@ -359,6 +362,7 @@ class ContactStep:
         h, v, smooth = at.h, at.v, self.is_relaxed or implied  # without decisions on positions
         felt = (begun.H + h * resists.lag) @ given.change
         bias = self._bias(at.middle, mean) + resists.more(2 * (mean - v))
+        bias = bias - self._fluid(at.middle, mean)
         unheld = (h * (explicit - bias) - felt) * given.free + given.change
         z, moves = inertia.half(unheld), before + rows.G @ given.change
         w = moves + inertia.along(Y, z)
@@ -396,6 +400,10 @@ class ContactStep:
         """``C`` without what needs no force: bodies that are alone turn as they do."""
         qd = np.where(alone(self.tree) > 0, 0, qd)
         return dynamics.inverse_dynamics(self.tree, q, qd, turning(self.tree, qd))
+
+    def _fluid(self, q, qd):
+        """Forces of fluids, (nv,) or zero."""
+        return fluid_joint_force(self.tree, q, qd) if self.tree.fluid_forces else 0
 
     def _ahead(self, rows, half, time, force, before):
         """Velocities that the rates of the rows add in some time, and gaps without them.

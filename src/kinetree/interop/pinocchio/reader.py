@@ -281,7 +281,7 @@ def to_model(model: Model) -> Any:
                 f"converted, since Pinocchio has none",
                 ModelWarning,
             )
-    for what in ("tendons", "gravity_compensation"):
+    for what in ("tendons", "gravity_compensation", "fluid_forces"):
         if getattr(model, what):
             warn(
                 f"model {model.name!r}: {what.replace('_', ' ')} not converted, since Pinocchio "

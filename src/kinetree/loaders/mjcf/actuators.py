@@ -213,9 +213,14 @@ class _Ends:
             end = {"frame": self.sites[i].name, "gear": (*gear[3:], *gear[:3])}
             if reference >= 0:
                 end["reference"] = self.sites[reference].name
+        elif kind == SLIDER_CRANK:
+            sites = {"frame": self.sites[i].name, "reference": self.sites[reference].name}
+            rod = float(mj_model.actuator_cranklength[a])
+            end = {**sites, "crank": rod, "gear": tuple(gear[:1])}
         else:
-            what = {SLIDER_CRANK: "it pushes a slider-crank", BODY: "it acts by adhesion"}
-            raise _LeftOutError(what.get(int(kind), "it turns a body to an orientation"))
+            adheres = kind == BODY
+            turns = "it turns a body to an orientation"
+            raise _LeftOutError("it acts by adhesion" if adheres else turns)
         return {"zero": 0.0, "has_length": True} | end
 
     def _joint(self, j, gear, kind):

@@ -5,6 +5,7 @@ import numpy as np
 from kinetree.joints import Free
 from kinetree.loaders.mjcf import actuators, constraints, tendons
 from kinetree.loaders.mjcf.cameras import cameras_of
+from kinetree.loaders.mjcf.fluids import fluid_forces_of
 from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
 from kinetree.loaders.mjcf.joints import is_disabled, map_of, variables
 from kinetree.loaders.mjcf.sensors import with_sensors
@@ -60,7 +61,8 @@ def from_compiled(
     frames += tuple(shapes.values())
     drives = actuators.actuators_of(mj_model, tree, note, frames, sites)
     loops, couplings = constraints.constraints_of(mj_model, tree, note)
-    _note_other_forces(mj_model, note)
+    if mj_model.nflex:
+        note("flex", "", "the elasticity of flexible bodies is not represented")
     gravity = np.zeros(3) if is_disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
     geometry = geometry_of(mj_model, tree, note, paths, references)
     model = Model(
@@ -76,19 +78,15 @@ def from_compiled(
         base_name=tree.body_names[0],
         strict=False,
         tendons=tendons.tendons_of(mj_model, tree, note, sites, shapes),
-        gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
+        gravity_compensation=(
+            *tendons.gravity_compensation_of(mj_model, tree, note),
+            *fluid_forces_of(mj_model, tree),
+        ),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
         sensors=cameras_of(mj_model, tree, note),
     )
     sensed = with_sensors(mj_model, tree, model, sites, note)
     return with_parents(mj_model, sensed)
-
-
-def _note_other_forces(mj_model, note):
-    if mj_model.opt.density or mj_model.opt.viscosity:
-        note("option", "", "forces of a fluid (density, viscosity, wind) are not represented")
-    if mj_model.nflex:
-        note("flex", "", "the elasticity of flexible bodies is not represented")
 
 
 # --- Keyframes -----------------------------------------------------------------------------------

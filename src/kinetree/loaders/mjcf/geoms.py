@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.errors import KinetreeError
 from kinetree.loaders.mjcf.joints import is_disabled
 from kinetree.loaders.mjcf.tree import HERE
 from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement, shift
 from kinetree.model import geometry
+from kinetree.model.decomposition import kept_mesh
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import ShapeNames
 from kinetree.spatial import Plucker
@@ -20,7 +22,7 @@ ATTRIBUTES = {
     "geom": POSE | {
         "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
         "density", "shellinertia", "mesh", "hfield", "fitscale", "rgba", "material", "condim",
-        "friction", "margin", "gap", "priority",
+        "friction", "margin", "gap", "priority", "fluidshape", "fluidcoef",
     },
     "mesh": {
         "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
@@ -53,7 +55,10 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
     shown = (mj_model.geom_group < _SHOWN_GROUPS).tolist()
     colors, surfaces = _colors(mj_model), _surfaces(mj_model)
     alike: dict = {}  # shapes of the same size are one object, which is checked once
+    wet = mj_model.geom_fluid[:, 0] > 0
     for g, name in enumerate(names_of(mj_model, "geom")):
+        if wet[g] and not (touch[g] or shown[g]):  # nothing but a shape that a fluid flows around
+            continue
         X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
         kind = kinds[g]
         if kind in (MESH, SDF):
@@ -67,7 +72,7 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
         if shape is None:
             why = "its shape has no counterpart here, and it is left out"
             if kind in (MESH, SDF):
-                why = "its mesh is not its own file, and it is left out"
+                why = "its mesh has no file, and none could be written: it is left out"
             note("geom", name, why, "contact" if collides else "picture")
             continue
         b = bodies[g]
@@ -121,10 +126,13 @@ class _Meshes(NamedTuple):
     note: Any
 
     def shape(self, mesh, X, geom):
-        """The file and its placement, where ``X`` is that of MuJoCo's mesh; None without a file."""
+        """The file and its placement, where ``X`` is that of MuJoCo's mesh; None without a mesh.
+
+        A mesh that the file lists itself, or that MuJoCo has made, becomes a file of the cache.
+        """
         start = int(self.mj_model.mesh_pathadr[mesh]) if mesh >= 0 else -1
         if start < 0:
-            return None, X
+            return (self._listed(mesh) if mesh >= 0 else None), X
         text = bytes(self.mj_model.paths)
         file = text[start : text.index(b"\0", start)].decode("utf-8", "replace")
         moved = placement(self.mj_model.mesh_pos[mesh], self.mj_model.mesh_quat[mesh])
@@ -134,6 +142,18 @@ class _Meshes(NamedTuple):
             position, quaternion = self.references[file]
             X = self._from_file(position, quaternion, (x, y, z), geom) @ X
         return geometry.Mesh(self.paths.get(file, file), (x, y, z)), X
+
+    def _listed(self, mesh):
+        """A mesh in MuJoCo's frame of it, as a file."""
+        parts = []
+        for what in ("vert", "face"):
+            first = int(getattr(self.mj_model, f"mesh_{what}adr")[mesh])
+            count = int(getattr(self.mj_model, f"mesh_{what}num")[mesh])
+            parts.append(np.array(getattr(self.mj_model, f"mesh_{what}")[first : first + count]))
+        try:
+            return geometry.Mesh(kept_mesh(*parts))
+        except (OSError, KinetreeError):
+            return None
 
     def _from_file(self, position, quaternion, scale, geom):
         """``scale * R^T (v - position)`` of a vertex ``v``, where ``R`` is that of a quaternion."""

@@ -21,7 +21,7 @@ ATTRIBUTES = {
     "joint": {
         "name", "class", "type", "pos", "axis", "springdamper", "stiffness", "range", "limited",
         "actuatorfrcrange", "actuatorfrclimited", "ref", "springref", "springyield", "armature",
-        "damping", "frictionloss",
+        "damping", "frictionloss", "actuatorgravcomp",
     },
     "freejoint": {"name", "align"},
 }  # fmt: skip

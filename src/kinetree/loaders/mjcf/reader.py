@@ -130,9 +130,7 @@ _WHY = {
 """Why an element is left out, and what is different without it; also for its attributes."""
 _WHY_ATTRIBUTE = {
     "margin": _EXACT,
-    **dict.fromkeys(("fluidshape", "fluidcoef"), ("forces of a fluid are left out", "motion")),
     **dict.fromkeys(("group", "width", "rgba", "material"), _PICTURES),
-    "actuatorgravcomp": ("gravity compensation acts beside the actuators", "motion"),
     **dict.fromkeys(
         ("actuatorfrclimited", "actuatorfrcrange"),
         ("the actuators of a tendon are bounded one by one, not together", "motion"),

@@ -2,7 +2,8 @@
 
 Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
 ``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``, ``[[tendon]]``,
-``[[gravity_compensation]]``, ``[[contact_pair]]``, ``[[sensor]]``, ``[[group]]``, ``[[camera]]``.
+``[[gravity_compensation]]``, ``[[fluid_force]]``, ``[[contact_pair]]``, ``[[sensor]]``,
+``[[group]]``, ``[[camera]]``.
 docs/formats.md describes the keys.
 """
 
@@ -23,6 +24,7 @@ from kinetree.model.muscle import Muscle
 from kinetree.model.tendon import Pulley, Wrap
 
 VERSION = 1
+_ADDED = ("added_mass", "added_inertia")
 
 
 def read_toml(source, report, folders, options) -> Model:
@@ -77,6 +79,7 @@ class _Reader:
             "posture",
             "tendon",
             "gravity_compensation",
+            "fluid_force",
             "contact_pair",
             "sensor",
             "group",
@@ -184,7 +187,8 @@ class _Reader:
         law = {key: table.numbers(key, None, None) for key in ("gain", "bias")}
         law |= {key: table.number(key, None) for key in ("kp", "kv")}
         law |= {key: table.numbers(key, 2, UNBOUNDED, infinite=True) for key in ranges}
-        state = {key: table.number(key, 0.0) for key in ("time_constant", "deactivation_time")}
+        names = ("time_constant", "deactivation_time", "crank")
+        state: dict[str, Any] = {key: table.number(key, 0.0) for key in names}
         state["activation"] = table.text("activation", "")
         state["muscle"] = self._muscle(table)
         gear = table.numbers("gear", None, (1.0,))
@@ -246,6 +250,14 @@ class _Reader:
         self.builder.gravity_compensation(
             table.text("on"), mass=table.number("mass"), center=center
         )
+
+    def _fluid_force(self, table):
+        given = {name: table.number(name, 0.0) for name in ("density", "viscosity")}
+        for name, size in (("wind", 3), ("coefficients", 5), *dict.fromkeys(_ADDED, 3).items()):
+            if (values := table.numbers(name, size, None)) is not None:
+                given[name] = tuple(values)
+        shape, at = parts.read_shape(table, self.report, self.folders), parts.placement(table)
+        self.builder.fluid_force(shape, on=table.text("on"), at=at, **given)
 
     def _contact_pair(self, table):
         ends = table.text("first"), table.text("second")

@@ -14,7 +14,7 @@ from kinetree.model import Actuator
 from kinetree.model.actuator import UNBOUNDED, servo_law
 from kinetree.model.muscle import Muscle
 
-_OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1, "deactivation_time": 1}
+_OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1, "deactivation_time": 1, "crank": 1}
 _OWN_TEXTS = ("activation", "tendon", "frame", "reference")
 _FORCES = ("effort", "torque", "force")
 

@@ -142,7 +142,7 @@ class GeneralModel:
         frames: names that stand for frames of the robot, and whether each is fixed to the base.
     """
 
-    loops = couplings = constraints = tendons = gravity_compensation = ()
+    loops = couplings = constraints = tendons = gravity_compensation = fluid_forces = ()
     is_constrained, is_general = False, True
     name = "any robot"
 

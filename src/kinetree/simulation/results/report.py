@@ -270,7 +270,8 @@ def _floats_freely(model, field, tau):
         and isinstance(roots[0].joint, Free)
         and not any(has_dynamics(roots[0], name) for name in _AT_THE_ROOT)
         and not any(model.children[0][0] in t.moves_with(model) for t in model.tendons)
-        and not (model.is_constrained or field.forces or model.gravity_compensation)
+        and not (model.is_constrained or field.forces)
+        and not (model.gravity_compensation or model.fluid_forces)
         and not np.any(np.asarray(tau() if callable(tau) else tau)[..., :6])
     )
 

@@ -255,7 +255,8 @@ def give_parameters(b, model, given, levels=None) -> None:
     numbers, n = b.engine.numbers, len(b)
     kinds = {name.partition(":")[0] for name in given}
     baked = model.gravity_compensation or (
-        kinds - {"mass", "inertia", "gravity"} and (model.is_constrained or model.tendons)
+        kinds - {"mass", "inertia", "gravity"}
+        and (model.is_constrained or model.tendons or model.fluid_forces)
     )
     if not numbers or baked or (model.couplings and not kinds <= {"mass", "inertia"}):
         raise BAKED_PARAMETERS.of(

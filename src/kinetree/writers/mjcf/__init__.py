@@ -17,6 +17,7 @@ from kinetree.writers.mjcf.attachments import (
     write_sensors,
 )
 from kinetree.writers.mjcf.elements import element
+from kinetree.writers.mjcf.fluids import write_fluid_forces
 from kinetree.writers.mjcf.geoms import write_bodies, write_contact_pairs, write_geometry
 from kinetree.writers.mjcf.tendons import write_tendons
 
@@ -65,6 +66,7 @@ def to_mjcf(model) -> str:
     write_constraints(coupled, elements, root)
     write_tendons(model, elements, root)
     write_gravity_compensation(model, elements, left_out)
+    write_fluid_forces(model, elements, root, left_out)
     write_actuators(model, elements, root)
     write_sensors(model, elements, root, left_out)
     write_cameras(model, elements)

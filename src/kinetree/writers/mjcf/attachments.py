@@ -191,6 +191,9 @@ def _end(model, a, written, sites):
         ends = {"site": a.frame, "refsite": a.reference}
         frames = {k: model.frame(name) for k, name in ends.items() if name}
         names = {k: sites.at(f"{f.name}_site", f.body, f.placement) for k, f in frames.items()}
+        if a.crank:
+            of_crank = {"cranksite": names["site"], "slidersite": names["refsite"]}
+            return {**of_crank, "cranklength": [a.crank], "gear": a.gear}
         return {**names, "gear": [*a.gear[3:], *a.gear[:3]]}
     if a.loop:
         raise InteropError(

@@ -1,0 +1,15 @@
+"""What follows the mean velocity of a step: velocity products, and forces of fluids."""
+
+from kinetree.codegen.procedures import procedure
+from kinetree.codegen.tied import run
+from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.parts import Kernels, Step
+
+
+@procedure
+def have_bias(s: Step, m: Mechanism, k: Kernels):
+    """``bias``: velocity products and gravity, less forces of fluids, at the mean velocity."""
+    run(k.bias)
+    if s.immersed == 1:
+        run(k.fluid)
+        s.bias[: m.nv] -= s.fluid[: m.nv]

@@ -1,0 +1,71 @@
+"""Fluids around the bodies of a compiled MuJoCo model, each by one of its two models.
+
+A body with geoms that have a ``fluidshape`` has the forces on their ellipsoids, any other those on
+the box of its inertia.
+"""
+
+import math
+
+import numpy as np
+
+from kinetree.loaders.mjcf.joints import is_disabled
+from kinetree.loaders.mjcf.values import placement
+from kinetree.model import FluidForce
+from kinetree.model.geometry import Box, Ellipsoid
+
+NONE = 1e-6
+"""Radius of ellipsoids without coefficients that only say that there is no fluid [m]."""
+_LEAST = 1e-15  # mjMINVAL
+_SPHERE, _CAPSULE, _CYLINDER = 2, 3, 5  # mjtGeom
+
+
+def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
+    """Forces of the fluid of ``<option>`` on all bodies that move."""
+    option = mj_model.opt
+    medium = {
+        "density": max(float(option.density), 0.0),
+        "viscosity": max(float(option.viscosity), 0.0),
+        "wind": tuple(np.array(option.wind).tolist()),
+    }
+    off = is_disabled(mj_model, "SPRING") and is_disabled(mj_model, "DAMPER")
+    if off or not (medium["density"] or medium["viscosity"]):
+        return ()
+    found = []
+    for b in np.flatnonzero(np.asarray(mj_model.body_mass) >= _LEAST):
+        body, X = tree.places[b]
+        if not body:
+            continue
+        first = int(mj_model.body_geomadr[b])
+        geoms = range(first, first + int(mj_model.body_geomnum[b]))
+        shaped = [g for g in geoms if mj_model.geom_fluid[g, 0] > 0]
+        for g in shaped:
+            numbers = np.array(mj_model.geom_fluid[g]).tolist()
+            at = placement(mj_model.geom_pos[g], mj_model.geom_quat[g]) @ X
+            more = {"coefficients": tuple(numbers[1:6])}
+            more |= {"added_mass": tuple(numbers[6:9]), "added_inertia": tuple(numbers[9:12])}
+            shape = _ellipsoid(mj_model, g)
+            if any(numbers[1:6]) or shape.reach > NONE:
+                found.append(FluidForce(body, shape, at, **medium, **more))
+        if not shaped:
+            at = placement(mj_model.body_ipos[b], mj_model.body_iquat[b]) @ X
+            found.append(FluidForce(body, _box(mj_model, b), at, **medium))
+    return tuple(found)
+
+
+def _box(mj_model, b):
+    """The box of the inertia of a body."""
+    moments = np.array(mj_model.body_inertia[b])
+    squares = (moments.sum() - 2 * moments) * 6
+    mass = float(mj_model.body_mass[b])
+    return Box(tuple(math.sqrt(max(_LEAST, x / 6) / mass * 6) for x in squares.tolist()))
+
+
+def _ellipsoid(mj_model, g):
+    """The ellipsoid that stands for a geom."""
+    x, y, z = np.array(mj_model.geom_size[g]).tolist()
+    kind = int(mj_model.geom_type[g])
+    if kind == _SPHERE:
+        return Ellipsoid((x, x, x))
+    if kind in (_CAPSULE, _CYLINDER):
+        return Ellipsoid((x, x, y + x if kind == _CAPSULE else y))
+    return Ellipsoid((x, y, z))
