@@ -306,4 +306,4 @@ def test_edits_compose_on_a_linkage():
     assert again.frame("crank").body == again.body_index("trunk")
     assert isinstance(again, Model)
     tools = {"attach", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"}
-    assert set(edit.__all__) == tools | {"decompose"}
+    assert set(edit.__all__) == tools | {"decompose", "immerse"}

@@ -1,4 +1,4 @@
-"""What follows the mean velocity of a step: velocity products, and forces of fluids."""
+"""Forces that follow the mean velocity of a step: velocity products, and those of fluids."""
 
 from kinetree.codegen.procedures import procedure
 from kinetree.codegen.tied import run
