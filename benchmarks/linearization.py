@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 import kinetree as kt
+from kinetree.algorithms.closed.independent import variable_names
 from kinetree.benchmark import at_full_speed
 from kinetree.codegen.runtime.threads import set_threads
 from kinetree.expr.counting import cost
-from kinetree.loops.linear.coordinates import variable_names
 from kinetree.loops.linear.tangent_dynamics import kernel_and_columns
 from kinetree.quantities import closed_chains
 

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -310,11 +311,21 @@ def view():
     mesh(("stl", "obj", "dae"))
 
 
+def usd():
+    """A robot goes to USD and back."""
+    arm = kt.samples.ur5()
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore", kt.ModelWarning)  # its postures stay behind
+        again = kt.load(kt.save(arm, Path(folder) / "ur5.usda"))
+    q = np.full(6, 0.3)
+    assert np.abs(kt.mass_matrix(again, q) - kt.mass_matrix(arm, q)).max() < 1e-12
+
+
 EXTRAS = {
     f.__name__.replace("_", "-"): f
     for f in (
         cli, cluster, contact, decomposition, jax, learning, mcap, mesh, mjcf, pinocchio, plot, qp,
-        rsl_rl, sb3, symbolic, tables, torch, view,
+        rsl_rl, sb3, symbolic, tables, torch, usd, view,
     )
 }  # fmt: skip
 

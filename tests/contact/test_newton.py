@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.islands import filled, missed, run
+from support.islands import begun, filled, missed, run
 
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
@@ -22,7 +22,6 @@ from kinetree.contact.newton.problem import (
     problem_of,
     workspace,
 )  # fmt: skip
-from kinetree.contact.newton.start import prepare
 from kinetree.contact.newton.steps import first_change
 from kinetree.contact.newton.sticking import solve_more_exactly
 from kinetree.contact.newton.sweeps import responses, sweep, swept
@@ -585,18 +584,6 @@ def pile(seed, layers=4, side=5, r=0.05, mu=0.5):
     problem.free[:] = problem.velocity
     problem.free[2::6] -= WEIGHT
     return problem, M, rows
-
-
-def begun(problem):
-    """Workspace where the first island is prepared, and the size of its forces."""
-    work = workspace(problem)
-    while True:
-        islands = split(problem, work)
-        if analyse(problem, work) == 0 and place_pairs(problem, work) == 0:
-            break
-        enlarge(work, problem)
-    list_nodes(problem, work, islands)
-    return work, prepare(problem, work, 0)
 
 
 def follow_inside(problem, arcs):

@@ -132,7 +132,7 @@ def test_unknown_formats(text, message):
 
 def test_format_by_name():
     assert loads(arm(), "urdf").nv == 1
-    with pytest.raises(LoadError, match="unknown format 'step'; known: urdf, mjcf, sdf, toml, dh"):
+    with pytest.raises(LoadError, match="unknown format 'step'; known: urdf, mjcf, sdf, usd, toml, dh"):
         loads(arm(), "step")
     with pytest.raises(LoadError, match="unknown format 'URDF'; did you mean 'urdf'"):
         loads(arm(), "URDF")

@@ -11,7 +11,7 @@ from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.projection import project_velocity
-from kinetree.loops.state_space.charts.atlas import ChartStepper
+from kinetree.loops.stepping.charts import ChartStepper
 from kinetree.loops.stepping.options import Charts, GeneralizedAlpha
 
 

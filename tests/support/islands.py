@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from kinetree.contact.newton.newton import solve
+from kinetree.contact.newton.newton import list_nodes, solve
+from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import BOUNDS, enlarge, problem_of, with_room, workspace
+from kinetree.contact.newton.start import prepare
 
 
 def filled(parent, M, rows, **options):
@@ -40,6 +42,18 @@ def run(problem, work=None):
     while (status := solve(problem, work)) == -1:
         enlarge(work, problem)
     return status, work
+
+
+def begun(problem):
+    """Workspace where the first island is prepared, and the size of its forces."""
+    work = workspace(problem)
+    while True:
+        islands = split(problem, work)
+        if analyse(problem, work) == 0 and place_pairs(problem, work) == 0:
+            break
+        enlarge(work, problem)
+    list_nodes(problem, work, islands)
+    return work, prepare(problem, work, 0)
 
 
 def missed(M, free, rows, v, lam):

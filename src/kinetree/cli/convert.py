@@ -139,7 +139,9 @@ def convert(
     robot: RobotArgument,
     out: Annotated[
         Path,
-        typer.Argument(help="Where to write; the suffix .urdf, .sdf, .xml, .toml, .json decides."),
+        typer.Argument(
+            help="Where to write; the suffix .urdf, .sdf, .xml, .usda, .toml, .json decides."
+        ),
     ],
     floating: Floating = False,
     srdf: SrdfOption = None,

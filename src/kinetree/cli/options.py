@@ -42,7 +42,12 @@ Json = Annotated[bool, flag("--json", help="Print JSON.")]
 # --- The robot -----------------------------------------------------------------------------------
 
 
-SUFFIXES = {".urdf", ".xml", ".mjcf", ".sdf", ".world", ".toml", ".csv", ".json"}
+SUFFIXES = {".urdf", ".xml", ".mjcf", ".sdf", ".world", ".toml", ".csv", ".json"} | {
+    ".usda",
+    ".usd",
+    ".usdc",
+    ".usdz",
+}
 
 
 def complete(incomplete: str):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
@@ -14,7 +15,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import closure_error, constraint
 from kinetree.loops.kinematics.projection import project_configuration
-from kinetree.loops.linear.coordinates import coordinates, velocity_columns
+from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.derivatives import forces_along
 from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
 from kinetree.model import Model

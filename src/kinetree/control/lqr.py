@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control import algebraic_riccati
@@ -14,7 +15,6 @@ from kinetree.control.joint_space import configuration_error
 from kinetree.control.linearization import held_input, linearize
 from kinetree.errors import EquilibriumError, ShapeError, SimulationWarning, warn
 from kinetree.loops.kinematics.constraint import require_holonomic
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.errors import ModelError
 from kinetree.joints import Free
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model.arrays import as_joint_vector
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.inequalities import Bounds, VariableLimits
@@ -13,7 +14,6 @@ from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.shooting import Shooting, Terms
 from kinetree.control.starts import as_guess
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, whole_number
 from kinetree.simulation.rollouts.inputs import require_kernel

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.joint_space import Gain, Reference, as_reference, damping_for
 from kinetree.control.operational_space import as_task_reference, checked_vector, rows_of
 from kinetree.errors import ShapeError, require_known
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.quantities.centroidal import (
     center_of_mass,

@@ -83,6 +83,8 @@ def _read_by(format, *arguments) -> Model:
         from kinetree.loaders.mjcf import read_mjcf as read
     elif format == "sdf":
         from kinetree.loaders.sdf import read_sdf as read
+    elif format == "usd":
+        from kinetree.loaders.usd import read_usd as read
     elif format == "toml":
         from kinetree.loaders.native import read_toml as read
     else:
@@ -121,6 +123,10 @@ FORMATS = {
         partial(_read_by, "sdf"), (".sdf", ".world"), ("sdf",), lumps=True,
         floating_base="the file joins everything to the world",
     ),
+    "usd": Format(
+        partial(_read_by, "usd"), (".usda", ".usd", ".usdc", ".usdz"), lumps=True,
+        floating_base="the file joins everything to the world",
+    ),
     "toml": Format(partial(_read_by, "toml"), (".toml",), parameters=True),
     "dh": Format(partial(_read_by, "dh"), (".csv",), parameters=True),
     "json": Format(read_json, (".json",)),
@@ -146,8 +152,8 @@ def load(
     changes how the robot moves or touches; of the rest the log (``logging``) has the number.
 
     Args:
-        path: URDF, MJCF, SDF, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV or
-            TOML), or JSON of ``Model.to_dict``; or ``"robots:ur5"``, a robot that an installed
+        path: URDF, MJCF, SDF, USD, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV
+            or TOML), or JSON of ``Model.to_dict``; or ``"robots:ur5"``, a robot that an installed
             package brings (``kinetree.robots.names()`` lists them).
         floating_base: put the root link of a URDF file on a free joint, and so bodies without a
             joint on the world of an MJCF file. In other formats the file decides; if
@@ -157,10 +163,10 @@ def load(
             named states, end effectors, the joint of the root.
         strict: raise ``LoadError`` for elements that are ignored, and for impossible inertias.
         folders: further folders that the file may refer to: meshes, packages.
-        format: ``"urdf"``, ``"mjcf"``, ``"sdf"``, ``"toml"``, ``"dh"`` or ``"json"``; by default
-            known from the name and the content.
+        format: ``"urdf"``, ``"mjcf"``, ``"sdf"``, ``"usd"``, ``"toml"``, ``"dh"`` or ``"json"``;
+            by default known from the name and the content.
         lump: merge bodies on fixed joints into those that carry them; their names stay as frames.
-            By default in URDF, MJCF and SDF, while TOML and JSON are read as they are written.
+            By default in URDF, MJCF, SDF and USD, while TOML and JSON are read as they are written.
         parameters: new values by name for the ``[parameters]`` of a TOML file.
     """
     loaded = read(
@@ -311,6 +317,8 @@ def _format(source, path):
     by_tag = next((name for name, format in FORMATS.items() if tag in format.root_tags), None)
     if by_tag or known:
         return by_tag or known
+    if source.startswith((b"#usda", b"PXR-USDC")):
+        return "usd"
     if source.lstrip()[:1] == b"{":
         return "json"
     if tag is None and source.lstrip()[:1] not in (b"", b"<") and suffix == "":

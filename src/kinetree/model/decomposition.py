@@ -83,7 +83,7 @@ def _pieces(path, threshold) -> list[str]:
     coacd = need("coacd", "splitting a concave mesh into convex ones", "decomposition")
     settings = json.dumps([threshold, version("coacd"), Path(path).suffix.lower()])
     key = hashlib.sha256(content + settings.encode()).hexdigest()[:32]
-    folder = Path(_cache()) / _FOLDER / key
+    folder = Path(cache_of_meshes()) / _FOLDER / key
     listed = folder / "pieces.json"
     if listed.is_file():
         names = json.loads(listed.read_text(encoding="utf-8"))
@@ -99,14 +99,14 @@ def _pieces(path, threshold) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"piece_{k}.obj" for k in range(len(parts))]
     for name, (vertices, faces) in zip(names, parts, strict=True):
-        write_text(folder / name, _as_obj(vertices, faces))
+        write_text(folder / name, obj_text(vertices, faces))
     write_text(listed, json.dumps(names))  # last: what it lists is there
     return [str(folder / name) for name in names]
 
 
 def kept_mesh(vertices, faces) -> str:
     """File in the cache folder of a mesh that has no file, named by its content."""
-    text = _as_obj(vertices, faces)
+    text = obj_text(vertices, faces)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     path = Path(_cache()) / _FOLDER / f"{key}.obj"
     if not path.is_file():
@@ -115,14 +115,15 @@ def kept_mesh(vertices, faces) -> str:
     return str(path)
 
 
-def _as_obj(vertices, faces) -> str:
+def obj_text(vertices, faces) -> str:
+    """A surface of triangles as the text of an OBJ file."""
     corners = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(vertices, dtype=float).tolist()]
     triangles = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in np.asarray(faces).tolist()]
     return "\n".join([*corners, *triangles]) + "\n"
 
 
 @cache
-def _cache() -> str:
+def cache_of_meshes() -> str:
     """The cache folder; where the cache is off, one of this process."""
     try:
         found = cache_folder()

@@ -104,6 +104,12 @@ def _to_mjcf(model) -> str:
     return to_mjcf(model)
 
 
+def _to_usd(model) -> str:
+    from kinetree.writers.usd import to_usd
+
+    return to_usd(model)
+
+
 def _to_toml(model) -> str:
     from kinetree.writers.native import to_toml
 
@@ -116,13 +122,13 @@ def to_json(model) -> str:
 
 
 WRITERS = {
-    "urdf": _to_urdf, "sdf": _to_sdf, "mjcf": _to_mjcf, "toml": _to_toml, "json": to_json,
-    "srdf": _to_srdf,
+    "urdf": _to_urdf, "sdf": _to_sdf, "mjcf": _to_mjcf, "usd": _to_usd, "toml": _to_toml,
+    "json": to_json, "srdf": _to_srdf,
 }  # fmt: skip
 """The formats that ``save`` writes: functions of a model to the text of a file, by name."""
 _SUFFIXES = {
     ".urdf": "urdf", ".sdf": "sdf", ".world": "sdf", ".xml": "mjcf", ".mjcf": "mjcf",
-    ".toml": "toml", ".json": "json", ".srdf": "srdf",
+    ".usda": "usd", ".usd": "usd", ".toml": "toml", ".json": "json", ".srdf": "srdf",
 }  # fmt: skip
 
 
@@ -139,10 +145,10 @@ def save(
     Args:
         model: the model.
         path: where to; the suffix is the format: ``.urdf``, ``.sdf`` or ``.world``, ``.xml``
-            or ``.mjcf``, ``.toml``, ``.json``; or ``.srdf``, the groups, postures and pairs of
-            links that go beside a URDF file.
-        format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"toml"``, ``"json"`` or ``"srdf"``, if the
-            suffix does not determine it.
+            or ``.mjcf``, ``.usda`` or ``.usd``, ``.toml``, ``.json``; or ``.srdf``, the groups,
+            postures and pairs of links that go beside a URDF file.
+        format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"usd"``, ``"toml"``, ``"json"`` or
+            ``"srdf"``, if the suffix does not determine it.
         meshes: ``"refer"`` to mesh files where they are, or ``"copy"`` them into a folder beside
             the file, ``robot_meshes``, so that both can be moved together. ``kinetree.load`` does
             not open files outside the folder of the robot file, unless ``folders=`` allows it.

@@ -27,7 +27,8 @@ from kinetree.algorithms.closed.plan import Plan, make_plan, stacked_rows
 from kinetree.algorithms.closed.rank import closed_configurations, counted, kept_rows, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
-from kinetree.errors import LoopError, SingularError
+from kinetree.errors import LoopError, SingularError, UnknownNameError
+from kinetree.model.gearing import require_leader
 from kinetree.model.memo import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
@@ -292,6 +293,19 @@ def variable_names(model):
         for name, joint in zip(model.joint_names, model.joint[1:], strict=True)
         for k in range(joint.nv)
     )
+
+
+def velocity_columns(model, names, what):
+    """Numbers of the velocity variables of some joints; of all joints for None."""
+    if names is None:
+        return np.arange(model.nv)
+    if isinstance(names, str):
+        raise UnknownNameError(f"{what} must be names of joints in a list, got {names!r}")
+    joints = [model.joint_index(name) for name in names]
+    for i in joints:
+        require_leader(model, i, f"be named by {what}=")
+    at = [model.v_slice[i] for i in joints]
+    return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
 
 
 def coordinate_labels(model):

@@ -11,8 +11,8 @@ from kinetree.contact.event_driven.dynamics import (
 )
 from kinetree.contact.event_driven.features import Features
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, centre
+from kinetree.contact.event_driven.notes import PhaseNotes
 from kinetree.contact.event_driven.transitions import Transitions
-from kinetree.contact.history import PhaseNotes
 from kinetree.contact.mobility import drive_forces, free_variables
 from kinetree.integration.events import EventRecord, UserEvents
 from kinetree.integration.step import Step, Stepper

@@ -9,6 +9,7 @@ import numpy as np
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.divide_and_conquer import divide_and_conquer
+from kinetree.algorithms.closed.independent import variable_names
 from kinetree.algorithms.closed.joint_space import expanded
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, kept_rows, scaling
 from kinetree.algorithms.closed.scaling import Scaling
@@ -22,7 +23,6 @@ from kinetree.algorithms.closed.systems import (
 from kinetree.algorithms.ltl import ltl, solve_lt, solve_ltl
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.kinematics.constraint import independent_rows, rank
-from kinetree.loops.linear.coordinates import variable_names
 
 
 class Accelerations(NamedTuple):

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.forces import active_force, forces_on_bodies
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
@@ -32,7 +33,6 @@ from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import clusters, methods, sparse_maximal
 from kinetree.loops.dynamics.closure_functions import LoopClosure
 from kinetree.loops.dynamics.methods import Instant
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.quantities.dynamics import external_forces

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
@@ -20,7 +21,6 @@ from kinetree.loops.kinematics.descent import descend, limits_of, smallest_error
 from kinetree.loops.kinematics.loop_joints import limit_distances
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 from kinetree.loops.kinematics.space import metric, space_of
-from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model, whole_number
 from kinetree.quantities.kinematics import poses

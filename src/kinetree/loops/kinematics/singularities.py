@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree import errors
+from kinetree.algorithms.closed.independent import variable_names, velocity_columns
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.host import on_host
@@ -19,7 +20,6 @@ from kinetree.codegen.progress import working
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
 from kinetree.loops.kinematics.constraint import velocity_matrix
-from kinetree.loops.linear.coordinates import variable_names, velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 

@@ -15,21 +15,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite
-from kinetree.model.gearing import require_leader
 from kinetree.model.memo import kept
-
-
-def velocity_columns(model, names, what):
-    """Numbers of the velocity variables of some joints; of all joints for None."""
-    if names is None:
-        return np.arange(model.nv)
-    if isinstance(names, str):
-        raise UnknownNameError(f"{what} must be names of joints in a list, got {names!r}")
-    joints = [model.joint_index(name) for name in names]
-    for i in joints:
-        require_leader(model, i, f"be named by {what}=")
-    at = [model.v_slice[i] for i in joints]
-    return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
@@ -26,7 +27,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import constraint, require_holonomic
-from kinetree.loops.linear.coordinates import Coordinates, coordinates, velocity_columns
+from kinetree.loops.linear.coordinates import Coordinates, coordinates
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
     VelocityBasis,

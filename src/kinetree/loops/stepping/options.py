@@ -11,9 +11,9 @@ from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.prescription import looped
 from kinetree.integration.step import Stepper
-from kinetree.loops.state_space.charts.atlas import ChartStepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
 from kinetree.loops.stepping import on_arrays
+from kinetree.loops.stepping.charts import ChartStepper
 from kinetree.loops.stepping.choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.loops.stepping.motion import Regularization

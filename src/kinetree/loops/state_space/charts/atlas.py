@@ -1,8 +1,6 @@
 """One chart after another: a new one where the old one becomes poor — Spencer §2.3.3, Remark 1."""
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,17 +8,10 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError, UnknownNameError
-from kinetree.integration.explicit import combined
-from kinetree.integration.integrator import Stepped
-from kinetree.integration.step import Stepper
 from kinetree.loops.state_space.charts.linear_chart import tangent
 from kinetree.loops.state_space.invariants import newton
-from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.loops.state_space.system_motion import instants, runge_kutta_step
-from kinetree.loops.stepping.motion import acceleration
-from kinetree.loops.stepping.projected import Constrained
-from kinetree.model import Model
 
 
 class Atlas:
@@ -257,66 +248,3 @@ _METHODS = {
     "bdf2": lambda: _BackwardDifferences([4 / 3, -1 / 3], 2 / 3),
     "bdf3": lambda: _BackwardDifferences([18 / 11, -9 / 11, 2 / 11], 6 / 11),
 }  # fmt: skip
-
-
-# --- steps of a simulation on charts: Spencer ch. 2 ----------------------------------------------
-# Every stage of a step is a state that satisfies the constraints. In Python, sample by sample.
-
-
-class ChartStepper(Stepper):
-    """Steps of an explicit Runge–Kutta method on charts.
-
-    Args:
-        model: the mechanism.
-        method: the method, with a tableau.
-        field: ``Constrained``.
-        make: what makes charts, as for ``kinetree.loops.state_space.charts.Atlas``.
-        growth: of the condition at which a chart ends.
-    """
-
-    def __init__(self, model, method, field, *, make, growth):
-        super().__init__(model, method, field, compiled=False)
-        self.system, self.make, self.growth = system_of(model), make, growth
-        self._atlases: dict = {}
-
-    @property
-    def changes(self) -> int:
-        """How often charts were replaced, in all samples."""
-        return sum(atlas.changes for atlas in self._atlases.values())
-
-    def stepped(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds."""
-        q1, qd1, work = np.array(q), np.array(qd), np.zeros(q.shape[:-1])
-        for index in np.ndindex(q.shape[:-1]):
-            forces = _Forces(self.model, self.field, tau[index])
-            if index not in self._atlases:
-                self._atlases[index] = Atlas(
-                    self.system, q[index], qd[index], make=self.make, growth=self.growth
-                )
-
-            def advance(chart, t, y, forces=forces):
-                forces.powers = []
-                rates = []
-                for c, a in zip(self.method.tableau.c, self.method.tableau.a, strict=True):
-                    stage = y + h * combined(a, rates) if a else y
-                    rates.append(chart.rate(t + c * h, stage, acceleration=forces))
-                return y + h * combined(self.method.tableau.b, rates)
-
-            q1[index], qd1[index] = self._atlases[index].step(t, q[index], qd[index], advance)
-            work[index] = h * combined(self.method.tableau.b, forces.powers)
-        return Stepped(q1, qd1, work)
-
-
-@dataclass
-class _Forces:
-    """Accelerations of one sample; remembers the power of the joint forces at every stage."""
-
-    model: Model
-    field: Constrained
-    tau: np.ndarray
-    powers: list = dataclasses.field(default_factory=list)
-
-    def __call__(self, t, q, qd):
-        total = self.field.joint_force(self.model, t, q, qd, self.tau)
-        self.powers.append(float(total @ qd))
-        return acceleration(self.model, q, qd, total, chosen=self.field.chosen)

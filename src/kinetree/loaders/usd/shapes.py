@@ -1,0 +1,184 @@
+"""Shapes, colours and materials of USD prims."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from kinetree.files import write_text
+from kinetree.loaders.usd.stage import OWN, frame_of, name_of, own, pxr, tag, value_of
+from kinetree.model.decomposition import cache_of_meshes, obj_text
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Mesh,
+    Plane,
+    Sphere,
+    Surface,
+)
+from kinetree.spatial import Plucker
+
+_TURNS = {
+    "X": Plucker(np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]), np.zeros(3)),
+    "Y": Plucker(np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), np.zeros(3)),
+    "Z": Plucker.identity(),
+}
+"""From the frame of a prim to one whose z is the axis of its shape."""
+_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
+_ROUND = 1e-6  # relative difference of scales that are still the same
+
+
+class ShapeReader:
+    """Reads the prims that are shapes, in metres."""
+
+    def __init__(self, meters: float, report):
+        self.meters, self.report = meters, report
+        self.geom, self.physics, self.shade = pxr("UsdGeom"), pxr("UsdPhysics"), pxr("UsdShade")
+
+    def read(self, prim, matrix):
+        """Shape, place on its body, and properties of a prim; None where it is left out.
+
+        Args:
+            prim: a ``UsdGeom.Gprim``.
+            matrix: from its coordinates to those of the body [m].
+        """
+        try:
+            X, scale = frame_of(matrix)
+            shape, turn = self.solid(prim, scale * self.meters)
+        except (ValueError, TypeError) as error:
+            collides = prim.HasAPI(self.physics.CollisionAPI)
+            effect = "contact" if collides else "picture"
+            self.report.ignored(None, str(prim.GetPath()), str(error), effect=effect)
+            return None
+        X = turn @ X
+        return shape, X, self.properties(prim)
+
+    def properties(self, prim) -> dict:
+        """Name, use, colour and surface."""
+        gprim = self.geom.Imageable(prim)
+        enabled = prim.GetAttribute("physics:collisionEnabled")
+        collides = prim.HasAPI(self.physics.CollisionAPI) and (not enabled or bool(enabled.Get()))
+        purpose = gprim.ComputePurpose()
+        hidden = gprim.ComputeVisibility() == self.geom.Tokens.invisible
+        return {
+            "name": name_of(prim),
+            "collision": collides,
+            "visual": purpose != self.geom.Tokens.guide and not hidden,
+            "color": self.color(prim),
+            "surface": self.surface(prim) if collides else None,
+            "link": tag(prim, "link", ""),
+        }
+
+    def color(self, prim):
+        """Red, green, blue and opacity, where a file gives them."""
+        exact = own(prim, "color")
+        if exact is not None:
+            return exact
+        gprim = self.geom.Gprim(prim)
+        color, opacity = gprim.GetDisplayColorAttr(), gprim.GetDisplayOpacityAttr()
+        if not color.HasAuthoredValue() or not len(color.Get()):
+            return None
+        rgb = [min(max(float(x), 0.0), 1.0) for x in color.Get()[0]]
+        seen = opacity.Get() if opacity.HasAuthoredValue() else None
+        return (*rgb, float(seen[0]) if seen is not None and len(seen) else 1.0)
+
+    def surface(self, prim):
+        """Friction and restitution of the material, where a file gives them."""
+        material = self.material(prim)
+        if material is None:
+            return None
+        friction = value_of(material, "physics:dynamicFriction")
+        if friction is None:
+            friction = value_of(material, "physics:staticFriction")
+        return Surface(friction=friction, restitution=value_of(material, "physics:restitution"))
+
+    def material(self, prim):
+        """The prim of the physics material of a shape."""
+        bound, _ = self.shade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+        found = bound.GetPrim() if bound else None
+        return found if found and found.HasAPI(self.physics.MaterialAPI) else None
+
+    def density(self, prim):
+        """Density of a shape [kg/m³, in units of the file], its own or that of its material."""
+        given = value_of(prim, "physics:density")
+        if given:
+            return given
+        material = self.material(prim)
+        return (value_of(material, "physics:density") if material else None) or None
+
+    def solid(self, prim, scale):
+        """The shape with its scale, and the turn that brings its axis to z."""
+        kind = prim.GetTypeName()
+        size = np.abs(scale)
+        if kind == "Cube":
+            return Box(tuple(size * self.number(prim, "size", 2.0))), Plucker.identity()
+        if kind == "Sphere":
+            radii = size * self.number(prim, "radius", 1.0)
+            even = np.ptp(radii) <= _ROUND * radii.max()
+            return (Sphere(radii[0]) if even else Ellipsoid(tuple(radii))), Plucker.identity()
+        if kind == "Mesh":
+            return self.mesh(prim, scale), Plucker.identity()
+        axis = str(prim.GetAttribute("axis").Get() or "Z")
+        if kind == "Plane":
+            return Plane(), _TURNS[axis]
+        solids = {"Cylinder": Cylinder, "Capsule": Capsule, "Cone": Cone}
+        if kind not in solids:
+            raise ValueError(f"kinetree has no shape like a {kind}")
+        a, b, along = size[list(_ORDER[axis])]
+        if abs(a - b) > _ROUND * max(a, b) or (kind == "Capsule" and abs(a - along) > _ROUND * a):
+            raise ValueError("its scale differs along its axes")
+        radius, height = self.number(prim, "radius", 0.5), self.number(prim, "height", 1.0)
+        return solids[kind](a * radius, along * height), _TURNS[axis]
+
+    @staticmethod
+    def number(prim, name, default):
+        """A positive number."""
+        value = prim.GetAttribute(name).Get()
+        value = default if value is None else float(value)
+        if not np.isfinite(value) or value <= 0:
+            raise ValueError(f"its {name} must be positive, got {value:g}")
+        return value
+
+    def mesh(self, prim, scale):
+        """The triangles of a prim, in a file of the cache."""
+        mesh = self.geom.Mesh(prim)
+        points = np.array(mesh.GetPointsAttr().Get() or [], dtype=float).reshape(-1, 3)
+        counts = np.array(mesh.GetFaceVertexCountsAttr().Get() or [], dtype=int)
+        corners = np.array(mesh.GetFaceVertexIndicesAttr().Get() or [], dtype=int)
+        fits = counts.sum() == len(corners) and np.all(counts >= 3) and len(counts)
+        if not fits or corners.min() < 0 or corners.max() >= len(points):
+            raise ValueError("its faces do not fit its points")
+        if not np.all(np.isfinite(points)):
+            raise ValueError("its points are not finite")
+        starts = np.cumsum(counts) - counts
+        faces = [
+            (corners[s], corners[s + k], corners[s + k + 1])
+            for s, n in zip(starts, counts, strict=True)
+            for k in range(1, n - 1)
+        ]
+        faces = np.array(faces)
+        if np.prod(scale) < 0 or mesh.GetOrientationAttr().Get() == self.geom.Tokens.leftHanded:
+            faces = faces[:, ::-1]
+        text = obj_text(points * scale, faces)
+        folder = Path(cache_of_meshes()) / "usd"
+        path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.obj"
+        if not path.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+        kind = prim.GetAttribute("physics:approximation")
+        exact = kind and str(kind.Get()) in ("none", "meshSimplification", "sdf")
+        if kind and str(kind.Get()) == "convexDecomposition":
+            exact = True
+            why = "its triangles touch; kinetree.edit.decompose makes convex pieces of them"
+            self.report.ignored(None, f"approximation of {prim.GetPath()}", why, effect="contact")
+        return Mesh(str(path), convex=not exact)
+
+
+def is_frame(prim) -> bool:
+    """Whether a prim only stands for a place."""
+    return bool(tag(prim, "frame")) or (
+        prim.GetTypeName() == "Xform" and not prim.GetChildren() and not tag(prim, OWN)
+    )
