@@ -132,7 +132,8 @@ def test_unknown_formats(text, message):
 
 def test_format_by_name():
     assert loads(arm(), "urdf").nv == 1
-    with pytest.raises(LoadError, match="unknown format 'step'; known: urdf, mjcf, sdf, usd, toml, dh"):
+    known = "urdf, mjcf, sdf, usd, toml, dh"
+    with pytest.raises(LoadError, match=f"unknown format 'step'; known: {known}"):
         loads(arm(), "step")
     with pytest.raises(LoadError, match="unknown format 'URDF'; did you mean 'urdf'"):
         loads(arm(), "URDF")

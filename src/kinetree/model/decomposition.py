@@ -108,7 +108,7 @@ def kept_mesh(vertices, faces) -> str:
     """File in the cache folder of a mesh that has no file, named by its content."""
     text = obj_text(vertices, faces)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
-    path = Path(_cache()) / _FOLDER / f"{key}.obj"
+    path = Path(cache_of_meshes()) / _FOLDER / f"{key}.obj"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
