@@ -248,7 +248,7 @@ class _Finder:
         sides = [node.left, *node.comparators]
         for k, op in enumerate(node.ops):
             others = [TURNED]
-            if type(op) in BOUNDARY and any(map(_is_integer, sides[k : k + 2])):
+            if type(op) in BOUNDARY and _are_integers(sides[k : k + 2]):
                 others.append(BOUNDARY)
             for other in others:
                 ops = [*node.ops[:k], other[type(op)](), *node.ops[k + 1 :]]
@@ -386,14 +386,21 @@ def _by_one(node):
     return one and isinstance(node.op, (ast.Mult, ast.Div))
 
 
+def _are_integers(sides):
+    """Whether at least one of two numbers is evidently an integer, and none is not."""
+    floats = (isinstance(getattr(x, "value", None), float) for x in sides)
+    return any(map(_is_integer, sides)) and not any(floats)
+
+
 def _is_integer(node):
     """Whether an operand is evidently an integer."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int)
     if isinstance(node, ast.Call):
         return _name(node.func) == "len"
-    name = _name(node.value if isinstance(node, ast.Subscript) else node)
-    return name in ("ndim", "size", "shape", "nq", "nv", "body_count", "NB", *INDICES)
+    if isinstance(node, ast.Subscript):  # of which the name says nothing: b[1] is any number
+        return _name(node.value) == "shape"
+    return _name(node) in ("ndim", "size", "nq", "nv", "body_count", "NB", *INDICES)
 
 
 def _is_tolerance(node):

@@ -20,6 +20,7 @@ import importlib.machinery
 import json
 import linecache
 import os
+import pkgutil
 import resource
 import select
 import signal
@@ -38,7 +39,9 @@ WARM = (
     "numpy", "numpy.linalg", "numpy.random", "llvmlite.binding", "pytest", "hypothesis",
     "hypothesis.strategies", "_hypothesis_pytestplugin", "lxml.etree", "mpmath",
     "scipy.linalg", "scipy.integrate", "scipy.optimize", "scipy.spatial.transform", "unittest.mock",
+    "scipy.interpolate", "trimesh",
 )  # fmt: skip
+BELOW = ("expr", "arrays", "codegen")  # packages of kinetree that import no mutated one
 MEMORY = 12 * 2**30  # [bytes] a mutant that allocates for ever ends here
 SAID_ALL = ("program ", "procedures\n")  # beginnings of keys that hold all that code depends on
 WAITING = 8.0  # times the limit on CPU time that a child may take, waiting for others included
@@ -53,6 +56,15 @@ def warm_up():
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for name in BELOW:
+        package = importlib.import_module(f"kinetree.{name}")
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(found.name)
+    mutable = [name.replace("/", ".").removeprefix("src.") for name in PACKAGES]
+    wrong = [name for name in sys.modules if name.startswith(tuple(mutable))]
+    if wrong:
+        raise RuntimeError(f"imported before it is mutated: {wrong}")
 
 
 def run_all(tasks, jobs, end=None):
@@ -143,7 +155,7 @@ def pytest_in_child(arguments, plugin):
     """Run pytest in this process, as the project is configured, without its caches."""
     import pytest
 
-    options = ["-q", "-p", "no:cacheprovider", "--assert=plain", f"--rootdir={ROOT}"]
+    options = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=line", f"--rootdir={ROOT}"]
     if "_hypothesis_pytestplugin" in sys.modules:
         options += ["-p", "_hypothesis_pytestplugin"]
     return pytest.main([*options, *arguments], plugins=[plugin])
@@ -213,8 +225,7 @@ class OtherCases(ChosenTests):
 
 def _last_line(report):
     lines = report.longreprtext.strip().splitlines()
-    errors = [line for line in lines if line.startswith("E ")]
-    return (errors or lines or [""])[0][:200]
+    return (lines or [""])[0][:200]
 
 
 def try_mutant(path, number, tests, others, explained, stages=(6, 18)):
