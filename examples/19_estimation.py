@@ -91,9 +91,13 @@ class Trot:
 rng = np.random.default_rng(0)
 GYRO_BIAS, ACCELEROMETER_BIAS = np.array([0.02, -0.015, 0.01]), np.array([0.15, -0.1, 0.2])
 noise = Noise(
-    gyro=2e-4, accelerometer=4e-3, gyro_bias=1e-4, accelerometer_bias=1e-3, contact=0.02,
+    gyro=2e-4,
+    accelerometer=4e-3,
+    gyro_bias=1e-4,
+    accelerometer_bias=1e-3,
+    contact=0.02,
     encoder=1e-3,
-)  # fmt: skip
+)
 
 
 def readings():

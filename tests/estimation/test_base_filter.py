@@ -131,8 +131,10 @@ def test_errors_are_as_large_as_the_covariance_says(robot):
     f.reset(q, uncertainty=START)
     squares, nis = [], []
     for k in range(steps):
-        given = (np.array([getattr(w, name)[k] for w in walks]) for name in
-                 ("gyro", "accelerometer", "joints"))  # fmt: skip
+        given = (
+            np.array([getattr(w, name)[k] for w in walks])
+            for name in ("gyro", "accelerometer", "joints")
+        )
         closed = np.array([w.closed[k] for w in walks])
         estimate = f.step(*given, np.zeros((robots, 9)), closed)
         nis += [x for name in FEET for x in estimate.nis[name] if x > 0]
@@ -141,8 +143,12 @@ def test_errors_are_as_large_as_the_covariance_says(robot):
             P = estimate.covariance
             # heading and position start without errors: their covariance may be singular
             keep = [0, 1, 3, 4, 5, 9, 10, 11, 12, 13, 14]
-            squares.append([x[keep] @ np.linalg.solve(p[np.ix_(keep, keep)], x[keep])
-                            for x, p in zip(e, P, strict=True)])  # fmt: skip
+            squares.append(
+                [
+                    x[keep] @ np.linalg.solve(p[np.ix_(keep, keep)], x[keep])
+                    for x, p in zip(e, P, strict=True)
+                ]
+            )
     means = np.mean(squares, axis=1) / 11
     low, high = chi2.ppf([1e-3, 1 - 1e-3], 11 * robots) / (11 * robots)
     assert means.max() < high * 1.05

@@ -21,10 +21,11 @@ def run(estimator, walk, start, steps, uncertainty=SPREAD):
     """Estimates after each reading."""
     estimator.reset(start, uncertainty=uncertainty)
     return [
-        estimator.step(walk.gyro[k], walk.accelerometer[k], walk.joints[k], np.zeros(9),
-                       walk.closed[k])
+        estimator.step(
+            walk.gyro[k], walk.accelerometer[k], walk.joints[k], np.zeros(9), walk.closed[k]
+        )
         for k in range(steps)
-    ]  # fmt: skip
+    ]
 
 
 def applied(e, x):
@@ -62,8 +63,9 @@ def followed(unknowns, walk, start, steps):
 def test_it_solves_the_problem_of_least_squares(robot):
     """States of a window with a foot that leaves and one that lands, by SciPy from scratch."""
     steps, walk = 4, Walk(np.random.default_rng(5), 4, swing=1)
-    mhe = MovingHorizon(robot, FEET, H, window=steps, iterations=20, tolerance=1e-9, noise=NOISE,
-                        gate=1e9)  # fmt: skip
+    mhe = MovingHorizon(
+        robot, FEET, H, window=steps, iterations=20, tolerance=1e-9, noise=NOISE, gate=1e9
+    )
     run(mhe, walk, robot.neutral(), steps)
     x0 = (np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
     problem = least_squares(
@@ -72,8 +74,10 @@ def test_it_solves_the_problem_of_least_squares(robot):
     states, _ = followed(problem.x, walk, x0, steps)
     found = mhe.smoothed()
     for k, x in enumerate(states):
-        at = tuple(found[n][k] for n in ("orientation", "velocity", "position", "gyro_bias",
-                                         "accelerometer_bias"))  # fmt: skip
+        at = tuple(
+            found[n][k]
+            for n in ("orientation", "velocity", "position", "gyro_bias", "accelerometer_bias")
+        )
         assert np.abs(errors(at, x)).max() < 2e-7, k
 
 

@@ -57,9 +57,14 @@ class Base:
 
 @procedure
 def move(
-    b: Base, x: "float[:]", reading: "float[:]", w: "float[:]", y: "float[:]", F: "float[:]",
+    b: Base,
+    x: "float[:]",
+    reading: "float[:]",
+    w: "float[:]",
+    y: "float[:]",
+    F: "float[:]",
     G: "float[:]",
-) -> None:  # fmt: skip
+) -> None:
     """The state ``y`` after an interval; its error is ``F e + Gᵀ w'`` after ``e`` and noise ``w'``.
 
     Args:
@@ -122,9 +127,14 @@ def move(
 
 @procedure
 def _roll(
-    b: Base, x: "float[:]", reading: "float[:]", turn: "float[3]", B: "float[3, 3]", y: "float[:]",
+    b: Base,
+    x: "float[:]",
+    reading: "float[:]",
+    turn: "float[3]",
+    B: "float[3, 3]",
+    y: "float[:]",
     F: "float[:]",
-) -> None:  # fmt: skip
+) -> None:
     """Centres of feet that roll, and their errors; of points that stay."""
     n = b.errors
     R, S, K, A = local("float", 4, 3, 3)
@@ -180,9 +190,14 @@ def _put(F: "float[:]", n: int, row: int, column: int, scale: float, A: "float[3
 
 @procedure
 def set_points(
-    b: Base, reading: "float[:]", does: "int[:]", w: "float[:]", y: "float[:]", F: "float[:]",
+    b: Base,
+    reading: "float[:]",
+    does: "int[:]",
+    w: "float[:]",
+    y: "float[:]",
+    F: "float[:]",
     G: "float[:]",
-) -> None:  # fmt: skip
+) -> None:
     """Points of contacts that close, as the legs have them; of open ones, zeros."""
     n = b.errors
     R, L = local("float", 2, 3, 3)

@@ -38,9 +38,16 @@ class BaseFilter(Estimator):
     """
 
     def __init__(
-        self, model: Model, feet: Sequence[str | Foot], dt: float, *, imu: str | None = None,
-        noise: Noise | None = None, gate: float = 5.0, batch: int | None = None,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        feet: Sequence[str | Foot],
+        dt: float,
+        *,
+        imu: str | None = None,
+        noise: Noise | None = None,
+        gate: float = 5.0,
+        batch: int | None = None,
+    ):
         super().__init__(model, feet, dt, imu=imu, noise=noise, batch=batch)
         if not gate > 0:
             raise ShapeError(f"gate must be a positive number of standard deviations, got {gate!r}")

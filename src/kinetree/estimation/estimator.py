@@ -67,9 +67,15 @@ class Estimator:
     """
 
     def __init__(
-        self, model: Model, feet: Sequence[str | Foot], dt: float, *, imu: str | None = None,
-        noise: Noise | None = None, batch: int | None = None,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        feet: Sequence[str | Foot],
+        dt: float,
+        *,
+        imu: str | None = None,
+        noise: Noise | None = None,
+        batch: int | None = None,
+    ):
         self._setup = setup = Setup(model, feet, dt, imu, noise)
         if batch is not None and not (type(batch) is int and batch > 0):
             raise ShapeError(f"batch must be a positive number of robots, or None, got {batch!r}")

@@ -166,8 +166,14 @@ def step_all(f: Filter) -> int:
         change(b, view(f.readings.closed, k * b.contacts), does)
         _predict(f, x, P, does)
         _correct(f, x, P, does, k)
-        tell(b, f.legs, f.reading, x, view(f.q, k * (7 + f.legs.joints)),
-             view(f.qd, k * (6 + f.legs.rates)))  # fmt: skip
+        tell(
+            b,
+            f.legs,
+            f.reading,
+            x,
+            view(f.q, k * (7 + f.legs.joints)),
+            view(f.qd, k * (6 + f.legs.rates)),
+        )
     return 0
 
 

@@ -113,8 +113,14 @@ def estimate_all(f: Horizon) -> int:
         f.count[k] += 1
         _solve(f, k)
         x = view(f.states, (k * (f.size + 1) + f.count[k]) * f.width)
-        tell(b, f.legs, reading, x, view(f.q, k * (7 + f.legs.joints)),
-             view(f.qd, k * (6 + f.legs.rates)))  # fmt: skip
+        tell(
+            b,
+            f.legs,
+            reading,
+            x,
+            view(f.q, k * (7 + f.legs.joints)),
+            view(f.qd, k * (6 + f.legs.rates)),
+        )
     return 0
 
 

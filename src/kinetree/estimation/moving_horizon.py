@@ -36,9 +36,17 @@ class MovingHorizon(Estimator):
     """
 
     def __init__(
-        self, model: Model, feet: Sequence[str | Foot], dt: float, *, window: int = 20,
-        iterations: int = 3, tolerance: float = 1e-3, gate: float = 5.0, **options: Any,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        feet: Sequence[str | Foot],
+        dt: float,
+        *,
+        window: int = 20,
+        iterations: int = 3,
+        tolerance: float = 1e-3,
+        gate: float = 5.0,
+        **options: Any,
+    ):
         super().__init__(model, feet, dt, **options)
         size = whole_number(window, "window", least=1)
         count = whole_number(iterations, "iterations", least=1)
