@@ -3,13 +3,15 @@
     env = kt.learning.Environment(model, worlds=4096, observe=..., reward=..., reset=...)
     observation, reward, terminated, truncated, info = env.step(action)
 
-``gymnasium_env``, ``sb3_env`` and ``rsl_rl_env`` put other libraries' interfaces around it.
+``gymnasium_env``, ``sb3_env`` and ``rsl_rl_env`` put other libraries' interfaces around it, and
+``make`` has standard tasks by name.
 """
 
 from kinetree.arguments import guard_module
 from kinetree.learning.adapters import gymnasium_env, rsl_rl_env, sb3_env
 from kinetree.learning.environment import Environment
+from kinetree.learning.tasks import TASKS, make, register
 
-__all__ = ["Environment", "gymnasium_env", "rsl_rl_env", "sb3_env"]
+__all__ = ["TASKS", "Environment", "gymnasium_env", "make", "register", "rsl_rl_env", "sb3_env"]
 
 guard_module(__name__)
