@@ -3,9 +3,9 @@ import pytest
 from support.closeness import assert_close
 
 from kinetree.algorithms.closed.systems import (
-    EquationOfMotion,
     Explicit,
     Implicit,
+    SubsystemEquation,
     apply_explicit,
     apply_implicit,
     collect,
@@ -21,7 +21,7 @@ from kinetree.spatial import Force
 
 def random_system(rng, n):
     A = rng.standard_normal((n, n))
-    return EquationOfMotion(A @ A.T + np.eye(n), rng.standard_normal(n), rng.standard_normal(n))
+    return SubsystemEquation(A @ A.T + np.eye(n), rng.standard_normal(n), rng.standard_normal(n))
 
 
 def random_constraint(rng, n_c, n):
@@ -34,7 +34,7 @@ def condition(system, constraint):
 
 @pytest.mark.covers("RBDA 3.2", by=collect)
 def test_collected_systems_move_as_each_on_its_own(rng):
-    body = EquationOfMotion.from_body(
+    body = SubsystemEquation.from_body(
         random_inertia(rng), *(Force.from_array(rng.standard_normal(6)) for _ in range(2))
     )
     systems = [random_system(rng, 3), body, random_system(rng, 1)]
@@ -120,7 +120,7 @@ def test_projection_keeps_kinetic_energy_power_and_positive_definiteness(rng):
 
 
 def test_inertia_is_needed_only_where_the_constraint_lets_things_move(rng):
-    system = EquationOfMotion(np.diag([0.0, 1.0, 2.0]), np.zeros(3), np.ones(3))
+    system = SubsystemEquation(np.diag([0.0, 1.0, 2.0]), np.zeros(3), np.ones(3))
     s = apply_implicit(system, Implicit(np.array([[1.0, -1.0, 0.0]])))
     assert_close(s.qdd, [2, 2, 0.5])
     with pytest.raises(SingularError, match=r"moves no inertia \(3 degrees of freedom.*rank 2\)"):
@@ -129,7 +129,7 @@ def test_inertia_is_needed_only_where_the_constraint_lets_things_move(rng):
 
 def test_units_of_the_variables_do_not_make_a_system_singular(rng):
     system, units = random_system(rng, 4), np.array([1e-9, 1e-3, 1.0, 1e6])
-    scaled = EquationOfMotion(
+    scaled = SubsystemEquation(
         units[:, None] * system.H * units, units * system.C, units * system.tau
     )
     assert_close(

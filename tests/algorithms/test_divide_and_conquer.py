@@ -17,7 +17,7 @@ from kinetree import samples
 from kinetree.algorithms import aba, rnea
 from kinetree.algorithms.closed import divide_and_conquer as dc
 from kinetree.algorithms.closed import maximal
-from kinetree.algorithms.closed.divide_and_conquer import Step, assembly_plan
+from kinetree.algorithms.closed.divide_and_conquer import AssemblyStep, assembly_plan
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.errors import SingularError
 from kinetree.joints import (
@@ -78,12 +78,12 @@ def test_any_order_of_assembly_will_do(rng):
     """One body at a time from the base, and one at a time from the tip."""
     model = samples.chain(5)
     state = random_state(model, rng)
-    from_base = Step((0,))
+    from_base = AssemblyStep((0,))
     for i in range(1, 6):
-        from_base = Step(tuple(range(i + 1)), (i,), (from_base, Step((i,))))
-    from_tip = Step((5,))
+        from_base = AssemblyStep(tuple(range(i + 1)), (i,), (from_base, AssemblyStep((i,))))
+    from_tip = AssemblyStep((5,))
     for i in range(4, -1, -1):
-        from_tip = Step(tuple(range(i, 6)), (i + 1,), (Step((i,)), from_tip))
+        from_tip = AssemblyStep(tuple(range(i, 6)), (i + 1,), (AssemblyStep((i,)), from_tip))
     for plan in (from_base, from_tip, assembly_plan(model)):
         assert_same_motion(model, *state, plan=plan)
     assert from_base.depth == from_tip.depth == 5

@@ -12,7 +12,13 @@ import kinetree as kt
 from kinetree.algorithms import crba
 from kinetree.algorithms.closed import forward_dynamics as dynamics
 from kinetree.algorithms.closed.constraints import LoopConstraints
-from kinetree.algorithms.closed.plan import AXES, Plan, _eliminate, make_plan, stacked_rows
+from kinetree.algorithms.closed.plan import (
+    AXES,
+    EliminationPlan,
+    _eliminate,
+    make_plan,
+    stacked_rows,
+)
 from kinetree.algorithms.closed.rank import closed_configurations, scaling
 from kinetree.joints import Cylindrical, Revolute
 
@@ -177,7 +183,9 @@ def test_which_axes_are_tried():
 
 def left_out(row_size, column_size, misalignment=0.0):
     """A plan with one constraint that was left out."""
-    return Plan(None, ((1, 0),), (0,), np.array([row_size]), column_size, misalignment, None)
+    return EliminationPlan(
+        None, ((1, 0),), (0,), np.array([row_size]), column_size, misalignment, None
+    )
 
 
 @pytest.mark.parametrize("misalignment", [0.0, 3e-5])

@@ -10,9 +10,9 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.closed.joint_space import joint_constraints
 from kinetree.algorithms.closed.systems import (
-    EquationOfMotion,
     Explicit,
     Implicit,
+    SubsystemEquation,
     apply_explicit,
     apply_implicit,
 )
@@ -199,7 +199,7 @@ def test_spanning_tree_and_loop_constraint_give_the_same_as_the_whole_system(lin
     model, y, yd = build(rng), 0.9, -2.2
     q, G, g = linkages.explicit(positions, y, yd)
     qd, tau = G * yd, rng.standard_normal(3)
-    tree = EquationOfMotion(crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd), tau)
+    tree = SubsystemEquation(crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd), tau)
     expected = maximal.forward_dynamics(model, q, qd, tau)
     explicit = apply_explicit(tree, Explicit(G[:, None], g))
     assert_close(explicit.qdd, expected, ulps=1000, condition=10)

@@ -8,8 +8,8 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.closed.subspace import Subspace
 from kinetree.algorithms.closed.systems import (
-    EquationOfMotion,
     Implicit,
+    SubsystemEquation,
     apply_implicit,
     collect,
     implicit_equations,
@@ -134,7 +134,7 @@ def test_spatial_solution_equals_the_three_dimensional_one(data):
     assert_close(a.to_array(), np.concatenate([wd1, a1]), condition=condition)
     assert_close(-(s.T @ (I2 @ a)) / (s.T @ U), alpha, condition=condition)
 
-    bodies = [EquationOfMotion.from_body(I, Force.zero(), F) for I, F in ((I1, f), (I2, f * 0))]
+    bodies = [SubsystemEquation.from_body(I, Force.zero(), F) for I, F in ((I1, f), (I2, f * 0))]
     T = Subspace.span(Motion.from_array(s.to_array()[:, None])).complement().basis
     hinge = Implicit(np.hstack([-T.T, T.T]))
     solution = apply_implicit(collect(*bodies), hinge)

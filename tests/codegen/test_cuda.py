@@ -8,7 +8,7 @@ from support.backends import cuda_on_cpu
 
 import kinetree as kt
 from kinetree.codegen.check import cases, check_backend
-from kinetree.codegen.procedures import Choice, procedure
+from kinetree.codegen.procedures import ProcedureTable, procedure
 from kinetree.codegen.procedures.routine import routine
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import cuda
@@ -255,7 +255,7 @@ def _as_it_is(x: float) -> float:
     return x
 
 
-LAWS = Choice({0: _halved, 3: _squared, -1: _halved}, _as_it_is)
+LAWS = ProcedureTable({0: _halved, 3: _squared, -1: _halved}, _as_it_is)
 
 
 @procedure

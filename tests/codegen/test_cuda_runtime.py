@@ -12,7 +12,7 @@ from support.walks import KINDS, PROGRAM
 
 import kinetree as kt
 from kinetree.codegen import nvrtc
-from kinetree.codegen.loops.language import SINGLE, Data, Rows
+from kinetree.codegen.loops.language import SINGLE, Data, RowRange
 from kinetree.codegen.program import Argument
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
@@ -152,9 +152,9 @@ def robot_of(count):
     """A kernel of loops over so many bodies in a chain, whose rows have two numbers."""
     parent = np.arange(count) - 1
     columns = {"parent": parent, "q": np.arange(count), "v": np.arange(count)}
-    rows = Rows(count, columns, KINDS, (parent >= 0).astype(int))
+    rows = RowRange(count, columns, KINDS, (parent >= 0).astype(int))
     numbers = {"bodies": {"m": np.ones((count, 1))}, SINGLE: {"g": np.ones((1, 3))}}
-    data = Data({"bodies": rows, SINGLE: Rows(1)}, {"q": count, "v": count}, numbers)
+    data = Data({"bodies": rows, SINGLE: RowRange(1)}, {"q": count, "v": count}, numbers)
     shapes = ("q", (count,)), ("tau", (count,)), ("H", (count, count))
     q, tau, H = (Argument(*shape) for shape in shapes)
     source = SimpleNamespace(program=lambda kinds: PROGRAM)

@@ -16,7 +16,7 @@ from kinetree.codegen.loops.language import (
     Declaration,
     LoopProgram,
     Repeat,
-    Rows,
+    RowRange,
     Until,
     When,
 )
@@ -37,8 +37,8 @@ def robot(rng):
     kind = np.where(PARENT < 0, 1, 0)  # numbered in another order than the program's
     columns = {"parent": PARENT, "q": np.arange(N), "v": np.arange(N)}
     numbers = {"bodies": {"m": rng.normal(size=(N, 1))}, SINGLE: {"g": rng.normal(size=(1, 3))}}
-    rows = Rows(N, columns, ("inner", "base"), kind)
-    return Data({"bodies": rows, SINGLE: Rows(1)}, {"q": N, "v": N}, numbers)
+    rows = RowRange(N, columns, ("inner", "base"), kind)
+    return Data({"bodies": rows, SINGLE: RowRange(1)}, {"q": N, "v": N}, numbers)
 
 
 def expected(robot, q):
@@ -126,7 +126,7 @@ ROOT = LoopProgram(  # y = cube root of x by Newton's method, and twice that n t
     ),
     {}, {("", ""): (("z", 0), ("old", 0))},
 )  # fmt: skip
-NOBODY = Data({SINGLE: Rows(1)}, {}, {SINGLE: {}})
+NOBODY = Data({SINGLE: RowRange(1)}, {}, {SINGLE: {}})
 
 
 @pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda])

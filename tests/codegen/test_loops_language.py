@@ -12,8 +12,8 @@ from kinetree.codegen.loops.language import (
     Chain,
     Data,
     Domain,
-    Place,
-    Rows,
+    NumberPlace,
+    RowRange,
     input_name,
     output_name,
     place_of,
@@ -33,7 +33,9 @@ DOMAINS = [Domain("things", {"other": "things", "x": "n"})]
 def things(other):
     """Data of things that refer to each other."""
     n = len(other)
-    return Data({"things": Rows(n, {"other": np.array(other), "x": np.arange(n)})}, {"n": n}, {})
+    return Data(
+        {"things": RowRange(n, {"other": np.array(other), "x": np.arange(n)})}, {"n": n}, {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def things(other):
 def test_places_have_one_spelling(name):
     place = place_of(name)
     assert output_name(place) == name
-    assert place_of(input_name(place)) == Place(place.table, place.paths)
+    assert place_of(input_name(place)) == NumberPlace(place.table, place.paths)
 
 
 # --- refused while a text is recorded ------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from support.backends import loops_in_c, loops_in_cuda
 
 from kinetree.codegen.loops.assembly import assembled, outline_of
-from kinetree.codegen.loops.language import Data, Domain, Rows
+from kinetree.codegen.loops.language import Data, Domain, RowRange
 from kinetree.codegen.loops.meaning import holds, interpret
 from kinetree.codegen.loops.recording import Recorder
 from kinetree.codegen.program import Argument
@@ -86,9 +86,9 @@ def some_balls(count, seed, most=None):
     rng = np.random.default_rng(seed)
     first, second = np.triu_indices(count, 1)
     rows = {
-        "balls": Rows(count, {"b": np.arange(count)}),
-        "pairs": Rows(len(first), {"first": first, "second": second}),
-        "touches": Rows(len(first) if most is None else most),
+        "balls": RowRange(count, {"b": np.arange(count)}),
+        "pairs": RowRange(len(first), {"first": first, "second": second}),
+        "touches": RowRange(len(first) if most is None else most),
     }
     radius, mobility = rng.uniform(0.2, 0.3, (count, 1)), rng.uniform(0.5, 2, (count, 1))
     data = Data(rows, {"n": count}, {"balls": {"radius": radius, "mobility": mobility}})

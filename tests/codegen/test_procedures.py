@@ -15,8 +15,8 @@ from kinetree.codegen import build
 from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import Store, open_store
 from kinetree.codegen.procedures import (
-    Choice,
     Procedure,
+    ProcedureTable,
     cross,
     dot,
     improving,
@@ -202,8 +202,8 @@ def _as_it_is(x: float, out: "float[:]") -> float:
     return x
 
 
-BY_NUMBER = Choice({0: _halved, 3: _squared, 4: _halved}, _as_it_is)
-BY_PAIR = Choice({(1, 2): _halved, (2, 1): _squared}, _as_it_is)
+BY_NUMBER = ProcedureTable({0: _halved, 3: _squared, 4: _halved}, _as_it_is)
+BY_PAIR = ProcedureTable({(1, 2): _halved, (2, 1): _squared}, _as_it_is)
 
 
 @procedure
@@ -225,7 +225,7 @@ def test_procedures_to_choose_from_are_alike():
     def other(x: int, out: "float[:]") -> float:
         return x + out[0]
 
-    mixed = Choice({0: other}, _halved)
+    mixed = ProcedureTable({0: other}, _halved)
 
     @procedure
     def calls(k: int, out: "float[:]") -> float:

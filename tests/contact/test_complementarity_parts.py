@@ -8,7 +8,7 @@ import pytest
 import kinetree as kt
 from kinetree.contact.complementarity import cones, lcp, quadratic
 from kinetree.contact.complementarity.residuals import residuals
-from kinetree.contact.complementarity.rows import Rows, newton_matrix, obey
+from kinetree.contact.complementarity.rows import MixedRows, newton_matrix, obey
 
 
 def test_steps_of_newtons_method_are_shared_between_attempts(monkeypatch):
@@ -39,7 +39,8 @@ def test_steps_of_newtons_method_are_shared_between_attempts(monkeypatch):
 def test_newtons_steps_are_shortened_until_the_error_shrinks():
     """Of ``arctan x = 0`` whole steps from 1.5 end ever farther away."""
     problem = SimpleNamespace(
-        A=np.eye(1), b=np.zeros(1), rows=Rows(np.zeros(0), np.full(1, -np.inf), np.full(1, np.inf)),
+        A=np.eye(1), b=np.zeros(1), rows=MixedRows(np.zeros(0), np.full(1, -np.inf), np.full(1,
+        np.inf)),
     )  # fmt: skip
     problem.missing = lambda lam: np.arctan(lam) * (1 + lam @ lam)  # the step, as its matrix is 1
     problem.merit = lambda lam: float(np.arctan(lam) @ np.arctan(lam))
@@ -70,7 +71,7 @@ def test_sizes_of_terms_are_those_of_their_summands(rng):
 
 @pytest.mark.parametrize(("force", "motion"), [(-2.0, 3.0), (1.5, 3.0), (3.0, -4.0), (0.5, -4.0)])
 def test_complementarity_counts_forces_on_either_side_of_their_bounds(force, motion):
-    rows = Rows(np.zeros(0), np.zeros(1), np.ones(1))
+    rows = MixedRows(np.zeros(0), np.zeros(1), np.ones(1))
     lam = np.array([force])
     found = residuals(rows, np.eye(1), np.array([motion - force]), lam)
     room = force if motion > 0 else 1 - force
@@ -94,7 +95,7 @@ def test_more_iterations_in_a_kernel_do_no_harm(seed):
 def test_laws_of_rows_of_which_only_some_are_traced(traced):
     """Rows of a mechanism fold to numbers where it cannot move them."""
     values, A, w = np.array([0.5, 0.4, -0.3, 0.2]), np.diag([1.0, 2.0, 3.0, 4.0]), np.zeros(4)
-    rows = Rows(np.array([0.5]), np.array([-1.0]), np.array([1.0]), False)
+    rows = MixedRows(np.array([0.5]), np.array([-1.0]), np.array([1.0]), False)
 
     def laws(lam):
         return np.concatenate([obey(rows, lam, w), newton_matrix(rows, A, lam, w).ravel()])

@@ -7,8 +7,8 @@ from support.closeness import assert_close
 from support.contact_scenes import assert_laws_hold, ball_in_slot, box, stack
 
 from kinetree.contact.complementarity import cones, quadratic
-from kinetree.contact.complementarity.residuals import Equations, residuals
-from kinetree.contact.complementarity.rows import Rows, newton_matrix, scale
+from kinetree.contact.complementarity.residuals import MixedEquations, residuals
+from kinetree.contact.complementarity.rows import MixedRows, newton_matrix, scale
 from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.errors import ShapeError, UnknownNameError
 
@@ -238,7 +238,7 @@ def test_wrong_problems_are_rejected():
 def mixed_rows(rng, convex, contacts=3):
     """Contacts, then a loop, a limit, an upper limit, dry friction."""
     low, high = np.array([-np.inf, 0.0, -np.inf, -0.5]), np.array([np.inf, np.inf, 0.2, 0.7])
-    return Rows(rng.uniform(0.2, 1, contacts), low, high, convex)
+    return MixedRows(rng.uniform(0.2, 1, contacts), low, high, convex)
 
 
 @pytest.mark.parametrize("convex", [False, True])
@@ -287,7 +287,7 @@ def test_newton_matrix_is_the_derivative_of_what_is_missing(rng, convex):
         A, b, lam = J @ J.T / 5, rng.normal(size=rows.size), rng.normal(size=rows.size)
         G = newton_matrix(rows, A, lam, A @ lam + b)
         h, n = 1e-6, rows.size
-        missing = Equations(A, b, rows).missing
+        missing = MixedEquations(A, b, rows).missing
         columns = [(missing(lam + h * e) - missing(lam - h * e)) / (2 * h) for e in np.eye(n)]
         np.testing.assert_allclose(G, np.array(columns).T, atol=1e-6)
         for k, mu in enumerate(rows.mu):
@@ -309,7 +309,7 @@ def test_one_sweep_solves_contacts_that_do_not_feel_one_another(rng):
             angle = 1.2 + k  # just within the cone
             cone = np.array([1.0, 0.79 * np.cos(angle), 0.79 * np.sin(angle)])
             b[at] = -A[at, at] @ cone if k % 2 == 0 else [2.0, 0.3, -0.2]
-        rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
+        rows = MixedRows(mu, np.zeros(0), np.zeros(0), convex)
         S, d, _, units = scale(A, b, rows)
         found = units * Sweeps(S, d, rows, 0.0).after(np.zeros(3 * c))
         for k in range(c):
@@ -326,7 +326,7 @@ def test_sweeps_lead_to_the_laws_in_every_mode(rng, convex):
     for _ in range(4):
         J = rng.normal(size=(3 * c, 3 * c + 4))
         A, b, mu = J @ J.T / 20 + np.eye(3 * c), rng.normal(size=3 * c), rng.uniform(0.3, 1, c)
-        rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
+        rows = MixedRows(mu, np.zeros(0), np.zeros(0), convex)
         S, d, _, units = scale(A, b, rows)
         sweeps, lam = Sweeps(S, d, rows, 0.0), np.zeros(3 * c)
         for _ in range(300):

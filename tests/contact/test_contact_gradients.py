@@ -8,7 +8,7 @@ from support.contact_scenes import BALL, G, particle
 
 import kinetree as kt
 from kinetree.contact import Scene, TimeStepping, with_ground
-from kinetree.contact.complementarity.rows import BEYOND, Rows, newton_matrix, obey
+from kinetree.contact.complementarity.rows import BEYOND, MixedRows, newton_matrix, obey
 from kinetree.contact.stepping import step as step_text
 from kinetree.contact.stepping.drives import Start
 from kinetree.contact.stepping.solver import Problem, implied, solve_in_kernel
@@ -42,7 +42,7 @@ def by_complex_newton(problem, lam):
 
 def test_derivatives_of_the_relaxed_laws_are_their_complex_steps(rng):
     far = np.array([-BEYOND, -0.2, 0.0]), np.array([0.4, 0.3, BEYOND])
-    rows = Rows(np.array([0.5]), *far, speed=np.full(6, 0.03))
+    rows = MixedRows(np.array([0.5]), *far, speed=np.full(6, 0.03))
     A, lam, w = rng.normal(size=(6, 6)), *rng.normal(size=(2, 6))
     J = newton_matrix(rows, A, lam, w)
     for k, e in enumerate(np.eye(6)):

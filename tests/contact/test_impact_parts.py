@@ -10,7 +10,7 @@ from kinetree.contact.impacts.impact import impact
 from kinetree.contact.impacts.several import patch_impact, sequential_impacts
 from kinetree.contact.impacts.single import (
     LAWS,
-    Course,
+    ImpactState,
     _Speed,
     _without_sliding,
     follow,
@@ -95,7 +95,7 @@ def test_contacts_at_rest_take_no_impulse(law):
 @pytest.mark.parametrize("speed", [0.0, 0.4, 3.0])
 def test_a_course_that_is_at_its_goal_or_beyond_is_left_alone(speed):
     W = np.array([[1.0, 0.3, -0.2], [0.3, 2.0, 0.4], [-0.2, 0.4, 1.0]])
-    course = Course.start(W, np.array([speed, 0.5, 0.2]), 0.3)
+    course = ImpactState.start(W, np.array([speed, 0.5, 0.2]), 0.3)
     assert follow(course, _Speed(0.0)) is course
 
 
@@ -112,10 +112,10 @@ def test_sticking_keeps_the_tangents_at_rest(rng, monkeypatch, signs):
         W = B @ B.T
         stick = -np.linalg.solve(W[1:, 1:], W[1:, 0])
         needed = np.hypot(*stick)
-        course = Course.start(W, np.array([-1.0, 0, 0]), 1.01 * needed)
+        course = ImpactState.start(W, np.array([-1.0, 0, 0]), 1.01 * needed)
         assert_close(_without_sliding(course), [1.0, *stick], ulps=1e5)
         mu = 0.7 * needed
-        c = _without_sliding(Course.start(W, np.array([-1.0, 0, 0]), mu))
+        c = _without_sliding(ImpactState.start(W, np.array([-1.0, 0, 0]), mu))
         v = (W @ c)[1:]
         assert_close(c[1:], -mu * v / np.hypot(*v), ulps=1e6)
 

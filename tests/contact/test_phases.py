@@ -8,7 +8,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.contact.event_driven.dynamics import (
-    Instant,
+    ContactInstant,
     PhaseDynamics,
     _forces,
     closed_positions,
@@ -40,7 +40,7 @@ def random_instant(rng, *, batch=(), n=4, nv=9, loops=0):
     J, K = (rng.normal(size=(*batch, *s, nv)) / units for s in ((n, 3), (loops,)))
     free, total, qd = (rng.normal(size=(*batch, nv)) * x for x in (units, 1 / units, units))
     bias, k, gap = (rng.normal(size=(*batch, *s)) for s in ((n, 3), (loops,), (n,)))
-    return Instant(gap, J, bias, np.zeros((*batch, 1)), A, free, total, K, k), qd
+    return ContactInstant(gap, J, bias, np.zeros((*batch, 1)), A, free, total, K, k), qd
 
 
 def sliding_mode(rng, now, qd, kinds=KINDS):
@@ -93,12 +93,12 @@ def test_softness_is_the_answer_of_a_row_that_alone_gives_way(rng):
 
 def test_many_instants_are_each_on_its_own(rng):
     now, qd = random_instant(rng, batch=(2, 3), loops=1)
-    first = Instant(*(x[0, 0] for x in now))
+    first = ContactInstant(*(x[0, 0] for x in now))
     mode, dynamics = sliding_mode(rng, first, qd[0, 0]), dynamics_of(MU)
     mode.blur[:] = 0.3
     found, resistance = dynamics.motion(now, qd, mode), dynamics.resistance(now, qd, mode)
     for at in np.ndindex(2, 3):
-        one = Instant(*(x[at] for x in now))
+        one = ContactInstant(*(x[at] for x in now))
         for many, single in zip(found, dynamics.motion(one, qd[at], mode), strict=True):
             many, single = 1.0 * many[at], 1.0 * single
             assert_close(many, single, scale=1 + np.max(np.abs(single)), ulps=1e4)
@@ -193,7 +193,7 @@ def test_load_of_a_table_is_in_the_middle_of_what_is_admissible():
     J = np.zeros((4, 3, 3))
     J[:, 0] = legs
     nothing = np.zeros((0, 3)), np.zeros(0)
-    now = Instant(
+    now = ContactInstant(
         np.zeros(4), J, np.zeros((4, 3)), np.zeros(1), np.eye(3), *np.zeros((2, 3)), *nothing
     )
     way = np.array([1.0, -1.0, -1.0, 1.0])
@@ -210,7 +210,7 @@ def test_contacts_do_not_brace_against_each_other():
     J = np.zeros((2, 3, 3))
     J[:, 0], J[:, 1], J[0, 0, 2], J[1, 0, 2] = [0, 1.0, 0], [1.0, 0, 0], -1.0, 1.0
     nothing = np.zeros((0, 3)), np.zeros(0)
-    now = Instant(
+    now = ContactInstant(
         np.zeros(2), J, np.zeros((2, 3)), np.zeros(1), np.eye(3), *np.zeros((2, 3)), *nothing
     )
     mode = Mode.apart(2)
@@ -222,7 +222,7 @@ def test_contacts_do_not_brace_against_each_other():
 
 def test_margins_are_the_accelerations_that_contacts_can_bear(rng):
     now, qd = random_instant(rng, batch=(3,))
-    mode, dynamics = sliding_mode(rng, Instant(*(x[0] for x in now)), qd[0]), dynamics_of(MU)
+    mode, dynamics = sliding_mode(rng, ContactInstant(*(x[0] for x in now)), qd[0]), dynamics_of(MU)
     settings = SimpleNamespace(acceleration_tolerance=1e-3)
     found = loads(SimpleNamespace(dynamics=dynamics, mode=mode, settings=settings), now, 0.0, qd)
     assert found.shared == {}
@@ -241,7 +241,7 @@ def test_loads_that_cannot_be_shared_as_before_are_shared_otherwise():
     J[:, 0, :3], J[:, 1, 3] = legs, 1.0
     nothing = np.zeros((0, 4)), np.zeros(0)
     free = np.array([-4.0, 0.9, 0.9, 0.0])
-    now = Instant(
+    now = ContactInstant(
         np.zeros(4), J, np.zeros((4, 3)), np.zeros(1), np.eye(4), free, np.zeros(4), *nothing
     )
     qd, mu, mode = np.array([0, 0, 0, 1.0]), np.full(4, 0.1), Mode.apart(4)

@@ -5,7 +5,7 @@ import pytest
 from support.contact_scenes import ball_in_slot, box
 
 from kinetree.contact.complementarity import cones, lcp, polyhedral
-from kinetree.contact.complementarity.rows import Rows
+from kinetree.contact.complementarity.rows import MixedRows
 from kinetree.errors import ShapeError
 
 
@@ -59,7 +59,7 @@ def test_closing_walls_have_a_certificate():
 
 
 def test_small_problems_can_be_enumerated():
-    rows = Rows(np.array([0.3]), np.zeros(0), np.zeros(0))
+    rows = MixedRows(np.array([0.3]), np.zeros(0), np.zeros(0))
     M, d, P, start = polyhedral.complementarity_problem(
         np.diag([1.0, 3.5, 3.5]), np.array([-2.0, 5.0, 0.0]), rows, 4
     )

@@ -167,7 +167,7 @@ def _floating():
     return builder.build()
 
 
-@pytest.mark.covers("RBDA 11.3", by=problem.Problem)
+@pytest.mark.covers("RBDA 11.3", by=problem.RigidProblem)
 def test_columns_are_responses_to_unit_forces(rng):
     m = _floating()
     q, qd = m.integrate(m.neutral(), rng.normal(size=m.nv)), rng.normal(size=m.nv)

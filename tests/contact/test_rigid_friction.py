@@ -9,7 +9,7 @@ from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.forward_dynamics import forward_dynamics
-from kinetree.contact.rigid.problem import Problem, require_solution
+from kinetree.contact.rigid.problem import RigidProblem, require_solution
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import InfeasibleContactError, PainleveError
 from kinetree.model.geometry import Box, Geometry, Sphere
@@ -322,7 +322,7 @@ def _sliding_problem(rng, n, mu):
     zeta = np.concatenate([np.zeros((n, 1)), rng.normal(size=(n, 2))], axis=1)
     J[:, 0, 5] = np.abs(J[:, 0, 5])  # a common way out
     names = tuple(f"c{k}" for k in range(n))
-    return Problem(J, B @ B.T, rng.normal(size=6), rng.normal(size=(n, 3)), zeta, mu, names)
+    return RigidProblem(J, B @ B.T, rng.normal(size=6), rng.normal(size=(n, 3)), zeta, mu, names)
 
 
 @pytest.mark.parametrize(("n", "thorough"), [(4, True), (4, False), (8, True), (12, True)])
@@ -345,7 +345,7 @@ def test_of_many_distributions_of_a_load_the_smallest_is_taken():
     J = np.zeros((4, 3, 4))
     J[:, 0, :3], J[:, 1, 3] = legs, 1.0
     zeta = np.array([[0, 1.0, 0]] * 4)
-    problem = Problem(
+    problem = RigidProblem(
         J,
         np.eye(4),
         np.array([-1.0, 0, 0, 0]),

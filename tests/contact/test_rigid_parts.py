@@ -14,7 +14,7 @@ from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.forward_dynamics import forces_are_unique
-from kinetree.contact.rigid.problem import Problem
+from kinetree.contact.rigid.problem import RigidProblem
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import PainleveError
 from kinetree.integration.field import Field
@@ -26,7 +26,7 @@ def problem_of(J, free, mu, zeta=None):
     n, _, nv = np.shape(J)
     zeta = np.zeros((n, 3)) if zeta is None else np.asarray(zeta)
     names = tuple(f"c{k}" for k in range(n))
-    return Problem(
+    return RigidProblem(
         np.asarray(J), np.eye(nv), np.asarray(free), np.zeros((n, 3)), zeta, np.asarray(mu), names
     )
 
@@ -40,7 +40,7 @@ def test_accelerations_are_as_large_as_the_terms_that_make_them_up(rng, unit):
     J, bias = -rng.uniform(0.5, 1, size=(2, 3, 4)), rng.normal(size=(2, 3)) * unit
     free = rng.normal(size=4) * unit
     problem = problem_of(J, free, np.ones(2))
-    problem = Problem(J, np.eye(4), free, bias, problem.zeta, problem.mu, problem.names)
+    problem = RigidProblem(J, np.eye(4), free, bias, problem.zeta, problem.mu, problem.names)
     expected = max(
         sum(abs(J[k, i, v] * free[v]) for v in range(4)) + abs(bias[k, i])
         for k in range(2)

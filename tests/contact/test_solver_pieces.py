@@ -9,7 +9,7 @@ import pytest
 from support.closeness import assert_close
 from support.contact_scenes import assert_laws_hold
 
-from kinetree.contact.complementarity.rows import Rows
+from kinetree.contact.complementarity.rows import MixedRows
 from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.contact.engine import energy, listing, loops, pushes, slot_laws, slot_points, targets
 from kinetree.contact.engine.mechanism import resistance
@@ -294,7 +294,7 @@ def test_one_contact_is_solved_by_its_laws(rng):
         A = positive(rng, 3)
         A, b, mu = 3 * A / np.trace(A), rng.normal(size=3) - (0.5, 0, 0), rng.uniform(0.1, 1)
         lam = np.array([1.0, *rng.normal(size=2)])
-        rows = Rows(np.array([mu]), np.zeros(0), np.zeros(0), False)
+        rows = MixedRows(np.array([mu]), np.zeros(0), np.zeros(0), False)
         new = np.full(3, 7.0)
         slot_laws.solved(A, mu, A @ lam + b, lam, new)
         assert_close(new, Sweeps(A, b, rows, slot_laws.LEAST).after(lam), scale=1.0, ulps=1e6)

@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.contact.scheme.inertia import Inertia, straight_motion, turning
+from kinetree.contact.scheme.inertia import EffectiveInertia, straight_motion, turning
 
 
 def bodies():
@@ -62,7 +62,7 @@ def test_joint_that_moves_no_inertia_is_named(joint, place):
     with pytest.raises(
         kt.SingularError, match=rf"joint '{name}' moves none: give body '(first|last)'"
     ):
-        Inertia(m, kt.mass_matrix(m, m.neutral()), np.zeros((m.nv, m.nv)), np.ones(m.nv))
+        EffectiveInertia(m, kt.mass_matrix(m, m.neutral()), np.zeros((m.nv, m.nv)), np.ones(m.nv))
 
 
 def test_responses_are_those_of_the_inverse(rng):
@@ -73,7 +73,7 @@ def test_responses_are_those_of_the_inverse(rng):
     M = H + np.diag(extra)
     M[2], M[:, 2] = 0.0, 0.0
     M[2, 2] = 1.0
-    found = Inertia(m, H, np.diag(extra), free)
+    found = EffectiveInertia(m, H, np.diag(extra), free)
     G, f, b = rng.normal(size=(4, m.nv)), rng.normal(size=4), rng.normal(size=m.nv)
     Y, rows = found.halves(G), G * free
     assert_close(found.solve(b), np.linalg.solve(M, b), condition=np.linalg.cond(M))

@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.ik import CenterOfMassTask, OrientationTask, PoseTask, PositionTask, PostureTask
-from kinetree.ik.problem import Problem, damped_step, solve
+from kinetree.ik.problem import TaskProblem, damped_step, solve
 from kinetree.joints import REPRESENTATIVES
 
 
@@ -185,5 +185,7 @@ def test_the_solver_is_exact_on_fractions():
 def test_a_problem_is_compiled_once_for_all_targets():
     model = kt.samples.arm()
     tasks = (PositionTask("tool", np.zeros(3)),)
-    assert Problem.of(model, tasks) is Problem.of(model, (PositionTask("tool", np.ones(3)),))
-    assert Problem.of(model, tasks).tasks[0].target is None
+    assert TaskProblem.of(model, tasks) is TaskProblem.of(
+        model, (PositionTask("tool", np.ones(3)),)
+    )
+    assert TaskProblem.of(model, tasks).tasks[0].target is None

@@ -16,7 +16,7 @@ from kinetree.loops.dynamics.clusters import (
     renumber,
     solve_by_clusters,
 )
-from kinetree.loops.dynamics.methods import Instant, null_space
+from kinetree.loops.dynamics.methods import ConstrainedEquations, null_space
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import Coupling
 from kinetree.samples import clustered_linkage, corner_ladder, four_bar, ladder, stewart
@@ -24,7 +24,7 @@ from kinetree.samples import clustered_linkage, corner_ladder, four_bar, ladder,
 
 def at_home(model):
     q = np.array(model.posture("home").q)
-    return Instant(model, q, np.zeros(model.nv), np.ones(model.nv))
+    return ConstrainedEquations(model, q, np.zeros(model.nv), np.ones(model.nv))
 
 
 @pytest.mark.covers("RBDA 8.9", by=clusters)

@@ -15,7 +15,7 @@ from kinetree.loops.kinematics import assembly, projection
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
 from kinetree.loops.kinematics.descent import (
     Descent,
-    Limits,
+    DescentBounds,
     _damped,
     _Errors,
     _movable,
@@ -52,7 +52,7 @@ def test_a_step_minimises_the_error_and_its_own_length(shape, rng):
 
 
 def test_what_pushes_against_a_limit_does_not_move():
-    limits = Limits(
+    limits = DescentBounds(
         np.array([-1.0, -1.0, -np.inf]), np.array([1.0, 2.0, np.inf]), np.array([1, 0, -1, 2])
     )
     q = np.array([[-1.0, 2.0, 5.0]] * 2 + [[1.0, -1.0, 5.0]] * 2 + [[0.0, 0.0, 0.0]])

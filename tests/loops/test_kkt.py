@@ -8,7 +8,7 @@ from support.states import random_instant
 import kinetree as kt
 from kinetree.algorithms.closed.systems import Implicit, implicit_equations
 from kinetree.errors import LoopError, ShapeError, SingularError
-from kinetree.loops.dynamics.methods import Instant
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.loops.dynamics.methods import solve_kkt as solve
 from kinetree.samples import four_bar
 
@@ -28,7 +28,7 @@ def moving_four_bar():
     """The mechanism in motion, and the rows of its hinge along y that lie in the plane."""
     model, q = four_bar(), np.zeros(3)
     qd = kt.loops.project_velocity(model, q, np.array([1.0, -0.5, 0.3]))
-    instant = Instant(model, q, qd, np.ones(3))
+    instant = ConstrainedEquations(model, q, qd, np.ones(3))
     planar = [n for n in range(5) if np.any(np.abs(instant.K[n]) > 1e-12)]
     assert len(planar) == 2
     return instant, planar
@@ -62,7 +62,7 @@ def test_rows_that_do_not_fit_are_rejected():
     instant, planar = moving_four_bar()
     given = (instant.model, instant.q, instant.qd, instant.tau)
     idle = [n for n in range(5) if n not in planar]
-    chosen = Instant(*given, chosen_rows=np.array([*planar, idle[0]]), known_rank=3)
+    chosen = ConstrainedEquations(*given, chosen_rows=np.array([*planar, idle[0]]), known_rank=3)
     with pytest.raises(SingularError, match=r"constraint rows \[.*\] of model 'four-bar' depend"):
         solve(chosen)
     with pytest.raises(LoopError, match=r"do not imply the others here: their rank is 1"):
@@ -77,5 +77,7 @@ def test_rows_that_do_not_fit_are_rejected():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_rank_that_the_caller_knows_gives_the_same(seed):
     instant = random_instant(seed, kind="planar")
-    known = Instant(instant.model, instant.q, instant.qd, instant.tau, known_rank=instant.rank)
+    known = ConstrainedEquations(
+        instant.model, instant.q, instant.qd, instant.tau, known_rank=instant.rank
+    )
     assert_close(solve(known).qdd, solve(instant).qdd, ulps=1e5)

@@ -6,7 +6,7 @@ import pytest
 from kinetree.algorithms.kinematics import base_velocities, body_accelerations
 from kinetree.joints import Revolute
 from kinetree.loops.dynamics import methods, sparse_maximal
-from kinetree.loops.dynamics.methods import Instant
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import MechanismGraph
 from kinetree.samples import random_closed_mechanism
@@ -29,7 +29,7 @@ def test_every_method_moves_random_mechanisms_alike(first):
     for seed in range(first, first + 50):
         rng = np.random.default_rng(seed)
         model, q, qd = random_closed_mechanism(rng, bodies=None if seed % 3 == 0 else 3)
-        instant = Instant(model, q, qd, rng.standard_normal(model.nv))
+        instant = ConstrainedEquations(model, q, qd, rng.standard_normal(model.nv))
         qdd = methods.solve_null_space(instant).qdd
         size = 1 + np.abs(qdd).max()
         assert np.abs(instant.K @ qdd - instant.k).max() < 1e-10 * size

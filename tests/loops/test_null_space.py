@@ -8,7 +8,7 @@ from support.states import random_instant
 from kinetree.algorithms.closed.scaling import Scaling
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.dynamics import methods
-from kinetree.loops.dynamics.methods import Instant, null_space, pivots
+from kinetree.loops.dynamics.methods import ConstrainedEquations, null_space, pivots
 from kinetree.loops.dynamics.solution import solve
 from kinetree.samples import actuated_arm, clustered_linkage, four_bar
 
@@ -47,7 +47,9 @@ def test_units_do_not_matter(seed):
 
 def test_variables_in_no_loop_are_not_touched():
     model = clustered_linkage()
-    instant = Instant(model, np.array(model.posture("home").q), np.zeros(22), np.ones(22))
+    instant = ConstrainedEquations(
+        model, np.array(model.posture("home").q), np.zeros(22), np.ones(22)
+    )
     found = pivots(instant.K, instant.k, instant.rank, instant.units)
     free = [c for c in range(22) if not np.any(instant.K[:, c])]
     assert len(free) == 10

@@ -7,7 +7,7 @@ from support.states import random_instant
 
 from kinetree.algorithms.ltl import ancestors
 from kinetree.errors import SingularError
-from kinetree.loops.dynamics.methods import Instant, range_space
+from kinetree.loops.dynamics.methods import ConstrainedEquations, range_space
 from kinetree.loops.dynamics.methods import solve_range_space as solve
 from kinetree.samples import four_bar
 from kinetree.spatial import Inertia
@@ -40,14 +40,14 @@ def test_any_z_moves_the_mechanism_alike(kind, rng):
 
 def test_the_rank_of_A_in_the_four_bar_is_two():
     model = four_bar()
-    found = range_space(Instant(model, np.zeros(3), np.zeros(3), np.ones(3)))
+    found = range_space(ConstrainedEquations(model, np.zeros(3), np.zeros(3), np.ones(3)))
     assert found.A.shape == (5, 5)
     assert np.linalg.matrix_rank(found.A, tol=1e-9) == 2
 
 
 def test_branches_leave_zeros_in_the_factor():
     model = four_bar()
-    L = range_space(Instant(model, np.zeros(3), np.zeros(3), np.ones(3))).L
+    L = range_space(ConstrainedEquations(model, np.zeros(3), np.zeros(3), np.ones(3))).L
     lam = model.expanded_parent
     allowed = {(k, i) for k in range(3) for i in (k, *ancestors(lam, k))}
     assert {(int(i), int(j)) for i, j in zip(*np.nonzero(L), strict=True)} <= allowed
@@ -58,4 +58,4 @@ def test_massless_bodies_are_rejected():
     model = four_bar()
     rocker = model.replace(inertia={"rocker": Inertia.zero()})
     with pytest.raises(SingularError, match="not positive definite"):
-        solve(Instant(rocker, np.zeros(3), np.zeros(3), np.ones(3)))
+        solve(ConstrainedEquations(rocker, np.zeros(3), np.zeros(3), np.ones(3)))

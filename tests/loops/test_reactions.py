@@ -7,7 +7,7 @@ from support.states import random_instant
 
 import kinetree as kt
 from kinetree.joints import SphereInCylinder
-from kinetree.loops.dynamics.methods import Instant, range_space
+from kinetree.loops.dynamics.methods import ConstrainedEquations, range_space
 from kinetree.loops.dynamics.solution import idle_forces, smallest, solve, uniqueness
 from kinetree.samples import bennett, four_bar, stewart
 
@@ -64,7 +64,9 @@ def test_the_smallest_forces_do_not_depend_on_the_method():
 
 def test_an_instant_of_a_tree_has_no_idle_forces():
     model = four_bar().replace(loops=())
-    assert idle_forces(Instant(model, np.zeros(3), np.zeros(3), np.zeros(3))).shape == (0, 0)
+    assert idle_forces(
+        ConstrainedEquations(model, np.zeros(3), np.zeros(3), np.zeros(3))
+    ).shape == (0, 0)
 
 
 @pytest.mark.parametrize("make", [four_bar, bennett])

@@ -11,7 +11,7 @@ from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.kinematics import base_velocities, body_accelerations
 from kinetree.errors import SingularError
 from kinetree.loops.dynamics import methods
-from kinetree.loops.dynamics.methods import Instant
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.loops.dynamics.sparse_maximal import _inverse, order_of, solve, solve_bodies
 from kinetree.model import Coupling, JointDynamics
 from kinetree.samples import (
@@ -71,7 +71,9 @@ def _depth(lam, k):
 @pytest.mark.parametrize("rungs", [1, 2, 12])
 def test_ladders_move_as_their_spanning_trees_say(rungs, rng):
     model = corner_ladder(rungs)
-    instant = Instant(model, model.neutral(), np.zeros(model.nv), rng.standard_normal(model.nv))
+    instant = ConstrainedEquations(
+        model, model.neutral(), np.zeros(model.nv), rng.standard_normal(model.nv)
+    )
     expected = methods.solve_null_space(instant).qdd
     assert_close(solve(instant).qdd, expected, ulps=1e6)
 
@@ -79,7 +81,7 @@ def test_ladders_move_as_their_spanning_trees_say(rungs, rng):
 def test_a_long_chain(rng):
     model = chain(60)
     q, qd, tau = model.random_configuration(rng), *rng.standard_normal((2, 60))
-    found = solve(Instant(model, q, qd, tau))
+    found = solve(ConstrainedEquations(model, q, qd, tau))
     assert_close(found.qdd, aba.forward_dynamics(model, q, qd, tau), ulps=1e9)
 
 
@@ -167,7 +169,7 @@ def test_bodies_without_inertia_move_with_those_that_carry_them(rng):
 def test_bodies_without_inertia_are_named():
     model = four_bar().replace(inertia={"rocker": Inertia.zero()})
     with pytest.raises(SingularError, match="body 'rocker' has none"):
-        solve(Instant(model, np.zeros(3), np.zeros(3), np.zeros(3)))
+        solve(ConstrainedEquations(model, np.zeros(3), np.zeros(3), np.zeros(3)))
 
 
 @pytest.mark.parametrize("follower", [2, 3])

@@ -10,9 +10,9 @@ from kinetree.rendering.renderer import (
     LINES,
     PLANE_SURFACE,
     Ground,
-    Piece,
     Renderer,
     Sky,
+    SurfacePiece,
     Viewpoint,
 )
 from kinetree.rendering.surfaces import Surface, surface_of
@@ -25,7 +25,7 @@ def seen(points, faces, width, height):
     """Depths and faces of triangles whose corners are columns, rows and depths."""
     x, y, depth = np.array(points, dtype=float).T
     at = np.column_stack([(x - width / 2) * depth, (height / 2 - y) * depth, -depth])
-    pieces = [Piece(Surface(at, np.array([face])), 0, (1, 1, 1)) for face in faces]
+    pieces = [SurfacePiece(Surface(at, np.array([face])), 0, (1, 1, 1)) for face in faces]
     view = Viewpoint(np.zeros(3), np.eye(3), (width, height), 1.0)
     return Renderer(pieces).measure(HERE, view)
 
@@ -80,10 +80,10 @@ def test_a_triangle_that_reaches_behind_the_eye_is_as_the_plane_that_it_is_in():
     wide = np.array([[-1e3, -1e3, 0], [1e3, -1e3, 0], [0, 1e3, 0.0]])
     axes = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # along y, z upwards
     view = Viewpoint(np.array([0.0, 0, 1.5]), axes, (40, 30), 0.05, near=0.01)
-    depth, _ = Renderer([Piece(Surface(wide, np.array([[0, 1, 2]])), 0, (1, 1, 1))]).measure(
+    depth, _ = Renderer([SurfacePiece(Surface(wide, np.array([[0, 1, 2]])), 0, (1, 1, 1))]).measure(
         HERE, view
     )
-    plane, _ = Renderer([Piece(PLANE_SURFACE, 0, (1, 1, 1))]).measure(HERE, view)
+    plane, _ = Renderer([SurfacePiece(PLANE_SURFACE, 0, (1, 1, 1))]).measure(HERE, view)
     below = (np.arange(30) + 0.5 - 15) * 0.05
     expected = np.where(below > 0, 1.5 / np.maximum(below, 1e-9), np.inf)
     assert np.allclose(plane, expected[:, None], rtol=1e-13)
@@ -94,7 +94,7 @@ def test_the_silhouette_of_a_sphere_is_a_circle_of_the_known_radius():
     radius, distance, pixel = 0.5, 3.0, 0.004
     view = looking_down(distance, (160, 160), pixel)
     ball = surface_of(geometry.Sphere(radius))
-    depth, owner = Renderer([Piece(ball, 0, (1, 1, 1))]).measure(HERE, view)
+    depth, owner = Renderer([SurfacePiece(ball, 0, (1, 1, 1))]).measure(HERE, view)
     expected = radius / np.sqrt(distance**2 - radius**2) / pixel
     area = np.pi * expected**2
     assert 0.98 * area < np.sum(owner == 0) < area + 2 * expected
@@ -104,18 +104,18 @@ def test_the_silhouette_of_a_sphere_is_a_circle_of_the_known_radius():
 def test_of_closed_surfaces_only_the_outside_is_seen():
     box = surface_of(geometry.Box((1.0, 1.0, 1.0)))
     inside = Viewpoint(np.zeros(3), np.eye(3), (8, 8), 0.1)
-    assert np.all(Renderer([Piece(box, 0, (1, 1, 1))]).measure(HERE, inside)[1] == -1)
+    assert np.all(Renderer([SurfacePiece(box, 0, (1, 1, 1))]).measure(HERE, inside)[1] == -1)
     walls = Surface(box.vertices, box.faces)
-    depth, _ = Renderer([Piece(walls, 0, (1, 1, 1))]).measure(HERE, inside)
+    depth, _ = Renderer([SurfacePiece(walls, 0, (1, 1, 1))]).measure(HERE, inside)
     assert np.allclose(depth, 0.5, rtol=1e-14)
 
 
 def scene():
     box = surface_of(geometry.Box((0.4, 0.4, 0.4)))
     pieces = [
-        Piece(PLANE_SURFACE, 0, (0.8, 0.8, 0.8), grid=(0.5, 50.0)),
-        Piece(box, 1, (0.9, 0.2, 0.2)),
-        Piece(box, 2, (0.2, 0.2, 0.9), 0.4, casts=False),
+        SurfacePiece(PLANE_SURFACE, 0, (0.8, 0.8, 0.8), grid=(0.5, 50.0)),
+        SurfacePiece(box, 1, (0.9, 0.2, 0.2)),
+        SurfacePiece(box, 2, (0.2, 0.2, 0.9), 0.4, casts=False),
     ]
     poses = np.tile(np.eye(3, 4), (3, 1, 1))
     poses[1, :, 3], poses[2, :, 3] = (0, 0, 1.0), (0.3, 0, 2.0)
@@ -167,7 +167,7 @@ def test_pictures_are_the_same_to_the_bit_on_any_number_of_threads():
 
 def test_edges_are_smooth():
     square = Surface(np.array([[-1.0, -2, 0], [0.01, -2, 0], [0.01, 2, 0]]), np.array([[0, 1, 2]]))
-    renderer = Renderer([Piece(square, 0, (0, 0, 0), casts=False)])
+    renderer = Renderer([SurfacePiece(square, 0, (0, 0, 0), casts=False)])
     view = looking_down(1.0, (8, 4), 0.05)
     colors = renderer.paint(HERE, view, SKY).astype(int)[2, :, 0]
     steps = [renderer.paint(HERE, view, SKY, samples=n).astype(int)[2, 4, 0] for n in (1, 2, 4)]
@@ -177,7 +177,7 @@ def test_edges_are_smooth():
 
 def test_machine_code_computes_what_the_text_says(monkeypatch):
     box = surface_of(geometry.Box((0.4, 0.4, 0.4)))
-    pieces = [Piece(box, 0, (0.9, 0.2, 0.2)), Piece(box, 1, (0.2, 0.2, 0.9), 0.4)]
+    pieces = [SurfacePiece(box, 0, (0.9, 0.2, 0.2)), SurfacePiece(box, 1, (0.2, 0.2, 0.9), 0.4)]
     poses = np.tile(np.eye(3, 4), (2, 1, 1))
     poses[0, :, 3], poses[1, :, 3] = (0, 0, 1.0), (0.1, 0, 1.5)
     view = looking_down(size=(6, 5), pixel=0.1)

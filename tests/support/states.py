@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.joints import Free, Prismatic, Revolute
-from kinetree.loops.dynamics.methods import Instant
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_closed_mechanism, random_inertia, random_placement
 from kinetree.spatial import Force
@@ -62,7 +62,7 @@ def aligned_chain(rng, kinds=("x", "y", "z")):
 
 
 def random_instant(seed, **options):
-    """An ``Instant``; options are those of ``random_closed_mechanism``."""
+    """An ``ConstrainedEquations``; options are those of ``random_closed_mechanism``."""
     rng = np.random.default_rng(seed)
     model, q, qd = random_closed_mechanism(rng, **options)
-    return Instant(model, q, qd, rng.standard_normal(model.nv))
+    return ConstrainedEquations(model, q, qd, rng.standard_normal(model.nv))

@@ -17,7 +17,7 @@ import numpy as np
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen import nvrtc
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.linking import Entry, called_names, fill
+from kinetree.codegen.linking import LinkedEntry, called_names, fill
 from kinetree.codegen.machine_code import (
     default_lanes,
     is_provided,
@@ -221,11 +221,11 @@ def build(kernel, dtype, wide, level=1) -> Any:
     return _variant(kernel, dtype, lanes, level)
 
 
-def build_entry(kernel, dtype, lanes, level=1) -> Entry:
+def build_entry(kernel, dtype, lanes, level=1) -> LinkedEntry:
     """Machine code of a kernel for other code to call."""
     code = _variant(kernel, dtype, (lanes, lanes), level, called=True)
     sizes = tuple(a.size for a in (*kernel.inputs, *kernel.outputs))
-    entry = Entry.of(code, sizes)
+    entry = LinkedEntry.of(code, sizes)
     if not entry.is_bound:
         _entries[code.name, code.level] = entry
     return entry
@@ -353,7 +353,7 @@ def _entry(name, level):
     for k in levels if not found else ():
         code = _existing_code(name, k)
         if code is not None:
-            found.append(_entries.setdefault((name, k), Entry.of(code, ())))
+            found.append(_entries.setdefault((name, k), LinkedEntry.of(code, ())))
     return found[0] if found else None
 
 

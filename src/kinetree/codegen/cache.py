@@ -28,7 +28,7 @@ _FRESH = 600  # [s] an entry used this recently needs no new time stamp
 _PATIENCE = 120.0  # [s] others may take to make an entry before we make it ourselves
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A file of the cache: path, size [bytes], time of last use [s]."""
 
     path: str
@@ -106,11 +106,11 @@ class Store:
             if held is not None:
                 _unlock(held, path)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CacheEntry]:
         """All entries, the least recently used first."""
         return sorted(self._files(_ENTRY), key=lambda entry: entry.used)
 
-    def with_keys(self) -> Iterator[tuple[Entry, str]]:
+    def with_keys(self) -> Iterator[tuple[CacheEntry, str]]:
         """Entries with the keys that they were written for; damaged files are left out."""
         for entry in self.entries():
             with suppress(OSError, ValueError, struct.error), open(entry.path, "rb") as file:
@@ -179,7 +179,7 @@ class Store:
                     continue
                 if not stat.S_ISREG(status.st_mode):  # a pipe, a folder, a link
                     continue
-                yield Entry(path, status.st_size, status.st_mtime)
+                yield CacheEntry(path, status.st_size, status.st_mtime)
 
 
 @cache

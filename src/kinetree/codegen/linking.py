@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Entry:
+class LinkedEntry:
     """Machine code for other code to call: ``step(frame, workspace, constants, status)``."""
 
     name: str

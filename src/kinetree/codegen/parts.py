@@ -15,7 +15,7 @@ WORK, LEFT = "@work", "@left"  # no names that an argument can have
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultPart:
     """Some of the results.
 
     Attributes:
@@ -39,7 +39,7 @@ class Parts:
 
     parts: tuple
     """In the order in which they must run."""
-    assembly: Part
+    assembly: ResultPart
     """From the workspace to the other results."""
     watched: tuple
     """Places in the workspace that are NaN where something is wrong."""
@@ -53,13 +53,14 @@ def in_parts(program, most, fits=None) -> Parts:
     Args:
         program: the program.
         most: operations of a part, about.
-        fits: whether a part has room for such ``Row``s, which it writes itself; by default always.
+        fits: whether a part has room for such ``ResultRow``s, which it writes itself; by default
+            always.
     """
     return _Cut(program, most, fits or (lambda rows: True)).parts()
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """Consecutive numbers of a result."""
 
     argument: Argument
@@ -102,7 +103,9 @@ class _Cut:
             if part.checks or hidden_inputs(part):
                 status, slots = slots, slots + 1
                 watched.append(status)
-            drafts.append(Part(part, _origins(rows[k]), tuple(places[i] for i in left), status))
+            drafts.append(
+                ResultPart(part, _origins(rows[k]), tuple(places[i] for i in left), status)
+            )
         inputs = (*self.program.inputs, Argument(WORK, (slots,)))
         found = [replace(d, program=replace(d.program, inputs=inputs)) for d in drafts]
         assembly = self._assembly(rows[None], places, inputs)
@@ -127,7 +130,7 @@ class _Cut:
                 homes = {self.shares.home.get(i) for i in roots if self.nodes[i][0] != "const"}
                 if homes and alone:  # a row of zeros goes with the one before it
                     owner = homes.pop() if len(homes) == 1 else None
-                row = Row(argument, start, tuple(roots))
+                row = ResultRow(argument, start, tuple(roots))
                 if owner is not None and not self.fits(_join([*found[owner], row])):
                     owner = None
                 found[owner].append(row)
@@ -189,7 +192,7 @@ class _Cut:
             roots=tuple(roots),
             checks=(),
         )
-        return Part(program, _origins(rows))
+        return ResultPart(program, _origins(rows))
 
 
 def _join(rows):

@@ -55,7 +55,7 @@ class LoopStep:
 
 
 @dataclass
-class Places:
+class WorkspaceSlots:
     """Workspace slots of carried values, by carry, and of run-time counts, by loop."""
 
     first: int = 0
@@ -202,7 +202,7 @@ def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
     statements = inputs_at_first_use(statements, roots)
     group = min(angle_group, 1 << max(len(angles) - 1, 0).bit_length())  # no larger than needed
     fixed = _angle_slots(angles, group)
-    carried = Places(first=2 * group * -(-len(angles) // group))
+    carried = WorkspaceSlots(first=2 * group * -(-len(angles) // group))
     pieces, steps = cut(graph, statements, block_size, carried, results)
     fixed.update(carried.slots)
     blocks, slots = _allocate(pieces, steps, fixed, carried.end)

@@ -36,7 +36,7 @@ SOME = 2**16  # samples that repay LLVM's optimisations
 
 class _State:
     setting: Tier | None = None
-    task: "Task | None" = None
+    task: "TieredTask | None" = None
     depth = 0  # tasks within tasks belong to the outermost
 
 
@@ -113,7 +113,7 @@ def settling() -> Iterator[None]:
 # --- the rule ------------------------------------------------------------------------------------
 
 
-class Task:
+class TieredTask:
     """Work that keeps its tier from its start to its end.
 
     Attributes:
@@ -132,7 +132,7 @@ class Task:
 
 
 @contextmanager
-def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
+def task(samples: int, *, alone: bool = False) -> Iterator[TieredTask]:
     """Run a task that needs a given number of samples of every quantity.
 
     Args:
@@ -142,7 +142,7 @@ def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
     """
     with _lock:
         if _State.task is None:
-            _State.task = Task(samples, alone)
+            _State.task = TieredTask(samples, alone)
             _disconnect(_general)
         _State.depth += 1
         running = _State.task
@@ -185,7 +185,7 @@ def _tier(kernel, asked):
     return "general"
 
 
-class Choice:
+class TierChoice:
     """A choice between two ways to do the same by the rule, where neither is a kernel.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.codegen.tiers import Choice
+from kinetree.codegen.tiers import TierChoice
 from kinetree.contact.collision.curvature import curvatures
 from kinetree.contact.collision.detect import Detection
 from kinetree.contact.contacts import Contacts, contact_axes
@@ -216,9 +216,9 @@ class Scene:
         return _contacts(self, np.asarray(q, dtype=float), margin)
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> TierChoice:
         """Choice of the general or the unrolled step, see docs/tiers.md."""
-        return Choice()
+        return TierChoice()
 
     @cached_property
     def memo(self) -> dict:

@@ -14,7 +14,7 @@ from kinetree.algorithms import aba, crba, ltl, rnea
 from kinetree.algorithms.closed import elimination
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
-from kinetree.algorithms.closed.plan import Plan, make_plan
+from kinetree.algorithms.closed.plan import EliminationPlan, make_plan
 from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.algorithms.sparsity import pattern, sparsity
 from kinetree.codegen.program import Argument, cheapest, trace
@@ -151,7 +151,7 @@ def _closed_texts(model):
     return found
 
 
-def null_space_cost(model, plan: Plan, blocks: bool) -> Cost:
+def null_space_cost(model, plan: EliminationPlan, blocks: bool) -> Cost:
     """Operations of the null-space method from ``H``, ``K`` and ``k`` on — RBDA (8.40), §8.9.
 
     Args:

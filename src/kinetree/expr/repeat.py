@@ -25,7 +25,7 @@ from kinetree.expr.node import LEAVES, Expr
 
 
 @dataclass(frozen=True)
-class Loop:
+class RepeatLoop:
     """The parts of a ``repeat`` node."""
 
     number: int
@@ -41,7 +41,7 @@ def loop_of(graph, node):
     n = len(rest) // 3
     carries = tuple(rest[2 * n :])
     number = graph.nodes[carries[0]][1]
-    return Loop(number, times, tuple(rest[:n]), tuple(rest[n : 2 * n]), carries)
+    return RepeatLoop(number, times, tuple(rest[:n]), tuple(rest[n : 2 * n]), carries)
 
 
 def free_loops(graph, order):

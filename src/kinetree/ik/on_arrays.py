@@ -7,7 +7,7 @@ factors, take ten times as long to compile. The steps are the same up to roundin
 import numpy as np
 
 from kinetree.codegen import tiers
-from kinetree.codegen.tiers import Choice
+from kinetree.codegen.tiers import TierChoice
 from kinetree.ik import problem as texts
 from kinetree.model.memo import kept
 
@@ -22,7 +22,7 @@ def serve(problem, count: int) -> bool:
     if not problem.closing_rows or problem.model.nv < LARGE or tiers.setting() != "auto":
         return False
     key = "inverse kinematics on arrays", *(task.signature for task in problem.tasks)
-    choice = kept(problem.model, key, lambda: Choice(REPAID))
+    choice = kept(problem.model, key, lambda: TierChoice(REPAID))
     return choice.made(count * texts.STEPS) == "general"
 
 

@@ -83,7 +83,7 @@ LEAST, MOST = 1e-10, 1e8
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class TaskProblem:
     """Tasks on a model, without the numbers of their targets."""
 
     model: Model

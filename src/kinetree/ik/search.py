@@ -313,7 +313,7 @@ def _close(problem, found, rows, target, limits) -> np.ndarray:
 
 def _close_loops(problem, q, limits) -> tuple[np.ndarray, np.ndarray]:
     """Configurations near ``q`` that close the loops, and which of them do."""
-    bounds = descent.Limits(limits.lower, limits.upper, problem.q_of_v)
+    bounds = descent.DescentBounds(limits.lower, limits.upper, problem.q_of_v)
     free = np.isin(np.arange(problem.model.nv), problem.v_moving)
     ended = descent.descend(
         problem.model,

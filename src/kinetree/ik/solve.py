@@ -20,7 +20,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike, as_numpy
 from kinetree.codegen import tiers
 from kinetree.errors import ShapeError, SingularError, UnreachableError
-from kinetree.ik.problem import Problem
+from kinetree.ik.problem import TaskProblem
 from kinetree.ik.search import CLOSED, Request, reasons, search, settle
 from kinetree.ik.tasks import (
     CenterOfMassTask,
@@ -165,7 +165,7 @@ def inverse_kinematics(
             raise ShapeError(f"{name} must be an integer, not negative; got {value!r}")
     if not 0 < tolerance < np.inf:
         raise ShapeError(f"tolerance must be a positive number, got {tolerance!r}")
-    problem = Problem.of(model, tasks, joints)
+    problem = TaskProblem.of(model, tasks, joints)
     bounds = limits_of(problem, limits)
     arrays = {f"target {k}": task.numbers(model) for k, task in enumerate(tasks)}
     arrays["q0"] = as_configuration(model, model.neutral() if q0 is None else q0, "q0")

@@ -216,7 +216,7 @@ def _rotations(R, what):
 _NONE = 1e300  # compiled code wants finite numbers
 
 
-class Limits:
+class PositionBounds:
     """Bounds of the position variables, each (nq,); huge where there is none.
 
     Attributes:
@@ -262,13 +262,13 @@ class Limits:
         return np.where(q - self.lower < self.upper - q, self.lower, self.upper)
 
 
-def limits_of(problem, limits) -> Limits:
+def limits_of(problem, limits) -> PositionBounds:
     """The limits of an argument: True, the model's limits; False, none; or two arrays (nq,)."""
     model = problem.model
     if isinstance(limits, bool) and limits in problem.known_limits:
         return problem.known_limits[limits]
     if limits is False:
-        free = Limits(problem, np.full(model.nq, -np.inf), np.full(model.nq, np.inf))
+        free = PositionBounds(problem, np.full(model.nq, -np.inf), np.full(model.nq, np.inf))
         return problem.known_limits.setdefault(False, free)
     lower, upper = model.position_limits if limits is True else _given_limits(model, limits)
     movable = np.zeros(model.nq, dtype=bool)
@@ -283,7 +283,7 @@ def limits_of(problem, limits) -> Limits:
                 f"its velocities are not their rates; pass limits=False, or limits=(lower, upper) "
                 f"that leave it free"
             )
-    found = Limits(problem, lower, upper, are_of_model=limits is True)
+    found = PositionBounds(problem, lower, upper, are_of_model=limits is True)
     return problem.known_limits.setdefault(True, found) if limits is True else found
 
 

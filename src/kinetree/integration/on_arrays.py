@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms import ltl
-from kinetree.codegen.tiers import Choice
+from kinetree.codegen.tiers import TierChoice
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import vjp
@@ -60,7 +60,7 @@ def chosen(model, method, field, samples: int = 0, *, back: bool = False, longer
     if model.scalar_type().kind != "f" or not _is_group(model):
         return False
     many = (REPAID_BACK if back else REPAID) * model.nv
-    choice = kept(model, ("steps on arrays", method, back), lambda: Choice(many))
+    choice = kept(model, ("steps on arrays", method, back), lambda: TierChoice(many))
     return choice.made(samples) == "general"
 
 

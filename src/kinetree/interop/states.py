@@ -32,7 +32,7 @@ class Pair(NamedTuple):
     """Of the other's positions, where kinetree's are zero."""
 
 
-class Follower(NamedTuple):
+class FollowingJoint(NamedTuple):
     """A joint of kinetree that has no variables in the other library, and the one it follows."""
 
     q: slice
@@ -57,8 +57,8 @@ class States:
     """Number of its position variables."""
     nv: int
     """Number of its velocity variables."""
-    match: Callable[[Model], tuple[list[Pair], list[Follower]]]
-    """Of ``model.uncoupled`` to lists of ``Pair`` and ``Follower``."""
+    match: Callable[[Model], tuple[list[Pair], list[FollowingJoint]]]
+    """Of ``model.uncoupled`` to lists of ``Pair`` and ``FollowingJoint``."""
     settle: Callable
     """Of a pair, the other's positions and kinetree's to the latter, checked."""
 

@@ -38,7 +38,7 @@ _TYPES = {
 
 
 @dataclass
-class Entry:
+class TableRow:
     """One row: values by column, and how to complain about it."""
 
     values: dict
@@ -98,7 +98,7 @@ class Entry:
         return Inertia.from_mass_center(v["mass"], center, symmetric(xx, xy, yy, xz, yz, zz))
 
 
-def to_model(entries: list[Entry], path, *, convention, strict, **arm) -> Model:
+def to_model(entries: list[TableRow], path, *, convention, strict, **arm) -> Model:
     """The chain of links that the rows describe.
 
     Args:
@@ -214,7 +214,7 @@ def _entry(table: Table, i):
         if value is not None:
             values[name] = value
     table.finish()
-    return Entry(values, table.error)
+    return TableRow(values, table.error)
 
 
 # --- CSV -----------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class _Sheet:
             raise self.error(line, f"{name} must be {size} numbers, got {len(words)}")
         return tuple(self._number(word, "", line, name) for word in words)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TableRow]:
         """The rows, read by the columns that the heading names."""
         if not self.lines:
             raise self.error(1, "the table is empty")
@@ -365,7 +365,7 @@ class _Sheet:
             else:
                 infinite = name in ("lower", "upper", "velocity", "effort")
                 values[name] = self._number(cell, unit, line, what, infinite=infinite)
-        return Entry(values, partial(self._row_error, line, i))
+        return TableRow(values, partial(self._row_error, line, i))
 
     def _row_error(self, line, i, message):
         return self.error(line, f"row {i}: {message}")

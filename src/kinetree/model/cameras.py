@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.model.names import number_of
-from kinetree.model.parts import Part
+from kinetree.model.parts import FrozenPart
 from kinetree.spatial import Plucker
 from kinetree.spelling import explains
 
@@ -17,7 +17,7 @@ MOST_PIXELS = 2**26
 
 
 @dataclass(frozen=True, eq=False)
-class Camera(Part):
+class Camera(FrozenPart):
     """A camera on a frame: it looks along its -z axis, x is to the right in its picture, y upwards.
 
     Attributes:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.model import shapes
-from kinetree.model.parts import Part, as_placement
+from kinetree.model.parts import FrozenPart, as_placement
 from kinetree.model.solid import Shape, Solid, rounded_outline
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import explains_itself
@@ -345,7 +345,7 @@ class ContactPair:
 
 @explains_itself
 @dataclass(frozen=True, eq=False)
-class Geometry(Part):
+class Geometry(FrozenPart):
     """A shape fixed to a body.
 
     Attributes:

@@ -19,8 +19,21 @@ from kinetree.spatial import Force, Inertia, Plucker, xlt
 from kinetree.spelling import explains_itself
 
 __all__ = [
-    "OF_BODIES", "OF_JOINTS", "Actuator", "Body", "Coupling", "Frame", "JointDynamics", "Limits",
-    "Loop", "Part", "Posture", "as_floats", "as_numbers", "as_placement", "is_identity",
+    "OF_BODIES",
+    "OF_JOINTS",
+    "Actuator",
+    "Body",
+    "Coupling",
+    "Frame",
+    "FrozenPart",
+    "JointDynamics",
+    "Limits",
+    "Loop",
+    "Posture",
+    "as_floats",
+    "as_numbers",
+    "as_placement",
+    "is_identity",
     "relabelled",
 ]  # fmt: skip
 
@@ -107,7 +120,7 @@ def spread(values, joint):
     return replace(values, **{n: getattr(values, n) * joint.nv for n in names}) if names else values
 
 
-class Part:
+class FrozenPart:
     """Replaces arrays of transforms and inertias by read-only copies, and poses by transforms."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every part is a dataclass
@@ -120,7 +133,7 @@ class Part:
                 object.__setattr__(self, name, _frozen(value))
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=FrozenPart)
 
 
 def relabelled(part: P, **changes: Any) -> P:
@@ -130,7 +143,7 @@ def relabelled(part: P, **changes: Any) -> P:
     return new
 
 
-class Jointed(Part):
+class Jointed(FrozenPart):
     """A part with a joint; what is one number for all variables of the joint is spread."""
 
     joint: AbstractJoint
@@ -199,7 +212,7 @@ class Body(Jointed):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame(Part):
+class Frame(FrozenPart):
     """A named frame fixed to a body; ``placement`` takes body to frame coordinates."""
 
     name: str

@@ -12,12 +12,12 @@ from kinetree.errors import ModelError
 from kinetree.joints import Fixed
 from kinetree.model.geometry import Shape
 from kinetree.model.names import number_of
-from kinetree.model.parts import Part
+from kinetree.model.parts import FrozenPart
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean
 
 
-class Kind(NamedTuple):
+class SensorKind(NamedTuple):
     """Common properties of sensors of a kind."""
 
     of: str
@@ -38,36 +38,36 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "jointpos": Kind("joint", 0, "rad", ""), "jointvel": Kind("joint", 0, "rad/s", "qd"),
-    "jointlimitpos": Kind("joint", 1, "rad", ""), "jointlimitvel": Kind("joint", 1, "rad/s", "qd"),
-    "jointactuatorfrc": Kind("joint", 0, "N·m", "controls"),
-    "ballquat": Kind("joint", 4, "", "", ""), "ballangvel": Kind("joint", 3, "rad/s", "qd"),
-    "tendonpos": Kind("tendon", 1, "m", ""), "tendonvel": Kind("tendon", 1, "m/s", "qd"),
-    "tendonlimitpos": Kind("tendon", 1, "m", ""), "tendonlimitvel": Kind("tendon", 1, "m/s", "qd"),
-    "tendonactuatorfrc": Kind("tendon", 1, "N", "controls"),
-    "actuatorpos": Kind("actuator", 1, "rad", ""),
-    "actuatorvel": Kind("actuator", 1, "rad/s", "qd"),
-    "actuatorfrc": Kind("actuator", 1, "N", "controls"),
-    "framepos": Kind("frame", 3, "m", "", relative=True),
-    "framequat": Kind("frame", 4, "", "", "", relative=True),
-    "framexaxis": Kind("frame", 3, "", "", "", relative=True),
-    "frameyaxis": Kind("frame", 3, "", "", "", relative=True),
-    "framezaxis": Kind("frame", 3, "", "", "", relative=True),
-    "framelinvel": Kind("frame", 3, "m/s", "qd", relative=True),
-    "frameangvel": Kind("frame", 3, "rad/s", "qd", relative=True),
-    "framelinacc": Kind("frame", 3, "m/s²", "qdd"),
-    "frameangacc": Kind("frame", 3, "rad/s²", "qdd"),
-    "accelerometer": Kind("frame", 3, "m/s²", "qdd"), "gyro": Kind("frame", 3, "rad/s", "qd"),
-    "velocimeter": Kind("frame", 3, "m/s", "qd"), "magnetometer": Kind("frame", 3, "T", ""),
-    "force": Kind("frame", 3, "N", "qdd"), "torque": Kind("frame", 3, "N·m", "qdd"),
-    "touch": Kind("frame", 1, "N", "contact", "positive"),
-    "rangefinder": Kind("frame", 1, "m", "contact"),
-    "distance": Kind("shape", 1, "m", "contact", "", relative=True),
-    "normal": Kind("shape", 3, "", "contact", "", relative=True),
-    "fromto": Kind("shape", 6, "m", "contact", "", relative=True),
-    "subtreecom": Kind("frame", 3, "m", ""), "subtreelinvel": Kind("frame", 3, "m/s", "qd"),
-    "subtreeangmom": Kind("frame", 3, "N·m·s", "qd"), "e_potential": Kind("", 1, "J", ""),
-    "e_kinetic": Kind("", 1, "J", "qd"), "clock": Kind("", 1, "s", "t"),
+    "jointpos": SensorKind("joint", 0, "rad", ""), "jointvel": SensorKind("joint", 0, "rad/s",
+    "qd"), "jointlimitpos": SensorKind("joint", 1, "rad", ""), "jointlimitvel": SensorKind("joint",
+    1, "rad/s", "qd"), "jointactuatorfrc": SensorKind("joint", 0, "N·m", "controls"),
+    "ballquat": SensorKind("joint", 4, "", "", ""), "ballangvel": SensorKind("joint", 3, "rad/s",
+    "qd"), "tendonpos": SensorKind("tendon", 1, "m", ""), "tendonvel": SensorKind("tendon", 1,
+    "m/s", "qd"), "tendonlimitpos": SensorKind("tendon", 1, "m", ""), "tendonlimitvel":
+    SensorKind("tendon", 1, "m/s", "qd"), "tendonactuatorfrc": SensorKind("tendon", 1, "N",
+    "controls"), "actuatorpos": SensorKind("actuator", 1, "rad", ""),
+    "actuatorvel": SensorKind("actuator", 1, "rad/s", "qd"),
+    "actuatorfrc": SensorKind("actuator", 1, "N", "controls"),
+    "framepos": SensorKind("frame", 3, "m", "", relative=True),
+    "framequat": SensorKind("frame", 4, "", "", "", relative=True),
+    "framexaxis": SensorKind("frame", 3, "", "", "", relative=True),
+    "frameyaxis": SensorKind("frame", 3, "", "", "", relative=True),
+    "framezaxis": SensorKind("frame", 3, "", "", "", relative=True),
+    "framelinvel": SensorKind("frame", 3, "m/s", "qd", relative=True),
+    "frameangvel": SensorKind("frame", 3, "rad/s", "qd", relative=True),
+    "framelinacc": SensorKind("frame", 3, "m/s²", "qdd"),
+    "frameangacc": SensorKind("frame", 3, "rad/s²", "qdd"),
+    "accelerometer": SensorKind("frame", 3, "m/s²", "qdd"), "gyro": SensorKind("frame", 3, "rad/s",
+    "qd"), "velocimeter": SensorKind("frame", 3, "m/s", "qd"), "magnetometer": SensorKind("frame",
+    3, "T", ""), "force": SensorKind("frame", 3, "N", "qdd"), "torque": SensorKind("frame", 3,
+    "N·m", "qdd"), "touch": SensorKind("frame", 1, "N", "contact", "positive"),
+    "rangefinder": SensorKind("frame", 1, "m", "contact"),
+    "distance": SensorKind("shape", 1, "m", "contact", "", relative=True),
+    "normal": SensorKind("shape", 3, "", "contact", "", relative=True),
+    "fromto": SensorKind("shape", 6, "m", "contact", "", relative=True),
+    "subtreecom": SensorKind("frame", 3, "m", ""), "subtreelinvel": SensorKind("frame", 3, "m/s",
+    "qd"), "subtreeangmom": SensorKind("frame", 3, "N·m·s", "qd"), "e_potential": SensorKind("", 1,
+    "J", ""), "e_kinetic": SensorKind("", 1, "J", "qd"), "clock": SensorKind("", 1, "s", "t"),
 }  # fmt: skip
 """Kinds of sensors by name, which are those of MJCF."""
 
@@ -76,7 +76,7 @@ PARTIAL = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom")
 
 
 @dataclass(frozen=True, eq=False)
-class Sensor(Part):
+class Sensor(FrozenPart):
     """A sensor; ``kinetree.sensors`` computes its readings.
 
     Attributes:

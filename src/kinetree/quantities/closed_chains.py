@@ -23,7 +23,7 @@ from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration
 from kinetree.algorithms.closed.independent import allowed_motion, coordinate_plan
 from kinetree.algorithms.closed.inverse_dynamics import (
     Actuated,
-    Solution,
+    InverseSolution,
     Terms,
     actuated_freedoms,
     check_motion,
@@ -111,7 +111,7 @@ def actuator_forces(
     weights=None,
     bounds=(None, None),
     tolerance=CLOSURE_TOLERANCE,
-) -> Solution:
+) -> InverseSolution:
     """Forces of the actuated degrees of freedom that produce an acceleration, batched.
 
     Args:
@@ -147,7 +147,7 @@ def actuator_forces(
             raise of_sample(error, index) from None
     sizes = ((freedoms.count,), (model.nv,), *[found.k.shape[-1:]] * 2, (), ())
     kinds = (float, float, float, bool, int, int)
-    return Solution(
+    return InverseSolution(
         *(
             np.array([s[n] for s in samples], kind).reshape((*batch, *size))
             for n, (size, kind) in enumerate(zip(sizes, kinds, strict=True))

@@ -9,7 +9,7 @@ neither. Both agree to rounding errors; the rule is that of tiers.
 import numpy as np
 
 from kinetree.codegen import tiers
-from kinetree.codegen.tiers import Choice
+from kinetree.codegen.tiers import TierChoice
 from kinetree.model.memo import kept
 
 LARGE = 8
@@ -38,5 +38,5 @@ def are_few(model, key, arrays, core) -> bool:
         )
     except ValueError:  # which whoever computes explains
         return False
-    choice = kept(model, ("few samples", *key), lambda: Choice(REPAID))
+    choice = kept(model, ("few samples", *key), lambda: TierChoice(REPAID))
     return choice.made(int(np.prod(batch))) == "general"

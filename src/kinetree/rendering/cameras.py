@@ -24,9 +24,9 @@ from kinetree.rendering.renderer import (
     LINES,
     PLANE_SURFACE,
     Ground,
-    Piece,
     Renderer,
     Sky,
+    SurfacePiece,
     Viewpoint,
 )
 from kinetree.spelling import did_you_mean
@@ -115,7 +115,7 @@ def _poses(model, q):
 class _Plain(NamedTuple):
     """A piece with the numbers of its shape and body."""
 
-    piece: Piece
+    piece: SurfacePiece
     shape: int
     body: int
 
@@ -131,7 +131,7 @@ class _Stage:
         for notice in notices:
             warn(notice, ModelWarning)
         found = [
-            _Plain(Piece(d.surface, d.body, d.color, d.opacity), number[id(d.shape)], d.body)
+            _Plain(SurfacePiece(d.surface, d.body, d.color, d.opacity), number[id(d.shape)], d.body)
             for d in drawn
         ]
         sizes = [float(np.ptp(d.surface.vertices, axis=0).max()) for d in drawn if d.body]
@@ -216,7 +216,7 @@ def _plane(g, grid):
     pose = g.placement.to_pose().astype(float)
     surface = PLANE_SURFACE.placed(pose[:3, :3], pose[:3, 3])
     color = GROUND if g.color is None else g.color[:3]
-    return Piece(surface, g.body, color, casts=False, grid=grid)
+    return SurfacePiece(surface, g.body, color, casts=False, grid=grid)
 
 
 def _views(model, poses, camera):

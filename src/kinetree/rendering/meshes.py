@@ -18,14 +18,14 @@ MOST_FACES = 20_000
 _GREY = (0.72, 0.73, 0.75)
 
 
-class Piece(NamedTuple):
+class MeshPiece(NamedTuple):
     """Part of a mesh with one colour, or None where the file has none."""
 
     surface: Surface
     color: tuple[float, float, float] | None
 
 
-def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[Piece, ...]:
+def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[MeshPiece, ...]:
     """Pieces of a mesh file, stretched by ``scale``; LoadError if it cannot be read."""
     if not os.path.isfile(path):
         raise LoadError(f"there is no file {path!r}")
@@ -39,7 +39,9 @@ def _stretch(path, changed, scale, most):
     key = "\n".join(["drawn 1", os.path.splitext(path)[1].lower(), digest, repr((scale, most))])
     kept = kept_arrays(key, lambda: _coarse_pieces(path, scale, most))
     pieces = zip(kept[::3], kept[1::3], kept[2::3], strict=True)
-    return tuple(Piece(Surface(v, f), tuple(c.tolist()) if len(c) else None) for v, f, c in pieces)
+    return tuple(
+        MeshPiece(Surface(v, f), tuple(c.tolist()) if len(c) else None) for v, f, c in pieces
+    )
 
 
 def _coarse_pieces(path, scale, most):
@@ -62,7 +64,7 @@ def _open(path):
         faces = np.asarray(mesh.faces)
         if np.linalg.det(transform[:3, :3]) < 0:
             faces = faces[:, ::-1]
-        yield Piece(Surface(np.asarray(vertices, dtype=float), faces), _color(mesh))
+        yield MeshPiece(Surface(np.asarray(vertices, dtype=float), faces), _color(mesh))
 
 
 def _color(mesh):

@@ -35,7 +35,7 @@ _TILES_PER_THREAD = 16  # at least
 _MOST_TEXELS = 1024  # along a side of the map of shadows
 
 
-class Piece(NamedTuple):
+class SurfacePiece(NamedTuple):
     """A surface of one colour on a node.
 
     Attributes:
@@ -145,7 +145,7 @@ class Renderer:
         pieces: what there is, in the order in which translucent ones are put over each other.
     """
 
-    def __init__(self, pieces: Sequence[Piece]):
+    def __init__(self, pieces: Sequence[SurfacePiece]):
         self.pieces = list(pieces)
         self.surfaces = _tables(self.pieces)
         self.triangles = len(self.surfaces.face) + len(self.pieces)

@@ -48,7 +48,7 @@ def body_accelerations(model, q, qd, qdd):
     return a
 
 
-class EquationOfMotion(NamedTuple):
+class ClosedFormEquation(NamedTuple):
     """``tau_i = Σ_j H_ij qdd_j + Σ_jk C_ijk qd_j qd_k + g_i`` — RBDA (5.6)."""
 
     H: np.ndarray
@@ -64,9 +64,9 @@ class EquationOfMotion(NamedTuple):
 
 
 @refuses("prescribed", use="rnea.inverse_dynamics")
-def equation_of_motion(model, q) -> EquationOfMotion:
+def equation_of_motion(model, q) -> ClosedFormEquation:
     """All coefficients of the equation of motion at ``q``."""
-    return EquationOfMotion(
+    return ClosedFormEquation(
         joint_space_inertia(model, q), velocity_coefficients(model, q), rnea.gravity_force(model, q)
     )
 

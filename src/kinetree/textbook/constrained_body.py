@@ -17,7 +17,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.constraints import check_functions, loop_constraints, velocity_rows
 from kinetree.algorithms.closed.subspace import Subspace
-from kinetree.algorithms.closed.systems import EquationOfMotion
+from kinetree.algorithms.closed.systems import SubsystemEquation
 from kinetree.errors import SingularError
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import cross
@@ -148,13 +148,13 @@ def solve_by_constraint_forces(I, p, T, k, f) -> FromConstraintForces:
     return FromConstraintForces(Motion.from_array(x[:6]), lam, T @ lam)
 
 
-def equation_of_motion(I, p, S, c, f) -> EquationOfMotion:
+def equation_of_motion(I, p, S, c, f) -> SubsystemEquation:
     """Method 3: generalized coordinates, ``H qdd + C = tau`` — RBDA (3.61)–(3.64).
 
     ``tau = Sᵀ f`` forgets part of ``f``: the sum ``f + f_c`` can be recovered from it, the two
     forces cannot.
     """
-    return EquationOfMotion(S.T @ (I @ S), S.T @ (I @ c + p), S.T @ f)
+    return SubsystemEquation(S.T @ (I @ S), S.T @ (I @ c + p), S.T @ f)
 
 
 def _solve(H, b):

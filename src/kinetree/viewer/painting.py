@@ -14,9 +14,9 @@ from kinetree.rendering.renderer import (
     LINES,
     SMOOTH,
     Ground,
-    Piece,
     Renderer,
     Sky,
+    SurfacePiece,
     Viewpoint,
 )
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
@@ -58,7 +58,7 @@ class Painter:
         opacity = {p: p.opacity * (see_through if p.layer == "bodies" else 1) for p in scene.parts}
         chosen = [p for p in scene.parts if p.layer in layers]
         self.arrows = [a for a in scene.arrows if a.layer in layers]
-        pieces = [Piece(p.surface, p.node, p.color, opacity[p], _casts(p)) for p in chosen]
+        pieces = [SurfacePiece(p.surface, p.node, p.color, opacity[p], _casts(p)) for p in chosen]
         pointing = self._arrow_pieces(len(scene.nodes))
         shining = [p._replace(opacity=_SHINE, shines=True) for p in pointing]
         self.renderer = Renderer(
@@ -91,8 +91,8 @@ class Painter:
         pieces = []
         for arrows in self.arrows:
             for _ in range(arrows.origins.shape[1]):
-                pieces.append(Piece(shaft, node, arrows.color, casts=False))
-                pieces.append(Piece(head, node + 1, arrows.color, casts=False))
+                pieces.append(SurfacePiece(shaft, node, arrows.color, casts=False))
+                pieces.append(SurfacePiece(head, node + 1, arrows.color, casts=False))
                 node += 2
         return pieces
 

@@ -145,7 +145,7 @@ def _indices(handles):
     return [6 * h + n for h in handles for n in range(6)]
 
 
-class Step(NamedTuple):
+class AssemblyStep(NamedTuple):
     """A part of the mechanism, and how it is made from two smaller ones."""
 
     bodies: tuple
@@ -161,10 +161,10 @@ class Step(NamedTuple):
         return 1 + max(part.depth for part in self.parts) if self.parts else 0
 
 
-class Part(NamedTuple):
+class HandledBody(NamedTuple):
     """An articulated body on the way up: ``a = Phi f + b`` of its handles."""
 
-    step: Step
+    step: AssemblyStep
     handles: tuple
     """Joints that are still to be connected to it; each has its own handle."""
     Phi: np.ndarray
@@ -188,7 +188,7 @@ class DivideAndConquer(NamedTuple):
     """Body accelerations minus gravity; entry 0 for the base."""
     f_J: list
     """Forces across the joints, predecessor to successor: 1 … N_B, then the loop joints."""
-    whole: Part
+    whole: HandledBody
     """The assembled mechanism, with every intermediate part and its rank report."""
     redundancy: int
     """Number of redundant constraints; where there are any, ``f_J`` is not unique."""
@@ -297,7 +297,7 @@ def _assembled(step, model, single, joints):
         handles = tuple(j for j, ends in joint_ends(model).items() if body in ends)
         Phi, b = single[body]
         h = len(handles)
-        return Part(step, handles, np.tile(Phi, (h, h)), np.tile(b, h))
+        return HandledBody(step, handles, np.tile(Phi, (h, h)), np.tile(b, h))
 
     parts = [_assembled(s, model, single, joints) for s in step.parts]
     kept = [[j for j in part.handles if j not in step.joints] for part in parts]
@@ -314,7 +314,7 @@ def _assembled(step, model, single, joints):
             [_direction(joints[j], step) * joints[j].stabilization for j in step.joints]
         ),
     )
-    return Part(step, (*kept[0], *kept[1]), joined.Phi, joined.b, joined, tuple(parts))
+    return HandledBody(step, (*kept[0], *kept[1]), joined.Phi, joined.b, joined, tuple(parts))
 
 
 def _take_apart(part, f, joints, a, f_c):
@@ -369,7 +369,7 @@ def assembly_plan(model):
 
     def part(bodies):
         if len(bodies) == 1:
-            return Step(tuple(bodies))
+            return AssemblyStep(tuple(bodies))
         beyond = {i: {i} for i in bodies}
         for i in reversed(bodies[1:]):  # the first is the root of this part
             beyond[model.parent[i]] |= beyond[i]
@@ -377,7 +377,7 @@ def assembly_plan(model):
         near = [i for i in bodies if i not in beyond[cut]]
         far = [i for i in bodies if i in beyond[cut]]
         joints = [j for j, (p, s) in ends.items() if _crosses(p, s, set(near), beyond[cut])]
-        return Step(tuple(bodies), tuple(joints), (part(near), part(far)))
+        return AssemblyStep(tuple(bodies), tuple(joints), (part(near), part(far)))
 
     return part(list(range(model.body_count + 1)))
 

@@ -21,7 +21,7 @@ from kinetree.algorithms.closed.elimination import is_zero, null_space, range_sp
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
 from kinetree.algorithms.closed.plan import (
     AXES,
-    Plan,
+    EliminationPlan,
     closure_error,
     holds_a_point,
     make_plan,
@@ -57,7 +57,7 @@ class Way(NamedTuple):
 
     method: str
     """``"null space"`` or ``"range space"``."""
-    plan: Plan
+    plan: EliminationPlan
     """Order of elimination."""
     pivots: np.ndarray
     """Usual size of every pivot."""

@@ -23,7 +23,7 @@ from kinetree.algorithms.closed.forward_dynamics import (
     violations,
 )
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
-from kinetree.algorithms.closed.plan import Plan, make_plan, stacked_rows
+from kinetree.algorithms.closed.plan import EliminationPlan, make_plan, stacked_rows
 from kinetree.algorithms.closed.rank import closed_configurations, counted, kept_rows, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
@@ -39,7 +39,7 @@ from kinetree.spatial.ops import absolute, less, select
 class CoordinatePlan(NamedTuple):
     """An order of elimination that leaves some variables independent."""
 
-    plan: Plan
+    plan: EliminationPlan
     usual: np.ndarray
     """Usual sizes of its pivots."""
     columns: tuple

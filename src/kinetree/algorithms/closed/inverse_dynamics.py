@@ -152,7 +152,7 @@ def terms(model, q, qd, qdd, f_ext=None, *, with_loop_joints=False) -> Terms:
     return Terms(c.K, c.k, closure_errors(model, q), c.rate, total, passive, B)
 
 
-class Solution(NamedTuple):
+class InverseSolution(NamedTuple):
     """Forces of one sample."""
 
     u: np.ndarray
@@ -170,7 +170,7 @@ class Solution(NamedTuple):
 
 
 def solution(model, terms: Terms, B, freedoms: "Actuated", weights, low=None, high=None):
-    """Forces of the actuators and of the constraints, of one sample: a ``Solution``.
+    """Forces of the actuators and of the constraints, of one sample: a ``InverseSolution``.
 
     Args:
         model: the mechanism.
@@ -211,7 +211,7 @@ def solution(model, terms: Terms, B, freedoms: "Actuated", weights, low=None, hi
     r = model.nv - mobility
     lam = units.rows * (U[:, :r] @ ((Vt[:r] @ (units.columns * (total - tau))) / s[:r]))
     idle = U[:, int(counted(s, units)) :]
-    return Solution(u, tau, lam, np.all(np.abs(idle) < _IDLE, axis=1), mobility, rank)
+    return InverseSolution(u, tau, lam, np.all(np.abs(idle) < _IDLE, axis=1), mobility, rank)
 
 
 def velocity_space(model, K, *, tolerance: float | None = None):

@@ -18,7 +18,7 @@ from kinetree.algorithms.closed.constraints import (
 )
 from kinetree.algorithms.closed.rank import kept_rows, rank_at, rank_policy, scaling
 from kinetree.algorithms.closed.scaling import loop_length, rows_of
-from kinetree.algorithms.closed.systems import EquationOfMotion, Implicit, apply_implicit
+from kinetree.algorithms.closed.systems import Implicit, SubsystemEquation, apply_implicit
 from kinetree.algorithms.coupled import AllJoints, CouplingRows
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.algorithms.propagation import require_regular_variables
@@ -115,7 +115,7 @@ def solution(
     check_constraints_hold(model, c, closure_tolerance)
     require_regular_variables(model, q)
     H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
-    system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
+    system = SubsystemEquation(H, C, np.asarray(tau, dtype=float))
     if rank_tolerance is not None:
         s = apply_implicit(system, c.implicit, tolerance=rank_tolerance, scale=c.scale)
         return Solution(*s)

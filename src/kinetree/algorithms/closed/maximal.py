@@ -2,8 +2,9 @@
 
 Collects the bodies, then applies every joint as a constraint: any connectivity, redundant
 constraints included, nothing recursive. It shares no step with the tree algorithms, which makes
-it their referee, and a slow one: a dense matrix of about twelve rows a body. (``Equations.matrix``
-is sparse by blocks, and a sparse factorisation takes it as long as no constraint is redundant.)
+it their referee, and a slow one: a dense matrix of about twelve rows a body.
+(``MaximalEquations.matrix`` is sparse by blocks, and a sparse factorisation takes it as long as no
+constraint is redundant.)
 CPU only: dense linear algebra with NumPy, ranks by singular values.
 
 Armature and couplings are about joint variables, and ``qdd = T_aᵀ (Pᵀ a - c)`` for any ``T_a`` with
@@ -28,8 +29,8 @@ from kinetree.algorithms.closed.joint_space import (
 from kinetree.algorithms.closed.rank import kept_rows_at
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.algorithms.closed.systems import (
-    EquationOfMotion,
     Implicit,
+    SubsystemEquation,
     apply_implicit,
     block_diagonal,
     implicit_equations,
@@ -40,7 +41,7 @@ from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.spatial import Force, Motion, crf
 
 
-class Equations(NamedTuple):
+class MaximalEquations(NamedTuple):
     """The ingredients of (3.74), all in base coordinates, bodies and joints stacked."""
 
     I: np.ndarray
@@ -77,11 +78,11 @@ class Equations(NamedTuple):
         return self.T_a.T @ _stack([J.c.to_array() for J in self.joints])
 
     @property
-    def system(self) -> EquationOfMotion:
+    def system(self) -> SubsystemEquation:
         """The bodies without their joints, pushed by the active forces."""
         A = self.active * self.armature
         p = self.p - A @ self.bias
-        return EquationOfMotion(self.I + A @ self.active.T, p, self.active @ self.tau)
+        return SubsystemEquation(self.I + A @ self.active.T, p, self.active @ self.tau)
 
     @property
     def constraint(self) -> Implicit:
@@ -102,7 +103,7 @@ class Equations(NamedTuple):
         return implicit_equations(self.system, self.constraint)[1]
 
 
-class Solution(NamedTuple):
+class MaximalSolution(NamedTuple):
     """Motion and forces of the whole system; spatial vectors in base coordinates."""
 
     qdd: np.ndarray
@@ -143,7 +144,7 @@ def incidence(model):
     return np.kron(P, np.eye(6))
 
 
-def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -> Equations:
+def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -> MaximalEquations:
     """Everything that (3.74) is made of.
 
     Args:
@@ -172,7 +173,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -
         for n in range(NB, len(joints)):
             J = joints[n]
             k[n] = k[n] - 2 / stabilization * J.rate - J.error / stabilization**2
-    return Equations(
+    return MaximalEquations(
         I=block_diagonal([I_i.to_matrix() for I_i in I]),
         v=_stack([v_i.to_array() for v_i in v[1:]]),
         p=_stack([p_i.to_array() for p_i in p]),
@@ -197,7 +198,7 @@ def solution(
     stabilization=None,
     rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
-) -> Solution:
+) -> MaximalSolution:
     """Solve (3.74) for the accelerations and the constraint forces.
 
     Args:
@@ -236,7 +237,7 @@ def solution(
     count = sum(len(J.rate) for J in loops)
     lam = np.concatenate([lam[:of_tree], expanded(lam[of_tree:], rows, count), lam_coupling])
     error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
-    return Solution(
+    return MaximalSolution(
         qdd=qdd[model.independent_variables[1]] if model.couplings else qdd,
         a=a,
         f_J=_forces(f_a + f_c),

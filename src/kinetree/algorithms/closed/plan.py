@@ -32,7 +32,7 @@ _WORTHY = 0.1  # of the best pivot, for one that causes less work
 _ROUNDING = 1e-10  # of a pivot that is zero
 
 
-class Plan(NamedTuple):
+class EliminationPlan(NamedTuple):
     """An order of elimination and what to expect of it."""
 
     axes: str | None
@@ -62,7 +62,7 @@ def stacked_rows(model, q, qd, axes) -> LoopConstraints:
     return stacked(model, [*parts, *function_rows(model, q, qd)])
 
 
-def make_plan(model, axes, samples, independent=()) -> Plan:
+def make_plan(model, axes, samples, independent=()) -> EliminationPlan:
     """Independent constraints and pivots of a model, for rows along the given axes.
 
     Args:
@@ -99,7 +99,7 @@ def make_plan(model, axes, samples, independent=()) -> Plan:
     pivots = _eliminate(scaled[generic], int(ranks.max()), independent)
     redundant = tuple(i for i in range(len(rows)) if i not in {i for i, _ in pivots})
     misalignment = units.policy.misalignment
-    return Plan(
+    return EliminationPlan(
         axes,
         pivots,
         redundant,

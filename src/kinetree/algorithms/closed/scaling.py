@@ -24,7 +24,7 @@ from kinetree.model.memo import kept
 _LOOKS = 3  # configurations in which user-defined constraints are evaluated
 
 
-class Row(NamedTuple):
+class ConstraintRow(NamedTuple):
     """One constraint: its owner, the motion it prevents, the unit of its error."""
 
     owner: str
@@ -153,7 +153,7 @@ def _largest_span(joints):
     return max((float(np.linalg.norm(span)) for span in spans), default=0.0)
 
 
-def rows_of(model) -> list[Row]:
+def rows_of(model) -> list[ConstraintRow]:
     """Descriptions of the rows of ``K``: the loops in order, then user-defined constraints."""
     loops = [row for loop in model.loops for row in _rows_of_loop(loop)]
     return loops + _rows_of_functions(model)
@@ -161,7 +161,7 @@ def rows_of(model) -> list[Row]:
 
 def _rows_of_functions(model):
     return [
-        Row(f"constraint {c.name!r}", f"row {n}", unit)
+        ConstraintRow(f"constraint {c.name!r}", f"row {n}", unit)
         for c in model.constraints
         for n, unit in enumerate(c.units)
     ]
@@ -169,7 +169,7 @@ def _rows_of_functions(model):
 
 def _rows_of_loop(loop):
     T = loop.joint.constraint_subspace(loop.joint.neutral()).to_array().astype(float)
-    return [Row(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
+    return [ConstraintRow(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
 
 
 def velocity_turns(joint):

@@ -175,7 +175,7 @@ def _norm(x):
 # returned. CPU only: dense linear algebra with NumPy, ranks by singular values.
 
 
-class EquationOfMotion(NamedTuple):
+class SubsystemEquation(NamedTuple):
     """``H qdd + C = tau`` of a system or subsystem — RBDA (3.1).
 
     A single rigid body is one too, with inertia, bias force and applied force in these places.
@@ -221,11 +221,11 @@ class ExplicitSolution(NamedTuple):
     """Constraint force, (n,)."""
 
 
-def collect(*systems) -> EquationOfMotion:
+def collect(*systems) -> SubsystemEquation:
     """One equation for several systems that do not touch yet — RBDA (3.10)."""
     H = block_diagonal([s.H for s in systems])
     C, tau = (np.concatenate([np.zeros(0), *parts]) for parts in _columns(systems))
-    return EquationOfMotion(H, C, tau)
+    return SubsystemEquation(H, C, tau)
 
 
 def block_diagonal(blocks):
@@ -248,7 +248,7 @@ def apply_implicit(
     constraint allows: massless bodies are allowed where others carry them along.
 
     Args:
-        system: an ``EquationOfMotion`` of n variables.
+        system: an ``SubsystemEquation`` of n variables.
         constraint: an ``Implicit`` constraint on them.
         tolerance: singular values of ``K`` below this times the largest count as zero.
         scale: size of the terms that ``k`` was computed from; see ``Implicit.to_explicit``.
@@ -263,11 +263,11 @@ def apply_implicit(
     return ImplicitSolution(qdd, lam, constraint.K.T @ lam, rank, constraint.count - rank)
 
 
-def project(system, constraint) -> EquationOfMotion:
+def project(system, constraint) -> SubsystemEquation:
     """``H_G ydd + C_G = u``: the system in the variables ``y`` of the constraint — RBDA (3.21)."""
     (H, C, tau), G, g = system, constraint.G, constraint.g
     _check_sizes(system, len(G))
-    return EquationOfMotion(G.T @ H @ G, G.T @ (C + H @ g), G.T @ tau)
+    return SubsystemEquation(G.T @ H @ G, G.T @ (C + H @ g), G.T @ tau)
 
 
 def apply_explicit(system, constraint) -> ExplicitSolution:

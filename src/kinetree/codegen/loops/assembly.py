@@ -16,14 +16,21 @@ from kinetree.codegen.loops.language import (
     Clear,
     Code,
     LoopProgram,
-    Place,
+    NumberPlace,
     Repeat,
     Until,
     Walk,
     When,
     input_name,
 )  # fmt: skip
-from kinetree.codegen.loops.recording import Access, Block, Bone, Outline, Recorder, can_follow
+from kinetree.codegen.loops.recording import (
+    Access,
+    Bone,
+    Outline,
+    RecordedBlock,
+    Recorder,
+    can_follow,
+)
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
 from kinetree.codegen.loops.values import arrays_of, value_like
 from kinetree.errors import TraceError
@@ -81,9 +88,9 @@ class _Flat:
         for (table, path), value in block.stored.items():
             entries = [x for a in arrays_of(value) for x in a.ravel()]
             for k, x in enumerate(entries):
-                found[Place(table, (path,), (k,))] = self.graph.number(x)
+                found[NumberPlace(table, (path,), (k,))] = self.graph.number(x)
         for (table, paths, index), x in block.entries.items():
-            found[Place(table, paths, index)] = self.graph.number(x)
+            found[NumberPlace(table, paths, index)] = self.graph.number(x)
         stores, sums = {}, {}
         for place, node in found.items():
             name = f"{input_name(place)}#{block.serial}"
@@ -183,7 +190,7 @@ class _Flat:
                     if other or nested or again:
                         varied.add(place.table)
         for loop in self.recorder.items:
-            if not isinstance(loop, Block) and loop.region == "walk":
+            if not isinstance(loop, RecordedBlock) and loop.region == "walk":
                 access = self._access(loop)  # rows above may have been set in the same walk
                 varied |= access.read_other & access.stored
         varied |= self._set_in_part()
@@ -207,7 +214,7 @@ class _Flat:
         """Numbers of top-level walks that can go on with the walk before them."""
         number, before = 0, None
         for item in self.recorder.items:
-            if isinstance(item, Block):
+            if isinstance(item, RecordedBlock):
                 if item.values or item.stored or item.entries or item.checks:
                     before = None
             elif item.region != "walk":
@@ -297,7 +304,7 @@ class _Flat:
 
     def _bone(self, items):
         first = items[0][1]
-        if isinstance(first, Block):
+        if isinstance(first, RecordedBlock):
             works = any(block.kept or self.blocks[block].roots() for _, block in items)
             return Bone("code", {}, ()) if works else None
         inner = self.skeleton(_inside(items))
@@ -377,7 +384,7 @@ def _inside(items):
 def _blocks(items):
     """All blocks, in order, conditions included."""
     for item in items:
-        if isinstance(item, Block):
+        if isinstance(item, RecordedBlock):
             yield item
         else:
             for body in item.bodies.values():

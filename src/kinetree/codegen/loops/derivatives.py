@@ -23,7 +23,7 @@ from kinetree.codegen.loops.language import (
     Code,
     Declaration,
     LoopProgram,
-    Place,
+    NumberPlace,
     Walk,
     input_name,
     regions,
@@ -74,7 +74,7 @@ class _Derived:
     def storage(self, place):
         return self.given.tables[place.table].storage
 
-    def twin(self, place: Place) -> Place:
+    def twin(self, place: NumberPlace) -> NumberPlace:
         """Place of the adjoint: the same row of the table's twin."""
         return place._replace(table=self.mark + place.table)
 
@@ -310,7 +310,7 @@ class _Gradients(_Derived):
             for (kind,), case in self.cases[id(walk.body[0])].items():
                 zero = case.graph.constant(0.0)
                 for table, k in self.given.rows[domain, kind]:
-                    place = Place(self.mark + table, (walk.variable,), (k,))
+                    place = NumberPlace(self.mark + table, (walk.variable,), (k,))
                     case.stores[place] = zero
                 changed.append(case)
         return changed

@@ -103,7 +103,7 @@ class Declaration:
     a row has depends on its kind."""
 
 
-class Place(NamedTuple):
+class NumberPlace(NamedTuple):
     """Where a number lives: see the module. ``paths`` has one entry per axis, or one row."""
 
     table: str
@@ -112,22 +112,22 @@ class Place(NamedTuple):
     adds: bool = False
 
 
-def place_of(name: str) -> Place:
+def place_of(name: str) -> NumberPlace:
     """The parts of the name of an input or output."""
     adds = name[0] == "+"
     name, _, index = name[adds:].partition("[")
     table, _, where = name.partition("@")
     entries = tuple(int(k) for k in index[:-1].split(",") if k)
-    return Place(table, tuple(where.split(",")), entries, adds)
+    return NumberPlace(table, tuple(where.split(",")), entries, adds)
 
 
-def output_name(place: Place) -> str:
+def output_name(place: NumberPlace) -> str:
     """The name of the output that stores to a place."""
     index = ",".join(map(str, place.index))
     return f"{'+' * place.adds}{input_name(place)}[{index}]"
 
 
-def input_name(place: Place) -> str:
+def input_name(place: NumberPlace) -> str:
     """The name of the input that has the number at a place, under the place's index."""
     return f"{place.table}@{','.join(place.paths)}"
 
@@ -319,7 +319,7 @@ SINGLE = ""
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowRange:
     """The rows of a domain, counted from 0."""
 
     count: int
@@ -342,7 +342,7 @@ class Rows:
 class Data:
     """One robot."""
 
-    domains: dict[str, Rows]
+    domains: dict[str, RowRange]
     """Rows by name of the domain; ``SINGLE`` has one, where the program asks for columns that are
     the same for everything."""
     lengths: dict[str, int]
@@ -351,6 +351,6 @@ class Data:
     """By domain and name of a table of the model, (count, width); the width is that of the table's
     declaration."""
 
-    def rows(self, domain: str) -> Rows:
+    def rows(self, domain: str) -> RowRange:
         """The rows of a domain; none where the robot does not have it."""
-        return self.domains.get(domain) or Rows(int(domain == SINGLE))
+        return self.domains.get(domain) or RowRange(int(domain == SINGLE))

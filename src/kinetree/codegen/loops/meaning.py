@@ -198,7 +198,7 @@ class _Run:
                     f"being different rows"
                 )
 
-    def load(self, place: language.Place, at):
+    def load(self, place: language.NumberPlace, at):
         """The number at a place."""
         declared = self.program.tables[place.table]
         if declared.storage == "argument" or declared.storage == "result":
@@ -216,7 +216,7 @@ class _Run:
             )
         return self.rows.get(key, 0.0)
 
-    def store(self, place: language.Place, x, at, ends):
+    def store(self, place: language.NumberPlace, x, at, ends):
         """Set a place, or add to it."""
         declared = self.program.tables[place.table]
         if declared.storage == "result":

@@ -9,8 +9,9 @@ Compiled code knows of a robot what its *records* say, an array of words for eac
     columns   of one that names a row two words, its record (null: none) and its ``row``; of one
               that names an entry along an axis that entry's number
 
-A robot is a list of words, ``Plan.words``: pointers to the records of each domain, lengths of axes,
-addresses of the cases. Records of lists, which grow while the code runs, are in the workspace.
+A robot is a list of words, ``WordLayout.words``: pointers to the records of each domain, lengths
+of axes, addresses of the cases. Records of lists, which grow while the code runs, are in the
+workspace.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ KIND, ROW, ANGLE, NUMBERS = range(4)
 
 
 @dataclass(frozen=True)
-class Plan:
+class WordLayout:
     """Where things are, for all robots; plain data."""
 
     domains: dict
@@ -74,7 +75,7 @@ class Plan:
         return next((target, at) for n, target, at in self.domains[domain] if n == name)
 
 
-def plan_of(program, numbers) -> Plan:
+def plan_of(program, numbers) -> WordLayout:
     """The plan of a program, which does not depend on the kinds that were recorded.
 
     ``numbers`` are the tables that all robots have, by domain and name.
@@ -94,7 +95,7 @@ def plan_of(program, numbers) -> Plan:
     overs = [[(w.variable, w.over) for w in walks] for _, walks in program.codes()]
     chains = [[_chain(over, overs[n]) for _, over in overs[n]] for n in range(len(overs))]
     lists = [d.name for d in program.domains.values() if d.grows]
-    return Plan(domains, names, extents, codes, chains, arguments, lists, program.by_values)
+    return WordLayout(domains, names, extents, codes, chains, arguments, lists, program.by_values)
 
 
 def _chain(over, walks):

@@ -1,10 +1,10 @@
 """Recording of loops: a text runs once, on rows that stand for any row of their kind.
 
-``for i in recorder.walk("bodies")`` yields one ``Row`` for each kind of body. While the loop's body
-runs, ``table[i]`` and ``table[i.column("parent")]`` are loads, unless this code has stored there;
-assignments are stores; ``q[i.span("q", 1)]`` are loads from an argument. What is computed goes into
-one graph. Where code ends (a nested walk begins, the loop ends), it is kept as a ``Block``, and
-what follows reads the tables.
+``for i in recorder.walk("bodies")`` yields one ``LoopRow`` for each kind of body. While the loop's
+body runs, ``table[i]`` and ``table[i.column("parent")]`` are loads, unless this code has stored
+there; assignments are stores; ``q[i.span("q", 1)]`` are loads from an argument. What is computed
+goes into one graph. Where code ends (a nested walk begins, the loop ends), it is kept as a
+``RecordedBlock``, and what follows reads the tables.
 
 Inputs are numbered by their block while recording lasts, ``v@i.parent#12``, so that a value can be
 traced back to where it was loaded: a value that is used in another block is computed there again,
@@ -25,7 +25,7 @@ import numpy as np
 
 from kinetree.codegen.loops.language import VARIABLES, Append, Chain, Declaration, Domain, domain_of
 from kinetree.codegen.loops.stores import ANY
-from kinetree.codegen.loops.values import Array, Row, Sums, Table, Total
+from kinetree.codegen.loops.values import Array, LoopRow, Sums, Table, Total
 from kinetree.errors import TraceError
 from kinetree.expr.node import Graph
 
@@ -122,7 +122,7 @@ def can_follow(first: Access, second: Access, backwards: bool) -> bool:
 
 
 @dataclass(eq=False)
-class Block:
+class RecordedBlock:
     """Straight-line code as it is recorded.
 
     ``values`` by table and path are what loads see; those ``stored`` are stores. ``entries`` are
@@ -143,7 +143,7 @@ class Block:
 
 
 @dataclass(eq=False)
-class Loop:
+class RecordedLoop:
     """A region with a body as it is recorded: items by kind."""
 
     region: str
@@ -170,10 +170,10 @@ class Recorder:
         self.declared: dict[str, Declaration] = {}
         self.cleared: list[str] = []
         self.items: list[Any] = []  # blocks and loops
-        self.scope: tuple[Loop, ...] = ()
-        self.rows: tuple[Row, ...] = ()
+        self.scope: tuple[RecordedLoop, ...] = ()
+        self.rows: tuple[LoopRow, ...] = ()
         self.serial = self.walks = 0
-        self.by_serial: dict[int, Block] = {}  # also those that only load
+        self.by_serial: dict[int, RecordedBlock] = {}  # also those that only load
         self.keeps = False  # whether code is kept that only some kinds have: checks
         self.stored: dict[str, dict[int, Any]] = {}  # by table and number of the walk: over what
         self.folded: set[tuple[str, int]] = set()  # where constants of other rows came back
@@ -199,7 +199,7 @@ class Recorder:
         """A sum that starts at zero."""
         table = self.table("", zero)
         self.cleared.append(table.name)
-        return Total(table, Row(self, "", "", ANY))
+        return Total(table, LoopRow(self, "", "", ANY))
 
     def argument(self, name: str, axes: tuple = ()) -> Any:
         """An array that the caller gives; one of fixed shape is an array of numbers."""
@@ -229,7 +229,7 @@ class Recorder:
         self._close()
         return result.name
 
-    def numbers(self, name: str, size: int, row: Row | None = None) -> np.ndarray:
+    def numbers(self, name: str, size: int, row: LoopRow | None = None) -> np.ndarray:
         """Numbers of the model: of a row, or those that it has once."""
         domain = row.domain if row is not None else ""
         known = self.declared.get(name)
@@ -256,7 +256,7 @@ class Recorder:
     @property
     def goes_backwards(self) -> bool:
         """Whether the last walk goes from the last row to the first."""
-        loops = [item for item in self.items if isinstance(item, Loop)]
+        loops = [item for item in self.items if isinstance(item, RecordedLoop)]
         return bool(loops) and loops[-1].parameters.get("backwards", False)
 
     def walk(
@@ -272,12 +272,12 @@ class Recorder:
         if loop is None:
             self._close()
             parameters = {"variable": variable, "over": over, "backwards": backwards}
-            loop = Loop("walk", parameters)
+            loop = RecordedLoop("walk", parameters)
             self.items.append(loop)
         outside = self.items, self.scope, self.rows
         kinds = self.kinds.get(domain, ("",)) if kinds is None else kinds
         for kind in kinds:
-            rows = (*outside[2], Row(self, domain, variable, kind, loop))
+            rows = (*outside[2], LoopRow(self, domain, variable, kind, loop))
             if not self._is_wanted(tuple(row.kind for row in rows)):
                 continue
             self.items = loop.bodies.setdefault(kind, [])
@@ -294,26 +294,28 @@ class Recorder:
 
     def repeat(self, times: int | str) -> Iterator:
         """Repeat the loop's body: a number of times, or the name of an argument."""
-        yield from self._inside(Loop("repeat", {"times": times}))
+        yield from self._inside(RecordedLoop("repeat", {"times": times}))
 
     def until(self, most: int | str) -> Iterator:
         """The loop's body until ``stop`` gets a condition that holds, at most ``most`` times."""
-        yield from self._inside(Loop("until", {"most": most}))
+        yield from self._inside(RecordedLoop("until", {"most": most}))
 
     def stop(self, condition: Any) -> None:
         """In the body of ``until``, as its last statement: whether to end."""
-        row = self.rows[-1] if self.rows else Row(self, "", "", ANY)
+        row = self.rows[-1] if self.rows else LoopRow(self, "", "", ANY)
         ends = self.table(row.domain)  # it may depend on rows that the body has changed
         ends[row] = condition.select(1.0, 0.0)
         self.scope[-1].parameters["condition"] = self._condition(lambda: ends[row] > 0.5)
 
     def when(self, condition: Any) -> Iterator:
         """The loop's body once, if the condition holds."""
-        yield from self._inside(Loop("when", {"condition": self._condition(lambda: condition)}))
+        yield from self._inside(
+            RecordedLoop("when", {"condition": self._condition(lambda: condition)})
+        )
 
     def append(self, name: str, columns: dict, rows: dict, keep: Any = None) -> None:
         """One more row of a list: its columns, and values by table; counts if ``keep`` holds."""
-        new = Row(self, name, f"{name}.new", ANY, self.scope[-1] if self.scope else None)
+        new = LoopRow(self, name, f"{name}.new", ANY, self.scope[-1] if self.scope else None)
         for table, value in rows.items():
             self.block.stored[table.name, new.path] = value
             table.latest.setdefault("", value)
@@ -344,7 +346,7 @@ class Recorder:
 
     # --- blocks -----------------------------------------------------------------------------
 
-    def block_at(self, row: Row) -> Block:
+    def block_at(self, row: LoopRow) -> RecordedBlock:
         """The current block, in which a row must be known."""
         if row.loop is not None and row.loop not in self.scope:
             raise TraceError(
@@ -355,7 +357,9 @@ class Recorder:
 
     def _new_block(self):
         self.serial += 1
-        found = Block(self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows))
+        found = RecordedBlock(
+            self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows)
+        )
         self.by_serial[self.serial] = found
         return found
 
@@ -380,7 +384,7 @@ class Recorder:
 
     def _reopened(self):
         """The last block of the walk that goes on; its stores are known."""
-        if not self.items or not isinstance(self.items[-1], Block):
+        if not self.items or not isinstance(self.items[-1], RecordedBlock):
             return None
         block = self.items.pop()
         block.rows = self.rows

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from kinetree.codegen.loops.language import Place, input_name, output_name, place_of
+from kinetree.codegen.loops.language import NumberPlace, input_name, output_name, place_of
 from kinetree.codegen.program import Argument, Program, regroup_sums
 from kinetree.expr import simplify
 from kinetree.expr.node import Graph
@@ -47,7 +47,7 @@ class Stores:
         """All nodes that are wanted."""
         return [*self.stores.values(), *self.conditions.values(), *(c for c, *_ in self.checks)]
 
-    def leaves(self) -> dict[int, Place]:
+    def leaves(self) -> dict[int, NumberPlace]:
         """The places that are loaded from, by node."""
         stores, count, _ = self._leaves
         if stores is not self.stores or count != len(stores):
@@ -55,7 +55,7 @@ class Stores:
             self._leaves = self.stores, len(self.stores), found
         return self._leaves[2]
 
-    def kind(self, place: Place) -> Any:
+    def kind(self, place: NumberPlace) -> Any:
         """The kind of the row of a place."""
         return self.kinds.get(place.paths[0], ANY)
 
@@ -142,14 +142,14 @@ def explicit_sums(case: Program) -> Program:
 # --- graphs --------------------------------------------------------------------------------------
 
 
-def leaves(graph: Graph, roots: Iterable[int]) -> dict[int, Place]:
+def leaves(graph: Graph, roots: Iterable[int]) -> dict[int, NumberPlace]:
     """The places that roots depend on, by node."""
     nodes, found = graph.nodes, {}
     for i in graph.reachable(roots):
         node = nodes[i]
         if node[0] == "input":
             table, paths = _parts(node[1])
-            found[i] = Place(table, paths, node[2])
+            found[i] = NumberPlace(table, paths, node[2])
     return found
 
 

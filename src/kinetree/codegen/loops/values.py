@@ -16,7 +16,7 @@ from kinetree.expr.node import Expr
 
 
 @dataclass(eq=False)
-class Row:
+class LoopRow:
     """A row that is known when the code runs: of a loop's variable, or named by columns."""
 
     recorder: Any
@@ -26,15 +26,15 @@ class Row:
     loop: Any = None
 
     def __eq__(self, other) -> Any:
-        return isinstance(other, Row) and other.path == self.path and other.loop is self.loop
+        return isinstance(other, LoopRow) and other.path == self.path and other.loop is self.loop
 
     def __hash__(self):
         return hash(self.path)
 
-    def column(self, name: str) -> "Row":
+    def column(self, name: str) -> "LoopRow":
         """The row that a column names."""
         domain = self.recorder.domains[self.domain].columns[name]
-        return Row(self.recorder, domain, f"{self.path}.{name}", ANY, self.loop)
+        return LoopRow(self.recorder, domain, f"{self.path}.{name}", ANY, self.loop)
 
     def span(self, column: str, size: int, single: bool = False) -> "Span":
         """The entries of an axis that belong to this row; ``single`` as an index is."""
@@ -50,7 +50,7 @@ class Row:
 class Span:
     """Entries along an axis, from the first one of a row on."""
 
-    row: Row
+    row: LoopRow
     column: str
     size: int
     single: bool = False
@@ -88,7 +88,7 @@ class Table:
         self.latest = {}  # value stored last, by kind; ANY for a row that a column names
 
     def __getitem__(self, row) -> Any:
-        if not isinstance(row, Row):
+        if not isinstance(row, LoopRow):
             return self.base
         values, key = self.recorder.block_at(row).values, (self.name, row.path)
         if key not in values:
@@ -96,7 +96,7 @@ class Table:
         return values[key]
 
     def __setitem__(self, row, value):
-        if not isinstance(row, Row):
+        if not isinstance(row, LoopRow):
             self.base = value
             return
         block, key = self.recorder.block_at(row), (self.name, row.path)
@@ -146,10 +146,10 @@ class Sums(Table):
         self._total = total
 
     def __getitem__(self, row):
-        return super().__getitem__(row) if isinstance(row, Row) else self._total.value
+        return super().__getitem__(row) if isinstance(row, LoopRow) else self._total.value
 
     def __setitem__(self, row, value):
-        if isinstance(row, Row):
+        if isinstance(row, LoopRow):
             super().__setitem__(row, value)
         else:
             self._total.value = value
@@ -230,7 +230,7 @@ class Array:
 def _each(at):
     """Indices requested along each axis; a row of the variables is a single entry."""
     each = at if isinstance(at, tuple) else (at,)
-    return tuple(Span(a, "v", 1, single=True) if isinstance(a, Row) else a for a in each)
+    return tuple(Span(a, "v", 1, single=True) if isinstance(a, LoopRow) else a for a in each)
 
 
 def _single(a):

@@ -24,11 +24,11 @@ from kinetree.codegen.procedures.language import (
     view,
     worlds_max,
 )
-from kinetree.codegen.procedures.native import Choice, Procedure, procedure
+from kinetree.codegen.procedures.native import Procedure, ProcedureTable, procedure
 
 __all__ = [
-    "Choice",
     "Procedure",
+    "ProcedureTable",
     "atan2",
     "cos",
     "cross",

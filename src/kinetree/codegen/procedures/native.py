@@ -77,7 +77,7 @@ class Procedure:
         f = self.function
 
         def plain(value):
-            return value.python if isinstance(value, Procedure | Choice) else value
+            return value.python if isinstance(value, Procedure | ProcedureTable) else value
 
         names = {**f.__globals__}
         names |= {n: plain(names[n]) for n in f.__code__.co_names if n in names}
@@ -174,7 +174,7 @@ class Procedure:
         by_number = isinstance(call.func, ast.Subscript)
         name = getattr(call.func.value if by_number else call.func, "id", "")
         found = self.find(name) if name else None
-        if isinstance(found, Choice) and by_number:
+        if isinstance(found, ProcedureTable) and by_number:
             return found.procedures
         return [found] if isinstance(found, Procedure) and not by_number else []
 
@@ -190,7 +190,7 @@ class Procedure:
         found = []
         for name in (*code.co_names, *code.co_freevars):
             value = self.find(name)
-            found += value.procedures if isinstance(value, Choice) else [value]
+            found += value.procedures if isinstance(value, ProcedureTable) else [value]
         return list(dict.fromkeys(x for x in found if isinstance(x, Procedure)))
 
     @cached_property
@@ -266,7 +266,7 @@ class Procedure:
             if isinstance(value, ModuleType):
                 inner = {n: getattr(value, n, None) for n in code.co_names}
                 value = {n: x for n, x in inner.items() if isinstance(x, bool | int | float)}
-            elif isinstance(value, Choice):
+            elif isinstance(value, ProcedureTable):
                 value = [(key, p.interface) for key, p in value.all.items()]
             elif isinstance(value, np.ndarray):
                 value = (value.dtype.str, value.shape, value.tobytes())
@@ -421,7 +421,7 @@ class Procedure:
         return self.__qualname__
 
 
-class Choice:
+class ProcedureTable:
     """Procedures with the same arguments and results, chosen by a number, or by several.
 
     A procedure calls ``CHOICE[k](...)`` or ``CHOICE[j, k](...)``; compiled, that is a switch.
@@ -450,9 +450,11 @@ class Choice:
         return list(dict.fromkeys(self.all.values()))
 
     @property
-    def python(self) -> "Choice":
+    def python(self) -> "ProcedureTable":
         """Its functions run by Python."""
-        return Choice({key: p.python for key, p in self.cases.items()}, self.otherwise.python)
+        return ProcedureTable(
+            {key: p.python for key, p in self.cases.items()}, self.otherwise.python
+        )
 
     @cached_property
     def numbers(self) -> dict[Procedure, list[int]]:

@@ -5,12 +5,12 @@ import textwrap
 from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render.c import NOT_FINITE, C, argument_name, declaration
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
+from kinetree.codegen.render.cstyle_loops import LoopWriter, TableLanguage
 from kinetree.codegen.render.loop_tables import table_plan, tables
 from kinetree.expr.node import Graph
 
 
-class _Case(Places, C):
+class _Case(TableLanguage, C):
     pass
 
 

@@ -39,7 +39,8 @@ class LoopWriter:
     Args:
         program: a ``LoopProgram``.
         plan: of the program.
-        language: makes the language of a case, ``language(case)``; ``Places`` is one of its bases.
+        language: makes the language of a case, ``language(case)``; ``TableLanguage`` is one of its
+            bases.
         zero: the number zero.
     """
 
@@ -284,7 +285,7 @@ def loads_at_first_use(case) -> list:
     return [*order, *(i for i in waiting if i not in seen)]
 
 
-class Places:
+class TableLanguage:
     """A language whose inputs are loads from tables and whose outputs are stores."""
 
     inputs_have_names = True

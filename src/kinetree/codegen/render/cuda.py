@@ -28,7 +28,7 @@ from kinetree.codegen.order import by_results, created, fewest_waiting, most_wai
 from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import NOT_FINITE, offset
 from kinetree.codegen.render.cstyle import assignments
-from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
+from kinetree.codegen.render.cuda_entry import CudaText, EntryPoints, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_outlined import guard, outline
 from kinetree.codegen.render.cuda_places import (
@@ -257,7 +257,7 @@ class _Renderer:
         }
 
     def render(self):
-        entry = Entry(self)
+        entry = EntryPoints(self)
         sample = self._sample(entry)
         self.shared = shared = self._shared_bytes()
         parts = [

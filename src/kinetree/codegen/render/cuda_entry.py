@@ -8,7 +8,7 @@ from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.codegen.render.minimax import RANGE
 
 
-class Entry:
+class EntryPoints:
     """The functions ``load`` and ``run``.
 
     Args:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from kinetree.codegen.render.c import NOT_FINITE, C
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
+from kinetree.codegen.render.cstyle_loops import LoopWriter, TableLanguage
 from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
 from kinetree.codegen.render.loop_tables import table_plan
@@ -57,7 +57,7 @@ def room(place, rows, arguments, dtype):
     return WARP * (_TILE + 1) * size, rows + arguments
 
 
-class _Case(Places, Cuda):
+class _Case(TableLanguage, Cuda):
     """A case in CUDA C."""
 
     def __init__(self, case, dtype):

@@ -11,7 +11,7 @@ in a workspace, from which another one writes the slices (``parts``).
 from dataclasses import dataclass, replace
 
 from kinetree.codegen.inline import alone
-from kinetree.codegen.parts import Row, in_parts
+from kinetree.codegen.parts import ResultRow, in_parts
 from kinetree.codegen.render.cuda import Layout, Whole, render
 from kinetree.codegen.render.cuda_assembly import render_assembly
 from kinetree.codegen.render.cuda_entry import CudaText
@@ -107,7 +107,7 @@ def _slices(program, most):
                 length -= length % unit
         for start in range(0, size, length or 1):
             roots = program.roots[position + start : position + min(start + length, size)]
-            found.append(Row(argument, start, roots))
+            found.append(ResultRow(argument, start, roots))
         position += size
     return found
 

@@ -13,7 +13,7 @@ from kinetree.expr.calls import callee_of, place_of
 
 
 @dataclass(frozen=True)
-class Places:
+class BlockPlaces:
     """Where a block finds the inputs of a program, and where its results go."""
 
     inputs: dict
@@ -25,11 +25,11 @@ class Places:
     vectors in one array, the inputs before the results. None for a frame of pointers."""
 
 
-def places_of(program, called=False) -> Places:
+def places_of(program, called=False) -> BlockPlaces:
     """Where the inputs and results of a program are, in code for NumPy or ``called`` by other."""
     sizes = [a.size for a in (*program.inputs, *program.outputs)]
     first = tuple(accumulate(sizes, initial=0)) if called else None
-    return Places(_input_places(program), _result_places(program), first)
+    return BlockPlaces(_input_places(program), _result_places(program), first)
 
 
 def _input_places(program):

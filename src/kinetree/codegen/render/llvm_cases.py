@@ -13,7 +13,7 @@ from kinetree.codegen.loops.language import input_name, place_of
 from kinetree.codegen.loops.plan import ANGLE, KIND, ROW
 from kinetree.codegen.loops.stores import explicit_sums
 from kinetree.codegen.render.llvm import Constants, SharedCalls
-from kinetree.codegen.render.llvm_block import BlockWriter, Places
+from kinetree.codegen.render.llvm_block import BlockPlaces, BlockWriter
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_math import angles_at_once
 from kinetree.codegen.schedule import Block, Statement, inputs_at_first_use, statements_of
@@ -97,7 +97,7 @@ class _CaseWriter(BlockWriter):
     def __init__(self, case, v, constants, calls, program, plan, variables, angle):
         case = explicit_sums(case)
         # All arguments and results: what other cases do with a number is not known here.
-        super().__init__(case, v, Places({}, {}), Watch(), constants, calls)
+        super().__init__(case, v, BlockPlaces({}, {}), Watch(), constants, calls)
         self.loops, self.plan, self.variables, self.angle = program, plan, variables, None
         if angle is not None:
             table, column, index = angle

@@ -20,9 +20,9 @@ import numpy as np
 
 from kinetree.codegen import build
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.linking import Entry
+from kinetree.codegen.linking import LinkedEntry
 from kinetree.codegen.loops.language import BODIES, SINGLE
-from kinetree.codegen.loops.plan import Bound, Plan, plan_of, units_of
+from kinetree.codegen.loops.plan import Bound, WordLayout, plan_of, units_of
 from kinetree.codegen.machine_code import default_lanes, has_many_registers, load
 from kinetree.codegen.program import Argument
 from kinetree.codegen.progress import building
@@ -98,7 +98,7 @@ class LoopCode:
             known = json.loads(kept)
             code = build.kept_program(known["program"])
             if code is not None:
-                self.plan, self.step = Plan(**known["plan"]), known["program"]
+                self.plan, self.step = WordLayout(**known["plan"]), known["program"]
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
                 self.group = known["group"]
                 return True
@@ -350,7 +350,7 @@ class LoopKernel(Kernel):
             shared, space = variant.shared, variant.bound.slots * np.dtype(dtype).itemsize * lanes
             if shared.lanes != lanes:
                 raise ValueError(f"{self.name} runs {shared.lanes} samples at a time, not {lanes}")
-            found = self._entries[dtype, lanes] = Entry(
+            found = self._entries[dtype, lanes] = LinkedEntry(
                 f"loops_{shared.step}",
                 shared.codes[shared.step].address(f"step_{shared.step}"),
                 variant.bound.words.ctypes.data,

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from kinetree.codegen.procedures import Choice, local, procedure, view
+from kinetree.codegen.procedures import ProcedureTable, local, procedure, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
@@ -131,7 +131,7 @@ def _of_all_shapes(a, b):
 
 
 _ALL = range(len(tables.KINDS))
-NARROW = Choice(
+NARROW = ProcedureTable(
     {(a, b): CLOSED_FORMS.get((a, b), _of_all_shapes(a, b)) for b in _ALL for a in _ALL[: b + 1]},
     nowhere,
 )

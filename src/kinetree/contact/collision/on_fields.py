@@ -1,6 +1,6 @@
 """Convex shapes on height fields: corners, edges, rims, faces and round sides that may touch."""
 
-from kinetree.codegen.procedures import Choice, local, procedure, sqrt, view
+from kinetree.codegen.procedures import ProcedureTable, local, procedure, sqrt, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.fields import (
     BALL,
@@ -260,7 +260,7 @@ def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
             touch.count = spread(touch, start, n, _ROOM)
 
 
-FEET = Choice(
+FEET = ProcedureTable(
     {
         tables.SPHERE: sphere_feet,
         tables.CAPSULE: capsule_feet,

@@ -13,7 +13,7 @@ from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.residuals import (
     Certificate,
-    Equations,
+    MixedEquations,
     Residuals,
     certificate_of,
     cone_certificate,
@@ -106,7 +106,7 @@ def solve(
 
 
 @dataclass(frozen=True)
-class _Problem(Equations):
+class _Problem(MixedEquations):
     """A problem in comparable units, the units, and the problem as it was given beside it."""
 
     units: Any
@@ -263,7 +263,7 @@ def newton_with_admm(problem, lam, tolerance, iterations):
 
 
 def newton_steps(
-    problem: Equations, lam: ArrayLike, tolerance: float, iterations: int
+    problem: MixedEquations, lam: ArrayLike, tolerance: float, iterations: int
 ) -> tuple[Array, int]:
     """Newton steps while errors shrink, and one more after convergence."""
     merit = problem.merit(lam)

@@ -15,7 +15,7 @@ from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.quadratic import ForceSolution, in_forces
 from kinetree.contact.complementarity.residuals import certificate_of, residuals
-from kinetree.contact.complementarity.rows import Rows, matrix_and_vector
+from kinetree.contact.complementarity.rows import MixedRows, matrix_and_vector
 from kinetree.errors import ShapeError
 
 __all__ = ["enumerated", "follow", "lemke", "pivoting"]
@@ -95,7 +95,7 @@ def _basic(M, d, basis):
 
 def _solution(M, d, lam, basis, solved, certificate, pivots):
     bounds = np.zeros(len(d)), np.full(len(d), np.inf)
-    found = residuals(Rows(np.zeros(0), *bounds), M, d, lam)
+    found = residuals(MixedRows(np.zeros(0), *bounds), M, d, lam)
     return ForceSolution(lam, M @ lam + d, solved, tuple(basis), certificate, pivots, found)
 
 

@@ -18,7 +18,7 @@ from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.complementarity.quadratic import ForceSolution
-from kinetree.contact.complementarity.rows import Rows, mixed
+from kinetree.contact.complementarity.rows import MixedRows, mixed
 from kinetree.errors import ShapeError
 
 __all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]
@@ -70,7 +70,7 @@ def solve(
 
 
 def complementarity_problem(
-    A: ArrayLike, b: ArrayLike, rows: Rows, sides: int
+    A: ArrayLike, b: ArrayLike, rows: MixedRows, sides: int
 ) -> tuple[Array, Array, Array, Array]:
     """The matrix, the right side, and how forces follow: ``lam = start + P x``, first unknowns x.
 

@@ -21,7 +21,7 @@ from kinetree.contact.complementarity.residuals import (
     certificate_of,
     residuals,
 )
-from kinetree.contact.complementarity.rows import Rows, bounds, matrix_and_vector, numbers
+from kinetree.contact.complementarity.rows import MixedRows, bounds, matrix_and_vector, numbers
 from kinetree.errors import ShapeError, SingularError
 from kinetree.model.arrays import as_numbers, check_finite
 
@@ -129,7 +129,7 @@ def _solution_of(found, M, d, low, high):
         basis=found.basis,
         certificate=certificate,
         pivots=found.pivots,
-        residuals=residuals(Rows(np.zeros(0), low, high), M, d, found.lam),
+        residuals=residuals(MixedRows(np.zeros(0), low, high), M, d, found.lam),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity.rows import BEYOND, Rows, nearest, obey, scale
+from kinetree.contact.complementarity.rows import BEYOND, MixedRows, nearest, obey, scale
 
 
 class Residuals(NamedTuple):
@@ -139,7 +139,7 @@ def cone_certificate(A, b, rows):
 
 
 @dataclass(frozen=True)
-class Equations:
+class MixedEquations:
     """``lam`` and ``w = A lam + b`` under the laws of ``rows``, in comparable units.
 
     Attributes:
@@ -150,7 +150,7 @@ class Equations:
 
     A: Any
     b: Any
-    rows: Rows
+    rows: MixedRows
 
     def missing(self, lam):
         """Errors of forces, (n,); zero where they obey."""

@@ -39,7 +39,7 @@ def less(a, b):
     return np.less(a, b, dtype=object) if traced else np.less(a, b)
 
 
-class Rows(NamedTuple):
+class MixedRows(NamedTuple):
     """Rows of a mixed problem: friction cones, then bounds.
 
     Attributes:
@@ -339,7 +339,7 @@ def bounds(low, high, n):
 def mixed(A, b, mu, low, high):
     """A mixed problem: matrix, vector and rows that fit one another."""
     A, b = matrix_and_vector(A, b, "A", "b")
-    rows = Rows(numbers(mu, "mu"), numbers(low, "low"), numbers(high, "high"))
+    rows = MixedRows(numbers(mu, "mu"), numbers(low, "low"), numbers(high, "high"))
     if len(rows.low) != len(rows.high) or rows.size != len(b):
         raise ShapeError(
             f"b has {len(b)} rows, but {len(rows.mu)} contacts take 3 each, and there are "

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.elimination import solve_for
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obey, scale
+from kinetree.contact.complementarity.rows import LAWS, MixedRows, newton_matrix, obey, scale
 from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -67,7 +67,7 @@ def in_kernel(
     A, b = np.asarray(A), np.asarray(b)
     if not len(b):
         return KernelSolution(b, b, 0.0)
-    given = Rows(np.asarray(mu), np.asarray(low), np.asarray(high), law == "convex")
+    given = MixedRows(np.asarray(mu), np.asarray(low), np.asarray(high), law == "convex")
     A_, b_, rows, units = scale(A, b, given)
     start = np.zeros(len(b)) if warm is None else np.asarray(warm) / units
     size = largest(np.abs(b_))

@@ -17,7 +17,7 @@ from math import exp
 
 import numpy as np
 
-from kinetree.codegen.procedures import Choice, procedure, record
+from kinetree.codegen.procedures import ProcedureTable, procedure, record
 from kinetree.contact.engine.mechanism import Mechanism, resistance
 from kinetree.contact.engine.muscles import excited, muscle_force, numbers_of
 from kinetree.contact.newton.problem import Problem
@@ -509,7 +509,7 @@ def filtered(u: float, x: float, rise: float, fall: float, h: float) -> float:
 
 _NUMBERS = {name: k for k, name in enumerate(ACTIVATIONS)}
 MOVING = {"integrator": integrated, "filter": filtered, "muscle": excited}
-FOLLOWING = Choice({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
+FOLLOWING = ProcedureTable({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
 """Activations after ``h`` seconds with a held control, by number: see ``algorithms.actuators``."""
 
 

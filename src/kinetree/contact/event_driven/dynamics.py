@@ -24,7 +24,7 @@ _RANK = 1e-10
 _SLOWEST = 1e-13  # [m/s] sliding below which its direction is not to be trusted
 
 
-class Instant(NamedTuple):
+class ContactInstant(NamedTuple):
     """Contacts and equation of motion at one instant, or at many."""
 
     gap: Any
@@ -91,7 +91,7 @@ class PhaseDynamics:
         """Coefficients of friction, (n,)."""
         return self.scene.candidates.friction
 
-    def instant(self, t, q, qd, tau) -> Instant:
+    def instant(self, t, q, qd, tau) -> ContactInstant:
         """Contacts and equation of motion at a time, or at times (n,) and states (n, ...)."""
         gap, J, bias = self.scene.candidate_terms(self.tree, q, qd)
         held = np.broadcast_to(tau, (*qd.shape[:-1], *np.shape(tau)[-1:]))
@@ -103,7 +103,7 @@ class PhaseDynamics:
         else:
             c = _loop_constraint(self.model, q, qd)
             K, k = c.K, c.k
-        return Instant(gap, J, bias, q, A, free, total, K, k)
+        return ContactInstant(gap, J, bias, q, A, free, total, K, k)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class PhaseDynamics:
             return function(model, t, *arrays)  # servos take several times
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
-    def motion(self, now: Instant, qd, mode: Mode) -> PhaseMotion:
+    def motion(self, now: ContactInstant, qd, mode: Mode) -> PhaseMotion:
         """Motion and forces, with contacts as ``mode`` has them."""
         contact, axis = mode.rows
         R, b = now.J[..., contact, axis, :], now.bias[..., contact, axis]
@@ -167,7 +167,7 @@ class PhaseDynamics:
             np.max(np.abs(rest), axis=-1, initial=0.0),
         )
 
-    def columns(self, now: Instant, qd, mode: Mode):
+    def columns(self, now: ContactInstant, qd, mode: Mode):
         """Joint forces per force of every row of ``mode``, (..., m, nv)."""
         contact, axis = mode.rows
         R, across = now.J[..., contact, axis, :], now.J[..., contact, 1:, :]
@@ -184,7 +184,7 @@ class PhaseDynamics:
         missing = tree_force(self.tree, now.q, qd, qdd) - now.total - pushes
         return (missing * qd * (1 - self.field.prescription.others(self.tree))).sum(-1)
 
-    def slip(self, now: Instant, qd, mode: Mode):
+    def slip(self, now: ContactInstant, qd, mode: Mode):
         """Directions of sliding, unit vectors (..., n, 2): those of the velocity.
 
         How fast friction turns the direction is inversely proportional to the speed, without bound
@@ -201,13 +201,13 @@ class PhaseDynamics:
         turned = np.stack([-s[..., 1], s[..., 0]], axis=-1)
         return along[..., None] * s + p[..., None] * turned
 
-    def blurs(self, now: Instant, mode: Mode, h):
+    def blurs(self, now: ContactInstant, mode: Mode, h):
         """``mode.blur`` for steps of ``h`` seconds, at which explicit methods are stable, (n,)."""
         mobility = np.einsum("nav,vw,naw->n", now.J[:, 1:], now.A, now.J[:, 1:])
         load = np.sum(self.mu * np.abs(mode.force[:, 0]))
         return h * load * mobility / 2
 
-    def resistance(self, now: Instant, qd, mode: Mode):
+    def resistance(self, now: ContactInstant, qd, mode: Mode):
         """Part of the resistance that friction leaves of contacts that slide, (..., n); else 1."""
         slip = self.slip(now, qd, mode)
         n = now.J[..., 0, :]

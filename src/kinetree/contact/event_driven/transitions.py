@@ -8,7 +8,7 @@ from kinetree.contact.event_driven.features import Features
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centre
 from kinetree.contact.impacts.impact import impact
 from kinetree.contact.rigid import friction
-from kinetree.contact.rigid.problem import HITTING, TOUCHING, Problem, contact_states
+from kinetree.contact.rigid.problem import HITTING, TOUCHING, RigidProblem, contact_states
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.events import EventRecord
 from kinetree.integration.watcher import mechanical_energy
@@ -127,12 +127,12 @@ class Transitions:
         else:
             mode.slip[k] = -lam[1:] / push if push > 0 else w[1:] / begins
 
-    def problem(self, now, zeta, which) -> Problem:
+    def problem(self, now, zeta, which) -> RigidProblem:
         """The contact problem of some contacts at an ``Instant``; loops are kept."""
         A, free = now.with_loops()
         names = tuple(self.of.names[k] for k in which)
         mu = self.of.friction[which]
-        return Problem(now.J[which], A, free, now.bias[which], zeta[which], mu, names)
+        return RigidProblem(now.J[which], A, free, now.bias[which], zeta[which], mu, names)
 
     def solved(self, problem, t, thorough=True):
         """Forces and accelerations of a contact problem, each (n, 3)."""

@@ -151,7 +151,7 @@ def kept_arrays(key, make) -> list:
     return arrays
 
 
-class Surface(NamedTuple):
+class HeightDerivatives(NamedTuple):
     """Height at a point, and its derivatives with respect to x and y."""
 
     h: Any
@@ -179,14 +179,14 @@ def spline_coefficients(heights):
     return c
 
 
-def height_and_derivatives(field, x, y) -> Surface:
+def height_and_derivatives(field, x, y) -> HeightDerivatives:
     """The surface of a ``HeightField`` at (x, y), in its own coordinates."""
     c = spline_coefficients(field.heights)
     wx, dx, ddx, first = _weights(x, field.size[0], c.shape[0])
     wy, dy, ddy, second = _weights(y, field.size[1], c.shape[1])
     c = c[first : first + len(wx), second : second + len(wy)]
     along, gradient, bend = (_sum(w, c) for w in (wx, dx, ddx))
-    return Surface(
+    return HeightDerivatives(
         _sum(wy, along),
         _sum(wy, gradient),
         _sum(dy, along),
@@ -209,13 +209,13 @@ def hollow(field) -> float:
     return along + float(np.abs(xy).max())
 
 
-def surface_at_points(field, x, y) -> Surface:
+def surface_at_points(field, x, y) -> HeightDerivatives:
     """Surface at many points at once, (n,) each; on floats only."""
     c = spline_coefficients(field.heights)
     rows, wx, dx, ddx = _weights_at_points(x, field.size[0], c.shape[0])
     columns, wy, dy, ddy = _weights_at_points(y, field.size[1], c.shape[1])
     around = c[rows[:, :, None], columns[:, None, :]]
-    return Surface(
+    return HeightDerivatives(
         *(
             np.einsum("nij,ni,nj->n", around, a, b)
             for a, b in ((wx, wy), (dx, wy), (wx, dy), (ddx, wy), (dx, dy), (wx, ddy))

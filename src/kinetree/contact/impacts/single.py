@@ -45,7 +45,7 @@ def single_impact(W, zeta, restitution, friction, law="energetic"):
         return np.zeros(3)
     if not friction:
         return np.array([-(1 + restitution) * zeta[0] / W[0, 0], 0, 0])
-    squeezed = follow(Course.start(W, zeta, friction), _Speed(0.0))
+    squeezed = follow(ImpactState.start(W, zeta, friction), _Speed(0.0))
     ends = {
         "newton": _Speed(-restitution * zeta[0]),
         "poisson": _Impulse((1 + restitution) * squeezed.impulse[0]),
@@ -121,7 +121,7 @@ _NOISE = 1e-11  # of the relative velocity: left of an approach that is over
 
 
 @dataclass(frozen=True)
-class Course:
+class ImpactState:
     """State of an impact on its way."""
 
     W: np.ndarray
@@ -149,7 +149,7 @@ class Course:
         """Whether the bodies slide on one another."""
         return not self.arrested and np.hypot(*self.zeta[1:]) > _ARRESTED * self.scale
 
-    def along(self, c, p) -> "Course":
+    def along(self, c, p) -> "ImpactState":
         """After a normal impulse ``p`` with ``dλ/dp = c``."""
         rate = self.W @ c
         work = self.work + self.zeta[0] * p + rate[0] * p * p / 2
@@ -158,7 +158,7 @@ class Course:
         )
 
 
-def follow(course: Course, goal) -> Course:
+def follow(course: ImpactState, goal) -> ImpactState:
     """The course up to a goal.
 
     Args:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity import cones, lcp, quadratic
-from kinetree.contact.complementarity.residuals import Equations
-from kinetree.contact.complementarity.rows import Rows, scale
+from kinetree.contact.complementarity.residuals import MixedEquations
+from kinetree.contact.complementarity.rows import MixedRows, scale
 from kinetree.contact.rigid.problem import require_no_closing, require_solution
 from kinetree.errors import InfeasibleContactError, PainleveError, UnknownNameError
 from kinetree.spelling import did_you_mean
@@ -113,8 +113,8 @@ def _solve_mixed(M, d, problem, of):
     mu, m, k = problem.mu[of.resting], len(of.single), 3 * len(of.resting)
     bounds = {"low": np.zeros(m), "high": np.full(m, np.inf)}
     symmetric = of.Q @ problem.M @ of.Q.T
-    A, b, rows, units = scale(M, d, Rows(mu, bounds["low"], bounds["high"]))
-    whole = Equations(A, b, rows)
+    A, b, rows, units = scale(M, d, MixedRows(mu, bounds["low"], bounds["high"]))
+    whole = MixedEquations(A, b, rows)
     x = best = np.zeros(len(d))
     for _ in range(_ROUNDS):
         friction = (M - symmetric)[:, k:] @ x[k:]

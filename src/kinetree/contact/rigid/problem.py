@@ -28,7 +28,7 @@ from kinetree.errors import InfeasibleContactError, ModelError
 
 
 @dataclass(frozen=True)
-class Problem:
+class RigidProblem:
     """Closed contacts at the level of accelerations."""
 
     J: Any
@@ -78,20 +78,20 @@ class Problem:
         """Joint accelerations under contact forces (n, 3)."""
         return self.free + self.A @ (self.rows.T @ np.ravel(lam))
 
-    def chosen(self, which) -> "Problem":
+    def chosen(self, which) -> "RigidProblem":
         """Problem of some of the contacts, the others without force."""
         n = np.arange(self.size)[which]
         parts = (self.J[n], self.A, self.free, self.bias[n], self.zeta[n], self.mu[n])
-        return Problem(*parts, tuple(self.names[k] for k in n))
+        return RigidProblem(*parts, tuple(self.names[k] for k in n))
 
 
-def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> Problem:
+def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> RigidProblem:
     """The problem of all ``contacts``, with coefficients of friction ``mu``.
 
     Joints that are ``given`` accelerate by ``qdd``.
     """
     names = contacts.names or tuple(str(k) for k in range(contacts.size))
-    return Problem(
+    return RigidProblem(
         jacobian(model, q, contacts),
         mobility(model, q, given),
         free_acceleration(model, q, qd, tau, given, qdd),
@@ -165,7 +165,7 @@ def require_no_closing(problem, stiff):
     """Raise InfeasibleContactError for a contact that closes while both sides are prescribed.
 
     Args:
-        problem: a ``Problem``.
+        problem: a ``RigidProblem``.
         stiff: which of its contacts no force moves, (n,).
     """
     d = problem.d[::3]

@@ -61,7 +61,7 @@ class JointRows(NamedTuple):
 NO_JOINT_ROWS = JointRows()
 
 
-class Instant(NamedTuple):
+class ConstraintInstant(NamedTuple):
     """The rows at one configuration, ``c`` contacts and ``m`` rows in all.
 
     Attributes:
@@ -153,7 +153,7 @@ class StepConstraints:
         errors = len(every[self._counting]) if self.closes else 0
         return 3 * contacts + len(self.joints.stops) + len(self.joints.friction) + errors
 
-    def at(self, model, q, qd) -> Instant:
+    def at(self, model, q, qd) -> ConstraintInstant:
         """The rows at a state, of any kind of number."""
         gap, J, bias, mu, e, names = self._contacts(model, q, qd)
         stops, friction = self.joints.stops, self.joints.friction
@@ -168,7 +168,7 @@ class StepConstraints:
             parts, error = [*parts, closing.K[self._counting]], closing.error[self._counting]
             rates = [*rates, *-closing.k[self._counting]]
         wide, G = [UNBOUNDED] * len(error), np.concatenate(parts)
-        return Instant(
+        return ConstraintInstant(
             G,
             mu,
             _joined([*gap, *self._travel(q)]),

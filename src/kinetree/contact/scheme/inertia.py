@@ -12,7 +12,7 @@ from kinetree.spatial.rotation import quaternion_exp, rotation_from_quaternion
 from kinetree.spatial.vector3 import ZERO3, cross, identity3, skew
 
 
-class Inertia:
+class EffectiveInertia:
     """``M = H + extra`` of a tree, ready to be divided by.
 
     Args:

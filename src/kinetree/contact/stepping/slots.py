@@ -27,7 +27,13 @@ from kinetree.contact.engine.slots import (
 from kinetree.contact.finding.candidates import moving_touches
 from kinetree.contact.finding.closed_forms import round_points
 from kinetree.contact.history import Residuals
-from kinetree.contact.scheme.inertia import Inertia, alone, straight_motion, turned, turning
+from kinetree.contact.scheme.inertia import (
+    EffectiveInertia,
+    alone,
+    straight_motion,
+    turned,
+    turning,
+)
 from kinetree.contact.settings import PASSES
 from kinetree.contact.stepping.balance import Balance, balanced
 from kinetree.contact.stepping.drives import Resisting, StepForces, once_for_all
@@ -71,7 +77,7 @@ class Divided(NamedTuple):
         resists: how forces resist.
     """
 
-    inertia: Inertia
+    inertia: EffectiveInertia
     root: Any
     explicit: Any
     resists: Resisting
@@ -217,7 +223,7 @@ class SlotStep(ContactStep):
     def _divided(self, forces, at, H, bound) -> "Divided":
         """Inertia and forces of the step, with drives at bounds."""
         resists = forces.resisting(bound)
-        inertia = Inertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
+        inertia = EffectiveInertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
         root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
         return Divided(inertia, root, forces.applied(bound) - resists.lead @ at.v, resists)
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity.rows import Rows, newton_matrix, obey, scale
+from kinetree.contact.complementarity.rows import MixedRows, newton_matrix, obey, scale
 from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
     def scaled(self):
         """Matrix, vector and rows in comparable units, and the units."""
-        rows = Rows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
+        rows = MixedRows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
         if self.speed:
             rows = rows._replace(speed=np.full(len(self.b), self.speed))
         return scale(self.A, self.b, rows)
@@ -152,7 +152,7 @@ def implied(problem, lam, least=1e-6):
     w = A @ lam + b
     missing = lam - obey(rows, lam, w)
     speed = None if rows.speed is None else _held(rows.speed)
-    fixed = Rows(_held(rows.mu), _held(rows.low), _held(rows.high), rows.convex, speed)
+    fixed = MixedRows(_held(rows.mu), _held(rows.low), _held(rows.high), rows.convex, speed)
     J = newton_matrix(fixed, _held(A), lam, _held(w))
     if problem.speed:  # regular
         return units * (lam - newton_step(J, missing, 0))

@@ -39,7 +39,7 @@ from kinetree.algorithms.passive import fluid_joint_force
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals
 from kinetree.contact.scheme.constraints import StepConstraints
-from kinetree.contact.scheme.inertia import Inertia, alone, straight_motion, turning
+from kinetree.contact.scheme.inertia import EffectiveInertia, alone, straight_motion, turning
 from kinetree.contact.settings import DOUBLE, PASSES, PASSES_ACROSS, Accuracy, TimeStepping
 from kinetree.contact.stepping.balance import Balance, balanced
 from kinetree.contact.stepping.drives import Instant, Resisting, StepForces, once_for_all
@@ -109,12 +109,12 @@ class System(NamedTuple):
 
     Attributes:
         inertia: with what resists in the step.
-        Y, A: rows divided by it, see ``Inertia.halves`` and ``Inertia.mobility``.
+        Y, A: rows divided by it, see ``EffectiveInertia.halves`` and ``EffectiveInertia.mobility``.
         explicit: joint forces without what resists, (nv,).
         resists: how forces resist.
     """
 
-    inertia: Inertia
+    inertia: EffectiveInertia
     Y: Any
     A: Any
     explicit: Any
@@ -314,7 +314,7 @@ class ContactStep:
         """The equations of the step, with drives at bounds."""
         at, given, forces = begun.at, begun.given, begun.forces
         resists = forces.resisting(bound)
-        inertia = Inertia(self.tree, begun.H, at.h * resists.lag, given.free)
+        inertia = EffectiveInertia(self.tree, begun.H, at.h * resists.lag, given.free)
         Y, explicit = inertia.halves(begun.rows.G), forces.applied(bound) - resists.lead @ at.v
         return System(inertia, Y, inertia.mobility(Y), explicit, resists)
 

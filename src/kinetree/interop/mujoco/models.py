@@ -37,7 +37,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
 from kinetree.quantities.dynamics import external_forces
 from kinetree.writers.mjcf import to_mjcf
-from kinetree.writers.mjcf.elements import Part, parts_of
+from kinetree.writers.mjcf.elements import JointElement, parts_of
 
 _SHOWN = 10
 
@@ -324,7 +324,7 @@ def _pairs(mj_model, model):
 
 def _parts(mj_model, joint, name, theirs):
     if isinstance(joint, Free) and name in theirs:
-        return (Part(name, "free", None, slice(0, 7), slice(0, 6)),)
+        return (JointElement(name, "free", None, slice(0, 7), slice(0, 6)),)
     return parts_of(joint, name)
 
 

@@ -122,7 +122,7 @@ def to_inertia(pin, I):
 # gear.
 
 
-class Follower(NamedTuple):
+class LeafJoint(NamedTuple):
     """A joint without independent variables in Pinocchio's model."""
 
     name: str
@@ -135,7 +135,7 @@ def followers(pin_model):
     """The mimic joints of Pinocchio's model."""
     found = zip(pin_model.mimicking_joints, pin_model.mimicked_joints, strict=True)
     return [
-        Follower(pin_model.names[i], pin_model.names[j], joint.scaling, joint.offset)
+        LeafJoint(pin_model.names[i], pin_model.names[j], joint.scaling, joint.offset)
         for i, j in found
         if kind_of(joint := pin_model.joints[i].extract()) == "JointModelMimic"
     ]

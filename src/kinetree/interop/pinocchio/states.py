@@ -14,7 +14,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, ShapeError
 from kinetree.interop.pinocchio.kinds import as_kinetree, kind_of, same_joint
 from kinetree.interop.pinocchio.leaves import followers, leaves
-from kinetree.interop.states import Follower, Pair, States
+from kinetree.interop.states import FollowingJoint, Pair, States
 from kinetree.joints import Fixed
 from kinetree.model import Model
 from kinetree.spatial import Inertia
@@ -104,7 +104,8 @@ def _pairs(pin_model, model):
             pairs.append(Pair(name, *here, leaf.q, leaf.v, joint_map))
     at = {n: (model.q_slice[i], model.v_slice[i]) for n, i in ours.items()}
     mimics = [
-        Follower(*at[f.name], *at[f.leader], f.scaling, f.offset) for f in followers(pin_model)
+        FollowingJoint(*at[f.name], *at[f.leader], f.scaling, f.offset)
+        for f in followers(pin_model)
     ]
     return pairs, mimics
 

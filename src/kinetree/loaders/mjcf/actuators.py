@@ -34,7 +34,7 @@ _DYNAMICS = {_DYN.index(dyntype): name for name, a in ACTIVATIONS.items() for dy
 _FIXED, _AFFINE, _MUSCLE = range(3)  # mjtGain; mjtBias: none, affine, muscle
 
 
-class Drives(NamedTuple):
+class MjcfActuators(NamedTuple):
     """Actuators, and where MuJoCo's vectors have their controls and activations."""
 
     actuators: tuple[Actuator, ...]
@@ -44,7 +44,7 @@ class Drives(NamedTuple):
     """Frames that some of them need besides those of the model."""
 
 
-def actuators_of(mj_model, tree, note, frames, sites) -> Drives:
+def actuators_of(mj_model, tree, note, frames, sites) -> MjcfActuators:
     """Every actuator whose force is affine in its length and velocity.
 
     Args:
@@ -83,7 +83,7 @@ def actuators_of(mj_model, tree, note, frames, sites) -> Drives:
         controls.append(control)
         if law["activation"]:
             activation.append(int(mj_model.actuator_actadr[a]))
-    return Drives(tuple(found), controls, activation, tuple(ends.frames))
+    return MjcfActuators(tuple(found), controls, activation, tuple(ends.frames))
 
 
 class _LeftOutError(Exception):

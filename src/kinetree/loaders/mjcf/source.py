@@ -27,7 +27,7 @@ _PLACE = re.compile(r"(?:Element (?:name )?'[^']*'(?:, id -?\d+)?, )?line (\d+)$
 
 
 @dataclass
-class Source:
+class MjcfSource:
     """MJCF with all it includes."""
 
     path: str
@@ -110,7 +110,7 @@ class _Budget:
     open: list = field(default_factory=list)
 
 
-def prepare(source: bytes, path: str, folders, budget=None) -> Source:
+def prepare(source: bytes, path: str, folders, budget=None) -> MjcfSource:
     """Read MJCF and everything it refers to.
 
     Args:
@@ -126,7 +126,7 @@ def prepare(source: bytes, path: str, folders, budget=None) -> Source:
             f"{path}:{root.sourceline}: the root element of MJCF is <mujoco>, got <{root.tag}>"
             + (", a file that others include; load one of those" if included else "")
         )
-    result, budget = Source(path, root), budget or _Budget()
+    result, budget = MjcfSource(path, root), budget or _Budget()
     _include(result, folders, budget)
     _rename(root)
     leave_out(result)

@@ -40,7 +40,7 @@ ATTRIBUTES = {
 HERE = Plucker.identity()
 
 
-class Place(NamedTuple):
+class BodyPlace(NamedTuple):
     """Our body that a body of MuJoCo is part of."""
 
     body: int
@@ -58,7 +58,7 @@ class Tree:
     bodies: list = field(default_factory=list)
     inertias: list = field(default_factory=list)
     frames: list = field(default_factory=list)
-    places: list = field(default_factory=lambda: [Place(0, Plucker.identity())])
+    places: list = field(default_factory=lambda: [BodyPlace(0, Plucker.identity())])
 
     def add(self, name, parent, joint, placement, joint_name, limits=None, dynamics=None):
         """Append a massless body, by the arguments of ``Body`` without inertia; its number."""
@@ -99,13 +99,13 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
             place = _on_joints(mj_model, tree, b, parent.body, X, taken, note, passive)
         elif floats:  # its position variables are the pose in the world
             joint_name = free.get(b) or unused_name(f"{name}_floating", "joint", taken_joints)
-            place = Place(tree.add(name, 0, Free(), HERE, joint_name), HERE)
+            place = BodyPlace(tree.add(name, 0, Free(), HERE, joint_name), HERE)
         elif lump:
             tree.frames.append(Frame(name, parent.body, X))
-            place = Place(parent.body, X)
+            place = BodyPlace(parent.body, X)
         else:
             joint_name = unused_name(f"{name}_fixed", "joint", taken_joints)
-            place = Place(tree.add(name, parent.body, Fixed(), X, joint_name), HERE)
+            place = BodyPlace(tree.add(name, parent.body, Fixed(), X, joint_name), HERE)
         tree.places.append(place)
         tree.load(place, inertia_of(mj_model, b))
     tree.finish()
@@ -113,7 +113,7 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
     return tree
 
 
-def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
+def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> BodyPlace:
     """One body of the model for every joint; the last is the body itself."""
     first, count = int(mj_model.body_jntadr[b]), int(mj_model.body_jntnum[b])
     for k, j in enumerate(range(first, first + count), start=1):
@@ -135,7 +135,7 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
             dynamics=joints.dynamics_of(mj_model, j, joint_name, note) if passive[j] else None,
         )
         X = shift(-joints.anchor(mj_model, j))
-    return Place(parent, X)
+    return BodyPlace(parent, X)
 
 
 def _join(at, X):

@@ -278,7 +278,7 @@ class _Assembly:
 # --- Couplings: ``<mimic>`` and gearboxes --------------------------------------------------------
 
 
-class Follower(NamedTuple):
+class MimicJoint(NamedTuple):
     """``q = coefficients[0] + coefficients[1] q_source``, by names of joints."""
 
     name: str
@@ -288,7 +288,7 @@ class Follower(NamedTuple):
     node: Node
 
 
-def followers_of(description: Description, arcs: list[SdfArc]) -> list[Follower]:
+def followers_of(description: Description, arcs: list[SdfArc]) -> list[MimicJoint]:
     """Couplings of the file: mimic joints and gearboxes."""
     by_name = {arc.name: arc for arc in arcs}
     followers = []
@@ -316,7 +316,7 @@ def _mimic(joint: Joint, by_name):
                 f"one can mimic or be mimicked"
             )
     coefficients = (mimic.offset, mimic.multiplier)
-    return Follower(f"{joint.key}_mimic", joint.key, source, coefficients, mimic.node)
+    return MimicJoint(f"{joint.key}_mimic", joint.key, source, coefficients, mimic.node)
 
 
 def _gearbox(description: Description, gearbox: Joint, arcs):
@@ -334,7 +334,7 @@ def _gearbox(description: Description, gearbox: Joint, arcs):
     (leader, s1), (follower, s2) = one, two
     if leader == follower:
         raise gearbox.node.error("the gearbox couples a joint to itself")
-    return Follower(gearbox.key, follower, leader, (0.0, -gearbox.ratio * s1 / s2), gearbox.node)
+    return MimicJoint(gearbox.key, follower, leader, (0.0, -gearbox.ratio * s1 / s2), gearbox.node)
 
 
 def _angle(description, gearbox, link, axis, arcs):

@@ -26,7 +26,7 @@ class Drive(NamedTuple):
     actuator: Actuator
 
 
-class Drives(NamedTuple):
+class FileDrives(NamedTuple):
     """Drives of a file."""
 
     drives: list[Drive]
@@ -38,7 +38,7 @@ class Drives(NamedTuple):
     """Joints that follow others by ``<ros2_control>`` alone."""
 
 
-def read_drives(robot: Node, freedoms: dict[str, int]) -> Drives:
+def read_drives(robot: Node, freedoms: dict[str, int]) -> FileDrives:
     """Transmissions and driven joints as actuators; other kinds are noted.
 
     Args:
@@ -53,7 +53,7 @@ def read_drives(robot: Node, freedoms: dict[str, int]) -> Drives:
             reader.add("", Actuator(node.need("name"), **_own_fields(node, None, (1.0,))))
     for node in robot.all("ros2_control"):
         reader.block(node)
-    return Drives(reader.drives, reader.tendons, reader.armature, reader.mimics)
+    return FileDrives(reader.drives, reader.tendons, reader.armature, reader.mimics)
 
 
 class _Reader:

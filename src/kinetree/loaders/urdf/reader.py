@@ -12,7 +12,7 @@ from kinetree.loaders.gazebo import camera_on_link, named_apart, on_joint, on_li
 from kinetree.loaders.report import EFFECTS as IN_ORDER
 from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
-from kinetree.loaders.urdf.drives import Drives, read_drives
+from kinetree.loaders.urdf.drives import FileDrives, read_drives
 from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
 from kinetree.loaders.urdf.joints import Joint, Tree, find, leaders, read_joints
 from kinetree.loaders.urdf.links import is_friction_alone, read_links
@@ -383,7 +383,7 @@ class _Assembly:
             yield Posture(name, lead)
 
 
-def _with_drives(joints, drives: Drives) -> dict[str, Joint]:
+def _with_drives(joints, drives: FileDrives) -> dict[str, Joint]:
     """Joints with the inertia of their rotors, and with whom they follow by ros2_control."""
     found = {}
     for name, armature in drives.armature.items():

@@ -16,12 +16,12 @@ import numpy as np
 
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed.constraints import loop_signs
-from kinetree.algorithms.closed.systems import EquationOfMotion, Explicit, apply_explicit
+from kinetree.algorithms.closed.systems import Explicit, SubsystemEquation, apply_explicit
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError, UnreachableError
 from kinetree.joints import AbstractJoint
 from kinetree.joints.jet import Jet
-from kinetree.loops.dynamics.methods import Accelerations, Instant, smallest_forces
+from kinetree.loops.dynamics.methods import Accelerations, ConstrainedEquations, smallest_forces
 from kinetree.model import Model
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
@@ -106,10 +106,10 @@ class LoopClosure:
             forces = [None, *(Force.from_array(f) for f in external_forces(self.model, f_ext))]
         H = crba.joint_space_inertia(self.model, q)
         C = rnea.bias_force(self.model, q, qd, forces)
-        system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
+        system = SubsystemEquation(H, C, np.asarray(tau, dtype=float))
         return apply_explicit(system, Explicit(G, g)).ydd
 
-    def solve(self, instant: Instant) -> Accelerations:
+    def solve(self, instant: ConstrainedEquations) -> Accelerations:
         """``qdd`` and constraint forces, for a state given by ``q`` and ``qd``."""
         if self.coordinates is None:
             raise LoopError(

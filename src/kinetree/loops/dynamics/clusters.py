@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_signs
-from kinetree.algorithms.closed.systems import EquationOfMotion
+from kinetree.algorithms.closed.systems import SubsystemEquation
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import calling
 from kinetree.loops.dynamics.methods import (
     Accelerations,
-    Instant,
+    ConstrainedEquations,
     NullSpace,
     null_space,
     smallest_forces,
@@ -135,7 +135,7 @@ def _in_order(model, order):
 # --- block by block ------------------------------------------------------------------------------
 
 
-class Block(NamedTuple):
+class ClusterBlock(NamedTuple):
     """``qdd = G ydd + g`` for the variables of one cluster, or for those in none."""
 
     columns: np.ndarray
@@ -158,7 +158,7 @@ class Block(NamedTuple):
         return x[self.columns] if self.G is None else self.G.T @ x[self.columns]
 
 
-def _blocks(instant: Instant) -> list[Block]:
+def _blocks(instant: ConstrainedEquations) -> list[ClusterBlock]:
     """The blocks of ``G`` and ``g``, cluster by cluster; last, the variables in no cluster."""
     model, K, k, units = instant.model, instant.K, instant.k, instant.units
     found = []
@@ -166,10 +166,12 @@ def _blocks(instant: Instant) -> list[Block]:
         K_i, k_i = K[np.ix_(c.rows, c.columns)], k[c.rows]
         scaled = units.part(c.rows, c.columns)
         part = null_space(K_i, k_i, rank(K_i, scaled), scaled)
-        found.append(Block(c.columns, c.columns[part.independent], part.G, part.g, part.rank))
+        found.append(
+            ClusterBlock(c.columns, c.columns[part.independent], part.G, part.g, part.rank)
+        )
     inner = np.concatenate([np.zeros(0, int), *(block.columns for block in found)])
     outer = np.setdiff1d(np.arange(model.nv), inner)
-    return [*found, Block(outer, outer, None, np.zeros(len(outer)), 0)]
+    return [*found, ClusterBlock(outer, outer, None, np.zeros(len(outer)), 0)]
 
 
 @on_host
@@ -185,7 +187,7 @@ def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
     """
     with calling("block_null_space"):
         q, qd = as_configuration(as_model(model), q), as_joint_vector(model, qd, "qd")
-        instant = Instant(model, q, qd, np.zeros(model.nv))
+        instant = ConstrainedEquations(model, q, qd, np.zeros(model.nv))
         K, k = instant.K, instant.k
     blocks = _blocks(instant)
     free = np.sort(np.concatenate([block.free for block in blocks]))
@@ -197,7 +199,7 @@ def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
     return NullSpace(G, g, free, sum(block.rank for block in blocks), K @ g - k)
 
 
-def solve_by_clusters(instant: Instant) -> Accelerations:
+def solve_by_clusters(instant: ConstrainedEquations) -> Accelerations:
     """The null-space method with a block of ``G`` for each cluster — RBDA (8.46), §8.9.
 
     ``GᵀHG`` has the blocks ``G_iᵀ H_ij G_j``: none where clusters are on different branches.
@@ -216,7 +218,7 @@ def solve_by_clusters(instant: Instant) -> Accelerations:
             if np.any(H[np.ix_(other.columns, block.columns)]):
                 M[at[i], at[j]] = other.along(HG)
                 M[at[j], at[i]] = M[at[i], at[j]].T
-    ydd, qdd = EquationOfMotion(M, np.zeros_like(right), right).acceleration(), g
+    ydd, qdd = SubsystemEquation(M, np.zeros_like(right), right).acceleration(), g
     for j, block in enumerate(blocks):
         qdd[block.columns] += ydd[at[j]] if block.G is None else block.G @ ydd[at[j]]
     return Accelerations(qdd, smallest_forces(instant, H @ qdd - instant.force))

@@ -14,9 +14,9 @@ from kinetree.algorithms.closed.joint_space import expanded
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, kept_rows, scaling
 from kinetree.algorithms.closed.scaling import Scaling
 from kinetree.algorithms.closed.systems import (
-    EquationOfMotion,
     Explicit,
     Implicit,
+    SubsystemEquation,
     apply_explicit,
     implicit_equations,
 )
@@ -43,7 +43,7 @@ class Counting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Instant:
+class ConstrainedEquations:
     """``H qdd + C = tau + Kᵀ lam`` and ``K qdd = k`` — RBDA (8.36). Computed when needed."""
 
     model: Any
@@ -76,8 +76,8 @@ class Instant:
 
     @property
     def system(self):
-        """The spanning tree as an ``EquationOfMotion``."""
-        return EquationOfMotion(self.H, np.zeros_like(self.tau), self.force)
+        """The spanning tree as an ``SubsystemEquation``."""
+        return SubsystemEquation(self.H, np.zeros_like(self.tau), self.force)
 
     @cached_property
     def constraint(self):
@@ -134,7 +134,7 @@ class Instant:
 # contradict.
 
 
-def solve_kkt(instant: Instant) -> Accelerations:
+def solve_kkt(instant: ConstrainedEquations) -> Accelerations:
     """The solution of (8.36) without redundant rows.
 
     With ``chosen_rows``, these and no others: they must be independent in every configuration, and
@@ -260,7 +260,7 @@ def _others(n, rank, independent):
     return np.setdiff1d(np.arange(n), independent)
 
 
-def solve_null_space(instant: Instant, *, independent=None) -> Accelerations:
+def solve_null_space(instant: ConstrainedEquations, *, independent=None) -> Accelerations:
     """``ydd = (GᵀHG)⁻¹ Gᵀ(tau - C - H g)`` and ``qdd = G ydd + g`` — RBDA (8.46).
 
     Args:
@@ -282,7 +282,7 @@ def solve_null_space(instant: Instant, *, independent=None) -> Accelerations:
     return Accelerations(moved.qdd, smallest_forces(instant, moved.tau_c))
 
 
-def smallest_forces(instant: Instant, tau_c):
+def smallest_forces(instant: ConstrainedEquations, tau_c):
     """The smallest ``lam`` with ``Kᵀ lam = tau_c``, moments and forces times length alike."""
     every = Counting(instant.K, instant.k, instant.units)
     K, _, units = every if instant.chosen_rows is None else instant.counting
@@ -317,7 +317,7 @@ class RangeSpace(NamedTuple):
         return lam if z is None else lam + z - self.A_plus @ (self.A @ z)
 
 
-def range_space(instant: Instant) -> RangeSpace:
+def range_space(instant: ConstrainedEquations) -> RangeSpace:
     """Steps 1 to 4 of the procedure of §8.5: factors, ``Y = L⁻ᵀ Kᵀ``, ``A = Yᵀ Y`` and ``b``."""
     lam, (K, k, units) = instant.model.expanded_parent, instant.counting
     L = ltl(instant.H, lam)
@@ -327,7 +327,7 @@ def range_space(instant: Instant) -> RangeSpace:
     return RangeSpace(A, b, _pseudoinverse(A, units.rows, instant.rank), L)
 
 
-def solve_range_space(instant: Instant, *, z=None) -> Accelerations:
+def solve_range_space(instant: ConstrainedEquations, *, z=None) -> Accelerations:
     """Steps 5 and 6: ``lam``, then ``H qdd = tau - C + Kᵀ lam`` with the same factors."""
     equation = range_space(instant)
     lam = equation.forces(z)
@@ -350,7 +350,7 @@ def _pseudoinverse(A, rows, rank):
 # eigenvalues of the matrix ``Y`` of that step.
 
 
-def solve_articulated(instant: Instant) -> Accelerations:
+def solve_articulated(instant: ConstrainedEquations) -> Accelerations:
     """Joint accelerations, and the forces of the loop joints."""
     model = instant.model
     found = divide_and_conquer(

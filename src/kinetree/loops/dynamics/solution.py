@@ -32,7 +32,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import clusters, methods, sparse_maximal
 from kinetree.loops.dynamics.closure_functions import LoopClosure
-from kinetree.loops.dynamics.methods import Instant
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.quantities.dynamics import external_forces
@@ -158,7 +158,7 @@ def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
         raise ShapeError(
             f"stabilization must be a time constant above 0 s, or None, got {stabilization!r}"
         )
-    instant = Instant(model, q, qd, tau, forces, stabilization, rank)
+    instant = ConstrainedEquations(model, q, qd, tau, forces, stabilization, rank)
     return instant if rows is None else _with_rows(instant, rows)
 
 
@@ -268,20 +268,20 @@ def _columns(model, independent):
 _ZERO = 1e-9  # of vectors of unit length: what counts as no part in them
 
 
-def idle_forces(instant: Instant):
+def idle_forces(instant: ConstrainedEquations):
     """Columns that span the null space of ``Kᵀ``, orthonormal in pure numbers, (nc, nc - r)."""
     U = np.linalg.svd(instant.units.apply(instant.K))[0]
     return U[:, instant.rank :]
 
 
-def smallest(instant: Instant, lam):
+def smallest(instant: ConstrainedEquations, lam):
     """``lam`` without the part that moves nothing; forces count as moments over a length."""
     rows, idle = instant.units.rows, idle_forces(instant)
     pure = lam / rows
     return rows * (pure - idle @ (idle.T @ pure))
 
 
-def uniqueness(instant: Instant):
+def uniqueness(instant: ConstrainedEquations):
     """Mask of the entries of ``lam`` that are unique, (nc,)."""
     if instant.chosen_rows is None:
         return np.all(np.abs(idle_forces(instant)) < _ZERO, axis=1)
@@ -290,7 +290,7 @@ def uniqueness(instant: Instant):
     return instant.forces(np.all(np.abs(idle) < _ZERO, axis=1)).astype(bool)
 
 
-def loop_forces(instant: Instant, lam, loop_tau):
+def loop_forces(instant: ConstrainedEquations, lam, loop_tau):
     """A ``LoopForce`` for every loop joint, by name.
 
     Args:

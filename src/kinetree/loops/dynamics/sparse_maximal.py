@@ -30,7 +30,7 @@ from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError, calling
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
-from kinetree.loops.dynamics.methods import Accelerations, Instant
+from kinetree.loops.dynamics.methods import Accelerations, ConstrainedEquations
 from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
 from kinetree.model.memo import kept
@@ -71,7 +71,7 @@ def order_of(model: Model) -> EliminationOrder:
     return kept(model, "elimination order", make)
 
 
-def solve(instant: Instant) -> Accelerations:
+def solve(instant: ConstrainedEquations) -> Accelerations:
     """Joint accelerations, and the forces of the loops."""
     of, T = instant.model, instant.stabilization
     every = all_joints(of, instant.q, instant.qd, instant.tau)

@@ -32,7 +32,7 @@ class Descent(NamedTuple):
     """Number of steps that were taken, (n,)."""
 
 
-class Limits(NamedTuple):
+class DescentBounds(NamedTuple):
     """Bounds of the position variables, (nq,), and the position variable of each velocity."""
 
     lower: np.ndarray
@@ -131,14 +131,14 @@ class _Errors:
         )  # fmt: skip
 
 
-def limits_of(model) -> Limits | None:
+def limits_of(model) -> DescentBounds | None:
     """Bounds of the joints of a model, or None if it has none."""
     q_of_v = position_index(model)
     counts = np.isin(np.arange(model.nq), q_of_v)
     lower = np.where(counts, model.position_limits.lower, -np.inf)
     upper = np.where(counts, model.position_limits.upper, np.inf)
     none = np.all(np.isinf(lower)) and np.all(np.isinf(upper))
-    return None if none else Limits(lower, upper, q_of_v)
+    return None if none else DescentBounds(lower, upper, q_of_v)
 
 
 def _damped(A, e, damping):

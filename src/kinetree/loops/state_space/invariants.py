@@ -95,7 +95,7 @@ def drift(system: ConstrainedSystem, q: ArrayLike, v: ArrayLike) -> Drift:
 # --- Newton's method: Spencer §2.3.1 -------------------------------------------------------------
 
 
-class Solved(NamedTuple):
+class InvariantSolution(NamedTuple):
     """A solution, and how it was found."""
 
     x: Any
@@ -114,7 +114,7 @@ class Solved(NamedTuple):
 def newton(
     step: Callable, x, *, move=np.add, tolerance=1e-12, residual_tolerance=0.0, weights: Any = 1.0,
     limit=30, what="the equations",
-) -> Solved:  # fmt: skip
+) -> InvariantSolution:  # fmt: skip
     """Repeat ``x + dx`` until the error, or the residual, is small enough.
 
     The error is bounded by ``rho / (1 - rho)`` times the last step, where ``rho`` is the mean rate
@@ -141,7 +141,7 @@ def newton(
     while True:
         dx, residual = step(x)
         if residual <= residual_tolerance:
-            return Solved(x, tuple(lengths), lengths[-1] if lengths else 0.0)
+            return InvariantSolution(x, tuple(lengths), lengths[-1] if lengths else 0.0)
         x = move(x, dx)
         lengths.append(float(np.linalg.norm(weights * dx)))
         error = _error_bound(lengths)
@@ -149,7 +149,7 @@ def newton(
         rounding = 8 * np.finfo(float).eps * max(1.0, float(size))
         stalled = len(lengths) > 1 and lengths[-1] >= lengths[0]
         if error <= tolerance or lengths[-1] <= max(rounding, tolerance * stalled):
-            return Solved(x, tuple(lengths), min(error, max(lengths[-1], rounding)))
+            return InvariantSolution(x, tuple(lengths), min(error, max(lengths[-1], rounding)))
         if stalled or not np.isfinite(lengths[-1]):
             raise SingularError(
                 f"Newton's method for {what} diverges: step {len(lengths)} has length "

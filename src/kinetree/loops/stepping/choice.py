@@ -30,7 +30,7 @@ NEARLY = 0.02
 """Part of its size by which a loop may be open at a start, to be closed with a warning."""
 
 
-class Choice(NamedTuple):
+class EquationChoice(NamedTuple):
     """Choice of equations next to a start."""
 
     chosen: Chosen
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
     """Whether the start is singular: its rank is less than that next to it."""
 
 
-def choose(model, q, prescribed=()) -> Choice:
+def choose(model, q, prescribed=()) -> EquationChoice:
     """The equations to solve in motions from the configuration ``q``, (nq,).
 
     ``prescribed`` are the velocity variables of prescribed joints: equations must be independent
@@ -67,7 +67,7 @@ def choose(model, q, prescribed=()) -> Choice:
     chosen = _chosen(
         independent_rows(K, units), units, prescribed, _weight(model, at, units), slack
     )
-    return Choice(chosen, _health(model, at, chosen), singular=size > at_start)
+    return EquationChoice(chosen, _health(model, at, chosen), singular=size > at_start)
 
 
 def better_choice(model, q, chosen: Chosen) -> Chosen | None:

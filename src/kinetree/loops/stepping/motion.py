@@ -186,7 +186,7 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
     return inertia.motion(found.x), found.forces
 
 
-class Solved(NamedTuple):
+class ConstraintSolution(NamedTuple):
     """Solution of the constraint equations at a state; vectors are whitened.
 
     Attributes:
@@ -194,7 +194,7 @@ class Solved(NamedTuple):
         forces: of the equations, which that takes.
         dx, dv: corrections of positions and velocities.
         error, rate: position and velocity errors.
-        health: of each equation, see ``Rows``.
+        health: of each equation, see ``OrthogonalRows``.
     """
 
     x: Any
@@ -206,26 +206,26 @@ class Solved(NamedTuple):
     health: Any
 
 
-def _solved(model, q, qd, inertia, x, qdd, chosen, time_constant=None) -> Solved:
+def _solved(model, q, qd, inertia, x, qdd, chosen, time_constant=None) -> ConstraintSolution:
     """Solve the equations at a state; ``x`` are accelerations without them, whitened."""
     places = [(i, j) for i in range(model.nv) for j in ltl.ancestors(inertia.lam, i)]
     factors = np.array([inertia.L[at] for at in places]) if places else 0 * q[:1]
     given = (q, qd, 0 * qd if qdd is None else qdd, factors, inertia.root, x)
     solve = _equations if np.asarray(q).dtype == object else _equations.function
-    return Solved(*solve(model, *given, chosen=chosen, time_constant=time_constant))
+    return ConstraintSolution(*solve(model, *given, chosen=chosen, time_constant=time_constant))
 
 
 @one_copy_of_general_code
 @kernel
 def _equations(model, q, qd, qdd, factors, root, x, *, chosen, time_constant):
-    """The values of a ``Solved``, with the off-diagonal ``factors`` of the inertia matrix."""
+    """Values of a ``ConstraintSolution``, with the off-diagonal ``factors`` of the inertia."""
     lam, L = _sparsity(model, chosen), np.zeros((model.nv, model.nv), dtype=object)
     factors = iter(factors)
     for i in range(model.nv):
         for j in ltl.ancestors(lam, i):
             L[i, j] = next(factors)
     c = loop_constraints(model, q, qd)
-    rows = orthogonal(Inertia(L, root, lam), chosen.matrix(c.K))
+    rows = orthogonal(FactoredInertia(L, root, lam), chosen.matrix(c.K))
     k = chosen.right(c.k if time_constant is None else c.stabilized(time_constant), qdd)
     forces: Any = 0 * k
     for _ in range(2):  # the second removes what damping and rounding left of the first
@@ -351,7 +351,7 @@ _DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new 
 _TINY = 1e-200
 
 
-class Inertia(NamedTuple):
+class FactoredInertia(NamedTuple):
     """Factors of ``H``."""
 
     L: Any
@@ -369,7 +369,7 @@ class Inertia(NamedTuple):
         return ltl.solve_l(self.L, self.lam, x / self.root, unit=True)
 
 
-class Rows(NamedTuple):
+class OrthogonalRows(NamedTuple):
     """Rows of ``Y``, orthogonal."""
 
     Y: list
@@ -387,7 +387,7 @@ class Rows(NamedTuple):
         return np.array([y @ x for y in self.Y])
 
 
-def whitening(model, q, K=None, weight=0.0) -> Inertia:
+def whitening(model, q, K=None, weight=0.0) -> FactoredInertia:
     """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
     if weight and K is not None:
         return factorized(model, crba.joint_space_inertia(model, q) + weight * (K.T @ K))
@@ -399,7 +399,7 @@ def _sparsity(model, chosen):
     return ltl.dense(model.nv) if chosen.weight else model.expanded_parent
 
 
-def factorized(model, M) -> Inertia:
+def factorized(model, M) -> FactoredInertia:
     """Factors of a full matrix."""
     lam = ltl.dense(model.nv)
     return _with_root(model, ltl.ltdl(M, lam, lambda _: no_inertia(model)), lam)
@@ -407,7 +407,7 @@ def factorized(model, M) -> Inertia:
 
 def _with_root(model, L, lam):
     root = np.array([sqrt(L[k, k]) for k in range(model.nv)])
-    return Inertia(L, root, lam)
+    return FactoredInertia(L, root, lam)
 
 
 def no_inertia(model):
@@ -418,7 +418,7 @@ def no_inertia(model):
     )
 
 
-def orthogonal(inertia: Inertia, K) -> Rows:
+def orthogonal(inertia: FactoredInertia, K) -> OrthogonalRows:
     """The constraint matrix ``K`` (r, nv), whitened, its rows made orthogonal.
 
     Rows are compared with each other, so they should be pure numbers, lengths being measured in
@@ -437,15 +437,15 @@ def orthogonal(inertia: Inertia, K) -> Rows:
         c.append(part)
         weight.append(1 / (square + _DAMPING * usual))
         health.append(square / usual)
-    return Rows(Y, w, weight, c, health)
+    return OrthogonalRows(Y, w, weight, c, health)
 
 
-def smallest(rows: Rows, t):
+def smallest(rows: OrthogonalRows, t):
     """The smallest ``x`` with ``Y x = t``."""
     return sum(w * s for w, s in zip(rows.w, _parts(rows, t), strict=True))
 
 
-def multipliers(rows: Rows, t):
+def multipliers(rows: OrthogonalRows, t):
     """Multipliers ``l``, (r,), of the smallest ``x = Yᵀ l``."""
     parts, found = _parts(rows, t), []
     for i in range(len(parts) - 1, -1, -1):  # Y = (1 + c) w
@@ -454,7 +454,7 @@ def multipliers(rows: Rows, t):
     return np.array(found[::-1])
 
 
-def _parts(rows: Rows, t):
+def _parts(rows: OrthogonalRows, t):
     """How much of each orthogonal row is in the smallest ``x`` with ``Y x = t``."""
     wanted: list = []
     for t_i, part in zip(t, rows.c, strict=True):

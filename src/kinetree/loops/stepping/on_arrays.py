@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.codegen.tiers import Choice
+from kinetree.codegen.tiers import TierChoice
 from kinetree.functional.products import vjp
 from kinetree.integration.field import times
 from kinetree.integration.manifold import move
@@ -46,11 +46,11 @@ def are_few(model, method, field) -> bool:
     if model.nv < LARGE:
         return False
     key = "simulated on arrays", method
-    choice = kept(model, key, lambda: Choice(REPAID * model.nv))
+    choice = kept(model, key, lambda: TierChoice(REPAID * model.nv))
     return choice.made(0) == "general" and chosen_on_arrays(model, method, field)
 
 
-class Equations(NamedTuple):
+class ChosenEquations(NamedTuple):
     """The chosen equations in some states."""
 
     K: Any
@@ -109,7 +109,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         K, k, error, rate = _by_sample(self._equations, q, qd)
         at, units = self.rows, self.units
         k, off, torn = (x[..., at] * units for x in (k, error, rate))
-        return Equations(K[..., at, :] * units[:, None], k, off, torn, error, rate)
+        return ChosenEquations(K[..., at, :] * units[:, None], k, off, torn, error, rate)
 
     def closed(self, model, q, qd, *, chosen, iterations):
         """As ``motion.closed``: a state without errors next to one with small errors."""

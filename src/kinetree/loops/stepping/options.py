@@ -14,7 +14,12 @@ from kinetree.integration.step import Stepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
 from kinetree.loops.stepping import on_arrays
 from kinetree.loops.stepping.charts import ChartStepper
-from kinetree.loops.stepping.choice import Choice, check_start, choose, warn_of_singular_start
+from kinetree.loops.stepping.choice import (
+    EquationChoice,
+    check_start,
+    choose,
+    warn_of_singular_start,
+)
 from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.loops.stepping.motion import Regularization
 from kinetree.loops.stepping.projected import Constrained, PostStabilized, Projected
@@ -23,7 +28,7 @@ from kinetree.model import Model
 
 
 @dataclass(frozen=True)
-class Given:
+class StepOptions:
     """Mechanism, method and field of which steps are taken."""
 
     model: Model
@@ -32,7 +37,7 @@ class Given:
     """The integrator."""
     field: Field
     """Accelerations of the tree."""
-    choice: Choice
+    choice: EquationChoice
     """Independent constraints and coordinates at the start."""
     batch: tuple[int, ...]
     """Shape of the batch."""
@@ -65,7 +70,7 @@ class Projection:
         """Name in the report."""
         return "projection+energy" if self.energy else "projection"
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method; for adaptive steps, only the error estimate counts."""
         steps = Projected(given.method, given.choice.chosen, energy=self.energy)
         field, compiled = given.constrained(), given.compiled
@@ -105,7 +110,7 @@ class Baumgarte:
         sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
         return replace(self, time_constant=float(self.time_constant or sensible))
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
         constrained = given.constrained(self.time_constant)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
@@ -135,7 +140,7 @@ class AscherChin:
         if self.rate is not None and not 0 < self.rate < np.inf:
             raise ShapeError(f"the rate of AscherChin must be positive [1/s], got {self.rate!r}")
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
         repeats = self.repeats if self.rate is None else 1
         steps = PostStabilized(given.method, given.choice.chosen, repeats, self.rate)
@@ -168,7 +173,7 @@ class SequentialRegularization(Baumgarte):
                 f"got epsilon = {self.epsilon!r} and rounds = {self.rounds!r}"
             )
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
         way = Regularization(self.epsilon, self.rounds)
         constrained = given.constrained(self.time_constant, way)
@@ -181,7 +186,7 @@ class Uncorrected:
 
     name = "none"
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
         return Stepper(given.model, given.method, given.constrained(), compiled=given.compiled)
 
@@ -203,7 +208,7 @@ class Charts:
     growth: float = 3.0
     name = "charts"
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
         kinds: dict = {"tangent": tangent, "partition": partition}
         make = self.make if callable(self.make) else kinds.get(self.make)
@@ -236,7 +241,7 @@ class GeneralizedAlpha:
                 f"{self.spectral_radius!r}"
             )
 
-    def stepper(self, given: Given) -> Stepper:
+    def stepper(self, given: StepOptions) -> Stepper:
         """The stepper, which replaces the integrator."""
         return AlphaStepper(given.model, Coefficients(self.spectral_radius), given.constrained())
 
@@ -303,7 +308,7 @@ def constrained_stepper(
     if isinstance(constraint, Baumgarte):
         constraint = constraint.of(model, dt)
     stepper = constraint.stepper(
-        Given(model, looped(method), field, choice, q.shape[:-1], compiled, adaptive)
+        StepOptions(model, looped(method), field, choice, q.shape[:-1], compiled, adaptive)
     )
     stepper.constraints = constraint.name
     return stepper

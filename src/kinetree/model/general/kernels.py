@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.codegen.build import loop_request
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.loops.language import BODIES, NO_ROW, SINGLE, Data, Rows
+from kinetree.codegen.loops.language import BODIES, NO_ROW, SINGLE, Data, RowRange
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.model.general.tables import PARAMETERS, Marked, data_of, placements
 
@@ -137,7 +137,7 @@ def with_parameters_of(data: Data, bodies) -> Data:
     """A robot some of whose bodies are marked, and whose parameters are theirs alone."""
     data = with_marks(data, bodies)
     rows, count = data.domains[BODIES], 10 * len(bodies)
-    parameters = Rows(count, {"p": np.arange(count, dtype=np.int64)})
+    parameters = RowRange(count, {"p": np.arange(count, dtype=np.int64)})
     above = np.full(rows.count, NO_ROW, dtype=np.int64)
     marked = np.array(bodies, dtype=np.int64) - 1
     above[marked] = rows.columns["parent"][marked]
@@ -170,6 +170,6 @@ def _with_frames(data: Data, frames) -> Data:
     numbers = {name: placements([frame.placement]) for name, frame in frames.items()}
     return replace(
         data,
-        domains={**data.domains, SINGLE: Rows(1, columns)},
+        domains={**data.domains, SINGLE: RowRange(1, columns)},
         numbers={**data.numbers, SINGLE: {**data.numbers[SINGLE], **numbers}},
     )

@@ -20,7 +20,7 @@ from kinetree.codegen.loops.assembly import assembled, outline_of
 from kinetree.codegen.loops.language import BODIES, Chain, Declaration, Domain, LoopProgram
 from kinetree.codegen.loops.recording import Outline, Recorder
 from kinetree.codegen.loops.stores import ANY
-from kinetree.codegen.loops.values import Array, Row
+from kinetree.codegen.loops.values import Array, LoopRow
 from kinetree.errors import TraceError
 from kinetree.joints import Revolute
 from kinetree.model.arrays import require_unit_parts
@@ -30,7 +30,7 @@ from kinetree.model.general.tables import (
     PARAMETERS,
     VARIABLES,
     WORLD,
-    Kind,
+    BodyKind,
     instance,
 )
 from kinetree.model.parts import JointDynamics
@@ -38,7 +38,7 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
-REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
+REPRESENTATIVES = tuple(BodyKind(Revolute("z"), at_base, False) for at_base in (False, True))
 """Kinds that show what an algorithm does to other bodies, and to totals from the base on."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
@@ -112,7 +112,7 @@ class _Laden:
     """All bodies: data of a robot says whether those on the base have mass."""
 
     def __getitem__(self, i):
-        return isinstance(i, Row)
+        return isinstance(i, LoopRow)
 
 
 class _Body(NamedTuple):
@@ -190,10 +190,10 @@ class GeneralModel:
 
     def frame(self, name: str) -> GeneralFrame:
         """A frame by a name that stands for it."""
-        body = 0 if self.frames[name] else Row(self.recorder, BODIES, f"world.{name}", ANY)
+        body = 0 if self.frames[name] else LoopRow(self.recorder, BODIES, f"world.{name}", ANY)
         return GeneralFrame(name, body, _transform(self.recorder.numbers(name, 12)))
 
-    def jcalc(self, i: Row, q: Any, qd: Any) -> tuple:
+    def jcalc(self, i: LoopRow, q: Any, qd: Any) -> tuple:
         """``X_J, S, v_J, c_J`` of joint ``i``."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
 
@@ -205,7 +205,9 @@ class GeneralModel:
         return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
 
     def _inertia(self, i):
-        return Inertia.from_parameters(self._numbers("inertia", i)) if isinstance(i, Row) else None
+        return (
+            Inertia.from_parameters(self._numbers("inertia", i)) if isinstance(i, LoopRow) else None
+        )
 
     def _body(self, at):
         """The body of an entry ``i - 1``: its joint, and springs and dampers that it may have."""
@@ -234,7 +236,7 @@ class GeneralModel:
         """The bodies in the direction of the last walk, with which this one can be one."""
         return self.recorder.walk(BODIES, self.recorder.goes_backwards)
 
-    def above(self, i: Row, bodies: Any = None) -> Iterable:
+    def above(self, i: LoopRow, bodies: Any = None) -> Iterable:
         """The bodies between body ``i`` and the base, its parent first.
 
         None where ``i`` is not among ``bodies``, if such are given.
@@ -245,13 +247,13 @@ class GeneralModel:
 
     def chain(self, i: Any) -> Iterable:
         """The bodies from the base to body ``i``, each after its parent; none for the base."""
-        return _Chain(self.recorder, i.path) if isinstance(i, Row) else ()
+        return _Chain(self.recorder, i.path) if isinstance(i, LoopRow) else ()
 
     def variables(self) -> Iterable:
         """The velocity variables, one after the other."""
         return self.recorder.walk(VARIABLES)
 
-    def unit(self, k: Row) -> Any:
+    def unit(self, k: LoopRow) -> Any:
         """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
         return _Unit(self, k)
 
@@ -259,7 +261,7 @@ class GeneralModel:
         """The inertial parameters, one after the other: of all bodies, or of those marked."""
         return (k.span("p", 1, single=True) for k in self.recorder.walk(PARAMETERS))
 
-    def parameter_slice(self, i: Row) -> Any:
+    def parameter_slice(self, i: LoopRow) -> Any:
         """Place of the ten inertial parameters of body ``i`` among those of all."""
         return i.span("p", 10)
 
@@ -294,7 +296,7 @@ class GeneralModel:
             result[at[i]] = rows[i]
         return result
 
-    def of_body(self, array: Any, i: Row) -> np.ndarray:
+    def of_body(self, array: Any, i: LoopRow) -> np.ndarray:
         """Row of an array (body_count, ...) for a body."""
         return array[(i.span("b", 1), *[slice(None)] * (len(array.axes) - 1))][0]
 
@@ -326,7 +328,7 @@ def _transform(p):
     return Plucker(p[:9].reshape(3, 3), p[9:])
 
 
-def _kind(i) -> Kind:
+def _kind(i) -> BodyKind:
     if i.kind is ANY:
         raise TraceError(
             f"what kind of body {i.path} is cannot be known where the code is made: only body i "

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.codegen.loops.language import BODIES, SINGLE, Data, Rows
+from kinetree.codegen.loops.language import BODIES, SINGLE, Data, RowRange
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
@@ -29,7 +29,7 @@ MOST_KINDS = 64
 
 
 @dataclass(frozen=True)
-class Kind:
+class BodyKind:
     """Kind of body that a case of general code is made for: all that decides its equations.
 
     Attributes:
@@ -80,7 +80,7 @@ class Marked:
 class Joints:
     """The joints of a robot as kinds and numbers."""
 
-    kinds: list[Kind] = field(default_factory=list)
+    kinds: list[BodyKind] = field(default_factory=list)
     """Those of the robot, in the order in which they first come."""
     of_body: list[int] = field(default_factory=list)
     """Number of the kind of each body."""
@@ -99,7 +99,7 @@ def joints_of(model) -> Joints | None:
                 split = _split(model.joint[i])
                 if split is None:
                     return None
-                kind = Kind(split[0], *like[1:])
+                kind = BodyKind(split[0], *like[1:])
                 known[like] = numbers.setdefault(kind, len(numbers)), split[1]
             k, parameters = known[like]
             found.of_body.append(k)
@@ -130,7 +130,7 @@ def _split(joint) -> tuple[AbstractJoint, tuple] | None:
         ) from error
 
 
-def instance(kind: Kind, leaves: Any) -> AbstractJoint:
+def instance(kind: BodyKind, leaves: Any) -> AbstractJoint:
     """The joint of a kind whose parameters are ``leaves``."""
     return kind.joint.with_parameters(leaves) if kind.count else kind.joint
 
@@ -173,7 +173,7 @@ def _data_of(model):
         "p": 10 * np.arange(n, dtype=np.int64),
     }
     kind = np.array(joints.of_body, dtype=np.int64)
-    bodies = Rows(n, columns, tuple(joints.kinds), kind)
+    bodies = RowRange(n, columns, tuple(joints.kinds), kind)
     numbers = {
         "placement": placements(model.tree_transform[1:]), "inertia": _inertias(model.inertia[1:]),
         "armature": _armature(model), "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
@@ -181,10 +181,10 @@ def _data_of(model):
     }  # fmt: skip
     world = {"gravity": np.array([model.gravity], dtype=float)}
     lengths = {"q": model.nq, "v": model.nv, "b": n, "p": 10 * n}
-    variables = Rows(model.nv, {"v": np.arange(model.nv, dtype=np.int64)})
-    parameters = Rows(10 * n, {"p": np.arange(10 * n, dtype=np.int64)})
+    variables = RowRange(model.nv, {"v": np.arange(model.nv, dtype=np.int64)})
+    parameters = RowRange(10 * n, {"p": np.arange(10 * n, dtype=np.int64)})
     return Data(
-        {BODIES: bodies, VARIABLES: variables, PARAMETERS: parameters, SINGLE: Rows(1)},
+        {BODIES: bodies, VARIABLES: variables, PARAMETERS: parameters, SINGLE: RowRange(1)},
         lengths,
         {BODIES: numbers, VARIABLES: {"number": np.arange(model.nv)[:, None] * 1.0}, SINGLE: world},
     )

@@ -23,7 +23,7 @@ from kinetree.simulation.sweep.work import Chunk
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """The runs of a sweep, numbered from 0."""
 
     values: dict
@@ -50,7 +50,7 @@ class Plan:
         return {name: values[ids] for name, values in self.values.items()}
 
 
-def from_grid(grid, seed) -> Plan:
+def from_grid(grid, seed) -> SweepPlan:
     """Every combination of the values; the last name changes fastest."""
     if not isinstance(grid, dict) or not grid:
         raise SweepError(
@@ -61,10 +61,10 @@ def from_grid(grid, seed) -> Plan:
     shape = tuple(len(axis) for axis in axes.values())
     index = np.indices(shape).reshape(len(shape), -1)
     values = {name: axis[k] for (name, axis), k in zip(axes.items(), index, strict=True)}
-    return Plan(values, shape, axes, _checked(seed))
+    return SweepPlan(values, shape, axes, _checked(seed))
 
 
-def from_samples(samples, count, seed) -> Plan:
+def from_samples(samples, count, seed) -> SweepPlan:
     """Runs from columns of equal length, from a list of dictionaries, or drawn one by one.
 
     Args:
@@ -91,7 +91,7 @@ def from_samples(samples, count, seed) -> Plan:
             f"samples must have as many values of every name; got "
             f"{', '.join(f'{n} of {name!r}' for name, n in lengths.items()) or 'none'}"
         )
-    return Plan(columns, (next(iter(lengths.values())),), {}, seed)
+    return SweepPlan(columns, (next(iter(lengths.values())),), {}, seed)
 
 
 def _columns(rows):

@@ -26,7 +26,7 @@ from kinetree.simulation.sweep.result import (
     read_manifest,
     save_arrays,
 )
-from kinetree.simulation.sweep.work import Work, model_parameters, work_of
+from kinetree.simulation.sweep.work import RunFunction, model_parameters, work_of
 from kinetree.spelling import did_you_mean, explains
 
 
@@ -225,7 +225,7 @@ _STATES = {"q0", "qd0"}
 _SAME_FOR_ALL = {"duration", "dt", "store_every", "t0", "integrator"}
 
 
-def simulation_work(model, options, names, *, batched=None, in_world=False) -> Work:
+def simulation_work(model, options, names, *, batched=None, in_world=False) -> RunFunction:
     """The work of simulating ``model`` with some options fixed and others, by name, varied.
 
     Runs that differ in nothing but their initial state, and which no function of the user's acts
@@ -249,7 +249,7 @@ def simulation_work(model, options, names, *, batched=None, in_world=False) -> W
             )
     if batched is None:
         batched = set(names) <= _STATES and set(options) <= _STATES | _SAME_FOR_ALL
-    return Work(model, _Simulation(options, batched), batched, (), changes, "simulate")
+    return RunFunction(model, _Simulation(options, batched), batched, (), changes, "simulate")
 
 
 class _Simulation:

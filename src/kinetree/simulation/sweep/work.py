@@ -49,7 +49,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunFunction:
     """A function of a model and of the values of a run."""
 
     model: Any
@@ -126,7 +126,7 @@ class Work:
             chunk.put(k, {name: array[j] for name, array in results.items()})
 
 
-def work_of(model, function, names, *, batched) -> Work:
+def work_of(model, function, names, *, batched) -> RunFunction:
     """The work of calling a user's function, if it can be called with these names."""
     label = getattr(function, "__name__", type(function).__name__)
     if not callable(function):
@@ -137,7 +137,7 @@ def work_of(model, function, names, *, batched) -> Work:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # built in
-        return Work(model, function, batched, label=label)
+        return RunFunction(model, function, batched, label=label)
     taken = signature.parameters
     changes = model_parameters(model, [name for name in names if name not in taken])
     if batched and changes:
@@ -160,7 +160,7 @@ def work_of(model, function, names, *, batched) -> Work:
             f"{label}{signature} cannot be called with the model and the values "
             f"{', '.join(map(repr, given)) or 'none'}: {error}"
         ) from None
-    return Work(model, function, batched, extras, changes, label)
+    return RunFunction(model, function, batched, extras, changes, label)
 
 
 def model_parameters(model, names) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def range_attributes(name, limits, limited):
 # --- Joints as hinge, slide, ball and free joints, several in one body where need be -------------
 
 
-class Part(NamedTuple):
+class JointElement(NamedTuple):
     """A joint of MJCF: all or part of a joint of the model.
 
     Attributes:
@@ -89,7 +89,7 @@ class Part(NamedTuple):
     v: slice
 
 
-def parts_of(joint, name) -> tuple[Part, ...]:
+def parts_of(joint, name) -> tuple[JointElement, ...]:
     """The joints of MJCF that do in sequence what ``joint`` does.
 
     A free joint comes as three sliders and a ball joint, which can sit on any body; MuJoCo's own
@@ -98,12 +98,12 @@ def parts_of(joint, name) -> tuple[Part, ...]:
     if isinstance(joint, joints.Fixed):
         return ()
     if isinstance(joint, joints.Spherical):
-        return (Part(name, "ball", None, slice(0, 4), slice(0, 3)),)
+        return (JointElement(name, "ball", None, slice(0, 4), slice(0, 3)),)
     if isinstance(joint, joints.Free) and joint.translation == "parent":
-        ball = Part(f"{name}_4", "ball", None, slice(3, 7), slice(0, 3))
+        ball = JointElement(f"{name}_4", "ball", None, slice(3, 7), slice(0, 3))
         return (*_sliders(name, np.eye(3, dtype=int), 3, 0), ball)
     if isinstance(joint, joints.Planar) and joint.translation == "parent":
-        hinge = Part(f"{name}_3", "hinge", tuple(joint.axis), slice(0, 1), slice(0, 1))
+        hinge = JointElement(f"{name}_3", "hinge", tuple(joint.axis), slice(0, 1), slice(0, 1))
         return (*_sliders(name, completed_basis(joint.axis), 1, 1), hinge)
     axes = _axes(joint)
     if axes is None:
@@ -114,7 +114,7 @@ def parts_of(joint, name) -> tuple[Part, ...]:
         )
     names = [name] if len(axes) == 1 else [f"{name}_{k}" for k in range(1, len(axes) + 1)]
     return tuple(
-        Part(part, kind, tuple(axis), slice(k, k + 1), slice(k, k + 1))
+        JointElement(part, kind, tuple(axis), slice(k, k + 1), slice(k, k + 1))
         for k, (part, (kind, axis)) in enumerate(zip(names, axes, strict=True))
     )
 
@@ -122,7 +122,7 @@ def parts_of(joint, name) -> tuple[Part, ...]:
 def _sliders(name, axes, v, q):
     """Sliders along ``axes``; ``v`` and ``q`` are where our joint has the linear variables."""
     return tuple(
-        Part(
+        JointElement(
             f"{name}_{k + 1}",
             "slide",
             tuple(axis),

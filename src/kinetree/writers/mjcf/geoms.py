@@ -18,7 +18,7 @@ from kinetree.model.sensors import KINDS
 from kinetree.rendering.surfaces import surface_of_solid
 from kinetree.spatial import Plucker, xlt
 from kinetree.writers.mjcf.elements import (
-    Part,
+    JointElement,
     element,
     numbers,
     parts_of,
@@ -327,7 +327,7 @@ def _write(model, chain, parent, start):
     parts = [(i, part) for i in chain for part in parts_of(model.joint[i], _joint_name(model, i))]
     if isinstance(model.joint[last], Free) and model.parent[last] == 0 and not pose_attributes(X):
         name_of_joint = _joint_name(model, last)
-        parts = [(last, Part(name_of_joint, "free", None, slice(0, 7), slice(0, 6)))]
+        parts = [(last, JointElement(name_of_joint, "free", None, slice(0, 7), slice(0, 6)))]
         if name_of_joint in start:
             X = Free().transform(np.asarray(start[name_of_joint], dtype=float))
     body = element(parent, "body", name=name, **pose_attributes(X))

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from kinetree.codegen.procedures import Choice
+from kinetree.codegen.procedures import ProcedureTable
 from kinetree.contact.collision.kinds import box, capsule, cone, cylinder, ellipsoid, sphere
-from kinetree.contact.collision.kinds.kind import Kind
+from kinetree.contact.collision.kinds.kind import SolidKind
 from kinetree.contact.collision.tables import KINDS, number_of
 from kinetree.model import geometry
 
-OF_SOLIDS: dict[type[geometry.Solid], Kind] = {
+OF_SOLIDS: dict[type[geometry.Solid], SolidKind] = {
     geometry.Sphere: sphere.KIND,
     geometry.Capsule: capsule.KIND,
     geometry.Box: box.KIND,
@@ -19,13 +19,13 @@ OF_SOLIDS: dict[type[geometry.Solid], Kind] = {
 }
 
 
-def choice_of(name: str, otherwise: Any, **more: Any) -> Choice:
+def choice_of(name: str, otherwise: Any, **more: Any) -> ProcedureTable:
     """Procedures of one name of all kinds of solids that have it, by number of the kind."""
     found = {number_of(solid): getattr(kind, name) for solid, kind in OF_SOLIDS.items()}
-    return Choice({k: p for k, p in found.items() if p is not None} | more, otherwise)
+    return ProcedureTable({k: p for k, p in found.items() if p is not None} | more, otherwise)
 
 
-def trait(of: Callable[[Kind], int]) -> tuple[int, ...]:
+def trait(of: Callable[[SolidKind], int]) -> tuple[int, ...]:
     """A number of every kind of shape, by its number; 0 of those that are not simple solids."""
     by_number = {number_of(solid): int(of(kind)) for solid, kind in OF_SOLIDS.items()}
     return tuple(by_number.get(k, 0) for k in range(len(KINDS)))

@@ -1,7 +1,7 @@
 """Boxes: polyhedra, of which ``boxes``, ``axes`` and ``polyhedra`` have narrow phases."""
 
 from kinetree.codegen.procedures import procedure
-from kinetree.contact.collision.kinds.kind import Kind
+from kinetree.contact.collision.kinds.kind import SolidKind
 from kinetree.contact.collision.kinds.lines import NONE, entry
 
 
@@ -115,4 +115,4 @@ def reach(size: "float[3]", x: float, y: float, z: float) -> float:
     return abs(x) * size[0] + abs(y) * size[1] + abs(z) * size[2]
 
 
-KIND = Kind(support, ray, clip, contains, face, reach=reach, has_feet=True)
+KIND = SolidKind(support, ray, clip, contains, face, reach=reach, has_feet=True)

@@ -2,7 +2,7 @@
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector
 from kinetree.contact.collision.frames import curved_surface
-from kinetree.contact.collision.kinds.kind import NEAR, Kind
+from kinetree.contact.collision.kinds.kind import NEAR, SolidKind
 from kinetree.contact.collision.kinds.lines import NONE, entry, tube
 
 
@@ -105,6 +105,6 @@ def reach(size: "float[3]", x: float, y: float, z: float) -> float:
     return abs(z) * size[1] + size[0]
 
 
-KIND = Kind(
+KIND = SolidKind(
     support, ray, clip, contains, face, surface, reach, is_rounded=True, is_rod=True, has_feet=True
 )

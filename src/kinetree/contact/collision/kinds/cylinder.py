@@ -14,7 +14,7 @@ from kinetree.contact.collision.kinds.kind import (
     NEAR,
     SINGLE,
     TILT,
-    Kind,
+    SolidKind,
 )
 from kinetree.contact.collision.kinds.lines import NONE, entry, tube
 
@@ -184,7 +184,7 @@ def within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
     return sqrt(x[0] * x[0] + x[1] * x[1]) <= size[0] + slack
 
 
-KIND = Kind(
+KIND = SolidKind(
     support,
     ray,
     clip,

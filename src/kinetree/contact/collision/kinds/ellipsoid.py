@@ -2,7 +2,7 @@
 
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.frames import curved_surface
-from kinetree.contact.collision.kinds.kind import SINGLE, Kind
+from kinetree.contact.collision.kinds.kind import SINGLE, SolidKind
 from kinetree.contact.collision.kinds.lines import NONE, entry
 
 
@@ -105,6 +105,6 @@ def within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
     return True
 
 
-KIND = Kind(
+KIND = SolidKind(
     support, ray, clip, contains, None, surface, reach, stand, within, modes=1, has_feet=True
 )

@@ -24,7 +24,7 @@ TILT = 2e-2
 """[rad] by which the direction may be wrong where Newton's method begins."""
 
 
-class Kind(NamedTuple):
+class SolidKind(NamedTuple):
     """Procedures of a kind of solid, and what it is."""
 
     support: Procedure

@@ -3,7 +3,7 @@
 from kinetree.codegen.procedures import local, procedure, vector
 from kinetree.contact.collision.frames import curved_surface
 from kinetree.contact.collision.kinds.ellipsoid import ray as ray_ellipsoid
-from kinetree.contact.collision.kinds.kind import Kind
+from kinetree.contact.collision.kinds.kind import SolidKind
 
 
 @procedure(inline=True)
@@ -56,6 +56,6 @@ def reach(size: "float[3]", x: float, y: float, z: float) -> float:
     return size[0]
 
 
-KIND = Kind(
+KIND = SolidKind(
     support, ray, clip, contains, surface=surface, reach=reach, is_rounded=True, has_feet=True
 )

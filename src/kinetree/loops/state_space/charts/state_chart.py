@@ -21,7 +21,12 @@ from kinetree.loops.state_space.charts.chart import (
     row_condition,
     row_weights,
 )
-from kinetree.loops.state_space.invariants import Solved, invariant_gradient, invariants, newton
+from kinetree.loops.state_space.invariants import (
+    InvariantSolution,
+    invariant_gradient,
+    invariants,
+    newton,
+)
 from kinetree.loops.state_space.system import (
     ConstrainedSystem,
     Relation,
@@ -53,7 +58,7 @@ class StateChart(AbstractChart):
         solved: how Newton's method found the last state.
     """
 
-    solved: Solved
+    solved: InvariantSolution
 
     def __init__(
         self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, relation: Relation, *, y: Any,
