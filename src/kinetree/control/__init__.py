@@ -34,6 +34,7 @@ from kinetree.control.operational_space import OperationalSpaceControl, pose_err
 from kinetree.control.optimization import optimize
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.path_integral import PathIntegral
+from kinetree.control.phases import Phase, Schedule, gait, trot
 from kinetree.control.whole_body import WholeBody, WholeBodySolution
 from kinetree.control.whole_body_tasks import (
     CenterOfMassTask,
@@ -49,9 +50,9 @@ __all__ = [
     "LQR", "MPC", "CenterOfMassTask", "ComputedTorque", "Contact", "Equilibrium", "ForceTask",
     "FrameTask", "GravityCompensation", "LQRGain", "Linearization", "MomentumTask",
     "OperationalSpaceControl", "OptimizedMotion", "PDWithFeedforward", "PathIntegral",
-    "PostureTask", "QuadraticCost", "WholeBody", "WholeBodySolution", "continuous_lyapunov",
-    "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "linearize",
-    "lqr_gain", "optimize", "pose_error",
+    "Phase", "PostureTask", "QuadraticCost", "Schedule", "WholeBody", "WholeBodySolution", "continuous_lyapunov",
+    "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "gait", "linearize",
+    "lqr_gain", "optimize", "pose_error", "trot",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -104,10 +104,12 @@ class Inequalities:
         soft: soft ones by knot, (steps + 1, ni).
     """
 
-    def __init__(self, problem: Any, path_count: int):
+    def __init__(self, problem: Any, path_count: int, cones: np.ndarray):
         steps, bounds, penalty = problem.steps, problem.bounds, problem.limit_penalty
         self.bounds, self.bound_count = bounds, len(bounds.index)
         before_end = np.repeat(np.arange(steps + 1)[:, None] < steps, path_count, 1)
+        before_end = np.concatenate([before_end, cones], 1)
+        path_count = before_end.shape[1]
         self.mask = np.concatenate([bounds.holding(steps), before_end], 1)
         of_states = np.concatenate([bounds.index >= len(bounds.lower), np.ones(path_count, bool)])
         self.rho = np.where(of_states, np.inf if penalty is None else penalty, np.inf)

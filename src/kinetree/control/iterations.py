@@ -15,6 +15,7 @@ from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.control.newton.advance import advance
 from kinetree.control.newton.making import batch_of_problem, worker
 from kinetree.control.newton.records import Batch
+from kinetree.control.newton.stances import contact_forces
 from kinetree.control.outside import Outside
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import Start
@@ -96,6 +97,8 @@ class Iterations:
         found |= {"q": timed(b.q, T + 1, b.nq), "qd": timed(b.qd, T + 1, b.nv)}
         found["gains"] = timed(b.K, T, b.m, b.n)
         found["u"] = timed(b.u, T + 1, b.m)[:-1]
+        if b.contacts.count:
+            found |= contact_forces(self.shooting, b, found["q"], timed)
         return found
 
     def _history(self):

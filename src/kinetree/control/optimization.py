@@ -19,6 +19,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.inequalities import Limits, VariableLimits
 from kinetree.control.optimized_motion import OptimizedMotion
+from kinetree.control.phases import Phase, Schedule
 from kinetree.control.problem import Drives, Horizon, Objective, Problem, Search
 from kinetree.model import Model
 
@@ -29,8 +30,9 @@ def optimize(
     q0: ArrayLike,
     qd0: ArrayLike | None = None,
     *,
-    steps: int,
     dt: float,
+    steps: int | None = None,
+    phases: Schedule | Sequence[Phase] | None = None,
     running: Any = None,
     terminal: Any = None,
     goal: Any = None,
@@ -64,8 +66,9 @@ def optimize(
         model: the mechanism.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start, (..., nv); at rest by default.
-        steps: of the motion.
         dt: length of a step [s].
+        steps: of the motion; by default as many as the phases last.
+        phases: contacts that are closed, one ``Phase`` after the other, or a ``Schedule``.
         running: cost of every step, the sum of which counts: a ``QuadraticCost``, a kernel
             ``(model, t, q, qd, tau, ...)`` as for ``kinetree.rollout_gradient``, or several. A
             kernel returns a number, or a vector of residuals, whose half squared norm is the
@@ -103,7 +106,7 @@ def optimize(
     """
     problem = Problem(
         model,
-        Horizon(steps, dt, integrator),
+        Horizon(steps, dt, integrator, phases),
         Objective(running, terminal, goal, path_constraint, final_constraint, arguments),
         Drives(use, actuated),
         VariableLimits(effort_limits, position_limits, velocity_limits, limit_penalty),

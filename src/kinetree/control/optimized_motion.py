@@ -10,6 +10,7 @@ from kinetree.control.algebraic_riccati import gain
 from kinetree.control.equilibria import equilibrium
 from kinetree.control.linearization import linearize
 from kinetree.control.lqr import LQR
+from kinetree.control.phases import Schedule
 from kinetree.errors import EquilibriumError, LoopError, ModelError, SingularError
 from kinetree.model import Model
 from kinetree.notebook import block, show
@@ -48,6 +49,11 @@ class OptimizedMotion:
         bounds: of the driven variables, lower and upper, (m,) each.
         options: of the rollout that is the motion.
         multipliers: of limits and constraints, for a warm start.
+        schedule: of contacts, with phases; else None.
+        forces: with phases, of the ground on each contact, at its points along the axes of the base
+            [N], (steps, ..., points, 3) by name; zero where it is open.
+        impulses: with phases, of touch-downs at the beginnings of steps [N·s], and moments about
+            the first point of soles, (steps, ..., 3 or 6) by name.
     """
 
     model: Model
@@ -68,6 +74,9 @@ class OptimizedMotion:
     bounds: tuple[np.ndarray, np.ndarray]
     options: dict[str, Any]
     multipliers: tuple[np.ndarray, ...]
+    schedule: Schedule | None = None
+    forces: dict[str, np.ndarray] | None = None
+    impulses: dict[str, np.ndarray] | None = None
 
     def __repr__(self):
         b, n = self.best, np.size(self.cost)
@@ -163,7 +172,8 @@ class OptimizedMotion:
         spans = zip(model.joint_names, model.v_slice[1:], strict=True)
         names = [n for n, at in spans if {*driven}.issuperset(range(at.start, at.stop))]
         others = ("contact", "forces", "parameters")  # which ``equilibrium`` does not know
-        if any(map(self.options.get, others)) or np.abs(qd).max() > NEAR:
+        phased = self.schedule is not None
+        if phased or any(map(self.options.get, others)) or np.abs(qd).max() > NEAR:
             return None
         try:
             rest = equilibrium(model, q, actuated=names)

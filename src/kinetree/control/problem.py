@@ -13,7 +13,10 @@ from kinetree.control.iterations import Iterations
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.shooting import Shooting, Terms
 from kinetree.control.starts import as_guess
+from kinetree.control.newton.stances import require_stances
+from kinetree.control.phases import as_schedule
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.integration.explicit import SemiImplicitEuler
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, whole_number
 from kinetree.simulation.rollouts.inputs import require_kernel
@@ -27,9 +30,10 @@ OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0", "limit
 class Horizon(NamedTuple):
     """Steps of a motion; entries as the arguments of ``optimize``, and so in the records below."""
 
-    steps: int
+    steps: int | None
     dt: float
     integrator: Any = "semi_implicit_euler"
+    phases: Any = None
 
 
 class Objective(NamedTuple):
@@ -88,7 +92,8 @@ class Problem:
         if self.limit_penalty is not None and not self.limit_penalty > 0:
             raise ShapeError(f"limit_penalty must be positive or None, got {self.limit_penalty!r}")
         self.model, self.held = as_model(model), drives.use
-        self.steps, self.dt = whole_number(horizon.steps, "steps", 1), float(horizon.dt)
+        self.dt, self.schedule = float(horizon.dt), as_schedule(horizon.phases)
+        self.steps = whole_number(_steps(horizon, self.schedule), "steps", 1)
         self.tolerance = search.tolerance
         self.iterations = whole_number(search.iterations, "iterations")
         if not self.tolerance > 0:
@@ -101,7 +106,11 @@ class Problem:
         self.terms = self._terms(objective)
         contact = options.get("contact")
         self.touching = contact is not None
-        self.second_order = _uses_second_order(self.model, contact, search.second_order)
+        self.second_order = _uses_second_order(
+            self.model, contact, search.second_order, self.schedule
+        )
+        if self.schedule is not None:
+            self._require_phases(horizon.integrator)
         self.bounds = Bounds.of_limits(self.model, drives.use, self.columns, limits)
 
     @classmethod
@@ -112,6 +121,20 @@ class Problem:
             for record in RECORDS
         ]
         return cls(model, *records, options=given)
+
+    def _require_phases(self, integrator):
+        """Raise ModelError for what does not go together with phases."""
+        schedule: Any = self.schedule
+        require_stances(self.model, schedule.contacts)
+        if not schedule.contacts:
+            raise ModelError("phases without any contact: leave them out")
+        if self.touching or self.held != "tau":
+            other = "contact" if self.touching else "use='controls'"
+            raise ModelError(f"phases have contacts and joint forces of their own: omit {other}")
+        if integrator not in ("semi_implicit_euler", SemiImplicitEuler()):
+            raise ModelError(f"phases take steps by semi_implicit_euler, not by {integrator!r}")
+        if self.options.get("parameters"):
+            raise ModelError("phases and parameters: make a model with these parameters instead")
 
     def _goal_configuration(self, goal):
         """Configuration of the goal, or None; kernels find the whole state among the arguments."""
@@ -159,10 +182,12 @@ class Problem:
         barrier: float | None = None,
         iterations: int | None = None,
         budget: float | None = None,
+        begins: float | None = None,
     ) -> OptimizedMotion:
         """The motions of least cost from these starts; arguments as for ``optimize``.
 
-        ``budget``: time after which the iterations end, wherever they are [s].
+        ``budget``: time after which the iterations end, wherever they are [s].  ``begins``: time
+        of the schedule of contacts at which the motion begins [s], by default ``t0``.
         """
         guess = as_guess(guess)
         m, T, model = len(self.columns), self.steps, self.model
@@ -185,7 +210,8 @@ class Problem:
             **{self.held: held},
             **self.options,
         )
-        shooting = Shooting(model, self.terms, self.columns, self.held, run)
+        schedule = self.schedule, begins
+        shooting = Shooting(model, self.terms, self.columns, self.held, run, *schedule)
         with run.task():
             found = Iterations(
                 self, shooting, self.iterations if iterations is None else iterations
@@ -205,6 +231,7 @@ class Problem:
             columns=tuple(map(int, self.columns)),
             bounds=(self.bounds.lower, self.bounds.upper),
             options=self.options,
+            schedule=self.schedule,
             **arrays,
         )
 
@@ -233,7 +260,7 @@ def _driven_columns(model, drives):
     return np.arange(count)
 
 
-def _uses_second_order(model, contact, wanted):
+def _uses_second_order(model, contact, wanted, schedule):
     """Whether second derivatives of steps are used; by default where they are cheap to compile."""
     rigid = hasattr(contact, "relaxation")
     if rigid and not contact.relaxation > 0:
@@ -241,12 +268,25 @@ def _uses_second_order(model, contact, wanted):
             "optimize takes rigid contact with a relaxation, which makes it differentiable: "
             "kinetree.contact.TimeStepping(scene, relaxation=0.05)"
         )
+    if schedule is not None:
+        if wanted:
+            raise ModelError("second derivatives with phases: use second_order=False")
+        return False
     if wanted is None:
         flat = all(joint.rates_are_velocities for joint in model.joint[1:])
         return model.nv <= SMALL[not flat] and not rigid
     if wanted and rigid:
         raise ModelError("second derivatives through rigid contact: use second_order=False")
     return wanted
+
+
+def _steps(horizon, schedule):
+    """Number of steps: as many as are given, else as the phases last."""
+    if horizon.steps is not None:
+        return horizon.steps
+    if schedule is None or schedule.repeat is not None:
+        raise TypeError("optimize needs steps=..., or phases that do not repeat")
+    return max(1, round(schedule.duration / float(horizon.dt)))
 
 
 def _constraints(given):

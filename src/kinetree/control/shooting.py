@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.codegen.inline import compact, evaluate
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.threads import run_threaded
+from kinetree.control.phases import Timetable, timetable
 from kinetree.control.steps_on_arrays import StepsOnArrays
 from kinetree.errors import ModelError, ShapeError
 from kinetree.expr.calls import calls
@@ -59,7 +60,7 @@ class Shooting:
         n, m: numbers of variables of a state and of the controls of a step.
     """
 
-    def __init__(self, model: Model, terms: Terms, columns, held, run):
+    def __init__(self, model: Model, terms: Terms, columns, held, run, schedule=None, begins=None):
         self.model, self.terms, self.columns, self.held = model, terms, tuple(columns), held
         self.run, self.transition = run, run.transition
         self.steps, self.samples = run.steps, run.arrays.size
@@ -74,11 +75,13 @@ class Shooting:
             )
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
-        on_arrays = held == "tau" and StepsOnArrays.serve(run)
+        self.schedule, self.begins = schedule, run.t0 if begins is None else begins
+        phased = schedule is not None
+        on_arrays = held == "tau" and not phased and StepsOnArrays.serve(run)
         self.on_arrays = StepsOnArrays(run, self.columns) if on_arrays else None
-        self.simple = not on_arrays and self._is_simple()
+        self.simple = not on_arrays and not phased and self._is_simple()
         large = self.force_rows > 0 or model.nv > LARGE
-        self.by_rows = large and not self.simple and not on_arrays
+        self.by_rows = large and not self.simple and not on_arrays and not phased
 
     def _is_simple(self):
         """Whether steps are semi-implicit Euler's with the accelerations of a tree."""
@@ -93,6 +96,13 @@ class Shooting:
         f = self.transition.field
         none = f.passive is None and f.drive is None and f.actuators is None and not f.forces
         return not none or has_passive_forces(self.model)
+
+    @cached_property
+    def timetable(self) -> Timetable | None:
+        """What the schedule of contacts says about the knots."""
+        if self.schedule is None:
+            return None
+        return timetable(self.schedule, self.begins + self.run.dt * np.arange(self.steps + 1))
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -325,7 +335,7 @@ class Shooting:
     @property
     def knots_have_steps(self) -> bool:
         """Whether derivatives of steps come with those of costs."""
-        return not (self.simple or self.by_rows or self.on_arrays)
+        return not (self.simple or self.by_rows or self.on_arrays or self.schedule)
 
     def knots_kernel(self) -> Any:
         """Kernel of derivatives of costs and constraints of steps, and of steps; or None."""

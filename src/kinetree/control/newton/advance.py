@@ -302,6 +302,10 @@ def keep(b: Batch, w: Work, s: int):
     count = b.steps * b.m * b.n
     for i in range(count):
         b.K[s * count + i] = w.kept[i]
+    count = b.steps * b.contacts.rows
+    for i in range(count):
+        b.f[s * count + i] = w.stance.f[i]
+        b.impulse[s * count + i] = w.stance.impulse[i]
 
 
 # --- the loop ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from kinetree.control.inequalities import Inequalities
 from kinetree.control.newton.calls import Loop, no_loop, renew, tie
 from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
+from kinetree.control.newton.stances import cone_mask, contacts_of, stance_key, stance_of
 from kinetree.control.riccati import Horizon
 from kinetree.control.shooting import Shooting
 from kinetree.model.define import kernel_of
@@ -20,7 +21,9 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
     f, bounds, S = shooting, problem.bounds, shooting.samples
     model, T, m, n = f.model, f.steps, f.m, f.n
     nc, ne = _count(f.values_kernel()), _count(f.final_values_kernel())
-    limits = Inequalities(problem, nc)
+    contacts = contacts_of(shooting, nc)
+    limits = Inequalities(problem, nc, cone_mask(shooting))
+    nc += contacts.cones
     held = model.nv if f.held == "tau" else len(model.actuators)
     return Batch(
         nq=model.nq,
@@ -65,6 +68,9 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
         count=np.zeros(S, np.int64),
         converged=np.zeros(S, np.int64),
         history=np.zeros(S * (most + 1)),
+        contacts=contacts,
+        f=np.zeros(S * T * contacts.rows),
+        impulse=np.zeros(S * T * contacts.rows),
     )
 
 
@@ -134,7 +140,8 @@ def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
     """A worker, which may have solved other problems of the same structure before."""
     f, run = shooting, shooting.run
     given = tuple((g.kind, g.shape, g.timed) for g in run.arrays.given)
-    sizes = b.steps, b.h, run.t0, b.nb, b.exact, b.outside, f.simple
+    stances = () if f.schedule is None else stance_key(f.schedule.contacts)
+    sizes = b.steps, b.h, run.t0, b.nb, b.exact, b.outside, f.simple, stances
     key = "workers", f.transition, f.terms, f.columns, given, sizes
     idle = kept(f.model, key, list)
     try:
@@ -188,6 +195,7 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
     of_knots = {name: arrays[own] for name, own in linear.items()}
     h = b.h if shooting.simple else 0.0
     horizon = Horizon(n=n, m=m, steps=T, h=h, gap=now.gap, **of_knots)
+    kernels["stance"] = stance_of(tied, b, now, tried)
     work = Work(sample=-1, now=now, horizon=horizon, tried=tried, **kernels, **arrays)
     work.loops = tied.loops
     return work
@@ -222,13 +230,14 @@ class Tying:
                 found["force"] = self.tied(f.force_kernel(), *state, *given, self.rows(k.total))
             state_alone = *state[2:], self.rows(force), self.rows(k.qdd)
             found["accelerate"] = self.tied(f.acceleration_kernel(), *state_alone)
-        elif not b.outside:
+        elif not b.outside and not b.contacts.count:
             found["step"] = self.step(k, state, given)
         if not b.flat:
             ends = k.q.reshape(T + 1, -1)[1:], self.rows(k.row), k.gap.reshape(T, -1)[:, : b.nv]
             found["difference"] = self.tied(kernel_of(f.model, "difference"), *ends)
         if values is not None:
-            ends = k.costs, *([self.rows(k.path)] if b.nc else [])
+            before = b.contacts.before
+            ends = k.costs, *([self.rows(k.path)[:, :before]] if before else [])
             found["running"] = self.tied(values, *state, *given, *ends)
         if final is not None:
             ends = k.end, *([k.final] if b.ne else [])
@@ -268,7 +277,8 @@ class Tying:
         g, H = a["g"].reshape(T + 1, size), a["H"].reshape(T + 1, size, size)
         if knots is not None:
             ends = [a["F"].reshape(T, b.n, size)] * f.knots_have_steps + [g[:T], H[:T]]
-            path = [a["path"].reshape(T, b.nc, size)] * bool(b.nc)
+            before = b.contacts.before
+            path = [a["path"].reshape(T, b.nc, size)[:, :before]] * bool(before)
             ends += self.other_curve(found, "curve", len(knots.outputs) - len(ends + path), T)
             found["knots"] = self.tied(knots, *state, *given, *ends, *path)
         if ending:

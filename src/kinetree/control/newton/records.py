@@ -6,6 +6,7 @@ A knot has the variables ``z = (u, dq, dqd)``. Arrays are flat, one knot after t
 
 from kinetree.codegen.procedures import record
 from kinetree.control.newton.calls import Loop
+from kinetree.control.newton.contacts import Contacts, Stance
 from kinetree.control.riccati import Horizon
 
 
@@ -31,6 +32,7 @@ class Batch:
         given: arrays for kernels.
         mu, damping, penalty, optimality, gap, cost, violation, hard: of every sample.
         count, converged: iterations, and whether all errors are small;  history: costs.
+        contacts: of a schedule;  f, impulse: their forces and impulses.
     """
 
     nq: int
@@ -81,6 +83,9 @@ class Batch:
     count: "int[:]"
     converged: "int[:]"
     history: "float[:]"
+    contacts: Contacts
+    f: "float[:]"
+    impulse: "float[:]"
 
 
 @record
@@ -186,7 +191,7 @@ class Work:
             do in this call;  trials: of the search;  at: step of a rollout;  halted: 1 to
             end the iterations of the sample.
         now, tried: knots of the last step taken, and of a trial.
-        steps, slopes, moving: kernels.
+        steps, slopes, moving: kernels;  stance: what steps with contacts compute.
         F, g, H: derivatives of next states, gradients and second derivatives of the cost.
         path, final: derivatives of constraints.
         A_q, A_v, A_f: derivatives of accelerations;  f_z: of joint forces.
@@ -218,6 +223,7 @@ class Work:
     steps: Steps
     slopes: Slopes
     horizon: Horizon
+    stance: Stance
     move: Loop
     deviate: Loop
     shift: Loop

@@ -2,6 +2,7 @@
 
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.control.newton.calls import call
+from kinetree.control.newton.contact_slopes import contact_slopes, feet_slopes
 from kinetree.control.newton.records import Batch, Work
 
 SWEEPS = 30  # of Jacobi's method, at most
@@ -127,9 +128,22 @@ def steps_by_rows(b: Batch, w: Work):
 
 
 @procedure
+def clear_costs(b: Batch, w: Work):
+    """Derivatives of costs, which those of feet are added to, where no kernel writes them."""
+    first = b.steps if w.slopes.costly == 1 else 0
+    end = b.steps if w.slopes.ending == 1 else b.steps + 1
+    for i in range(first * b.size, end * b.size):
+        w.g[i] = 0.0
+    for i in range(first * b.size * b.size, end * b.size * b.size):
+        w.H[i] = 0.0
+
+
+@procedure
 def derive(b: Batch, w: Work):
     """All first derivatives, and second ones of costs; those of steps may be there already."""
     s, size = w.slopes, b.size
+    if b.contacts.count > 0:
+        clear_costs(b, w)
     if s.costly == 1:
         call(s.knots, 0, b.steps)
     if s.curved == 1:
@@ -142,7 +156,10 @@ def derive(b: Batch, w: Work):
         add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.room)
     if b.outside == 1:
         return
-    if s.simple == 1:
+    if b.contacts.count > 0:
+        feet_slopes(b, w)
+        contact_slopes(b, w)
+    elif s.simple == 1:
         simple_steps(b, w)
     elif s.by_rows == 1:
         steps_by_rows(b, w)

@@ -5,6 +5,7 @@ import math
 from kinetree.codegen.procedures import isfinite, procedure
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.records import Batch, Knots, Work
+from kinetree.control.newton.stance import follow_feet, take_contact_steps
 
 
 @procedure
@@ -20,6 +21,9 @@ def take_steps(b: Batch, w: Work, first: int, count: int):
     """Ends of ``count`` steps from knot ``first`` on, of the knots that are tried."""
     k, s = w.tried, w.steps
     hold(b, k, first, count)
+    if b.contacts.count > 0:
+        take_contact_steps(b, w, first, count)
+        return
     if s.simple == 0:
         call(s.step, first, count)
         return
@@ -108,6 +112,8 @@ def evaluate(b: Batch, w: Work):
     if s.ending == 1:
         call(s.final, 0, 1)
         cost += k.end[0]
+    if b.contacts.count > 0:
+        cost += follow_feet(b, w)
     k.cost = cost
     find_inequalities(b, k)
 

@@ -1,0 +1,424 @@
+"""Derivatives of steps with scheduled contacts, of cones, and of costs of feet.
+
+Moving variable ``j`` turns everything beyond its joint: motions ``x`` relative to the body before it
+by ``S_j × x``. With ``dv = S_j × (v - v_before)`` the velocity of a body changes, and with
+``S_j × (a - a_before) + (v_before × S_j) × (v - v_before)`` its acceleration.
+
+Carpentier, Mansard, 2018: Analytical derivatives of rigid body dynamics algorithms. Budhiraja et
+al., 2018: Differential dynamic programming for multi-phase rigid contact dynamics.
+"""
+
+from kinetree.codegen.procedures import cross, dot, procedure, view
+from kinetree.control.newton.calls import call
+from kinetree.control.newton.contacts import Contacts, Stance
+from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.stance import (
+    accelerate,
+    fill_matrix,
+    find_arm,
+    find_motions,
+    find_point_force,
+    find_rows,
+    find_terms,
+    solve_rows,
+    spread_force,
+)
+
+SMALL = 1e-18  # terms of series that no longer count
+
+
+@procedure
+def contact_slopes(b: Batch, w: Work):
+    """Derivatives of all steps, and of the cones of their contact forces, at the present knots."""
+    k, s, c, nv = w.now, w.stance, b.contacts, b.nv
+    find_terms(b, w, s.now, k.qd, 0, b.steps)
+    force = k.total if s.now.forced == 1 else k.held
+    for i in range(b.steps):
+        accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+    call(s.now.slopes, 0, b.steps)
+    if s.now.forced == 1:
+        call(s.now.force_slopes, 0, b.steps)
+    for i in range(b.steps):
+        slopes_of_step(b, w, i)
+
+
+@procedure
+def slopes_of_step(b: Batch, w: Work, k: int):
+    """Derivatives of one step and of its cones."""
+    s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
+    hits = 0
+    for i in range(c.count):
+        hits += c.landing[k * c.count + i]
+    if hits > 0:
+        impact_slopes(b, w, k)
+    find_motions(b, c, s, k, view(w.now.qdd, k * nv))
+    live = find_rows(b, c, s, k)
+    wide = nv + live + size
+    fill_matrix(b, s, k, live, wide)
+    contact_rows(b, c, s, k, live)
+    force_rows(b, c, s, k, s.f)
+    fill_right(b, s, k, live, wide)
+    right = view(s.Q, live)
+    for r in range(live):
+        row = view(right, r * (live + size))
+        for j in range(m):
+            row[j] = 0.0
+        for j in range(nv):
+            row[m + j] = -s.A_q[r * nv + j]
+            row[m + nv + j] = -s.A_v[r * nv + j]
+    solve_rows(s, nv, live, size)
+    if hits > 0:
+        chain_impact(b, s, view(s.P, nv + live), wide, nv)
+        chain_impact(b, s, right, live + size, live)
+    fill_step(b, w, k, live, hits)
+    cone_rows(b, w, k, live)
+
+
+@procedure
+def fill_right(b: Batch, s: Stance, k: int, live: int, wide: int):
+    """Derivatives of joint and contact forces without what inverse dynamics need."""
+    nv, m, size = b.nv, b.m, b.size
+    for i in range(nv):
+        row = view(s.P, i * wide + nv + live)
+        at = (k * nv + i) * nv
+        if s.now.forced == 1:
+            f_z = view(s.f_z, (k * nv + i) * size)
+            for j in range(size):
+                row[j] = f_z[j]
+        else:
+            for j in range(size):
+                row[j] = 0.0
+        for j in range(nv):
+            row[m + j] += s.D[i * nv + j] - s.E_q[at + j]
+            row[m + nv + j] -= s.E_v[at + j]
+    if s.now.forced == 0:
+        for j in range(m):
+            s.P[b.columns[j] * wide + nv + live + j] += 1.0
+
+
+@procedure
+def contact_rows(b: Batch, c: Contacts, s: Stance, k: int, live: int):
+    """Derivatives of the accelerations of contacts at given ``qdd``, with damping."""
+    nv = b.nv
+    for i in range(live * nv):
+        s.A_q[i] = s.A_v[i] = 0.0
+    arm = view(s.R, 6, 3)
+    at = 0
+    for i in range(c.count):
+        if c.active[k * c.count + i] == 0:
+            continue
+        find_arm(c, s, k, i, arm)
+        for e in range(c.path_first[i], c.path_first[i + 1]):
+            columns_of_variable(b, c, s, k, i, e, at)
+        at += c.size[i]
+
+
+@procedure
+def columns_of_variable(b: Batch, c: Contacts, s: Stance, k: int, i: int, e: int, at: int):
+    """One column of these derivatives."""
+    nv, d, body, damping = b.nv, c.path[e], c.body[i], c.damping[i]
+    arm = view(s.R, 6, 3)
+    S = view(s.S, (k * nv + d) * 6)
+    own = 6 * c.owner[e]
+    up = 6 * c.parent[c.owner[e]]
+    turn = view(S, 0, 3)
+    slide = view(S, 3, 3)
+    w = view(s.vel, 6 * body, 3)
+    v = view(s.vel, 6 * body + 3, 3)
+    aw = view(s.acc, 6 * body, 3)
+    av = view(s.acc, 6 * body + 3, 3)
+    w_up = view(s.vel, up, 3)
+    v_up = view(s.vel, up + 3, 3)
+    w_own = view(s.vel, own, 3)
+    v_own = view(s.vel, own + 3, 3)
+    dw = w - w_up
+    dv = v - v_up
+    da = aw - view(s.acc, up, 3)
+    dl = av - view(s.acc, up + 3, 3)
+    way = slide + cross(turn, arm)
+    speed = v + cross(w, arm)
+    # velocities
+    vw = cross(turn, dw)
+    vv = cross(turn, dv) + cross(slide, dw)
+    gw = cross(w_up, turn)
+    gv = cross(w_up, slide) + cross(v_up, turn)
+    # accelerations, by position
+    xw = cross(turn, da) + cross(gw, dw)
+    xv = cross(turn, dl) + cross(slide, da) + cross(gw, dv) + cross(gv, dw)
+    moved = vv + cross(vw, arm) + cross(w, way)
+    q_lin = xv + cross(xw, arm) + cross(aw, way) + cross(vw, speed) + cross(w, moved)
+    # accelerations, by velocity
+    yw = cross(w_own, turn) + vw
+    yv = cross(w_own, slide) + cross(v_own, turn) + vv
+    v_lin = yv + cross(yw, arm) + cross(turn, speed) + cross(w, way)
+    for j in range(3):
+        s.A_q[(at + j) * nv + d] = q_lin[j] + damping * moved[j]
+        s.A_v[(at + j) * nv + d] = v_lin[j] + damping * way[j]
+        if c.size[i] == 6:
+            s.A_q[(at + 3 + j) * nv + d] = xw[j] + damping * vw[j]
+            s.A_v[(at + 3 + j) * nv + d] = yw[j] + damping * turn[j]
+
+
+@procedure
+def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
+    """Derivatives of the joint forces of contact forces that are held along the base, in ``D``."""
+    nv = b.nv
+    for i in range(nv * nv):
+        s.D[i] = 0.0
+    arm = view(s.R, 6, 3)
+    for i in range(c.count):
+        if c.active[k * c.count + i] == 0:
+            continue
+        find_arm(c, s, k, i, arm)
+        f = view(forces, k * c.rows + c.first[i], 3)
+        for x in range(c.path_first[i], c.path_first[i + 1]):
+            S = view(s.S, (k * nv + c.path[x]) * 6)
+            turn = view(S, 0, 3)
+            way = view(S, 3, 3) + cross(turn, arm)
+            for y in range(c.path_first[i], c.path_first[i + 1]):
+                T = view(s.S, (k * nv + c.path[y]) * 6)
+                other = view(T, 0, 3)
+                total = 0.0
+                if c.owner[y] <= c.owner[x]:
+                    total = dot(f, cross(other, way))
+                    if c.size[i] == 6:
+                        moment = view(forces, k * c.rows + c.first[i] + 3, 3)
+                        total += dot(moment, cross(other, turn))
+                else:
+                    total = dot(f, cross(turn, view(T, 3, 3) + cross(other, arm)))
+                s.D[c.path[x] * nv + c.path[y]] += total
+
+
+@procedure
+def impact_slopes(b: Batch, w: Work, k: int):
+    """Derivatives of velocities after impacts by positions and velocities before, in ``B``."""
+    s, c, nv, x = w.stance, b.contacts, b.nv, w.stance.now
+    for i in range(nv):
+        s.jump[k * nv + i] = s.v[k * nv + i] - w.now.qd[k * nv + i]
+    call(x.impact, k, 1)
+    call(x.rest, k, 1)
+    for i in range(nv):
+        s.room[i] = 0.0
+    find_motions(b, c, s, k, s.room)
+    live = find_rows(b, c, s, k)
+    wide = nv + live + 2 * nv
+    fill_matrix(b, s, k, live, wide)
+    force_rows(b, c, s, k, s.impulse)
+    for i in range(nv):
+        row = view(s.P, i * wide + nv + live)
+        for j in range(nv):
+            row[j] = s.D[i * nv + j] - s.I_q[(k * nv + i) * nv + j] + s.G_q[(k * nv + i) * nv + j]
+            row[nv + j] = s.M[(k * nv + i) * nv + j]
+    speed_rows(b, c, s, k, live)
+    for r in range(live):
+        row = view(s.Q, r * (live + 2 * nv) + live)
+        for j in range(nv):
+            row[j] = -s.A_q[r * nv + j]
+            row[nv + j] = 0.0
+    solve_rows(s, nv, live, 2 * nv)
+    for i in range(nv):
+        row = view(s.P, i * wide + nv + live)
+        for j in range(2 * nv):
+            s.B[i * 2 * nv + j] = row[j]
+
+
+@procedure
+def speed_rows(b: Batch, c: Contacts, s: Stance, k: int, live: int):
+    """Derivatives of the velocities of contacts by positions, in ``A_q``."""
+    nv = b.nv
+    for i in range(live * nv):
+        s.A_q[i] = 0.0
+    arm = view(s.R, 6, 3)
+    at = 0
+    for i in range(c.count):
+        if c.active[k * c.count + i] == 0:
+            continue
+        find_arm(c, s, k, i, arm)
+        for e in range(c.path_first[i], c.path_first[i + 1]):
+            S = view(s.S, (k * nv + c.path[e]) * 6)
+            up = 6 * c.parent[c.owner[e]]
+            turn = view(S, 0, 3)
+            slide = view(S, 3, 3)
+            w = view(s.vel, 6 * c.body[i], 3)
+            dw = w - view(s.vel, up, 3)
+            dv = view(s.vel, 6 * c.body[i] + 3, 3) - view(s.vel, up + 3, 3)
+            vw = cross(turn, dw)
+            vv = cross(turn, dv) + cross(slide, dw) + cross(vw, arm)
+            vv = vv + cross(w, slide + cross(turn, arm))
+            for j in range(3):
+                s.A_q[(at + j) * nv + c.path[e]] = vv[j]
+                if c.size[i] == 6:
+                    s.A_q[(at + 3 + j) * nv + c.path[e]] = vw[j]
+        at += c.size[i]
+
+
+@procedure
+def chain_impact(b: Batch, s: Stance, X: "float[:]", wide: int, rows: int):
+    """Derivatives by the state before an impact, from those by the state after it."""
+    nv, m = b.nv, b.m
+    for i in range(rows):
+        row = view(X, i * wide + m)
+        for j in range(2 * nv):
+            total = row[j] if j < nv else 0.0
+            for e in range(nv):
+                total += row[nv + e] * s.B[e * 2 * nv + j]
+            s.room[j] = total
+        for j in range(2 * nv):
+            row[j] = s.room[j]
+
+
+@procedure
+def fill_step(b: Batch, w: Work, k: int, live: int, hits: int):
+    """Derivatives of the end of a step, from those of its accelerations."""
+    s, nv, m, n, size, h = w.stance, b.nv, b.m, b.n, b.size, b.h
+    wide = nv + live + size
+    V = view(w.F, (k * n + nv) * size)
+    T = view(w.F, k * n * size)
+    for i in range(nv):
+        a = view(s.P, i * wide + nv + live)
+        row = view(V, i * size)
+        for j in range(size):
+            row[j] = h * a[j]
+        if hits > 0:
+            for j in range(2 * nv):
+                row[m + j] += s.B[i * 2 * nv + j]
+        else:
+            row[m + nv + i] += 1.0
+        top = view(T, i * size)
+        for j in range(size):
+            top[j] = h * row[j]
+        top[m + i] += 1.0
+    c = b.contacts
+    for t in range(c.turns):
+        first, count = c.turn[t], c.width[t]
+        turning(s, view(w.now.v_after, k * nv + first), h, count)
+        for i in range(count):
+            top = view(T, (first + i) * size)
+            for j in range(size):
+                total = 0.0
+                for e in range(count):
+                    total += s.spun[i * count + e] * V[(first + e) * size + j]
+                top[j] = h * total
+            for e in range(count):
+                top[m + first + e] += s.turned[i * count + e]
+
+
+@procedure
+def turning(s: Stance, v: "float[:]", h: float, n: int):
+    """``exp(-ad)`` and ``(1 - exp(-ad)) / ad`` of the motion of a step, by their series."""
+    ad = view(s.room, 0)
+    term = view(s.room, 36)
+    more = view(s.room, 72)
+    for i in range(n * n):
+        ad[i] = 0.0
+    for t in range(n // 3):
+        for e in range(t, n // 3):  # -[w× 0; v× w×]
+            x = view(v, 3 * (e - t))
+            at = (3 * e) * n + 3 * t
+            ad[at + 1] = h * x[2]
+            ad[at + 2] = -h * x[1]
+            ad[at + n] = -h * x[2]
+            ad[at + n + 2] = h * x[0]
+            ad[at + 2 * n] = h * x[1]
+            ad[at + 2 * n + 1] = -h * x[0]
+    for i in range(n):
+        for j in range(n):
+            term[i * n + j] = 1.0 if i == j else 0.0
+            s.turned[i * n + j] = s.spun[i * n + j] = term[i * n + j]
+    for order in range(1, 60):
+        most = 0.0
+        for i in range(n):
+            for j in range(n):
+                total = 0.0
+                for e in range(n):
+                    total += term[i * n + e] * ad[e * n + j]
+                more[i * n + j] = total / order
+        for i in range(n * n):
+            term[i] = more[i]
+            most = max(most, abs(term[i]))
+            s.turned[i] += term[i]
+            s.spun[i] += term[i] / (order + 1)
+        if most < SMALL:
+            return
+
+
+@procedure
+def cone_rows(b: Batch, w: Work, k: int, live: int):
+    """Derivatives of the cones of a step, which ``Q`` has for contact forces."""
+    s, c, size = w.stance, b.contacts, b.size
+    y = view(s.R, 9, 3)
+    at = 0
+    for i in range(c.count):
+        on = c.active[k * c.count + i]
+        for p in range(c.point_first[i], c.point_first[i + 1]):
+            if on == 1:
+                find_point_force(c, s, k, i, p, y)
+                point_slopes(b, w, k, i, p, view(s.Q, at * (live + size) + live), live + size)
+            for e in range(c.cone_first[p], c.cone_first[p + 1]):
+                row = view(w.path, (k * b.nc + c.before + e) * size)
+                G = view(c.cone, 3 * e)
+                for j in range(size):
+                    row[j] = 0.0
+                    if on == 1:
+                        x = view(s.room, j * 3)
+                        row[j] = G[0] * x[0] + G[1] * x[1] + G[2] * x[2]
+        at += on * c.size[i]
+
+
+@procedure
+def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide: int):
+    """Derivatives of the force at a point by all variables of a knot, in ``room``, (size, 3)."""
+    s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
+    if c.size[i] == 3:
+        for j in range(size):
+            for e in range(3):
+                s.room[3 * j + e] = df[e * wide + j]
+        return
+    f = view(s.f, k * c.rows + c.first[i])
+    force = view(f, 0, 3)
+    moment = view(f, 3, 3)
+    for j in range(size):
+        x = view(s.R, 18, 6)
+        for e in range(6):
+            x[e] = df[e * wide + j]
+        spread_force(c, s, k, i, p, x, view(s.room, 3 * j, 3))
+    y = view(s.R, 9, 3)
+    more = view(s.R, 24, 3)
+    for e in range(c.path_first[i], c.path_first[i + 1]):
+        d = c.path[e]
+        turn = view(s.S, (k * nv + d) * 6, 3)
+        x = view(s.R, 18, 6)
+        x[0:3] = -1.0 * cross(turn, force)
+        x[3:6] = -1.0 * cross(turn, moment)
+        spread_force(c, s, k, i, p, x, more)
+        own = view(s.room, 3 * (m + d), 3)
+        own += more + cross(turn, y)
+
+
+@procedure
+def feet_slopes(b: Batch, w: Work):
+    """Derivatives of the cost of the places of contacts, added to those of other costs."""
+    s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
+    call(s.now.terms, 0, b.steps + 1)
+    arm = view(s.R, 6, 3)
+    way = view(s.R, 9, 3)
+    for k in range(b.steps + 1):
+        for i in range(c.count):
+            at = 3 * (k * c.count + i)
+            weight = view(c.weight, at, 3)
+            if weight[0] + weight[1] + weight[2] == 0.0:
+                continue
+            find_arm(c, s, k, i, arm)
+            root = view(s.pose, (k * c.bodies + c.root[c.body[i]] - 1) * 12)
+            for e in range(c.path_first[i], c.path_first[i + 1]):
+                S = view(s.S, (k * nv + c.path[e]) * 6)
+                way[0:3] = weight * (view(S, 3, 3) + cross(view(S, 0, 3), arm))
+                row = m + c.path[e]
+                total = 0.0
+                for j in range(3):
+                    total += way[j] * (arm[j] + root[4 * j + 3] - c.goal[at + j])
+                w.g[k * size + row] += total
+                for x in range(c.path_first[i], c.path_first[i + 1]):
+                    T = view(s.S, (k * nv + c.path[x]) * 6)
+                    other = view(T, 3, 3) + cross(view(T, 0, 3), arm)
+                    w.H[(k * size + row) * size + m + c.path[x]] += dot(way, other)

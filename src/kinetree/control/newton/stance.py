@@ -1,0 +1,309 @@
+"""Steps with scheduled contacts: impacts, accelerations and contact forces of all knots.
+
+    M a - Jᵀ f = tau - C        J a + dJ/dt v + damping J v + SOFT f = 0
+
+``SOFT`` decides between forces that do the same. What touches down stops before: ``v`` becomes
+``v + M⁻¹ Jᵀ Λ`` with ``J v = 0``. Steps are then semi-implicit Euler's.
+"""
+
+import math
+
+from kinetree.codegen.procedures import cross, procedure, view
+from kinetree.contact.newton.cholesky import take, take_row
+from kinetree.control.cholesky import factored
+from kinetree.control.newton.calls import call
+from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
+from kinetree.control.newton.records import Batch, Work
+
+SOFT = 1e-9  # accelerations for unit forces [1/kg]
+
+
+@procedure
+def find_motions(b: Batch, c: Contacts, s: Stance, k: int, qdd: "float[:]"):
+    """Velocities and accelerations of all bodies at a knot, without gravity."""
+    for i in range(6):
+        s.vel[i] = s.acc[i] = 0.0
+    for i in range(1, c.bodies + 1):
+        up = 6 * c.parent[i]
+        v = view(s.vel, 6 * i)
+        a = view(s.acc, 6 * i)
+        w = view(s.R, 0)
+        for j in range(6):
+            v[j] = s.vel[up + j]
+            a[j] = s.acc[up + j]
+            w[j] = 0.0
+        for d in range(c.variable[i], c.variable[i + 1]):
+            S = view(s.S, (k * b.nv + d) * 6)
+            x = s.v[k * b.nv + d]
+            y = qdd[d]
+            for j in range(6):
+                w[j] += x * S[j]
+                a[j] += y * S[j]
+        for j in range(6):
+            v[j] += w[j]
+        turning = view(v, 0, 3)
+        joint = view(w, 0, 3)
+        more = cross(turning, joint)
+        straight = cross(turning, view(w, 3, 3)) + cross(view(v, 3, 3), joint)
+        for j in range(3):
+            a[j] += more[j]
+            a[3 + j] += straight[j]
+
+
+@procedure
+def find_arm(c: Contacts, s: Stance, k: int, i: int, arm: "float[3]"):
+    """The first point of contact ``i`` from the origin of the first body of its tree."""
+    own = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
+    first = view(s.pose, (k * c.bodies + c.root[c.body[i]] - 1) * 12)
+    p = view(c.point, 3 * i)
+    for j in range(3):
+        x = own[4 * j + 3] - first[4 * j + 3]
+        arm[j] = x + own[4 * j] * p[0] + own[4 * j + 1] * p[1] + own[4 * j + 2] * p[2]
+
+
+@procedure
+def find_rows(b: Batch, c: Contacts, s: Stance, k: int) -> int:
+    """Jacobian and drift of the contacts that are closed at a knot: how many rows there are."""
+    live, nv = 0, b.nv
+    arm = view(s.R, 6, 3)
+    for i in range(c.count):
+        if c.active[k * c.count + i] == 0:
+            continue
+        for j in range(c.size[i]):
+            s.row[live + j] = c.first[i] + j
+        find_arm(c, s, k, i, arm)
+        J = view(s.J, live * nv)
+        for j in range(c.size[i] * nv):
+            J[j] = 0.0
+        for e in range(c.path_first[i], c.path_first[i + 1]):
+            d = c.path[e]
+            S = view(s.S, (k * nv + d) * 6)
+            axis = view(S, 0, 3)
+            way = view(S, 3, 3) + cross(axis, arm)
+            for j in range(3):
+                J[j * nv + d] = way[j]
+                if c.size[i] == 6:
+                    J[(3 + j) * nv + d] = axis[j]
+        find_drift(c, s, i, arm, view(s.drift, live))
+        live += c.size[i]
+    return live
+
+
+@procedure
+def find_drift(c: Contacts, s: Stance, i: int, arm: "float[3]", drift: "float[:]"):
+    """Acceleration of a contact without ``J a``, with its damping."""
+    v = view(s.vel, 6 * c.body[i])
+    a = view(s.acc, 6 * c.body[i])
+    w = view(v, 0, 3)
+    speed = view(v, 3, 3) + cross(w, arm)
+    push = view(a, 3, 3) + cross(view(a, 0, 3), arm) + cross(w, speed)
+    for j in range(3):
+        drift[j] = push[j] + c.damping[i] * speed[j]
+        if c.size[i] == 6:
+            drift[3 + j] = a[j] + c.damping[i] * w[j]
+
+
+@procedure
+def fill_matrix(b: Batch, s: Stance, k: int, live: int, wide: int):
+    """``[M | Jᵀ]`` in the first columns of ``P``."""
+    nv = b.nv
+    M = view(s.M, k * nv * nv)
+    for i in range(nv):
+        row = view(s.P, i * wide)
+        for j in range(i, nv):
+            row[j] = M[i * nv + j]
+        for r in range(live):
+            row[nv + r] = s.J[r * nv + i]
+
+
+@procedure
+def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
+    """Accelerations in the last columns of ``P``, and forces in those of ``Q``: 0, or 1.
+
+    From ``[M | Jᵀ | r]`` in ``P``, and the right-hand sides of contacts in the last columns of
+    ``Q``. ``M a - Jᵀ f = r`` and ``J a + SOFT f = Q``.
+    """
+    wide, own = nv + live + columns, live + columns
+    P, Q = s.P, s.Q
+    if factored(P, nv, wide) != 0:
+        return 1
+    right = view(P, nv + live)
+    if live > 0:
+        Y = view(P, nv)
+        for i in range(live):
+            for j in range(live):
+                Q[i * own + j] = 0.0
+        take(Q, own, Y, wide, Y, wide, nv, live, live)
+        for i in range(live):
+            for j in range(live):
+                Q[i * own + j] = -Q[i * own + j]
+            Q[i * own + i] += SOFT
+        take(view(Q, live), own, Y, wide, right, wide, nv, live, columns)
+        if factored(Q, live, own) != 0:
+            return 1
+        substitute(Q, own, live, view(Q, live), columns)
+        for i in range(nv):
+            for j in range(live):
+                s.Y[j * nv + i] = -P[i * wide + nv + j]
+        take(right, wide, s.Y, nv, view(Q, live), own, live, nv, columns)
+    substitute(P, wide, nv, right, columns)
+    return 0
+
+
+@procedure
+def substitute(U: "float[:]", wide: int, n: int, X: "float[:]", columns: int):
+    """``X`` becomes ``U⁻¹ X``; both have rows as wide as those of ``U``."""
+    for e in range(n):
+        a = n - 1 - e
+        row = view(X, a * wide)
+        rest = n - 1 - a
+        if rest > 0:
+            off = view(U, a * wide + a + 1)
+            take_row(row, off, 1, view(X, (a + 1) * wide), wide, rest, columns)
+        scale = 1.0 / U[a * wide + a]
+        row[:columns] *= scale
+
+
+@procedure
+def stop_contacts(b: Batch, c: Contacts, s: Stance, k: int, qd: "float[:]"):
+    """Velocities after what touches down at the beginning of a step has stopped."""
+    nv = b.nv
+    own = view(s.v, k * nv)
+    hits = 0
+    for i in range(c.count):
+        hits += c.landing[k * c.count + i]
+    for i in range(nv):
+        own[i] = qd[i]
+    for r in range(c.rows):
+        s.impulse[k * c.rows + r] = 0.0
+    if hits == 0:
+        return
+    live = find_rows(b, c, s, k)
+    fill_matrix(b, s, k, live, nv + live + 1)
+    for i in range(nv):
+        s.P[i * (nv + live + 1) + nv + live] = 0.0
+    for r in range(live):
+        total = 0.0
+        for i in range(nv):
+            total -= s.J[r * nv + i] * qd[i]
+        s.Q[r * (live + 1) + live] = total
+    failed = solve_rows(s, nv, live, 1)
+    for i in range(nv):
+        own[i] += s.P[i * (nv + live + 1) + nv + live] if failed == 0 else math.inf
+    for r in range(live):
+        s.impulse[k * c.rows + s.row[r]] = s.Q[r * (live + 1) + live]
+
+
+@procedure
+def accelerate(b: Batch, c: Contacts, s: Stance, k: int, force: "float[:]", qdd: "float[:]"):
+    """Accelerations and contact forces of a knot under joint forces."""
+    nv = b.nv
+    for i in range(nv):
+        qdd[i] = 0.0
+    find_motions(b, c, s, k, qdd)
+    live = find_rows(b, c, s, k)
+    wide = nv + live + 1
+    fill_matrix(b, s, k, live, wide)
+    for i in range(nv):
+        s.P[i * wide + nv + live] = force[i] - s.bias[k * nv + i]
+    for r in range(live):
+        s.Q[r * (live + 1) + live] = -s.drift[r]
+    failed = solve_rows(s, nv, live, 1)
+    for i in range(nv):
+        qdd[i] = s.P[i * wide + nv + live] if failed == 0 else math.inf
+    for r in range(c.rows):
+        s.f[k * c.rows + r] = 0.0
+    for r in range(live):
+        s.f[k * c.rows + s.row[r]] = s.Q[r * (live + 1) + live]
+
+
+@procedure
+def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, count: int):
+    """What the dynamics of steps consist of, with impacts, before accelerations."""
+    s, c = w.stance, b.contacts
+    call(x.terms, first, count)
+    call(x.mass, first, count)
+    for k in range(first, first + count):
+        stop_contacts(b, c, s, k, view(qd, k * b.nv))
+    if x.forced == 1:
+        call(x.force, first, count)
+    call(x.bias, first, count)
+
+
+@procedure
+def take_contact_steps(b: Batch, w: Work, first: int, count: int):
+    """Ends of steps with contacts, of the knots that are tried."""
+    k, s, c, nv = w.tried, w.stance, b.contacts, b.nv
+    find_terms(b, w, s.tried, k.qd, first, count)
+    force = k.total if s.tried.forced == 1 else k.held
+    for i in range(first, first + count):
+        accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+    for i in range(first * nv, (first + count) * nv):
+        v = s.v[i] + b.h * k.qdd[i]
+        k.v_after[i] = v
+        s.lines[i] = b.h * v
+        if b.flat == 1:
+            k.q_after[i] = k.q[i] + b.h * v
+    if b.flat == 0:
+        call(s.tried.move, first, count)
+    for i in range(first, first + count):
+        find_cones(b, c, s, i, view(k.path, i * b.nc + c.before))
+
+
+@procedure
+def spread_force(
+    c: Contacts, s: Stance, k: int, i: int, p: int, f: "float[6]", y: "float[3]"
+):
+    """Force at a point for a force and a moment, all along the axes of the base."""
+    R = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
+    x = view(s.R, 12, 3)
+    for j in range(3):
+        x[j] = 0.0
+        for e in range(3):
+            force = R[e] * f[0] + R[4 + e] * f[1] + R[8 + e] * f[2]
+            moment = R[e] * f[3] + R[4 + e] * f[4] + R[8 + e] * f[5]
+            x[j] += c.spread[(p * 3 + j) * 6 + e] * force
+            x[j] += c.spread[(p * 3 + j) * 6 + 3 + e] * moment
+    for j in range(3):
+        y[j] = R[4 * j] * x[0] + R[4 * j + 1] * x[1] + R[4 * j + 2] * x[2]
+
+
+@procedure
+def find_point_force(c: Contacts, s: Stance, k: int, i: int, p: int, y: "float[3]"):
+    """Force at point ``p`` of contact ``i``, along the axes of the base."""
+    f = view(s.f, k * c.rows + c.first[i])
+    if c.size[i] == 3:
+        for j in range(3):
+            y[j] = f[j]
+        return
+    spread_force(c, s, k, i, p, view(f, 0, 6), y)
+
+
+@procedure
+def find_cones(b: Batch, c: Contacts, s: Stance, k: int, path: "float[:]"):
+    """Cones of all contact forces, numbers that are at most zero."""
+    y = view(s.R, 9, 3)
+    for i in range(c.count):
+        for p in range(c.point_first[i], c.point_first[i + 1]):
+            find_point_force(c, s, k, i, p, y)
+            for e in range(c.cone_first[p], c.cone_first[p + 1]):
+                G = view(c.cone, 3 * e)
+                path[e] = G[0] * y[0] + G[1] * y[1] + G[2] * y[2] - c.offset[e]
+
+
+@procedure
+def follow_feet(b: Batch, w: Work) -> float:
+    """Cost of the places of contacts at all knots that are tried, whose steps have been taken."""
+    s, c, cost = w.stance, b.contacts, 0.0
+    call(s.tried.terms, b.steps, 1)
+    arm = view(s.R, 6, 3)
+    for k in range(b.steps + 1):
+        for i in range(c.count):
+            at = 3 * (k * c.count + i)
+            if c.weight[at] + c.weight[at + 1] + c.weight[at + 2] > 0.0:
+                find_arm(c, s, k, i, arm)
+                first = view(s.pose, (k * c.bodies + c.root[c.body[i]] - 1) * 12)
+                for j in range(3):
+                    off = arm[j] + first[4 * j + 3] - c.goal[at + j]
+                    cost += 0.5 * c.weight[at + j] * off * off
+    return cost

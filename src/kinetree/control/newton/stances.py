@@ -1,0 +1,248 @@
+"""Makes the records of contacts: tables of a robot and its schedule, and kernels of their steps."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.engine.terms import term_kernel
+from kinetree.control.newton.calls import no_loop
+from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
+from kinetree.errors import ModelError
+from kinetree.functional.differentiate import differentiate
+from kinetree.joints import Free, Spherical
+from kinetree.model.define import kernel_of
+from kinetree.model.memo import kept
+from kinetree.quantities import inverse_dynamics, pose
+from kinetree.spatial import skew
+
+FORCE_SLOPES = differentiate(inverse_dynamics, ("q", "qd"))
+
+
+def require_stances(model: Any, contacts: Any) -> None:
+    """Raise ModelError for robots and contacts that phases cannot have."""
+    if model.is_constrained or model.couplings:
+        raise ModelError(
+            f"phases take trees: model {model.name!r} has loops, constraints or couplings"
+        )
+    for name, joint in zip(model.joint_names, model.joint[1:], strict=True):
+        turns = isinstance(joint, (Free, Spherical))
+        if not (joint.constant_subspace and (joint.rates_are_velocities or turns)):
+            raise ModelError(
+                f"phases take free and ball joints and those with a constant axis; joint {name!r} "
+                f"is a {type(joint).__name__}"
+            )
+    for c in contacts.values():
+        model.frame(c.frame)
+        if len(c.turns) not in (0, 3):
+            raise ModelError(
+                f"contact {c.frame!r} touches along a line: phases take contacts with one point, or "
+                f"three that are not on a line"
+            )
+
+
+def contacts_of(shooting: Any, before: int) -> Contacts:
+    """Tables of the contacts of a problem, with its schedule."""
+    if shooting.schedule is None:
+        return Contacts(before=before)
+    model, table = shooting.model, shooting.timetable
+    tables = dict(_tables_of(model, shooting.schedule.contacts))
+    del tables["sizes"]
+    found = Contacts(before=before, **tables)
+    for name, x in table._asdict().items():
+        kind = np.int64 if x.dtype == bool else np.float64
+        setattr(found, name, np.ascontiguousarray(x, kind).reshape(-1))
+    return found
+
+
+def cone_mask(shooting: Any) -> np.ndarray:
+    """Which cones hold at which knot, (steps + 1, cones)."""
+    steps, schedule = shooting.steps, shooting.schedule
+    if schedule is None:
+        return np.zeros((steps + 1, 0), bool)
+    sizes = _tables_of(shooting.model, schedule.contacts)["sizes"]
+    active = np.concatenate([shooting.timetable.active, np.zeros((1, len(sizes)), bool)])
+    return np.repeat(active, sizes, axis=1)
+
+
+def stance_key(contacts: Any) -> tuple:
+    """What tables of contacts depend on."""
+    return tuple(
+        (c.frame, c.points.tobytes(), c.friction, c.normal.tobytes(), c.sides, c.least, c.most,
+         c.damping)
+        for c in contacts.values()
+    )  # fmt: skip
+
+
+def _tables_of(model, contacts):
+    return kept(model, ("stances", stance_key(contacts)), lambda: _tables(model, contacts))
+
+
+def _tables(model, contacts):
+    """Numbers of a robot and its contacts; see ``Contacts``."""
+    NB, parent = model.body_count, [max(p, 0) for p in model.parent]
+    root = list(range(NB + 1))
+    for i in range(1, NB + 1):
+        root[i] = i if parent[i] == 0 else root[parent[i]]
+    first = [0, *(model.v_slice[i].start for i in range(1, NB + 1)), model.nv]
+    turns = [i for i in range(1, NB + 1) if isinstance(model.joint[i], (Free, Spherical))]
+    found: dict[str, Any] = {
+        "bodies": NB,
+        "parent": parent,
+        "root": root,
+        "variable": first,
+        "turns": len(turns),
+        "turn": [first[i] for i in turns],
+        "width": [model.joint[i].nv for i in turns],
+    }
+    lists = ("body", "size", "first", "damping", "point", "path", "owner", "cone", "offset")
+    found |= {name: [] for name in (*lists, "spread", "sizes")}
+    found |= {name: [0] for name in ("path_first", "point_first", "cone_first")}
+    rows = 0
+    for c in contacts.values():
+        rows += _add_contact(found, model, c, rows)
+    found |= {"count": len(contacts), "rows": rows, "cones": len(found["offset"])}
+    sizes = found.pop("sizes")
+    whole = {n for n, kind in Contacts.types.items() if getattr(kind, "dtype", None) == np.int64}
+    found = {
+        n: np.array(x, np.int64 if n in whole else np.float64).reshape(-1)
+        if isinstance(x, list)
+        else x
+        for n, x in found.items()
+    }
+    return found | {"sizes": np.array(sizes)}
+
+
+def _add_contact(found, model, c, rows):
+    """Append one contact to all tables: how many rows it has."""
+    frame, size = model.frame(c.frame), 3 + len(c.turns)
+    E, r = (np.asarray(x, float) for x in (frame.placement.E, frame.placement.r))
+    bodies, i = [], frame.body
+    while i > 0:
+        bodies.insert(0, i)
+        i = model.parent[i]
+    path = [(d, i) for i in bodies for d in range(model.v_slice[i].start, model.v_slice[i].stop)]
+    found["body"].append(frame.body)
+    found["size"].append(size)
+    found["first"].append(rows)
+    found["damping"].append(c.damping)
+    found["point"] += list(r + E.T @ c.points[0])
+    found["path"] += [d for d, _ in path]
+    found["owner"] += [i for _, i in path]
+    found["path_first"].append(len(found["path"]))
+    points = c.points if size == 6 else c.points[:1]
+    grasp = np.concatenate([np.vstack([np.eye(3), skew(p - points[0])]) for p in points], axis=1)
+    turned = np.kron(np.eye(2), E)
+    G, low, high = c.cone()
+    bounds = [(g, h) for g, h in zip(G, high, strict=True) if np.isfinite(h)]
+    bounds += [(-g, -h) for g, h in zip(G, low, strict=True) if np.isfinite(h) and h > 0]
+    for share in np.linalg.pinv(grasp).reshape(-1, 3, 6):
+        found["spread"] += list((E.T @ share @ turned).reshape(-1))
+        for g, h in bounds:
+            found["cone"] += list(g)
+            found["offset"].append(h)
+        found["cone_first"].append(len(found["offset"]))
+    found["point_first"].append(len(found["cone_first"]) - 1)
+    found["sizes"].append(len(points) * len(bounds))
+    return size
+
+
+def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
+    """Arrays of steps with contacts, and kernels tied to them and to knots."""
+    c, T, nv = b.contacts, b.steps, b.nv
+    if not c.count:
+        return Stance(tried=_no_kernels(), now=_no_kernels())
+    E, R, size = T + 1, c.rows, b.size
+    forced = bool(tied.shooting.forced)
+    sizes = {
+        "pose": E * c.bodies * 12,
+        "S": E * nv * 6,
+        "F": E * nv * 6,
+        "M": T * nv * nv,
+        "bias": T * nv,
+        "v": T * nv,
+        "lines": T * nv,
+        "f": T * R,
+        "impulse": T * R,
+        "E_q": T * nv * nv,
+        "E_v": T * nv * nv,
+        "f_z": T * nv * size * forced,
+        "zero": nv,
+        "jump": T * nv,
+        "I_q": T * nv * nv,
+        "G_q": T * nv * nv,
+        "vel": 6 * (c.bodies + 1),
+        "acc": 6 * (c.bodies + 1),
+        "J": R * nv,
+        "drift": R,
+        "P": nv * (nv + R + max(size, 2 * nv)),
+        "Q": R * (R + max(size, 2 * nv)),
+        "Y": R * nv,
+        "A_q": R * nv,
+        "A_v": R * nv,
+        "B": 2 * nv * nv,
+        "D": nv * nv,
+        "R": 32,
+        "turned": 36,
+        "spun": 36,
+        "room": max(3 * size, 2 * nv, 108),
+    }
+    a = {name: np.zeros(count) for name, count in sizes.items()}
+    of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, slopes=True)
+    return Stance(tried=of_trial, now=of_now, row=np.zeros(max(R, 1), np.int64), **a)
+
+
+def _no_kernels():
+    return StanceKernels(**dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop()))
+
+
+def _kernels(tied, a, k, slopes=False):
+    """Kernels tied to knots."""
+    f, b, model = tied.shooting, tied.b, tied.shooting.model
+    T, nv, given = b.steps, b.nv, tied.given(k)
+    q, v, E = k.q.reshape(T + 1, -1), a["v"].reshape(T, nv), T + 1
+    poses = a["pose"].reshape(E, -1, 12), a["S"].reshape(E, nv, 6), a["F"].reshape(E, nv, 6)
+    state = tied.times[:T], tied.h, q[:T], v
+    found: dict[str, Any] = {"forced": int(f.forced)}
+    found |= dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop())
+    found["terms"] = tied.tied(term_kernel(model, "terms"), q, *poses)
+    square = (T, nv, nv)
+    found["mass"] = tied.tied(kernel_of(model, "mass_matrix"), q[:T], a["M"].reshape(square))
+    found["bias"] = tied.tied(kernel_of(model, "bias_force"), q[:T], v, a["bias"].reshape(T, nv))
+    if f.forced:
+        found["force"] = tied.tied(f.force_kernel(), *state, *given, tied.rows(k.total))
+    if not b.flat:
+        ends = tied.rows(a["lines"]), tied.rows(k.q_after)
+        found["move"] = tied.tied(kernel_of(model, "integrate"), q[:T], *ends)
+    if slopes:
+        zero = np.zeros(nv)
+        call = FORCE_SLOPES.bind(model, model.neutral(), zero, zero)
+        kernel, unused = FORCE_SLOPES.prepared(call).kernel, np.zeros(square)
+        by_q = {name: a[name].reshape(square) for name in ("E_q", "E_v", "I_q", "G_q")}
+        jump, rest = tied.rows(a["jump"]), a["zero"]
+        found["slopes"] = tied.tied(kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"])
+        found["impact"] = tied.tied(kernel, q[:T], rest, jump, by_q["I_q"], unused)
+        found["rest"] = tied.tied(kernel, q[:T], rest, rest, by_q["G_q"], unused)
+        if f.forced:
+            f_z = a["f_z"].reshape(T, nv, b.size)
+            found["force_slopes"] = tied.tied(f.force_slopes_kernel(), *state, *given, f_z)
+    return StanceKernels(**found)
+
+
+def contact_forces(shooting: Any, b: Any, q: np.ndarray, timed: Any) -> dict[str, Any]:
+    """Forces at the points of all contacts, and impulses, by name; ``timed`` shapes arrays."""
+    c, T, model = b.contacts, b.steps, shooting.model
+    f, impulse = (timed(x, T, c.rows) for x in (b.f, b.impulse))
+    forces, impulses = {}, {}
+    for i, contact in enumerate(shooting.schedule.contacts.values()):
+        at = slice(c.first[i], c.first[i] + c.size[i])
+        own, impulses[contact.frame] = f[..., at], impulse[..., at]
+        if c.size[i] == 3:
+            forces[contact.frame] = own[..., None, :]
+            continue
+        R = np.asarray(pose(model, q[:-1], model.body_names[c.body[i]]))[..., :3, :3]
+        local = np.concatenate(
+            [np.einsum("...ij,...i->...j", R, own[..., k : k + 3]) for k in (0, 3)], axis=-1
+        )
+        spread = c.spread.reshape(-1, 3, 6)[c.point_first[i] : c.point_first[i + 1]]
+        forces[contact.frame] = np.einsum("...ij,pjk,...k->...pi", R, spread, local)
+    return {"forces": forces, "impulses": impulses}
