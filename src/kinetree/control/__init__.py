@@ -13,6 +13,7 @@ take states with any leading batch axes:
 
 ``PathIntegral`` plans by sampling, ``u = plan(q, qd)``, on the CPU and on GPUs. ``optimize`` finds
 motions of least cost within limits, by derivatives, thousands at once; ``MPC`` controls by it.
+``Phase``, ``Schedule``, ``trot`` and ``gait`` say which contacts are closed meanwhile.
 """
 
 from typing import TYPE_CHECKING
@@ -49,10 +50,10 @@ from kinetree.spelling import suggesting
 __all__ = [
     "LQR", "MPC", "CenterOfMassTask", "ComputedTorque", "Contact", "Equilibrium", "ForceTask",
     "FrameTask", "GravityCompensation", "LQRGain", "Linearization", "MomentumTask",
-    "OperationalSpaceControl", "OptimizedMotion", "PDWithFeedforward", "PathIntegral",
-    "Phase", "PostureTask", "QuadraticCost", "Schedule", "WholeBody", "WholeBodySolution", "continuous_lyapunov",
-    "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "gait", "linearize",
-    "lqr_gain", "optimize", "pose_error", "trot",
+    "OperationalSpaceControl", "OptimizedMotion", "PDWithFeedforward", "PathIntegral", "Phase",
+    "PostureTask", "QuadraticCost", "Schedule", "WholeBody", "WholeBodySolution",
+    "continuous_lyapunov", "continuous_riccati", "discrete_lyapunov", "discrete_riccati",
+    "equilibrium", "gait", "linearize", "lqr_gain", "optimize", "pose_error", "trot",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -15,12 +15,13 @@ from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.control.newton.advance import advance
 from kinetree.control.newton.making import batch_of_problem, worker
 from kinetree.control.newton.records import Batch
-from kinetree.control.newton.stances import contact_forces
+from kinetree.control.newton.stances import contact_forces, standing_controls
 from kinetree.control.outside import Outside
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import Start
 
 CALL = 2e7  # operations of one call, roughly, so that Ctrl-C is heard in time
+CONTROLS = frozenset(("tau", "controls", "u"))  # of which guesses have one
 ALONE = 1e6  # operations that repay another thread
 
 
@@ -39,6 +40,8 @@ class Iterations:
 
     def begin(self, guess, barrier):
         """Set all variables."""
+        if self.shooting.schedule is not None and not CONTROLS.intersection(guess):
+            guess = {**guess, "u": standing_controls(self.shooting)}
         b, start = self.batch, Start(self.problem, self.shooting.run.arrays, guess)
         for name, x in zip(("q", "qd", "u"), start.knots(), strict=True):
             setattr(b, name, np.ascontiguousarray(x).reshape(-1))

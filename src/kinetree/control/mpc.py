@@ -102,7 +102,7 @@ class MPC:
         if plan is None or not lasts:
             self.coming, self.asked_at, self.planned_at = None, t, t
             self.plan = self.problem.solve(
-                q, qd, guess=self.guess, iterations=self.first_iterations
+                q, qd, guess=self.guess, iterations=self.first_iterations, begins=t
             )
         elif t - self.asked_at >= self.replan * dt - SOON and self.coming is None:
             self.asked_at = t
@@ -118,9 +118,11 @@ class MPC:
             q, qd = self._predicted(t, q, qd)
         k = int((start - self.planned_at) / p.dt + SOON)
         guess = later_guess(self.plan, k)
-        found = p.solve(q, qd, guess=guess, iterations=self.iterations, budget=self.budget)
+        limits = {"iterations": self.iterations, "budget": self.budget}
+        found = p.solve(q, qd, guess=guess, begins=start, **limits)
         if self.budget is None and p.limit_penalty is not None and _are_wrong(found).any():
-            found = p.solve(q, qd, guess=guess, iterations=self.first_iterations)
+            many = self.first_iterations
+            found = p.solve(q, qd, guess=guess, iterations=many, begins=start)
         self.coming = _mended(found, self.plan, k), start
         if not self.delay:
             (self.plan, self.planned_at), self.coming = self.coming, None
@@ -129,6 +131,8 @@ class MPC:
         """The state after ``delay``, under the plan that is followed until then."""
         followed: Any = self.plan
         p, now = self.problem, Plan(followed)
+        if p.schedule is not None:
+            return now.moved_on(t - self.planned_at, self.delay, q, qd)
         steps = math.ceil(self.delay / p.dt - SOON)
         h = self.delay / steps
         options = {name: x for name, x in p.options.items() if name not in ("inputs", "t0")}

@@ -48,7 +48,6 @@ def optimize(
     arguments: Mapping[str, ArrayLike] | None = None,
     tolerance: float = 1e-6,
     iterations: int = 200,
-    barrier: float | None = None,
     second_order: bool | None = None,
     integrator: Any = "semi_implicit_euler",
     **options: Any,
@@ -60,7 +59,7 @@ def optimize(
             running=kt.control.QuadraticCost(effort=0.01),
         )
 
-    Starts, guesses, goals and arguments may have batch axes: all problems are solved at once.
+    Starts, guesses, goals and arguments may have batch axes.
 
     Args:
         model: the mechanism.
@@ -81,29 +80,28 @@ def optimize(
         use: ``"tau"``, joint forces; ``"controls"``, those of the model's actuators.
         effort_limits: of forces or controls: ``"model"``, None, or a pair (lower, upper), (n,)
             each, for the driven joints.
-        position_limits: likewise, (nv,) each, for joints whose velocities are the rates of their
-            positions.
+        position_limits: likewise, (nv,) each, where velocities are the rates of positions.
         velocity_limits: likewise, (nv,).
         limit_penalty: makes limits of positions and velocities and ``path_constraint`` soft: the
             cost of violating one by one unit in one step. Where it exceeds their multipliers, the
             limits hold if they can. None: they must hold, and no motion may be feasible.
         guess: where to start from: a dict of ``q`` and ``qd`` (steps + 1, ...), ``tau`` or
             ``controls`` (steps, ...), time first, of which any can be left out; or an earlier
-            result, whose multipliers are used as well. By default a straight line to ``goal``, or
-            the start, without forces.
+            result. By default a straight line to ``goal``, or the start; without forces, with
+            ``phases`` those that hold the start.
         arguments: arrays for kernels, by name, (..., shape of one sample).
         tolerance: of optimality, gaps, limits and constraints.
         iterations: at most.
-        barrier: of limits at the start; chosen from the cost by default.
         second_order: whether second derivatives of steps and constraints are used where they
-            leave the problem convex. They are slower to compile, and take far fewer iterations
-            where motors do not drive every joint, and for floating bodies. By default for models
-            with up to four velocity variables, eight with a floating body, without rigid contact.
+            leave the problem convex: slower to compile, with far fewer iterations
+            where motors do not drive every joint, and for floating bodies. By default up to four
+            velocity variables, eight with a floating body, without rigid contact and phases.
         integrator: of steps.
         **options: ``forces``, ``friction``, ``contact``, ``inputs``, ``parameters``, ``t0`` and
             ``limits`` (springs at joint limits, none by default), as for ``kinetree.rollout``.
-            Contact is soft, or rigid and relaxed.
+            Contact is soft, or rigid and relaxed. ``barrier``: of limits at the start.
     """
+    barrier = options.pop("barrier", None)
     problem = Problem(
         model,
         Horizon(steps, dt, integrator, phases),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.energy import elastic_energy
 from kinetree.control.algebraic_riccati import gain
 from kinetree.control.equilibria import equilibrium
 from kinetree.control.linearization import linearize
@@ -14,7 +15,7 @@ from kinetree.control.phases import Schedule
 from kinetree.errors import EquilibriumError, LoopError, ModelError, SingularError
 from kinetree.model import Model
 from kinetree.notebook import block, show
-from kinetree.quantities import mass_matrix
+from kinetree.quantities import kinetic_energy, mass_matrix, passive_force, potential_energy
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.rollout import rollout
 
@@ -101,12 +102,30 @@ class OptimizedMotion:
 
     def motion(self, index: tuple[int, ...] | int | None = None) -> Trajectory:
         """One motion, by default the best, as a ``Trajectory``: plots, tables, the viewer."""
+        at = self.best if index is None else index
+        if self.schedule is not None:
+            return self._recorded(at)
         held = {"tau": self.tau} if self.controls is None else {"controls": self.controls}
         options = {name: x for name, x in self.options.items() if name != "inputs"}
         found: Any = rollout(
             self.model, self.q[0], self.qd[0], steps=len(self.t) - 1, dt=self.dt, **held, **options
         )
-        return found.motion(self.best if index is None else index)
+        return found.motion(at)
+
+    def _recorded(self, index):
+        """One motion with phases, whose steps rollouts do not know."""
+        index = index if isinstance(index, tuple) else (index,)
+        at, m = (slice(None), *index), self.model
+        if self.cost[index].ndim:
+            raise IndexError(f"index {index!r} must name one sample of a batch {self.cost.shape}")
+        given: Any = self.tau
+        q, qd, tau = self.q[at], self.qd[at], given[at]
+        tau = np.concatenate([tau, tau[-1:]])
+        total = tau + passive_force(m, q, qd)
+        power = np.einsum("tv,tv->t", total[:-1], (qd[:-1] + qd[1:]) / 2)
+        work = np.concatenate([[0.0], np.cumsum(power) * self.dt])
+        energy = kinetic_energy(m, q, qd) + potential_energy(m, q) + elastic_energy(m, q)
+        return Trajectory(m, self.t, q, qd, tau, energy, work, np.zeros(len(q)))
 
     def controller(
         self, index: tuple[int, ...] | int | None = None
@@ -212,11 +231,21 @@ class Plan:
         """Joint forces near the motion, of which some steps have ``passed``; its end is held."""
         model, k = self.motion.model, min(max(int(passed), 0), len(self.tau) - 1)
         part = min(max(passed - k, 0.0), 1.0)
-        ahead = model.difference(self.q[k], self.q[k + 1])
-        q_plan = model.integrate(self.q[k], part * ahead)
-        qd_plan = self.qd[k] + part * (self.qd[k + 1] - self.qd[k])
-        off = deviation(model, (q_plan, qd_plan), (q, qd))
+        off = deviation(model, self.state(k + part), (q, qd))
         return self.corrected(k, times(self.gains[k], off))
+
+    def state(self, passed):
+        """Positions and velocities of the plan, of which some steps have ``passed``."""
+        k = min(max(int(passed), 0), len(self.tau) - 1)
+        part, model = min(max(passed - k, 0.0), 1.0), self.motion.model
+        q = model.integrate(self.q[k], part * model.difference(self.q[k], self.q[k + 1]))
+        return q, self.qd[k] + part * (self.qd[k + 1] - self.qd[k])
+
+    def moved_on(self, passed, delay, q, qd):
+        """The state after a delay, as far from the plan as that at a time that has ``passed``."""
+        model, dt = self.motion.model, self.motion.dt
+        now, then = (self.state(t / dt + 1e-9) for t in (passed, passed + delay))
+        return model.integrate(then[0], model.difference(now[0], q)), then[1] + qd - now[1]
 
     def corrected(self, k, change):
         """Joint forces of a step with a change of the driven ones, within bounds."""

@@ -7,6 +7,7 @@ follows a path of heights, from the ground to the ground, at a cost.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,9 @@ class Phase:
     lift: float = 0.06
 
     def __post_init__(self):
-        object.__setattr__(self, "duration", as_seconds(self.duration, "duration of a phase", least=0.0))
+        object.__setattr__(
+            self, "duration", as_seconds(self.duration, "duration of a phase", least=0.0)
+        )
         if isinstance(self.contacts, (str, Contact)):
             raise ShapeError(
                 f"contacts of a phase are a list of names or contacts, got {self.contacts!r}"
@@ -72,15 +75,15 @@ class Schedule:
             goes on.
         ground: height of the (first) points of contacts where they stand [m], or a dict of heights
             by name of the contact.
-        swing: weight of squared errors of the heights of open contacts, in the cost of a step.
-        landing: weight of squared errors of heights and targets where they touch down.
+        swing_weight: of squared errors of the heights of open contacts, in the cost of a step.
+        landing_weight: of squared errors of heights and targets where they touch down.
     """
 
     phases: Sequence[Phase]
     repeat: int | None = None
     ground: float | Mapping[str, float] = 0.0
-    swing: float = 1e3
-    landing: float = 1e5
+    swing_weight: float = 1e4
+    landing_weight: float = 1e6
 
     def __post_init__(self):
         phases = tuple(self.phases)
@@ -92,9 +95,9 @@ class Schedule:
                 f"repeat must be the number of a phase, from 0 to {len(phases) - 1}, or None, got "
                 f"{self.repeat!r}"
             )
-        if not (self.swing >= 0 and self.landing >= 0):
+        if not (self.swing_weight >= 0 and self.landing_weight >= 0):
             raise ShapeError(
-                f"weights must be at least 0, got swing={self.swing}, landing={self.landing}"
+                f"weights must be at least 0, got {self.swing_weight} and {self.landing_weight}"
             )
         known = self.contacts
         named = {n for p in phases for n in p.targets}
@@ -109,21 +112,30 @@ class Schedule:
         """Time of all phases together, each once [s]."""
         return float(sum(p.duration for p in self.phases))
 
-    @property
+    @cached_property
     def contacts(self) -> dict[str, Contact]:
         """All contacts of the phases, by name."""
         found: dict[str, Contact] = {}
         for c in (c for p in self.phases for c in p.contacts):
-            if isinstance(c, Contact):
-                if found.setdefault(c.frame, c) is not c:
-                    raise ShapeError(f"two phases have different contacts of {c.frame!r}")
+            if isinstance(c, Contact) and found.setdefault(c.frame, c) is not c:
+                raise ShapeError(f"two phases have different contacts of {c.frame!r}")
         for name in (n for p in self.phases for n in p.names):
             found.setdefault(name, Contact(name))
         return found
 
+    @cached_property
+    def key(self) -> tuple:
+        """What compiled tables of the contacts depend on."""
+        return tuple(
+            (c.key, c.friction, c.normal.tobytes(), c.sides, c.least, c.most, c.damping)
+            for c in self.contacts.values()
+        )
+
     def height(self, name: str) -> float:
         """Height at which a contact stands [m]."""
-        return float(self.ground.get(name, 0.0) if isinstance(self.ground, Mapping) else self.ground)
+        return float(
+            self.ground.get(name, 0.0) if isinstance(self.ground, Mapping) else self.ground
+        )
 
     def closed(self, t: float) -> tuple[str, ...]:
         """Names of the contacts that are closed at a time [s]."""
@@ -134,20 +146,20 @@ class Schedule:
 
         More than the longest time between two touch-downs before and after, if there is that.
         """
-        found, start, k = [], 0.0, 0
+        found, start, k, again = [], 0.0, 0, self.repeat or 0
         if self.repeat is not None:
-            lead = sum(p.duration for p in self.phases[: self.repeat])
+            lead = sum(p.duration for p in self.phases[:again])
             turn = self.duration - lead
             turns = int((first - lead) / turn) - 2
             if turns > 0:
-                start, k = lead + turns * turn, self.repeat
+                start, k = lead + turns * turn, again
         while True:
             phase, last = self.phases[k], k + 1 == len(self.phases)
             stop = np.inf if last and self.repeat is None else start + phase.duration
             found.append((phase, start, stop))
             if start > end + self.duration or stop == np.inf:
                 return found
-            start, k = stop, k + 1 if not last else self.repeat
+            start, k = stop, k + 1 if not last else again
 
 
 class Timetable(NamedTuple):
@@ -203,14 +215,14 @@ def _follow(schedule, arrays, ground, swing):
     (times, goal, weight), (start, stop, lift, target) = arrays, swing
     h = times[1] - times[0]
     inside = (times > start + h / 2) & (times < stop - h / 2)
-    goal[inside, 2], weight[inside, 2] = ground + lift, schedule.swing
+    goal[inside, 2], weight[inside, 2] = ground + lift, schedule.swing_weight
     if np.isfinite(start) and np.isfinite(stop):
         s = (times[inside] - start) / (stop - start)
         goal[inside, 2] = ground + lift * np.sin(np.pi * s) ** 2
     down = np.flatnonzero(np.abs(times - stop) <= h / 2 + SOON)[:1]
-    goal[down, 2], weight[down, 2] = ground, schedule.landing
+    goal[down, 2], weight[down, 2] = ground, schedule.landing_weight
     if target is not None:
-        goal[down], weight[down] = target, schedule.landing
+        goal[down], weight[down] = target, schedule.landing_weight
 
 
 def gait(
@@ -269,5 +281,3 @@ def as_schedule(given) -> Schedule | None:
 
 def _name(contact):
     return contact if isinstance(contact, str) else contact.frame
-
-

@@ -10,11 +10,11 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.inequalities import Bounds, VariableLimits
 from kinetree.control.iterations import Iterations
+from kinetree.control.newton.stances import require_stances
 from kinetree.control.optimized_motion import OptimizedMotion
+from kinetree.control.phases import as_schedule
 from kinetree.control.shooting import Shooting, Terms
 from kinetree.control.starts import as_guess
-from kinetree.control.newton.stances import require_stances
-from kinetree.control.phases import as_schedule
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration.explicit import SemiImplicitEuler
 from kinetree.model import Model
@@ -130,7 +130,9 @@ class Problem:
             raise ModelError("phases without any contact: leave them out")
         if self.touching or self.held != "tau":
             other = "contact" if self.touching else "use='controls'"
-            raise ModelError(f"phases have contacts and joint forces of their own: omit {other}")
+            raise ModelError(
+                f"phases say which contacts act, under joint forces: leave out {other}"
+            )
         if integrator not in ("semi_implicit_euler", SemiImplicitEuler()):
             raise ModelError(f"phases take steps by semi_implicit_euler, not by {integrator!r}")
         if self.options.get("parameters"):

@@ -1,7 +1,7 @@
 """Derivatives of steps with scheduled contacts, of cones, and of costs of feet.
 
-Moving variable ``j`` turns everything beyond its joint: motions ``x`` relative to the body before it
-by ``S_j × x``. With ``dv = S_j × (v - v_before)`` the velocity of a body changes, and with
+Moving variable ``j`` turns everything beyond its joint: motions ``x`` relative to the body before
+it by ``S_j × x``. With ``dv = S_j × (v - v_before)`` the velocity of a body changes, and with
 ``S_j × (a - a_before) + (v_before × S_j) × (v - v_before)`` its acceleration.
 
 Carpentier, Mansard, 2018: Analytical derivatives of rigid body dynamics algorithms. Budhiraja et

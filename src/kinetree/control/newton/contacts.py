@@ -18,7 +18,7 @@ class Contacts:
             before: path constraints of users, which come first.
         bodies: number of bodies;  parent, root: of bodies from 0, the base;  variable: first
             velocity variable of a body, and one past the last.
-        body, size, first, damping: of a contact: its body, rows, first row, and decay of velocities;
+        body, size, first, damping: of a contact: its body, rows, first row, decay of velocities;
             point: its first point in the body.
         path_first: where the variables above a contact begin, parents first;  path: variable;
             owner: body of its joint.

@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.control.inequalities import Inequalities
 from kinetree.control.newton.calls import Loop, no_loop, renew, tie
 from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
-from kinetree.control.newton.stances import cone_mask, contacts_of, stance_key, stance_of
+from kinetree.control.newton.stances import cone_mask, contacts_of, stance_of
 from kinetree.control.riccati import Horizon
 from kinetree.control.shooting import Shooting
 from kinetree.model.define import kernel_of
@@ -140,7 +140,7 @@ def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
     """A worker, which may have solved other problems of the same structure before."""
     f, run = shooting, shooting.run
     given = tuple((g.kind, g.shape, g.timed) for g in run.arrays.given)
-    stances = () if f.schedule is None else stance_key(f.schedule.contacts)
+    stances = () if f.schedule is None else f.schedule.key
     sizes = b.steps, b.h, run.t0, b.nb, b.exact, b.outside, f.simple, stances
     key = "workers", f.transition, f.terms, f.columns, given, sizes
     idle = kept(f.model, key, list)

@@ -251,9 +251,7 @@ def take_contact_steps(b: Batch, w: Work, first: int, count: int):
 
 
 @procedure
-def spread_force(
-    c: Contacts, s: Stance, k: int, i: int, p: int, f: "float[6]", y: "float[3]"
-):
+def spread_force(c: Contacts, s: Stance, k: int, i: int, p: int, f: "float[6]", y: "float[3]"):
     """Force at a point for a force and a moment, all along the axes of the base."""
     R = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
     x = view(s.R, 12, 3)

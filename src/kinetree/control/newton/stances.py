@@ -12,7 +12,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.joints import Free, Spherical
 from kinetree.model.define import kernel_of
 from kinetree.model.memo import kept
-from kinetree.quantities import inverse_dynamics, pose
+from kinetree.quantities import bias_force, inverse_dynamics, jacobian, passive_force, pose
 from kinetree.spatial import skew
 
 FORCE_SLOPES = differentiate(inverse_dynamics, ("q", "qd"))
@@ -35,8 +35,8 @@ def require_stances(model: Any, contacts: Any) -> None:
         model.frame(c.frame)
         if len(c.turns) not in (0, 3):
             raise ModelError(
-                f"contact {c.frame!r} touches along a line: phases take contacts with one point, or "
-                f"three that are not on a line"
+                f"contact {c.frame!r} touches along a line: phases take contacts with one point, "
+                f"or three that are not on a line"
             )
 
 
@@ -45,7 +45,7 @@ def contacts_of(shooting: Any, before: int) -> Contacts:
     if shooting.schedule is None:
         return Contacts(before=before)
     model, table = shooting.model, shooting.timetable
-    tables = dict(_tables_of(model, shooting.schedule.contacts))
+    tables = dict(_tables_of(model, shooting.schedule))
     del tables["sizes"]
     found = Contacts(before=before, **tables)
     for name, x in table._asdict().items():
@@ -59,22 +59,13 @@ def cone_mask(shooting: Any) -> np.ndarray:
     steps, schedule = shooting.steps, shooting.schedule
     if schedule is None:
         return np.zeros((steps + 1, 0), bool)
-    sizes = _tables_of(shooting.model, schedule.contacts)["sizes"]
+    sizes = _tables_of(shooting.model, schedule)["sizes"]
     active = np.concatenate([shooting.timetable.active, np.zeros((1, len(sizes)), bool)])
     return np.repeat(active, sizes, axis=1)
 
 
-def stance_key(contacts: Any) -> tuple:
-    """What tables of contacts depend on."""
-    return tuple(
-        (c.frame, c.points.tobytes(), c.friction, c.normal.tobytes(), c.sides, c.least, c.most,
-         c.damping)
-        for c in contacts.values()
-    )  # fmt: skip
-
-
-def _tables_of(model, contacts):
-    return kept(model, ("stances", stance_key(contacts)), lambda: _tables(model, contacts))
+def _tables_of(model, schedule):
+    return kept(model, ("stances", schedule.key), lambda: _tables(model, schedule.contacts))
 
 
 def _tables(model, contacts):
@@ -246,3 +237,29 @@ def contact_forces(shooting: Any, b: Any, q: np.ndarray, timed: Any) -> dict[str
         spread = c.spread.reshape(-1, 3, 6)[c.point_first[i] : c.point_first[i + 1]]
         forces[contact.frame] = np.einsum("...ij,pjk,...k->...pi", R, spread, local)
     return {"forces": forces, "impulses": impulses}
+
+
+def standing_controls(shooting: Any) -> np.ndarray:
+    """Forces of the motors that hold the start on the contacts of every step, (steps, ..., m).
+
+    Of least squares, together with contact forces, where that does not determine them.
+    """
+    model, run, table = shooting.model, shooting.run, shooting.timetable
+    columns, nv = list(shooting.columns), model.nv
+    q = run.arrays.q0
+    zero, J = np.zeros_like(run.arrays.qd0), {}
+    for name, c in shooting.schedule.contacts.items():
+        rows = [jacobian(model, q, name, frame="aligned", point=p)[..., 3:, :] for p in c.points]
+        J[name] = np.concatenate(rows, axis=-2)
+    weight, motors = (
+        bias_force(model, q, zero),
+        np.broadcast_to(np.eye(nv)[columns], (len(q), len(columns), nv)),
+    )
+    weight = weight - passive_force(model, q, zero)
+    found = np.zeros((shooting.steps, len(q), len(columns)))
+    for stance in np.unique(table.active, axis=0):
+        on = [x for x, closed in zip(J.values(), stance, strict=True) if closed]
+        A = np.swapaxes(np.concatenate([motors, *on], axis=-2), -1, -2)
+        x = np.linalg.pinv(A) @ weight[..., None]
+        found[(table.active == stance).all(axis=1)] = x[..., : len(columns), 0]
+    return found.reshape(shooting.steps, *run.arrays.batch, len(columns))
