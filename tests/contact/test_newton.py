@@ -2,7 +2,22 @@
 
 import numpy as np
 import pytest
-from support.islands import begun, filled, missed, run
+from support.islands import (
+    WEIGHT,
+    H,
+    ancestors,
+    begun,
+    boxes,
+    filled,
+    missed,
+    pile,
+    pyramid,
+    random_forest,
+    random_groups,
+    random_problem,
+    run,
+    stack,
+)
 
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
@@ -25,91 +40,6 @@ from kinetree.contact.newton.problem import (
 from kinetree.contact.newton.steps import first_change
 from kinetree.contact.newton.sticking import solve_more_exactly
 from kinetree.contact.newton.sweeps import responses, sweep, swept
-
-H, WEIGHT = 0.1, 9.81 * 2e-3  # half edge of boxes; what gravity adds to a velocity in a step
-
-
-def ancestors(parent, d):
-    while d >= 0:
-        yield d
-        d = parent[d]
-
-
-def boxes(places, contacts, mass=1.0, mu=0.5, velocity=None, **options):
-    """Free cubes under gravity; contacts: (below or -1, above, point), normals upward."""
-    n = len(places)
-    mass = np.broadcast_to(mass, n)
-    M = np.zeros((6 * n, 6 * n))
-    for i in range(n):
-        M[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = mass[i] * np.diag([1, 1, 1, *[2 * H * H / 3] * 3])
-    axes, rows = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), []
-    for a, b, point in contacts:
-        J = np.zeros((3, 6 * n))
-        for i, sign in ((a, -1), (b, 1)):
-            if i >= 0:
-                arm = np.subtract(point, places[i])
-                J[:, 6 * i : 6 * i + 6] = sign * np.hstack([axes, np.cross(arm, axes)])
-        rows.append((CONE, J, np.zeros(3), mu, 0.0, 0.0))
-    parent = np.concatenate([[-1, *range(6 * i, 6 * i + 5)] for i in range(n)])
-    problem = filled(parent, M, rows, **options)
-    problem.velocity[:] = 0.0 if velocity is None else velocity
-    problem.free[:] = problem.velocity
-    problem.free[2::6] -= WEIGHT
-    return problem, M, rows
-
-
-def stack(n, **options):
-    contacts = [(i - 1, i, (x, y, 2 * H * i)) for i in range(n) for x in (H, -H) for y in (H, -H)]
-    return boxes([(0, 0, H + 2 * H * i) for i in range(n)], contacts, **options)
-
-
-def pyramid(n, **options):
-    at = {
-        (r, i): ((i - (n - r - 1) / 2) * 0.22, 0, H + 2 * H * r)
-        for r in range(n)
-        for i in range(n - r)
-    }
-    number, contacts = {key: k for k, key in enumerate(at)}, []
-    for (r, i), k in number.items():
-        for below in [-1] if r == 0 else [number[r - 1, i], number[r - 1, i + 1]]:
-            x = at[r, i][0]
-            other = x if below < 0 else list(at.values())[below][0]
-            ends = max(x, other) - H, min(x, other) + H
-            contacts += [(below, k, (e, y, 2 * H * r)) for e in ends for y in (H, -H)]
-    return boxes(list(at.values()), contacts, **options)
-
-
-def random_forest(rng, trees=3):
-    """Parents of degrees of freedom, a mass matrix with their sparsity."""
-    parent = []
-    for _ in range(trees):
-        root = len(parent)
-        parent += [-1, *range(root, root + int(rng.integers(0, 6)))]
-        for _ in range(int(rng.integers(0, 8))):
-            parent.append(int(rng.integers(root, len(parent))))
-    M = 0.01 * np.eye(len(parent))
-    for d in range(len(parent)):
-        J = np.zeros((3, len(parent)))
-        J[:, list(ancestors(parent, d))] = rng.normal(size=(3, len(list(ancestors(parent, d)))))
-        M += J.T @ J
-    return parent, M
-
-
-def random_groups(rng, parent, count):
-    rows = []
-    for _ in range(count):
-        dim = int(rng.choice([1, 3, 3, 3, 4, 6]))
-        J = np.zeros((dim, len(parent)))
-        for d in rng.integers(0, len(parent), size=2):
-            chain = list(ancestors(parent, int(d)))
-            J[:, chain] += rng.normal(size=(dim, len(chain)))
-        if dim == 1:
-            low, high = [(0, np.inf), (-0.1, 0.1), (-np.inf, np.inf)][rng.integers(3)]
-            rows.append((BOUNDS, J, 0.1 * rng.normal(size=1), 0.0, low, high))
-        else:
-            target = np.concatenate([rng.normal(size=1), np.zeros(dim - 1)])
-            rows.append((CONE, J, target, rng.uniform(0, 0.7), 0.0, 0.0))
-    return rows
 
 
 def test_nodes_are_unbranched_runs():
@@ -548,44 +478,6 @@ def test_a_stop_that_is_at_its_bound_but_for_the_tolerance_is_there(impulse):
     assert p.velocity_error == 0.0
 
 
-def pile(seed, layers=4, side=5, r=0.05, mu=0.5):
-    """Balls in layers that lie in the hollows of those below, shaken, between four walls."""
-    rng = np.random.default_rng(seed)
-    at = [
-        (2 * r * (i + 0.5 * (k % 2)), 2 * r * (j + 0.5 * (k % 2)), r * (1 + np.sqrt(2) * k))
-        for k in range(layers) for i in range(side - k % 2) for j in range(side - k % 2)
-    ]  # fmt: skip
-    at = np.array(at) + rng.normal(scale=0.02 * r, size=(len(at), 3))
-    n, wide = len(at), 2 * r * (side - 1)
-    M = np.diag(np.tile([1, 1, 1, *[0.4 * r * r] * 3], n))
-    rows = []
-    for b in range(n):
-        sides = [(-1, np.array(axis)) for axis, close in (
-            ((0, 0, 1.0), at[b][2] < 1.3 * r),
-            ((1.0, 0, 0), at[b][0] < 0.3 * r), ((-1.0, 0, 0), at[b][0] > wide - 0.3 * r),
-            ((0, 1.0, 0), at[b][1] < 0.3 * r), ((0, -1.0, 0), at[b][1] > wide - 0.3 * r),
-        ) if close]  # fmt: skip
-        for a in range(b):
-            away = at[b] - at[a]
-            if np.linalg.norm(away) < 2.15 * r:
-                sides.append((a, away / np.linalg.norm(away)))
-        for a, normal in sides:
-            tangent = np.cross(normal, [0.3, 0.5, 0.8])
-            tangent /= np.linalg.norm(tangent)
-            axes = np.array([normal, tangent, np.cross(normal, tangent)])
-            J = np.zeros((3, 6 * n))
-            J[:, 6 * b : 6 * b + 6] = np.hstack([axes, np.cross(-r * normal, axes)])
-            if a >= 0:
-                J[:, 6 * a : 6 * a + 6] = -np.hstack([axes, np.cross(r * normal, axes)])
-            rows.append((CONE, J, np.zeros(3), mu, 0.0, 0.0))
-    parent = np.concatenate([[-1, *range(6 * i, 6 * i + 5)] for i in range(n)])
-    problem = filled(parent, M, rows)
-    problem.velocity[:] = rng.normal(scale=0.3 * WEIGHT, size=6 * n) / np.sqrt(np.diag(M))
-    problem.free[:] = problem.velocity
-    problem.free[2::6] -= WEIGHT
-    return problem, M, rows
-
-
 def follow_inside(problem, arcs):
     """Steps of the interior-point method from what sweeps leave, and the relative error."""
     work, forces = begun(problem)
@@ -595,14 +487,6 @@ def follow_inside(problem, arcs):
     size = max(laws(problem, work, 0)[1], forces)
     begin(problem, work, 0, 0.03 * size)
     return follow(problem, work, 0, forces, 1e-6, 120, arcs)
-
-
-def random_problem(seed, trees, **options):
-    rng = np.random.default_rng(seed)
-    parent, M = random_forest(rng, trees)
-    p = filled(parent, M, random_groups(rng, parent, 6), **options)
-    p.free[:] = rng.normal(size=p.nv)
-    return p
 
 
 def test_effort_for_random_mechanisms():
