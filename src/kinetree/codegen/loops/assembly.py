@@ -22,7 +22,7 @@ from kinetree.codegen.loops.language import (
     Walk,
     When,
     input_name,
-)  # fmt: skip
+)
 from kinetree.codegen.loops.recording import (
     Access,
     Bone,
@@ -48,15 +48,23 @@ def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -
     bodies = [((), recorder.items)]
     skeleton = outline.skeleton or flat.skeleton(bodies)
     tables = {
-        n: d for n, d in recorder.declared.items()
-        if d.storage in ("argument", "model") or n in (*results, *outline.crossing)
+        n: d
+        for n, d in recorder.declared.items()
+        if d.storage in ("argument", "model")
+        or n in (*results, *outline.crossing)
         or flat.is_used(n)
-    }  # fmt: skip
+    }
     return LoopProgram(
-        name, tuple(arguments), tuple(results), recorder.domains, tables,
-        (*cleared, *flat.regions(bodies, skeleton, name)), shared, flat.rows(shared),
+        name,
+        tuple(arguments),
+        tuple(results),
+        recorder.domains,
+        tables,
+        (*cleared, *flat.regions(bodies, skeleton, name)),
+        shared,
+        flat.rows(shared),
         outline.exposed,
-    )  # fmt: skip
+    )
 
 
 def outline_of(recorder: Recorder, results: tuple) -> Outline:
@@ -197,9 +205,15 @@ class _Flat:
         like = {name: _form(self._like(name)) for name in crossing}
         fused = frozenset(self._fused())
         return Outline(
-            like, frozenset(varied), frozenset(crossing), frozenset(exposed),
-            frozenset(self.summed - crossing), fused, frozenset(self._stored()), first=False,
-        )  # fmt: skip
+            like,
+            frozenset(varied),
+            frozenset(crossing),
+            frozenset(exposed),
+            frozenset(self.summed - crossing),
+            fused,
+            frozenset(self._stored()),
+            first=False,
+        )
 
     def _like(self, name):
         """A value of a table as others see it."""

@@ -28,7 +28,7 @@ from kinetree.codegen.loops.language import (
     input_name,
     regions,
     with_codes,
-)  # fmt: skip
+)
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, leaves, used_numbers
 from kinetree.errors import TraceError
 from kinetree.expr import simplify
@@ -86,8 +86,9 @@ class _Derived:
         """Declarations of the twins of tables."""
         return {
             self.mark + n: replace(d, name=self.mark + n)
-            for n, d in self.given.tables.items() if d.storage == storage
-        }  # fmt: skip
+            for n, d in self.given.tables.items()
+            if d.storage == storage
+        }
 
     def rebuilt(self, body, name):
         """Regions with their present stores."""
@@ -113,11 +114,9 @@ class _Derived:
             for domain, numbers in old.shared.items()
         }
         used = {
-            (domain, kind): {
-                (m + t, k) for t, k in numbers if t in old.exposed for m in ("", mark)
-            }
+            (domain, kind): {(m + t, k) for t, k in numbers if t in old.exposed for m in ("", mark)}
             for (domain, kind), numbers in old.rows.items()
-        }  # fmt: skip
+        }
         for kind, table, k in used_numbers(cases):
             declared = old.tables.get(table.removeprefix(mark)) or old.tables.get(table)
             if declared is not None and declared.storage == "rows":
@@ -167,10 +166,15 @@ class _Rates(_Derived):
             if isinstance(region, Clear) and given.tables[region.table].storage == "rows":
                 body.append(Clear(self.mark + region.table))
         return replace(
-            given, name=name, arguments=(*given.arguments, *(self.mark + a for a in self.wrt)),
-            tables={**given.tables, **self.twins("rows"), **more}, body=tuple(body),
-            shared=shared, rows=rows, exposed=self.given.exposed | self.marked(given.exposed),
-        )  # fmt: skip
+            given,
+            name=name,
+            arguments=(*given.arguments, *(self.mark + a for a in self.wrt)),
+            tables={**given.tables, **self.twins("rows"), **more},
+            body=tuple(body),
+            shared=shared,
+            rows=rows,
+            exposed=self.given.exposed | self.marked(given.exposed),
+        )
 
     def set_in_part(self):
         """Tables of which a walk along a chain sets some rows, and other walks others."""
@@ -226,8 +230,10 @@ class _Gradients(_Derived):
         given = self.given
         _check_history(given)
         name = f"gradients of {given.name}"
-        results = {n: Declaration(f"out{k}", "result", "", given.tables[n].axes)
-                   for k, n in enumerate(self.wrt)}  # fmt: skip
+        results = {
+            n: Declaration(f"out{k}", "result", "", given.tables[n].axes)
+            for k, n in enumerate(self.wrt)
+        }
         self.result_of = {n: d.name for n, d in results.items()}
         set_in = {}
         for code, _ in given.codes():
@@ -258,16 +264,24 @@ class _Gradients(_Derived):
             *(Clear(self.mark + t) for t in dict.fromkeys(t for t, _ in given.shared.get("", ()))),
             *self.rebuilt(forward_body, name), *self.reversed(forward_body, name, True),
         )  # fmt: skip
-        weights = {self.mark + n: Declaration(self.mark + n, "argument", "", given.tables[n].axes)
-                   for n in given.results}  # fmt: skip
+        weights = {
+            self.mark + n: Declaration(self.mark + n, "argument", "", given.tables[n].axes)
+            for n in given.results
+        }
         kept = {n: d for n, d in given.tables.items() if d.storage != "result"}
         tables = {**kept, **self.twins("rows"), **weights}
         tables.update({d.name: d for d in results.values()})
         return replace(
-            given, name=name, arguments=(*given.arguments, *weights),
-            results=tuple(self.result_of.values()), tables=tables, body=body, shared=shared,
-            rows=rows, exposed=given.exposed | {self.mark + t for t in given.exposed},
-        )  # fmt: skip
+            given,
+            name=name,
+            arguments=(*given.arguments, *weights),
+            results=tuple(self.result_of.values()),
+            tables=tables,
+            body=body,
+            shared=shared,
+            rows=rows,
+            exposed=given.exposed | {self.mark + t for t in given.exposed},
+        )
 
     def _clears_result(self, region):
         return isinstance(region, Clear) and self.given.tables[region.table].storage == "result"
@@ -280,10 +294,11 @@ class _Gradients(_Derived):
             weight = self.leaf(case, self.twin(place))
             total = simplify.add(graph, total, simplify.mul(graph, weight, node))
         loaded = {
-            i: place for i, place in leaves(graph, [total]).items()
+            i: place
+            for i, place in leaves(graph, [total]).items()
             if place.table in self.given.tables
             and (self.storage(place) == "rows" or place.table in self.wrt)
-        }  # fmt: skip
+        }
         one = graph.constant(1.0)
         (found,) = reverse(graph, [total], [{i: one} for i in loaded])
         for n, place in enumerate(loaded.values()):

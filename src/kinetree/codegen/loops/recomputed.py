@@ -61,10 +61,11 @@ class _Recomputed:
             for kind, table, k in used_numbers(cases)
         }
         rows = {
-            (d, kind): tuple(at for at in row if at in self.loops.shared.get(d, ())
-                             or (d, kind, *at) in used)
+            (d, kind): tuple(
+                at for at in row if at in self.loops.shared.get(d, ()) or (d, kind, *at) in used
+            )
             for (d, kind), row in self.loops.rows.items()
-        }  # fmt: skip
+        }
 
         def change(code):
             return replace(code, cases={key: _kept(*new[id(code), key]) for key in code.cases})
@@ -92,8 +93,9 @@ class _Recomputed:
             stored = dict(zip((a.name for a in first.outputs), first.roots, strict=True))
             roots = {}
             for i in loads:
-                root = stored.get(f"{nodes[i][1].partition('@')[0]}@{walks[0].variable}"
-                                  f"[{nodes[i][2][0]}]")  # fmt: skip
+                root = stored.get(
+                    f"{nodes[i][1].partition('@')[0]}@{walks[0].variable}[{nodes[i][2][0]}]"
+                )
                 if root is not None:
                     roots[i] = root
             rename = walks[0].variable, path

@@ -238,9 +238,13 @@ def closure(model: Model, *rules: Rule) -> LoopClosure:
         )
 
     return LoopClosure(
-        model, fill, tuple(joint[j] for j in free), tuple(model.joint_names[j - 1] for j in free),
-        margins, lambda q: np.concatenate([np.zeros(0), *(q[model.q_slice[j]] for j in free)]),
-    )  # fmt: skip
+        model,
+        fill,
+        tuple(joint[j] for j in free),
+        tuple(model.joint_names[j - 1] for j in free),
+        margins,
+        lambda q: np.concatenate([np.zeros(0), *(q[model.q_slice[j]] for j in free)]),
+    )
 
 
 def loop_chains(model, loop, shapes):

@@ -44,9 +44,11 @@ class EliminationOrder(NamedTuple):
 
 
 def elimination_order(
-    body_count: int, ends: Sequence[tuple[int, int]], rows: Sequence[Collection[int]] = (),
+    body_count: int,
+    ends: Sequence[tuple[int, int]],
+    rows: Sequence[Collection[int]] = (),
     links: Sequence[tuple[int, int]] = (),
-) -> EliminationOrder:  # fmt: skip
+) -> EliminationOrder:
     """Symbolic analysis; it depends on the connectivity alone, and is valid for all time steps.
 
     Args:

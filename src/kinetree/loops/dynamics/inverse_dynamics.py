@@ -104,11 +104,17 @@ class ActuatorForces:
 
 @on_host
 def inverse_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *,
-    actuated: Sequence[str] | None = None, weights: dict | None = None,
-    bounds: dict | str | None = None, f_ext: ArrayLike | dict | None = None,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    actuated: Sequence[str] | None = None,
+    weights: dict | None = None,
+    bounds: dict | str | None = None,
+    f_ext: ArrayLike | dict | None = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
-) -> ActuatorForces:  # fmt: skip
+) -> ActuatorForces:
     """Forces of actuated joints that produce the acceleration ``qdd``.
 
     Args:
@@ -135,14 +141,23 @@ def inverse_dynamics(
     w, limits = weights_of(freedoms, weights), bounds_of(freedoms, bounds)
     forces = None if f_ext is None else external_forces(model, f_ext)
     found = actuator_forces(
-        model, freedoms, q, qd, qdd, forces,
-        weights=w, bounds=limits, tolerance=closure_tolerance,
-    )  # fmt: skip
+        model,
+        freedoms,
+        q,
+        qd,
+        qdd,
+        forces,
+        weights=w,
+        bounds=limits,
+        tolerance=closure_tolerance,
+    )
     return ActuatorForces(
-        u={name: found.u[..., at] for name, at in freedoms.slices.items()}, tau=found.tau,
-        lam=found.lam, unique=found.unique,
+        u={name: found.u[..., at] for name, at in freedoms.slices.items()},
+        tau=found.tau,
+        lam=found.lam,
+        unique=found.unique,
         actuation=Actuation(freedoms.names, freedoms.count, found.mobility[()], found.rank[()]),
-    )  # fmt: skip
+    )
 
 
 # --- Which degrees of freedom of a mechanism its actuators move — RBDA §8.12 ---------------------
@@ -158,9 +173,12 @@ def inverse_dynamics(
 
 @on_host
 def actuation(
-    model: Model, q: ArrayLike, actuated: Sequence[str] | None = None, *,
+    model: Model,
+    q: ArrayLike,
+    actuated: Sequence[str] | None = None,
+    *,
     tolerance: float | None = None,
-) -> Actuation:  # fmt: skip
+) -> Actuation:
     """How the mechanism is actuated at ``q``.
 
     Args:

@@ -354,9 +354,14 @@ def solve_articulated(instant: ConstrainedEquations) -> Accelerations:
     """Joint accelerations, and the forces of the loop joints."""
     model = instant.model
     found = divide_and_conquer(
-        model, instant.q, instant.qd, instant.tau, instant.f_ext,
-        stabilization=instant.stabilization, rows=instant.chosen_rows,
-    )  # fmt: skip
+        model,
+        instant.q,
+        instant.qd,
+        instant.tau,
+        instant.f_ext,
+        stabilization=instant.stabilization,
+        rows=instant.chosen_rows,
+    )
     loops = joint_space.reduced(instant.constraint.loops, instant.chosen_rows)
     lam = [
         np.linalg.lstsq(loop.T.to_array().astype(float), f.to_array(), rcond=None)[0]

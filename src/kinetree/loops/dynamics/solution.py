@@ -89,13 +89,21 @@ class ConstrainedMotion:
 
 @on_host
 def solve(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike,
-    f_ext: ArrayLike | dict | None = None, *, method: str = "auto",
-    independent: Sequence[str] | Sequence[int] | None = None, rank: int | None = None,
-    rows: Sequence[int] | None = None, stabilization: float | None = None,
-    loop_tau: dict | None = None, closure: LoopClosure | None = None,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    method: str = "auto",
+    independent: Sequence[str] | Sequence[int] | None = None,
+    rank: int | None = None,
+    rows: Sequence[int] | None = None,
+    stabilization: float | None = None,
+    loop_tau: dict | None = None,
+    closure: LoopClosure | None = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
-) -> ConstrainedMotion:  # fmt: skip
+) -> ConstrainedMotion:
     """Motion and loop forces under the joint forces ``tau``.
 
     Args:
@@ -129,10 +137,16 @@ def solve(
 
     K, lam = instant.K, found.lam if rows is not None else smallest(instant, found.lam)
     return ConstrainedMotion(
-        qdd=found.qdd, loop_forces=loop_forces(instant, lam, _by_loop(model, loop_tau)), lam=lam,
-        tau_c=K.T @ lam, rank=instant.rank, redundancy=len(K) - instant.rank,
-        unique=uniqueness(instant), residual=K @ found.qdd - instant.k, method=name,
-    )  # fmt: skip
+        qdd=found.qdd,
+        loop_forces=loop_forces(instant, lam, _by_loop(model, loop_tau)),
+        lam=lam,
+        tau_c=K.T @ lam,
+        rank=instant.rank,
+        redundancy=len(K) - instant.rank,
+        unique=uniqueness(instant),
+        residual=K @ found.qdd - instant.k,
+        method=name,
+    )
 
 
 def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
@@ -240,9 +254,11 @@ def _method(name, instant, independent, rank, rows, closure):
             raise LoopError("method 'closure' needs a loop-closure function: closure=...")
         return closure.solve(instant)
     return {
-        "kkt": methods.solve_kkt, "range_space": methods.solve_range_space,
-        "articulated": methods.solve_articulated, "sparse": sparse_maximal.solve,
-    }[name](instant)  # fmt: skip
+        "kkt": methods.solve_kkt,
+        "range_space": methods.solve_range_space,
+        "articulated": methods.solve_articulated,
+        "sparse": sparse_maximal.solve,
+    }[name](instant)
 
 
 def _columns(model, independent):
@@ -308,7 +324,9 @@ def loop_forces(instant: ConstrainedEquations, lam, loop_tau):
         within = instant.units.rows[at, None] * U[:, s > _ZERO]
         constraint = J.T @ lam[at]
         forces[loop.name] = LoopForce(
-            force=constraint + active_force(loop, X_0, loop_tau[n]), constraint=constraint,
-            unique=not np.any(s > _ZERO), idle=Force.from_array(J.T.to_array() @ within),
-        )  # fmt: skip
+            force=constraint + active_force(loop, X_0, loop_tau[n]),
+            constraint=constraint,
+            unique=not np.any(s > _ZERO),
+            idle=Force.from_array(J.T.to_array() @ within),
+        )
     return forces

@@ -91,9 +91,14 @@ def solve(instant: ConstrainedEquations) -> Accelerations:
 
 
 def solve_bodies(
-    model: Model, X_0: Sequence[Plucker], v: Sequence[Motion], tau: ArrayLike,
-    f_ext: Sequence | None = None, *, stabilization: float | None = None,
-) -> BodyMotion:  # fmt: skip
+    model: Model,
+    X_0: Sequence[Plucker],
+    v: Sequence[Motion],
+    tau: ArrayLike,
+    f_ext: Sequence | None = None,
+    *,
+    stabilization: float | None = None,
+) -> BodyMotion:
     """Accelerations of bodies whose positions and velocities are given one by one.
 
     Args:

@@ -32,10 +32,16 @@ _SLACK = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 @on_host
 def assemble(
-    model: Model, q: ArrayLike | None = None, *, hold: Sequence[str] | dict = (),
-    weights: str | ArrayLike | None = None, limits: bool = False,
-    tolerance: float = POSITION_TOLERANCE, iterations: int = 200, seed: int = 0,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike | None = None,
+    *,
+    hold: Sequence[str] | dict = (),
+    weights: str | ArrayLike | None = None,
+    limits: bool = False,
+    tolerance: float = POSITION_TOLERANCE,
+    iterations: int = 200,
+    seed: int = 0,
+) -> Array:
     """A configuration near the guess ``q`` that closes all loops and obeys all couplings.
 
     Args:
@@ -120,8 +126,11 @@ def _failure(model, tried, sample, free, limits, options):
     return AssemblyError(
         f"model {model.name!r} cannot be assembled{f' in sample {sample}' if sample else ''}: "
         f"{part} stays open by {gaps[part]:.3g} m or rad after {1 + len(tried.q)} starts; {advice}",
-        part=part, gap=float(gaps[part]), reason=reason, q=best,
-    )  # fmt: skip
+        part=part,
+        gap=float(gaps[part]),
+        reason=reason,
+        q=best,
+    )
 
 
 def _reason(model, q, free, limits, options):
@@ -188,10 +197,16 @@ _SINGULAR = 1e-6  # singular value below which an assembly may be a double one
 @on_host
 @working("looking for assemblies")
 def assemblies(
-    model: Model, hold: Sequence[str] | dict = (), *, q: ArrayLike | None = None,
-    by: Sequence[str] | None = None, limits: bool = False, starts: int = 512,
-    tolerance: float = POSITION_TOLERANCE, seed: int = 0,
-) -> np.ndarray:  # fmt: skip
+    model: Model,
+    hold: Sequence[str] | dict = (),
+    *,
+    q: ArrayLike | None = None,
+    by: Sequence[str] | None = None,
+    limits: bool = False,
+    starts: int = 512,
+    tolerance: float = POSITION_TOLERANCE,
+    seed: int = 0,
+) -> np.ndarray:
     """All assemblies that were found, (count, nq); the one nearest to ``q`` first.
 
     Args:

@@ -75,9 +75,12 @@ class Branch:
 
 @on_host
 def follow(
-    model: Model, q: ArrayLike, inputs: dict[str, ArrayLike], *,
+    model: Model,
+    q: ArrayLike,
+    inputs: dict[str, ArrayLike],
+    *,
     tolerance: float = POSITION_TOLERANCE,
-) -> Branch:  # fmt: skip
+) -> Branch:
     """The configurations on the branch of ``q`` for a path of inputs.
 
     Args:
@@ -164,8 +167,10 @@ class _Walker:
             raise AssemblyError(
                 f"following a branch of model {model.name!r} starts from a closed configuration: "
                 f"{part} is open by {gaps[part]:.3g} m or rad; assemble it first",
-                part=part, gap=float(gaps[part]), q=self.q,
-            )  # fmt: skip
+                part=part,
+                gap=float(gaps[part]),
+                q=self.q,
+            )
         K = self.scale.apply(closing(model, self.q)[1])
         around = np.concatenate([self.q[None], assemblies_nearby(model, self.q)])
         count, needed = int(np.sum(~self.free)), model.nv - int(np.max(ranks(model, around)))
@@ -214,8 +219,9 @@ class _Walker:
         if length > _LONGEST:
             return None
         guess = self._set(self.space.move(self.q, along), self._between(start, end, t + h))
-        found = descend(self.model, guess[None], free=self.free, tolerance=self.tolerance,
-                        iterations=25)  # fmt: skip
+        found = descend(
+            self.model, guess[None], free=self.free, tolerance=self.tolerance, iterations=25
+        )
         if found.error[0] > self.enough:
             return None
         q = found.q[0]

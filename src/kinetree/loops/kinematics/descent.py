@@ -127,8 +127,10 @@ class _Errors:
         counts[near], gradients[near] = np.einsum("nij,nj->ni", P, e[near]), P @ J[near]
         rest = np.max(np.abs(e - counts), axis=1, initial=0.0)
         return (
-            counts, gradients, np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0),
-        )  # fmt: skip
+            counts,
+            gradients,
+            np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0),
+        )
 
 
 def limits_of(model) -> DescentBounds | None:

@@ -184,16 +184,21 @@ def mobility(
     near_ranks = ranks(model, near)
     places = [q, *near[np.unique(near_ranks, return_index=True)[1]]]
     return Mobility(
-        name=model.name, tree_dof=model.nv, constraints=len(rows), rank=len(chosen),
+        name=model.name,
+        tree_dof=model.nv,
+        constraints=len(rows),
+        rank=len(chosen),
         redundant=tuple(str(row) for k, row in enumerate(rows) if k not in chosen),
         involved=tuple(str(row) for k, row in enumerate(rows) if touched[k] > 1e-6),
         nearby=tuple(sorted({model.nv - int(r) for r in near_ranks})),
         joint_dof=model.uncoupled.nv + sum(loop.joint.nv for loop in model.loops),
-        loops=len(model.loops), couplings=len(model.couplings), is_planar=_is_planar(model, q),
+        loops=len(model.loops),
+        couplings=len(model.couplings),
+        is_planar=_is_planar(model, q),
         replacements=fewer_constraints(model, places) if len(chosen) < len(rows) else (),
         own=sum(c.rows for c in model.constraints),
         position_dof=model.nv - rank(of_positions, scale, tolerance=tolerance),
-    )  # fmt: skip
+    )
 
 
 @on_host

@@ -34,9 +34,14 @@ _NEAREST_STEPS, _AT_REST = 500, 1e-13
 
 @on_host
 def project_configuration(
-    model: Model, q: ArrayLike, *, weights: str | ArrayLike = "mass", nearest: bool = False,
-    tolerance: float = POSITION_TOLERANCE, iterations: int = 50,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    *,
+    weights: str | ArrayLike = "mass",
+    nearest: bool = False,
+    tolerance: float = POSITION_TOLERANCE,
+    iterations: int = 50,
+) -> Array:
     """The configuration near ``q`` that closes loops and obeys couplings, (..., nq).
 
     Newton's method with the shortest step at every iterate ends on the manifold close to the
@@ -67,9 +72,13 @@ def project_configuration(
 
 @on_host
 def project_velocity(
-    model: Model, q: ArrayLike, qd: ArrayLike, *, weights: str | ArrayLike = "mass",
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    weights: str | ArrayLike = "mass",
     tolerance: float | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 
     An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``.
@@ -109,8 +118,11 @@ def _require_closed(model, q, found, tolerance):
         f"q{f' of sample {index}' if q.ndim > 1 else ''} is too far from closed to be projected: "
         f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} rad or fraction of its size is "
         f"required; kinetree.loops.assemble takes guesses that are far off",
-        part=part, gap=float(gap), reason="local minimum", q=found.q[worst],
-    )  # fmt: skip
+        part=part,
+        gap=float(gap),
+        reason="local minimum",
+        q=found.q[worst],
+    )
 
 
 def _nearest(model, start, q, B):
@@ -217,10 +229,16 @@ _REACHED = 1e-9  # of the numbers of a state: what rounding may leave of its inv
 
 @on_host
 def project_state(
-    model: Model, q: ArrayLike, qd: ArrayLike, *, weights: str | ArrayLike = "mass",
-    energy: ArrayLike | None = None, simultaneous: bool = False, nearest: bool = False,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    weights: str | ArrayLike = "mass",
+    energy: ArrayLike | None = None,
+    simultaneous: bool = False,
+    nearest: bool = False,
     tolerance: float = POSITION_TOLERANCE,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """The state near ``(q, qd)`` that satisfies loops and couplings.
 
     Args:
@@ -311,8 +329,11 @@ def _one_at_once(model, q, qd, weights, energy, tolerance):
             f"{'' if energy is None else f' and an energy of {energy:.6g} J'} to be projected at "
             f"once: errors of {size:.3g} are left, {limit:.3g} was required, and {part} stays open "
             f"by {gap:.3g} m or rad; start closer, or project in two stages",
-            part=part, gap=float(gap), reason="local minimum", q=q,
-        )  # fmt: skip
+            part=part,
+            gap=float(gap),
+            reason="local minimum",
+            q=q,
+        )
     return q, qd
 
 

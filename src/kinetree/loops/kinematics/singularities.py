@@ -60,9 +60,13 @@ class Singularity:
 
 @on_host
 def singularity(
-    model: Model, q: ArrayLike, *, hold: Sequence[str] = (), rank: int | None = None,
+    model: Model,
+    q: ArrayLike,
+    *,
+    hold: Sequence[str] = (),
+    rank: int | None = None,
     warn: bool = False,
-) -> Singularity:  # fmt: skip
+) -> Singularity:
     """How close the configuration ``q`` is to a singularity of the loops.
 
     Args:

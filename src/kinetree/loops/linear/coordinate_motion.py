@@ -38,9 +38,14 @@ class CoordinateMotion(NamedTuple):
 
 @on_host
 def coordinate_motion(
-    model: Model, q0: ArrayLike, y: ArrayLike, yd: ArrayLike, ydd: ArrayLike, *,
+    model: Model,
+    q0: ArrayLike,
+    y: ArrayLike,
+    yd: ArrayLike,
+    ydd: ArrayLike,
+    *,
     independent: Sequence[str],
-) -> CoordinateMotion:  # fmt: skip
+) -> CoordinateMotion:
     """All joints of a mechanism, for a motion of its independent coordinates.
 
     Of free and ball joints, whose velocity variables are not the derivatives of positions, ``y``
@@ -120,11 +125,18 @@ class ImplicitStep(NamedTuple):
 
 @on_host
 def implicit_step(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float,
-    f_ext: ArrayLike | dict | None = None, *, scheme: str = "trapezoid",
-    independent: Sequence[str] | str | ArrayLike | None = None, tolerance: float = 1e-12,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    dt: float,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    scheme: str = "trapezoid",
+    independent: Sequence[str] | str | ArrayLike | None = None,
+    tolerance: float = 1e-12,
     linearization: str = "equations",
-) -> ImplicitStep:  # fmt: skip
+) -> ImplicitStep:
     """One implicit step of a mechanism, whose loops stay closed.
 
     Args:

@@ -176,9 +176,15 @@ class TorqueDerivatives(NamedTuple):
 
 @on_host
 def torque_derivatives(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, f_ext: ArrayLike | None = None, *,
-    actuated: Sequence[str], independent: Sequence[str] | str | ArrayLike | None = None,
-) -> TorqueDerivatives:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    actuated: Sequence[str],
+    independent: Sequence[str] | str | ArrayLike | None = None,
+) -> TorqueDerivatives:
     """Motor forces of a motion, and their derivatives.
 
     Args:

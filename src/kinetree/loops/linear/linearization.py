@@ -96,10 +96,15 @@ class LinearModel:
 
 @on_host
 def linearize_in_coordinates(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike,
-    f_ext: ArrayLike | dict | None = None, *,
-    independent: Sequence[str] | str | ArrayLike | None = None, method: str = "equations",
-) -> LinearModel:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    independent: Sequence[str] | str | ArrayLike | None = None,
+    method: str = "equations",
+) -> LinearModel:
     """Equations of motion to first order, in independent coordinates.
 
     ``kt.linearize`` gives the same for every mechanism, in continuous or discrete time; here the
@@ -353,10 +358,15 @@ class ManifoldLinearization(NamedTuple):
 
 @on_host
 def linearize_on_manifold(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike,
-    f_ext: ArrayLike | dict | None = None, *,
-    independent: Sequence[str] | str | ArrayLike | None = "tangent", projector: str = "orthogonal",
-) -> ManifoldLinearization:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    independent: Sequence[str] | str | ArrayLike | None = "tangent",
+    projector: str = "orthogonal",
+) -> ManifoldLinearization:
     """The equations of motion to first order, in all joint variables.
 
     Args:
@@ -386,10 +396,13 @@ def linearize_on_manifold(
     orthogonal = projector == "orthogonal"
     back = np.linalg.pinv(tangent) if orthogonal else _coordinate_rows(state, chosen)
     return ManifoldLinearization(
-        A=rates @ back, B=np.concatenate([np.zeros_like(G @ B2), G @ B2], axis=-2),
-        projector=tangent @ back, tangent=tangent, invariants=H,
+        A=rates @ back,
+        B=np.concatenate([np.zeros_like(G @ B2), G @ B2], axis=-2),
+        projector=tangent @ back,
+        tangent=tangent,
+        invariants=H,
         rate=np.concatenate([state.qd, state.qdd], axis=-1),
-    )  # fmt: skip
+    )
 
 
 def _coordinate_rows(state, chosen):

@@ -196,8 +196,10 @@ def _differences(model, q, qd, tau, f_ext, chosen):
     y_gradient = _gradient(lambda d: acceleration(d, still, no_force), p)
     yd_gradient = _gradient(lambda d: acceleration(still, d, no_force), p)
     return (
-        y_gradient, yd_gradient, _gradient(lambda d: acceleration(still, still, d), model.nv, 1.0),
-    )  # fmt: skip
+        y_gradient,
+        yd_gradient,
+        _gradient(lambda d: acceleration(still, still, d), model.nv, 1.0),
+    )
 
 
 def _gradient(f, n, step=_STEP):

@@ -204,12 +204,15 @@ def kernel_and_columns(model, columns, count, at=None):
         return found if at is None else _assembled(model, at, arrays[0], *found)
 
     kernel = kernel_for(
-        model, "linear_model", inputs,
+        model,
+        "linear_model",
+        inputs,
         [Argument(f"out{k}", shape) for k, shape in enumerate(shapes)],
-        lambda: trace(text, inputs, "linear_model"), reference=_refuse,
+        lambda: trace(text, inputs, "linear_model"),
+        reference=_refuse,
         validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
         key=("loops.linear_model", columns, at, count),
-    )  # fmt: skip
+    )
     dependent = {j for _, j in way.plan.pivots}
     return kernel, tuple(j for j in range(n) if j not in dependent)
 

@@ -112,9 +112,16 @@ class InvariantSolution(NamedTuple):
 
 
 def newton(
-    step: Callable, x, *, move=np.add, tolerance=1e-12, residual_tolerance=0.0, weights: Any = 1.0,
-    limit=30, what="the equations",
-) -> InvariantSolution:  # fmt: skip
+    step: Callable,
+    x,
+    *,
+    move=np.add,
+    tolerance=1e-12,
+    residual_tolerance=0.0,
+    weights: Any = 1.0,
+    limit=30,
+    what="the equations",
+) -> InvariantSolution:
     """Repeat ``x + dx`` until the error, or the residual, is small enough.
 
     The error is bounded by ``rho / (1 - rho)`` times the last step, where ``rho`` is the mean rate

@@ -140,9 +140,15 @@ class SystemLinearization(NamedTuple):
 
 @on_host
 def linearize_system(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, *, R: Any = None, t: float = 0.0,
-    projector: str | None = None, method: str = "equations",
-) -> SystemLinearization:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    *,
+    R: Any = None,
+    t: float = 0.0,
+    projector: str | None = None,
+    method: str = "equations",
+) -> SystemLinearization:
     """A constrained system near a state that satisfies the constraints, to first order.
 
     Args:
@@ -169,10 +175,14 @@ def linearize_system(
     orthogonal = projector == "orthogonal" if projector else R is None
     back = np.linalg.pinv(found.tangent) if orthogonal else chart.inverse_derivative(q, v)
     return SystemLinearization(
-        A=found.field @ back, A_hat=found.A, projector=found.tangent @ back, tangent=found.tangent,
+        A=found.field @ back,
+        A_hat=found.A,
+        projector=found.tangent @ back,
+        tangent=found.tangent,
         invariants=invariant_gradient(chart.system, q, v),
-        rate=np.concatenate([v, _motion(chart.system, t, q, v)[0]]), chart=chart,
-    )  # fmt: skip
+        rate=np.concatenate([v, _motion(chart.system, t, q, v)[0]]),
+        chart=chart,
+    )
 
 
 def _chart(system, q, v, R):

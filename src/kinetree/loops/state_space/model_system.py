@@ -28,9 +28,12 @@ from kinetree.spatial import Force
 
 
 def system_of(
-    model: Model, tau: Callable | ArrayLike | None = None,
-    f_ext: Callable | ArrayLike | dict | None = None, *, passive: bool = True,
-) -> ConstrainedSystem:  # fmt: skip
+    model: Model,
+    tau: Callable | ArrayLike | None = None,
+    f_ext: Callable | ArrayLike | dict | None = None,
+    *,
+    passive: bool = True,
+) -> ConstrainedSystem:
     """A model with loops or couplings as ``M vdot = F - Gᵀ lam``, ``g = 0``.
 
     Coordinates are those of the spanning tree. Constraints may be redundant: charts leave out what
@@ -50,20 +53,7 @@ def system_of(
     """
     model = as_model(model)
     refuse_formulas("system_of", (model,))
-    for name, joint in zip(_names(model), _joints(model), strict=True):
-        if joint.moves_by_itself:
-            raise JointError(
-                f"system_of does not support joint {name!r} of model {model.name!r}, which time "
-                f"moves: constraints of a constrained system do not depend on time. Use "
-                f"kinetree.forward_dynamics, or kinetree.simulate(prescribed=...)"
-            )
-    for c in model.constraints:
-        if c.rheonomic or not c.holonomic:
-            raise LoopError(
-                f"system_of does not support constraint {c.name!r} of model {model.name!r}, which "
-                f"is {c.kind.partition(', ')[2]}: those of a constrained system are functions of "
-                f"position alone. Use kinetree.forward_dynamics, or kinetree.simulate"
-            )
+    _check_is_supported(model)
     tree = model.spanning_tree
     space, units = space_of(model), scaling(model)
     is_passive = passive and has_passive_forces(model)
@@ -87,15 +77,40 @@ def system_of(
 
     isolated = tau is None and f_ext is None and not is_passive
     return ConstrainedSystem(
-        n=model.nv, m=len(units.rows), M=lambda q: dynamics.mass_matrix(tree, q), F=F,
-        g=lambda q: compiled(_error, model, q), G=lambda q: compiled(_matrix, model, q),
+        n=model.nv,
+        m=len(units.rows),
+        M=lambda q: dynamics.mass_matrix(tree, q),
+        F=F,
+        g=lambda q: compiled(_error, model, q),
+        G=lambda q: compiled(_matrix, model, q),
         Gdot_v=lambda q, v: compiled(_products, model, q, v),
         energy=(lambda q, v: _energy(tree, q, v)) if isolated else None,
-        energy_gradient=energy_gradient if isolated else None, weights=units.rows,
+        energy_gradient=energy_gradient if isolated else None,
+        weights=units.rows,
         terms=lambda q, v: ConstraintTerms(*compiled(_terms, model, q, v)),
-        rate_gradient=lambda q, v: _rate_gradient(model, q, v), derivatives=derivatives,
-        space=space, scaling=units,
-    )  # fmt: skip
+        rate_gradient=lambda q, v: _rate_gradient(model, q, v),
+        derivatives=derivatives,
+        space=space,
+        scaling=units,
+    )
+
+
+def _check_is_supported(model):
+    """Raise an error for what moves by itself, and for constraints of velocity or time."""
+    for name, joint in zip(_names(model), _joints(model), strict=True):
+        if joint.moves_by_itself:
+            raise JointError(
+                f"system_of does not support joint {name!r} of model {model.name!r}, which time "
+                f"moves: constraints of a constrained system do not depend on time. Use "
+                f"kinetree.forward_dynamics, or kinetree.simulate(prescribed=...)"
+            )
+    for c in model.constraints:
+        if c.rheonomic or not c.holonomic:
+            raise LoopError(
+                f"system_of does not support constraint {c.name!r} of model {model.name!r}, which "
+                f"is {c.kind.partition(', ')[2]}: those of a constrained system are functions of "
+                f"position alone. Use kinetree.forward_dynamics, or kinetree.simulate"
+            )
 
 
 def _names(model):

@@ -93,10 +93,15 @@ class SVDForm:
     """
 
     def __init__(
-        self, system: ConstrainedSystem, *, q: ArrayLike | None = None, rank: int | None = None,
-        threshold: float = THRESHOLD, damping: float = 0.0,
+        self,
+        system: ConstrainedSystem,
+        *,
+        q: ArrayLike | None = None,
+        rank: int | None = None,
+        threshold: float = THRESHOLD,
+        damping: float = 0.0,
         stabilization: Stabilization | None = None,
-    ):  # fmt: skip
+    ):
         """Choose how the inverse is made.
 
         Args:

@@ -83,9 +83,15 @@ class ConstrainedSystem:
 
     @classmethod
     def from_functions(
-        cls, *, n: int, M: Callable, F: Callable, g: Callable, energy: Callable | None = None,
+        cls,
+        *,
+        n: int,
+        M: Callable,
+        F: Callable,
+        g: Callable,
+        energy: Callable | None = None,
         **others: Any,
-    ) -> "ConstrainedSystem":  # fmt: skip
+    ) -> "ConstrainedSystem":
         """A system whose ``G`` and ``Gdot_v`` are derived from ``g``, exactly.
 
         Linear models take the derivatives of ``M`` and ``F`` as well, exactly where these are
@@ -153,9 +159,11 @@ class ConstrainedSystem:
         if energy is not None and self.energy_gradient is not None:
             claim = self.energy_gradient(q, v) @ np.concatenate([v, v])
             _require_derivative(
-                "energy_gradient(q, v) along (v, v)", "energy(q, v)",
-                lambda h: energy(move(q, h * v), (1 + h) * v), claim,
-            )  # fmt: skip
+                "energy_gradient(q, v) along (v, v)",
+                "energy(q, v)",
+                lambda h: energy(move(q, h * v), (1 + h) * v),
+                claim,
+            )
 
     def independent(self, q: ArrayLike, *, tolerance: float | None = None) -> "ConstrainedSystem":
         """System with the constraints that are independent at ``q``."""
@@ -177,13 +185,17 @@ class ConstrainedSystem:
             return ConstraintTerms(*(term[rows] for term in self.constraint(q, v)))
 
         return replace(
-            self, m=len(rows), g=lambda q: self.g(q)[rows], G=lambda q: self.G(q)[rows],
+            self,
+            m=len(rows),
+            g=lambda q: self.g(q)[rows],
+            G=lambda q: self.G(q)[rows],
             Gdot_v=lambda q, v: self.Gdot_v(q, v)[rows],
-            weights=None if self.weights is None else np.asarray(self.weights)[rows], terms=terms,
+            weights=None if self.weights is None else np.asarray(self.weights)[rows],
+            terms=terms,
             rate_gradient=None if gradient is None else lambda q, v: gradient(q, v)[rows],
             derivatives=None if derivatives is None else of_rows,
             scaling=scaling and scaling.part(rows),
-        )  # fmt: skip
+        )
 
 
 _STEP = 1e-4

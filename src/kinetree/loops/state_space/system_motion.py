@@ -69,11 +69,21 @@ class SystemMotion(NamedTuple):
 
 @names_itself
 def integrate_system(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
-    form: str = "svd", hold: str = "projection", stabilization: Stabilization = BAUMGARTE,
-    tolerance: float | None = None, rank: int | None = None, threshold: float = THRESHOLD,
-    damping: float = 0.0, near: float = 50.0,
-) -> SystemMotion:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    duration: float,
+    step: float,
+    *,
+    form: str = "svd",
+    hold: str = "projection",
+    stabilization: Stabilization = BAUMGARTE,
+    tolerance: float | None = None,
+    rank: int | None = None,
+    threshold: float = THRESHOLD,
+    damping: float = 0.0,
+    near: float = 50.0,
+) -> SystemMotion:
     """Integrate a constrained system.
 
     Args:
@@ -107,9 +117,12 @@ def integrate_system(
             f"threshold and damping soften the inverse of form 'svd'; form {form!r} has none"
         )
     svd = SVDForm(
-        system, rank=rank, threshold=threshold, damping=damping,
+        system,
+        rank=rank,
+        threshold=threshold,
+        damping=damping,
         stabilization=stabilization if hold == "baumgarte" else None,
-    )  # fmt: skip
+    )
     acceleration, settle = _form(system, svd, form), _hold(system, hold, q, v, tolerance)
     watch, times, said = SingularityWatch(near), instants(duration, step), ""
     states, logged = [], []
@@ -130,16 +143,27 @@ def integrate_system(
             q, v = settle(q, v)
     if said:
         warn(said, SingularityWarning)
+    return _motion(system, watch, times, states, logged)
+
+
+def _motion(system, watch, times, states, logged) -> SystemMotion:
+    """The motion of what was stored in every step."""
     q, v = (np.array(part) for part in zip(*states, strict=True))
     kappa, indicator, lam, kinetic = (np.array(part) for part in zip(*logged, strict=True))
-    total, held = (
-        np.nan if system.energy is None else system.energy(q[0], v[0]),
-        drift(system, q, v),
-    )
+    total = np.nan if system.energy is None else system.energy(q[0], v[0])
+    held = drift(system, q, v)
     return SystemMotion(
-        times, q, v, held, kappa, indicator, lam, watch.passes, kinetic,
+        times,
+        q,
+        v,
+        held,
+        kappa,
+        indicator,
+        lam,
+        watch.passes,
+        kinetic,
         total + held.energy - kinetic,
-    )  # fmt: skip
+    )
 
 
 def _stepped(system, acceleration, t, h, q, v, vdot):
@@ -239,10 +263,16 @@ def _figures(motion):
 
 @names_itself
 def compare_forms(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    duration: float,
+    step: float,
+    *,
     forms: Sequence[str] = ("multipliers", "svd"),
-    holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"), **options: Any,
-) -> FormComparison:  # fmt: skip
+    holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"),
+    **options: Any,
+) -> FormComparison:
     """Compare one motion by every form and every method of stabilisation — Spencer §3.2.
 
     Print the result for a table; its motions have angles, condition, drift, energies, multipliers

@@ -161,9 +161,18 @@ def _pass(model, chosen, t, state, sine, sample) -> SingularPass:
     q, qd = state
     sigma, kappa, indicator = _measures(model.at(t), chosen, q, qd)
     return SingularPass(
-        float(t), "singular configuration", q, qd, q, qd, sample=tuple(map(int, sample)),
-        sine=float(sine), sigma=sigma, kappa=kappa, indicator=indicator,
-    )  # fmt: skip
+        float(t),
+        "singular configuration",
+        q,
+        qd,
+        q,
+        qd,
+        sample=tuple(map(int, sample)),
+        sine=float(sine),
+        sigma=sigma,
+        kappa=kappa,
+        indicator=indicator,
+    )
 
 
 def near_singularity(model, chosen, q):

@@ -77,10 +77,13 @@ class Projection:
         if compiled and not given.adaptive and on_arrays.are_few(given.model, steps, field):
             field, compiled = field.on_arrays(given.model), False
         return ProjectedStepper(
-            given.model, steps, field, compiled=compiled,
+            given.model,
+            steps,
+            field,
+            compiled=compiled,
             health=np.full(given.batch, given.choice.health),
             refine=self.refine and not given.adaptive,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

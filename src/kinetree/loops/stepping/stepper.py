@@ -142,9 +142,13 @@ class ProjectedStepper(Stepper):
                 q1[index], qd1[index], work[index], checks[index] = *one[:3], one.checks
             if self.refine and self.judge.badness(Checks.of(checks[index]), index) > 1:
                 found = refined(
-                    stepper.plain, lambda c, i=index: self.judge.badness(c, i), t, h, state,
+                    stepper.plain,
+                    lambda c, i=index: self.judge.badness(c, i),
+                    t,
+                    h,
+                    state,
                     tau[index],
-                )  # fmt: skip
+                )
                 q1[index], qd1[index], work[index], checks[index], taken = found
                 self.refined, self.substeps = self.refined + 1, self.substeps + taken
             self._require_closed(t + h, h, q1[index], index)

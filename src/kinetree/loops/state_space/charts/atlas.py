@@ -28,9 +28,15 @@ class Atlas:
     """
 
     def __init__(
-        self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike | None = None, *,
-        make: Callable = tangent, growth: float = 3.0, **options: Any,
-    ):  # fmt: skip
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        make: Callable = tangent,
+        growth: float = 3.0,
+        **options: Any,
+    ):
         """Begin at a state.
 
         Args:
@@ -134,9 +140,17 @@ class ChartMotion(NamedTuple):
 
 
 def integrate_on_charts(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
-    method: str = "runge-kutta", make: Callable = tangent, growth: float = 3.0, **options: Any,
-) -> ChartMotion:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    duration: float,
+    step: float,
+    *,
+    method: str = "runge-kutta",
+    make: Callable = tangent,
+    growth: float = 3.0,
+    **options: Any,
+) -> ChartMotion:
     """Integrate a constrained system on charts that are replaced where they end.
 
     Args:

@@ -83,9 +83,13 @@ class AbstractChart(ABC):
 
     @abstractmethod
     def rate(
-        self, t: float, y: ArrayLike, *, acceleration: Callable | None = None,
+        self,
+        t: float,
+        y: ArrayLike,
+        *,
+        acceleration: Callable | None = None,
         guess: tuple | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """``dy/dt``, (P,) — Spencer (2.15).
 
         Args:
@@ -187,9 +191,14 @@ class Verification(NamedTuple):
 
 
 def verify(
-    chart: AbstractChart, q: ArrayLike, *, samples: int = 400, step: float = 0.3,
-    limit: float = 1e6, seed: int = 0,
-) -> Verification:  # fmt: skip
+    chart: AbstractChart,
+    q: ArrayLike,
+    *,
+    samples: int = 400,
+    step: float = 0.3,
+    limit: float = 1e6,
+    seed: int = 0,
+) -> Verification:
     """Walk at random over the configurations that satisfy the constraints, and test coordinates.
 
     A scan proves failure only. Between two configurations of different orientation, by the sign of
@@ -410,9 +419,14 @@ class AbstractPositionChart(AbstractChart):
             return -B @ np.concatenate([residual, g]), float(np.linalg.norm(pure))
 
         return newton(
-            step, q, move=system.space.move, tolerance=self.tolerance, weights=weights,
-            residual_tolerance=self.residual_tolerance, what="the configuration of a chart",
-        )  # fmt: skip
+            step,
+            q,
+            move=system.space.move,
+            tolerance=self.tolerance,
+            weights=weights,
+            residual_tolerance=self.residual_tolerance,
+            what="the configuration of a chart",
+        )
 
 
 def _times(B, D):

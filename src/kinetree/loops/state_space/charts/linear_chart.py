@@ -48,9 +48,16 @@ class LinearChart(AbstractPositionChart):
     """
 
     def __init__(
-        self, system: ConstrainedSystem, q: ArrayLike, R: ArrayLike, *, S: ArrayLike | None = None,
-        offset: ArrayLike | None = None, v: ArrayLike | None = None, tolerance: float = 1e-13,
-    ):  # fmt: skip
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        R: ArrayLike,
+        *,
+        S: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        tolerance: float = 1e-13,
+    ):
         v = np.zeros(system.n) if v is None else v
         super().__init__(system, q, v, tolerance=tolerance)
         self.R = np.asarray(R, dtype=float)
@@ -88,9 +95,14 @@ class LinearChart(AbstractPositionChart):
         return None
 
     def cross_terms(
-        self, q: ArrayLike, y_q: ArrayLike, v: ArrayLike, y_v: ArrayLike, dq: ArrayLike,
+        self,
+        q: ArrayLike,
+        y_q: ArrayLike,
+        v: ArrayLike,
+        y_v: ArrayLike,
+        dq: ArrayLike,
         dy_q: ArrayLike,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """Zero: ``R`` is constant."""
         return self._zeros
 
@@ -109,9 +121,15 @@ class LinearChart(AbstractPositionChart):
 
 
 def linear(
-    system: ConstrainedSystem, q: ArrayLike, R: ArrayLike, *, v: ArrayLike | None = None,
-    offset: ArrayLike | None = None, S: ArrayLike | None = None, tolerance: float = 1e-13,
-) -> LinearChart:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    R: ArrayLike,
+    *,
+    v: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> LinearChart:
     """A chart of linear coordinates ``y_q = R (q - q_bar)`` of the user's choice.
 
     Args:
@@ -135,10 +153,15 @@ def _complement(R):
 
 
 def partition(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike | None = None, *,
-    independent: Sequence[int] | None = None, rank: int | None = None,
-    offset: ArrayLike | None = None, tolerance: float = 1e-13,
-) -> LinearChart:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    *,
+    independent: Sequence[int] | None = None,
+    rank: int | None = None,
+    offset: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> LinearChart:
     """The chart whose coordinates are some of the coordinates of the system itself.
 
     Args:
@@ -186,9 +209,14 @@ def _check(independent, system):
 
 
 def tangent(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike | None = None, *, rank: int | None = None,
-    offset: ArrayLike | None = None, tolerance: float = 1e-13,
-) -> LinearChart:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    *,
+    rank: int | None = None,
+    offset: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> LinearChart:
     """The chart whose rows are an orthonormal basis of the null space of ``G(q)``.
 
     The best conditioned chart at ``q``: its directions are those of the motion.
@@ -218,9 +246,16 @@ class NonlinearChart(AbstractPositionChart):
     """
 
     def __init__(
-        self, system: ConstrainedSystem, q: ArrayLike, relation: Relation, *, y: Any,
-        v: ArrayLike | None = None, periods: ArrayLike | None = None, tolerance: float = 1e-13,
-    ):  # fmt: skip
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        relation: Relation,
+        *,
+        y: Any,
+        v: ArrayLike | None = None,
+        periods: ArrayLike | None = None,
+        tolerance: float = 1e-13,
+    ):
         super().__init__(system, q, np.zeros(system.n) if v is None else v, tolerance=tolerance)
         self.relation = relation
         self.periods = None if periods is None else np.asarray(periods, dtype=float)
@@ -248,9 +283,14 @@ class NonlinearChart(AbstractPositionChart):
         return self.relation.second(q, y_q)
 
     def cross_terms(
-        self, q: ArrayLike, y_q: ArrayLike, v: ArrayLike, y_v: ArrayLike, dq: ArrayLike,
+        self,
+        q: ArrayLike,
+        y_q: ArrayLike,
+        v: ArrayLike,
+        y_v: ArrayLike,
+        dq: ArrayLike,
         dy_q: ArrayLike,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """Second derivative of ``R`` along two directions."""
         return self.relation.cross(q, y_q, v, y_v, dq, dy_q)
 
@@ -272,11 +312,20 @@ class NonlinearChart(AbstractPositionChart):
 
 
 def nonlinear(
-    system: ConstrainedSystem, q: ArrayLike, R: Callable, *, y: ArrayLike,
-    v: ArrayLike | None = None, first: Callable | None = None, second: Callable | None = None,
-    bias: Callable | None = None, model: Model | None = None, rank: int | None = None,
-    periods: ArrayLike | None = None, tolerance: float = 1e-13,
-) -> NonlinearChart:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    R: Callable,
+    *,
+    y: ArrayLike,
+    v: ArrayLike | None = None,
+    first: Callable | None = None,
+    second: Callable | None = None,
+    bias: Callable | None = None,
+    model: Model | None = None,
+    rank: int | None = None,
+    periods: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> NonlinearChart:
     """A chart whose coordinates a relation ``R(q, y_q) = 0`` defines.
 
     Args:
@@ -298,16 +347,27 @@ def nonlinear(
         derived_relation(R, model) if first is None else given_relation(R, first, second, bias)
     )
     return NonlinearChart(
-        independent_system(system, q, rank), q, relation,
-        y=y, v=v, periods=periods, tolerance=tolerance,
-    )  # fmt: skip
+        independent_system(system, q, rank),
+        q,
+        relation,
+        y=y,
+        v=v,
+        periods=periods,
+        tolerance=tolerance,
+    )
 
 
 def declared(
-    system: ConstrainedSystem, q: ArrayLike, coordinates: Callable, *, v: ArrayLike | None = None,
-    model: Model | None = None, rank: int | None = None, periods: ArrayLike | None = None,
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    coordinates: Callable,
+    *,
+    v: ArrayLike | None = None,
+    model: Model | None = None,
+    rank: int | None = None,
+    periods: ArrayLike | None = None,
     tolerance: float = 1e-13,
-) -> NonlinearChart:  # fmt: skip
+) -> NonlinearChart:
     """A chart of coordinates ``y_q = r(q)`` that are known to be valid, perhaps everywhere.
 
     ``charts.verify`` checks this.
@@ -329,9 +389,14 @@ def declared(
         y = coordinates(model, np.asarray(q, dtype=float))
         relation = derived_relation(lambda model, q, y: coordinates(model, q) - y, model)
     return NonlinearChart(
-        independent_system(system, q, rank), q, relation,
-        y=y, v=v, periods=periods, tolerance=tolerance,
-    )  # fmt: skip
+        independent_system(system, q, rank),
+        q,
+        relation,
+        y=y,
+        v=v,
+        periods=periods,
+        tolerance=tolerance,
+    )
 
 
 def _nearest_zero(value, periods):

@@ -61,9 +61,15 @@ class StateChart(AbstractChart):
     solved: InvariantSolution
 
     def __init__(
-        self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, relation: Relation, *, y: Any,
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike,
+        relation: Relation,
+        *,
+        y: Any,
         tolerance: float = 1e-13,
-    ):  # fmt: skip
+    ):
         if not system.space.flat:
             raise ShapeError(
                 "charts of whole states need configurations that are vectors; use a chart of "
@@ -102,9 +108,13 @@ class StateChart(AbstractChart):
 
         start = self.last if guess is None else _state(system, *guess)
         self.solved = newton(
-            step, start, tolerance=self.tolerance, weights=weights,
-            residual_tolerance=self.residual_tolerance, what="the state of a chart",
-        )  # fmt: skip
+            step,
+            start,
+            tolerance=self.tolerance,
+            weights=weights,
+            residual_tolerance=self.residual_tolerance,
+            what="the state of a chart",
+        )
         self.last, self._y = self.solved.x, y
         A = self._matrix(self.last, y)
         self.health = row_condition(A, inverted(A, _END))
@@ -134,9 +144,13 @@ class StateChart(AbstractChart):
         return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
 
     def rate(
-        self, t: float, y: ArrayLike, *, acceleration: Callable | None = None,
+        self,
+        t: float,
+        y: ArrayLike,
+        *,
+        acceleration: Callable | None = None,
         guess: tuple | None = None,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """``dy/dt``, (P,)."""
         q, v = self.state(y, guess)
         if acceleration is None:
@@ -171,9 +185,16 @@ class LinearStateChart(StateChart):
     is_linear = True
 
     def __init__(
-        self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, R: ArrayLike, *,
-        S: ArrayLike | None = None, offset: ArrayLike | None = None, tolerance: float = 1e-13,
-    ):  # fmt: skip
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike,
+        R: ArrayLike,
+        *,
+        S: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        tolerance: float = 1e-13,
+    ):
         R = np.asarray(R, dtype=float)
         x = _state(system, q, v)
         P = 2 * (system.n - system.m)
@@ -185,9 +206,11 @@ class LinearStateChart(StateChart):
         inverse = inverted(np.concatenate([R, self.S]), "R and S are not independent")
         self.R_bar, self.S_bar = inverse[:, :P], inverse[:, P:]
         relation = given_relation(
-            lambda x, y: R @ (x - offset) - y, lambda x, y: R, lambda x, y: -np.eye(P),
+            lambda x, y: R @ (x - offset) - y,
+            lambda x, y: R,
+            lambda x, y: -np.eye(P),
             lambda x, y, v, w: np.zeros(P),
-        )  # fmt: skip
+        )
         super().__init__(system, q, v, relation, y=R @ (x - offset), tolerance=tolerance)
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -209,10 +232,17 @@ class LinearStateChart(StateChart):
 
 
 def state(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, R: Callable, *, y: ArrayLike,
-    first: Callable | None = None, second: Callable | None = None, rank: int | None = None,
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    R: Callable,
+    *,
+    y: ArrayLike,
+    first: Callable | None = None,
+    second: Callable | None = None,
+    rank: int | None = None,
     tolerance: float = 1e-13,
-) -> StateChart:  # fmt: skip
+) -> StateChart:
     """A chart whose coordinates a relation ``R(x, y) = 0`` on states defines.
 
     Args:
@@ -235,10 +265,16 @@ def state(
 
 
 def linear_state(
-    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, R: ArrayLike, *,
-    S: ArrayLike | None = None, offset: ArrayLike | None = None, rank: int | None = None,
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    R: ArrayLike,
+    *,
+    S: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    rank: int | None = None,
     tolerance: float = 1e-13,
-) -> LinearStateChart:  # fmt: skip
+) -> LinearStateChart:
     """A chart of linear coordinates ``y = R (x - x_bar)`` of the state ``x = (q, v)``."""
     return LinearStateChart(
         independent_system(system, q, rank), q, v, R, S=S, offset=offset, tolerance=tolerance
