@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.backends import COMPILER, all_exported_c, llvm, numpy_listing
 from support.closeness import assert_close
-from support.mechanisms import with_sensors, with_servos
+from support.mechanisms import with_sensors, with_servos, with_tendons
 from support.states import conditioning
 
 import kinetree as kt
@@ -154,6 +154,7 @@ EXTRA = {
 """Arrays that may be left out, and are not here."""
 
 OF_ACTUATORS = ("actuator_forces", "driving_force", "activation_after")
+OF_TENDONS = ("tendon_jacobian", "tendon_lengths")
 OF_LOOPS = ("_constraint_matrix", "_under")
 """Where there is nothing to compute without a loop."""
 
@@ -178,6 +179,7 @@ def example(name):
     rng = np.random.default_rng(zlib.crc32(test.encode()))  # as the fixture of this name
     model = kt.samples.four_bar() if name in OF_LOOPS else random_tree(2, rng, branching=0.3)
     model = with_sensors(model) if name == "sensor_readings" else model
+    model = with_tendons(model) if name in OF_TENDONS else model
     model = with_servos(model) if name in OF_ACTUATORS else model
     kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)

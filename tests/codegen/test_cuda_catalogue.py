@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.backends import cuda_on_cpu
-from support.mechanisms import with_sensors
+from support.mechanisms import with_sensors, with_tendons
 from support.public_calls import FUNCTIONS, ON_HOST, States, leaves
 
 import kinetree as kt
@@ -20,7 +20,7 @@ MODULES = sorted({f.__module__ for f in FUNCTIONS.values()})
 
 @pytest.mark.parametrize("module", MODULES)
 def test_all_functions_of_a_module(module, rng, tmp_path):
-    model = with_sensors(kt.samples.double_pendulum())
+    model = with_tendons(with_sensors(kt.samples.double_pendulum()))
     functions = [f for n, f in FUNCTIONS.items() if f.__module__ == module and n not in ON_HOST]
     states, arrays = States(model, 33, rng), {}
     for function in functions:

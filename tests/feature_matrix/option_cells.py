@@ -47,9 +47,6 @@ START = {
 }
 """Parameters that every cell passes."""
 
-DEPRECATED = {"simulate": (), "rollout": ("policy",)}
-"""Former names of parameters."""
-
 CONTACTS: dict = {
     SoftContact: lambda scene: SoftContact(scene, stiffness=1e4, damping=0.1),
     TimeStepping: TimeStepping,
@@ -398,7 +395,7 @@ def missing():
     found = []
     for name, start in START.items():
         passed = (cell.option for cell in cells() if cell.function == name)
-        known = {*start, *DEPRECATED[name], *passed}
+        known = {*start, *passed}
         found += [f"{name}({p}=)" for p in inspect.signature(getattr(kt, name)).parameters
                   if p not in known]  # fmt: skip
         found += [f"{name}({p}=), which is gone" for p in known

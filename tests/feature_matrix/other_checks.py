@@ -859,7 +859,9 @@ not_of_a_model("makes a model", "from_arrays", "from_dh", "from_poe", "load", "l
 not_of_a_model("of numbers or arrays", "repeat", "rotx", "roty", "rotz", "xlt", "select",
                "support_margin", "symbolic.lagrange_equations")  # fmt: skip
 not_of_a_model("a setting", "set_threads", "set_tier", "threads", "tier")
-not_of_a_model("draws; tests/viewer", "view")
+not_of_a_model("draws; tests/viewer, tests/rendering", "view", "render", "camera")
+not_of_a_model("of shapes; tests/contact/test_decomposition.py", "edit.decompose")
+not_of_a_model("of shapes, as forces of fluids; tests/model", "edit.immerse")
 not_of_a_model(
     "of contacts or shapes, whatever they belong to", "contact.body_contact",
     "contact.contact_states", "contact.convex_distance", "contact.disc_corners", "contact.lumped",

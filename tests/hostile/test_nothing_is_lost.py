@@ -325,8 +325,10 @@ TO_PARTS = {
     ("simulation/results/storage.py", "savez_compressed"), ("viewer/painting.py", "imwrite"),
     ("viewer/painting.py", "get_writer"), ("cli/view.py", "savefig"), ("worlds/whole.py", "savez"),
     ("simulation/sweep/result.py", "savez"), ("simulation/results/plotting.py", "savefig"),
+    ("loaders/usd/stage.py", "write_bytes"), ("codegen/device/assembly.py", "write_text"),
 }  # fmt: skip
-"""Calls that write to a file of ``files.replacing`` or ``files.write_with``, or to memory."""
+"""Calls that write to a file of ``files.replacing`` or ``files.write_with``, to memory, or to a
+temporary folder."""
 
 
 def _writers(path):

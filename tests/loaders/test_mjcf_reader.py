@@ -146,7 +146,7 @@ def test_geoms_become_geometry():
     model = loaded(world(f"<geom type='plane' size='0 2 1'/><body><joint/>{geoms}</body>", before))
     plane, box, sphere, capsule, cylinder, ellipsoid = model.geometry
     assert [g.shape for g in model.geometry] == [
-        Plane((10, 4)),
+        Plane((0, 4)),  # without end along x
         Box((2, 4, 6)),
         Sphere(1),
         Capsule(1, 4),

@@ -14,6 +14,7 @@ from kinetree.model import (
     Model,
     ModelBuilder,
     Sensor,
+    Tendon,
     geometry,
 )
 from kinetree.samples import random_inertia, random_placement
@@ -137,6 +138,14 @@ def with_servos(model):
         gear = tuple(1.0 + 0.5 * n for n in range(model.joint[i].nv))
         found.append(Actuator(f"actuator {k}", i, gear, **law))
     return model.replace(actuators=found)
+
+
+def with_tendons(model):
+    """The model with a tendon through its bodies, and along joints that it has of one variable."""
+    along = [i for i, j in enumerate(model.joint) if i and j.nv == j.nq == 1]
+    gears = [0.5 + k for k in range(len(along))]
+    path = tuple(model.body_names)
+    return model.replace(tendons=[Tendon("cable", along, gears, offset=0.1, path=path)])
 
 
 def with_armature(model, rng):

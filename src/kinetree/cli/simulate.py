@@ -324,13 +324,29 @@ def controller(model, name, goal):
     if name == "none":
         return None
     driven = _driven_velocities(model)
-    law = kt.control.GravityCompensation(model)
+    of = _asked_motors(model)
+    law = kt.control.GravityCompensation(model, actuated=of)
     if name == "pd":
         inertia = np.diagonal(kt.mass_matrix(model.spanning_tree, goal))
         kp, kd = BANDWIDTH**2 * inertia, 2 * BANDWIDTH * inertia
-        law = kt.control.PDWithFeedforward(model, goal, kp, kd, feedforward="gravity")
+        law = kt.control.PDWithFeedforward(model, goal, kp, kd, feedforward="gravity", actuated=of)
     most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # as far as motors go
     return lambda t, q, qd: np.clip(driven * law(t, q, qd), -most, most)
+
+
+def _asked_motors(model):
+    """Joints of a tree whose forces are computed: those with motors, and those that float."""
+    from kinetree.control.motors import pushed_variables
+    from kinetree.joints import Free
+
+    if model.is_constrained:
+        return None
+    pushed = set(pushed_variables(model, None).tolist())
+    return [
+        body.joint_name
+        for body, at in zip(model.bodies, model.v_slice[1:], strict=True)
+        if isinstance(body.joint, Free) or pushed.intersection(range(at.start, at.stop))
+    ]
 
 
 def _driven_velocities(model):

@@ -8,6 +8,7 @@ mesh and the settings; they are made once on a machine.
 import hashlib
 import json
 import os
+import warnings
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.codegen.cache import cache_folder
-from kinetree.errors import LoadError, ModelError, need
+from kinetree.errors import LoadError, ModelError, ModelWarning, need
 from kinetree.files import write_text
 from kinetree.model.geometry import Geometry, Mesh
 from kinetree.model.model import Model
@@ -52,17 +53,23 @@ def decompose(model: Model, *, threshold: float = _THRESHOLD) -> Model:
 def in_pieces(model, wanted, threshold=_THRESHOLD):
     """The model with those meshes that collide and are ``wanted`` in convex pieces."""
     found: list[Geometry] = []
+    is_split = False
     for g in model.geometry:
         if not (g.collision and isinstance(g.shape, Mesh) and wanted(g.shape)):
             found.append(g)
             continue
+        is_split = True
         if g.visual:
             found.append(replace(g, collision=False))
         for k, path in enumerate(_pieces(g.shape.path, threshold)):
             shape = Mesh(path, g.shape.scale)
             name = f"{g.name}_{k}" if g.name else ""
             found.append(replace(g, shape=shape, name=name, visual=False))
-    return model.replace(geometry=tuple(found))
+    if not is_split:
+        return model
+    with warnings.catch_warnings():  # defects of the bodies were reported before
+        warnings.simplefilter("ignore", ModelWarning)
+        return model.replace(geometry=tuple(found))
 
 
 def is_concave(shape: Mesh) -> bool:

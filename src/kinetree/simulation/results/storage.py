@@ -10,7 +10,6 @@ import csv
 import json
 import math
 import warnings
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -166,7 +165,7 @@ def _model(path, about, model):
         )
     with warnings.catch_warnings():  # its inertias were wondered at when it was made
         warnings.simplefilter("ignore", ModelWarning)
-        return serialize.from_dict(partial(Model, strict=about["strict"]), about["model"])
+        return serialize.from_dict(Model, about["model"], strict=about["strict"])
 
 
 # --- formats --------------------------------------------------------------------------------------
