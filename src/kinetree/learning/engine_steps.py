@@ -63,10 +63,7 @@ def chosen_physics(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
     """
     if isinstance(setup.contact, TimeStepping) and not on_device:
         refuse_conflicts(setup)
-        if (
-            tier_of_rollout(setup.contact, setup.effects, _MANY, prescription=setup.prescription)
-            == "general"
-        ):
+        if tier_of_rollout(setup.contact, setup.effects, setup.field, _MANY) == "general":
             return engine_physics_of(setup, dt)
     return physics_of(setup, starts, dt, dtype=dtype, on_device=on_device)
 

@@ -79,6 +79,7 @@ class Worlds:
         given["give"] = self._give if self.columns else None
         if {"mass", "size"} & {*self.columns}:
             given["parameters"] = {"inertia": self._inertias}
+        given["memory_of"] = self._batch.saved if self._batch.has_stepped else None
         own = self.world.simulated()
         state = {"time": self.time, "activation": self.activation, "memory": {}}
         return own._replace(state=own.state._replace(q=self.q, qd=self.qd, **state), **given)

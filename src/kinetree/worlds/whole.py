@@ -54,6 +54,8 @@ class Simulated(NamedTuple):
     positions (..., nq) that it is given."""
     parameters: Any = None
     """Parameters of the model that worlds have their own of, by name, (n, ...)."""
+    memory_of: Any = None
+    """Of a batch that was stepped, what steps have left in world ``k``: a function of ``k``."""
 
     def laws(self, friction: Any, limits: Any) -> tuple[Any, Any]:
         """Friction and limits of a call: those of the world where they are ``"auto"``."""

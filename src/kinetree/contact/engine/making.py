@@ -1,7 +1,7 @@
 """Engines of all doors: what tables have acts in them, other forces are compiled into the step."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,16 @@ def _resistance(full, t, q, qd, inputs, *, source):
     """Stiffness and damping of servos and stiff limits."""
     field, given = source(t, q, qd, inputs)
     return tuple(source.spread(x) for x in field.resistance(*given))
+
+
+def has_actuators_in_tables(field) -> bool:
+    """Whether tables can have the actuators of a field, so that they act as in worlds."""
+    return field.actuators is not None and field.drive is None and field.prescription is None
+
+
+def without_actuators(field) -> Any:
+    """A field whose actuators exert nothing, for the engine has them as tables."""
+    return replace(field, actuators=Idle(field.actuators))
 
 
 @dataclass(frozen=True)

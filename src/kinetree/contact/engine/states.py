@@ -1,5 +1,6 @@
 """States and memories of the motions of a machine, to read, to set and to save."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,12 @@ class MotionStates:
         return self.motions.failed != 0
 
     @property
+    def has_stepped(self) -> bool:
+        """Whether steps have left anything for the next."""
+        self._fetch()
+        return bool(self._whole["follows"].any() or self._whole["known"].any())
+
+    @property
     def joint_forces(self) -> Array:
         """Forces of stops, dry friction and loops in the last step, (n, rows) [N or N·m]."""
         self._fetch()
@@ -214,6 +221,8 @@ class MotionStates:
         found |= {name: np.asarray(number[self._at[name]]) for name in _WHOLE}
         found |= {name: getattr(b, name)[first : first + n].copy() for name in _KEPT}
         q, v = row[self._at["q"]], row[self._at["v"]]
+        if e.model.couplings:  # those that follow are where rows of steps have left them
+            found["all"] = np.concatenate([q, v])
         return found | {"state": np.concatenate([q[e.of_q], v[e.of_v]])}
 
     def forget(self, which: Any) -> None:
@@ -231,6 +240,11 @@ class MotionStates:
         """Put motion ``k`` of a new machine, or one as new, into a state: nothing is to forget."""
         self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
 
+    def start_from(self, q: Array, qd: Array, memory_of: Callable[[int], dict]) -> None:
+        """Put all motions into states, (n, ...), with what ``saved`` returned of each."""
+        for k in range(len(self)):
+            self.restore(k, q[k], qd[k], memory_of(k))
+
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
         """Put motion ``k`` into a state with what ``saved`` returned."""
         self.forget(k)
@@ -239,6 +253,9 @@ class MotionStates:
             self._have_room(2 * b.room)
         self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
         same = np.array_equal(arrays.get("state"), np.concatenate([q, qd]))
+        if same and "all" in arrays:
+            nq = self.engine.tree.nq
+            self._of["q"][k], self._of["v"][k] = arrays["all"][:nq], arrays["all"][nq:]
         for name in _MEMORY:
             if name in arrays and (same or name.endswith("_kept")):
                 self._of[name][k] = arrays[name]

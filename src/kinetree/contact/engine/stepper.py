@@ -10,7 +10,13 @@ import numpy as np
 
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.machine import DivergedError, Machine
-from kinetree.contact.engine.making import Idle, engine_of, is_plain, native_forces
+from kinetree.contact.engine.making import (
+    engine_of,
+    has_actuators_in_tables,
+    is_plain,
+    native_forces,
+    without_actuators,
+)
 from kinetree.contact.engine.prescribed import drives_at, prescribed_motion
 from kinetree.contact.engine.renewal import idle_machines
 from kinetree.contact.history import RecordedHistory
@@ -156,11 +162,10 @@ class EngineStepper(Stepper):
         """Another engine, for a thread."""
         model, field, prescription = self.model, self.field, self.prescription
         native, plain = {}, self.compiled and is_plain(field)  # else they are in what is applied
-        tabled = field.actuators is not None and field.drive is None and prescription is None
-        if self.compiled and tabled:
+        if self.compiled and has_actuators_in_tables(field):
             native = {"actuated": True, "reads": True, "inputs": len(field.inputs(model))}
             plain = is_plain(replace(field, actuators=None))
-            field = replace(field, actuators=Idle(field.actuators))
+            field = without_actuators(field)
         if self.compiled and not plain:
             native |= native_forces(model, field)
         given = model, self.settings, self.joints, field if plain else None

@@ -30,7 +30,7 @@ _NAMED = 3  # pairs that a message names
 def time_stepper(settings, effects, method, field, q, events, *, compiled):
     """Stepper and hooks for ``TimeStepping``."""
     model, batch = effects.model, q.shape[:-1]
-    key = "steps", compiled, settings
+    key = "steps", compiled, settings, tiers.setting()
     if key not in effects.known:
         effects.known[key] = _possible(settings, effects, field, compiled)
     constraints, only = effects.known[key]
@@ -69,11 +69,26 @@ def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str 
     constraints = StepConstraints(model, scene, joints)
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
-    fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
-    # Servos of every kind are implicit in the engine, and bounded in the step.
-    fixed = fixed and field.actuators is None
+    fixed = fixed and field.actuators is None and not joints.has_tendons
+    fixed = fixed and not differs_unrolled(constraints, field)
     short = fixed and is_short(constraints, settings.compiled_rows)
     return constraints, "general" if not short else None if model.nv else "specialised"
+
+
+def differs_unrolled(constraints, field) -> bool:
+    """Whether unrolled steps differ from those of the engine by more than errors of solutions.
+
+    What bounces does so at the surface in the engine, in the middle of unrolled steps. Servos of
+    every kind are implicit in the engine, and bounded in the step; so are springs across branches,
+    and the rates of rows of loops and couplings are those of a motion that goes on. Where a tier
+    was chosen by the user it is the code that runs, but for what bounces.
+    """
+    if _bounces(constraints.scene, constraints.joints):
+        return True
+    model = constraints.model
+    across = model.is_constrained or model.couplings or model.tendons
+    driven = field.actuators is not None and any(a.is_servo or a.frame for a in model.actuators)
+    return tiers.setting() == "auto" and bool(across or driven)
 
 
 def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) -> ContactStep:
@@ -104,17 +119,17 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
     return step
 
 
-def tier_of_rollout(settings, effects, samples, *, prescription=None, only=None) -> str:
+def tier_of_rollout(settings, effects, field, samples, *, only=None) -> str:
     """The tier of the steps of a rollout: ``"specialised"`` for the unrolled step, ``"general"``.
 
     Args:
         settings: ``TimeStepping``.
         effects: of the joints.
+        field: what moves the mechanism.
         samples: how many steps of how many worlds.
-        prescription: of prescribed joints, or None.
         only: the tier if there is no other.
     """
-    model, scene = effects.model, settings.scene
+    model, scene, prescription = effects.model, settings.scene, field.prescription
     joints = joint_rows(effects, prescription)
     if prescription is not None:
         require_movable(scene, prescription)
@@ -126,7 +141,7 @@ def tier_of_rollout(settings, effects, samples, *, prescription=None, only=None)
             raise
         only = "general"
     else:
-        if only is None and _bounces(scene, joints):  # as in ``time_stepper``
+        if only is None and differs_unrolled(constraints, field):  # as in ``time_stepper``
             only = "general"
     return scene.choice.made(samples, only=only)
 

@@ -12,8 +12,10 @@ from kinetree.contact.engine.making import (
     Source,
     compiled_forces,
     engine_of,
+    has_actuators_in_tables,
     is_plain,
     smooth_laws,
+    without_actuators,
 )
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.renewal import idle_machines
@@ -27,7 +29,7 @@ from kinetree.simulation.rollouts.run import Run, require_inertia
 from kinetree.simulation.rollouts.transition import Transition
 
 
-def run_by_engine(setup, arrays, called, give):
+def run_by_engine(setup, arrays, called, give, memory_of=None):
     """The run by the engine, or None where the code that is specialised for the scene is used.
 
     Args:
@@ -35,6 +37,7 @@ def run_by_engine(setup, arrays, called, give):
         arrays: what goes in.
         called: names of these, controller and times: the ``Called`` of ``rollout``.
         give: gives a ``Machine`` the numbers of its worlds, or None.
+        memory_of: function from the number of a motion to what steps have left there, or None.
     """
     model, effects, prescription = setup.model, setup.effects, setup.prescription
     joints = joint_rows(effects, prescription)
@@ -44,13 +47,14 @@ def run_by_engine(setup, arrays, called, give):
         unrolled = unrolled or any(g.kind == "parameters" for g in arrays.given)
     only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
     samples = max(called.steps, 1) * arrays.size
-    given = setup.contact, effects, samples
-    if tier_of_rollout(*given, prescription=prescription, only=only) == "specialised":
+    if tier_of_rollout(setup.contact, effects, setup.field, samples, only=only) == "specialised":
         return None
     kernels = called.controller, called.arguments, called.parameters
     transition = Transition(model, setup.steps, setup.field, *kernels)
     times = called.steps, called.dt, called.t0
-    return EngineRun(transition, arrays, *times, setup.contact, joints, give)
+    run = EngineRun(transition, arrays, *times, setup.contact, joints, give)
+    run.memory_of = memory_of
+    return run
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class _Packed(Source):
 
     transition: Any
     order: tuple
+    tabled: bool = False
+    """Whether the engine has the actuators as tables: then they exert nothing here."""
 
     def at(self, t, q, qd, inputs):
         """See ``Source``."""
@@ -69,7 +75,10 @@ class _Packed(Source):
             at += size
         model, arrays = self.transition.changed(rest)
         given = model, t, q, qd, self.transition.held(model, arrays, t, q, qd)
-        return self.transition.acting(model).for_steps, given
+        field = self.transition.acting(model)
+        if self.tabled:
+            field = without_actuators(field)
+        return field.for_steps, given
 
 
 class EngineRun(Run):
@@ -88,6 +97,7 @@ class EngineRun(Run):
 
     tier = "general"
     force: Any = None
+    memory_of: Any = None
 
     def __init__(self, transition, arrays, steps, dt, t0, settings, joints, give=None):
         super().__init__(transition, arrays, steps, dt, t0)
@@ -102,8 +112,21 @@ class EngineRun(Run):
             bare = False  # their numbers may depend on parameters
         self.driven = bare and "controls" in kinds and kinds <= {"controls", "activation"}
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
+        known = transition.controller is None and has_actuators_in_tables(field)
+        self.tabled = known and not self.plain
+        if self.tabled:
+            self._put_controls_first()
         self.own = give is not None or bool(own)
         self.changes_tables = give is not None or not own <= {"mass", "inertia"}
+
+    def _put_controls_first(self):
+        """Controls and activations before all other arrays, where the engine reads them."""
+        first = sorted((g for g in self.arrays.given if g.kind in _OF_ACTUATORS), key=_order)
+        self._timed, self._rest = (
+            [g for g in of if g.kind not in _OF_ACTUATORS] for of in (self._timed, self._rest)
+        )
+        at = self._timed if self._timed or any(g.timed for g in first) else self._rest
+        at[:0] = first
 
     @cached_property
     def _made_of(self):
@@ -129,12 +152,15 @@ class EngineRun(Run):
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
             order = tuple((numbers[id(g)], g.shape) for g in (*self._timed, *self._rest))
             size = max(sum(prod(shape) for _, shape in order), 1)
-            packed = _Packed(t.model, t, order)
-            native = compiled_forces(packed, np.zeros(size), resists=t.field.resists)
+            packed = _Packed(t.model, t, order, self.tabled)
+            acting = without_actuators(t.field) if self.tabled else t.field
+            native = compiled_forces(packed, np.zeros(size), resists=acting.resists)
+            native["reads"] = self.tabled
         shown = with_some(self.model, "armature", t.parameters)
         given = shown, self.settings, self.joints, t.field if self.plain else None
         native["prescription"] = t.field.prescription
-        return engine_of(*given, own=self.own, actuated=self.driven, **native)
+        actuated = self.driven or self.tabled
+        return engine_of(*given, own=self.own, actuated=actuated, **native)
 
     @property
     def scene(self):
@@ -191,12 +217,16 @@ class EngineRun(Run):
         own = {g.name: g.array for g in self.arrays.given if g.kind == "parameters"}
         if own:
             give_parameters(b, self.model, own, self._levels)
-        b.put(self.arrays.q0.astype(float), self.arrays.qd0.astype(float))
+        q0, qd0 = self.arrays.q0.astype(float), self.arrays.qd0.astype(float)
+        if self.memory_of is None:
+            b.put(q0, qd0)
+        else:
+            b.start_from(q0, qd0, self.memory_of)
         b.time[:] = self.t0
         tree = b.engine.tree
         tabled = ("parameters", "activation") if self.plain else ()
         inputs, held = ([g for g in of if g.kind not in tabled] for of in (self._timed, self._rest))
-        timed, rest = _flat(inputs, (self.steps, n)), _flat(held, (n,))
+        timed, rest = _flat(map(self._in_time, inputs), (self.steps, n)), _flat(held, (n,))
         if self.driven and rest is not None:
             timed, rest = rest[None], None
         activation, every = self._activation if self.driven else None, int(marks[1] - marks[0])
@@ -214,6 +244,12 @@ class EngineRun(Run):
             found = tuple(map(recorder.array, ("q", "v", "work")))
         for x, y in zip((q, qd, work), found, strict=True):
             x[1:] = y[1:].reshape(x[1:].shape)
+
+    def _in_time(self, given):
+        """An array among those of every step; one that stays the same has no axis for time."""
+        if given.timed:
+            return given
+        return replace(given, array=np.broadcast_to(given.array, (self.steps, *given.array.shape)))
 
     def _have_columns(self, b, times):
         """Let forces of contacts be stored, where their names are known beforehand."""
@@ -235,6 +271,13 @@ class EngineRun(Run):
             return found
         names = self.scene.candidates.names
         return ContactHistory(names, shaped(self.force), found.joint_force, found.residuals)
+
+
+_OF_ACTUATORS = ("controls", "activation")
+
+
+def _order(given):
+    return _OF_ACTUATORS.index(given.kind)
 
 
 def _flat(given, lead):

@@ -113,7 +113,7 @@ def rollout(
         "arguments": arguments, "parameters": parameters, "t0": t0, "prescribed": prescribed,
         "contact": contact, "controls": controls,
     }  # fmt: skip
-    own: dict[str, Any] = {"give": None, "activation": ()}
+    own: dict[str, Any] = {"give": None, "activation": (), "memory_of": None}
     if hasattr(model, "simulated"):
         model, start = _of_world(model, start, options, own)
     elif q0 is None:
@@ -150,7 +150,7 @@ def _of_world(world, start, options, own):
         world: the world.
         start: positions and velocities, as given.
         options: of ``run_of``, completed here.
-        own: what only worlds have: ``give`` and ``activation``, completed here.
+        own: what only worlds have: ``give``, ``activation`` and ``memory_of``, completed here.
     """
     found, (q0, qd0) = world.simulated(), start
     if q0 is None or not is_foreign(q0):
@@ -158,6 +158,9 @@ def _of_world(world, start, options, own):
     at = found.state
     if q0 is None:
         own["activation"] = at.activation
+        own["memory_of"] = found.memory_of
+        if at.memory:
+            own["memory_of"] = lambda k: at.memory
         options["t0"] = at.time if options["t0"] is None else options["t0"]
     options["parameters"] = {**(found.parameters or {}), **(options["parameters"] or {})}
     options["dt"] = found.timestep if options["dt"] is None else options["dt"]
@@ -188,12 +191,14 @@ def run_of(
     controller=None, friction: Any = "auto", limits: Any = "auto", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, motors=None,
     function="rollout", controls=None, dtype=None, give=None, on_device=False, activation=(),
+    memory_of=None,
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
 
     ``dtype`` is the precision of the steps, by default that of the arrays; ``give`` gives an
     ``Machine`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU;
-    ``activation``: at the start, unless controls are those of a posture.
+    ``activation``: at the start, unless controls are those of a posture; ``memory_of``: a function
+    from the number of a motion to what steps have left there, or None.
     """
     steps, dt, t0 = (
         whole_number(steps, "steps"),
@@ -236,7 +241,7 @@ def run_of(
             "worlds with their own masses, sizes or friction",
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
-        run = run_by_engine(setup, arrays, given, give)
+        run = run_by_engine(setup, arrays, given, give, memory_of)
         if run is not None:
             return run
     return given.unrolled_run(setup, arrays, integrator, dtype or arrays.dtype, on_device)
