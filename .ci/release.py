@@ -33,9 +33,10 @@ FOLDER = ROOT / "out" / "release"
 DIST = ROOT / "dist"
 TOOLS = ("hatchling", "twine", "readme_renderer[md]")
 LARGEST = {".whl": 3e6, ".gz": 4e6}  # [bytes]: what is more has swallowed something
-EXTRAS = ("cli", "pinocchio", "plot", "qp", "view")  # of the examples
+EXTRAS = ("cli", "mjcf", "pinocchio", "plot", "qp", "view")  # of the examples
 ROBOTS = "example-robot-data"  # one of which walks
-LEFT_OUT = ("ppo.py", "learn_on_a_cpu.py", "learn_to_walk.py")  # PyTorch, and minutes
+LEFT_OUT = ("ppo.py", "learn_on_a_cpu.py", "learn_to_walk.py", "learn_on_many_machines.py")
+"""Examples that need PyTorch, minutes, or a cluster."""
 
 
 def main():
@@ -210,7 +211,8 @@ def examples(wheel, python):
     # A name with a space and letters beyond ASCII, as people have them.
     with tempfile.TemporaryDirectory(prefix="José's examples ") as outside:
         copy = shutil.copytree(ROOT / "examples", Path(outside) / "examples")
-        for script in sorted([*copy.glob("*.py"), *copy.glob("gallery/*.py")]):
+        folders = ("", "gallery/", "first_hour/")
+        for script in sorted(x for folder in folders for x in copy.glob(f"{folder}*.py")):
             if script.name in LEFT_OUT:
                 continue
             command = [in_environment(folder), script]

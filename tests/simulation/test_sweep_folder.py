@@ -206,3 +206,15 @@ def test_a_process_that_was_killed_loses_nothing(tmp_path):
     second = run(-1)
     assert second.returncode == 0, second.stderr
     assert second.stdout.split() == [*(str(k) for k in range(12, 20)), "sum", "2470"]
+
+
+def test_results_are_read_part_by_part(tmp_path, function):
+    found = sweep(MODEL, function, GRID, folder=tmp_path / "s", chunk=6, threads=1)
+    parts = list(found.batches("square"))
+    assert [len(runs) for runs, _ in parts] == [6, 6, 6, 2]
+    assert all(set(part) == {"square"} for _, part in parts)
+    assert np.array_equal(np.concatenate([p["square"] for _, p in parts]), found["square"])
+    loaded = list(Sweep.load(tmp_path / "s").batches())
+    assert set(loaded[0][1]) == {"square", "noise"}
+    with pytest.raises(kt.UnknownNameError, match="did you mean 'square'"):
+        next(found.batches("sqare"))

@@ -8,7 +8,7 @@ checksums and computed again.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +282,23 @@ class Sweep:
         for chunk in self._chunks((name,)):
             rows += chunk.columns.get(name) or [None] * len(chunk.ids)
         return _stack(rows)
+
+    def batches(self, *names: str) -> Iterator[tuple[Array, dict[str, Array]]]:
+        """Numbers of runs and their results, one stored part after another.
+
+        For results that do not fit into memory: a part is as large as ``chunk`` of ``kt.sweep``.
+
+            total = sum(part["energy"].sum() for runs, part in sweep.batches("energy"))
+
+        Args:
+            *names: of the results; all by default.
+        """
+        for name in names:
+            require_known(name, self.names, f"the runs returned no {name!r}")
+        wanted = names or self.names
+        for chunk in self._chunks(wanted):
+            rows = {n: chunk.columns.get(n) or [None] * len(chunk.ids) for n in wanted}
+            yield chunk.ids, {name: _stack(rows[name]) for name in wanted}
 
     def run(self, number: int) -> dict[str, Any]:
         """Values and results of one run, by name; None where there is none."""
