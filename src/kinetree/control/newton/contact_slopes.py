@@ -9,6 +9,7 @@ al., 2018: Differential dynamic programming for multi-phase rigid contact dynami
 """
 
 from kinetree.codegen.procedures import cross, dot, procedure, view
+from kinetree.contact.newton.cholesky import take
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance
 from kinetree.control.newton.records import Batch, Work
@@ -31,10 +32,11 @@ SMALL = 1e-18  # terms of series that no longer count
 def contact_slopes(b: Batch, w: Work):
     """Derivatives of all steps, and of the cones of their contact forces, at the present knots."""
     k, s, c, nv = w.now, w.stance, b.contacts, b.nv
-    find_terms(b, w, s.now, k.qd, 0, b.steps)
-    force = k.total if s.now.forced == 1 else k.held
-    for i in range(b.steps):
-        accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+    if s.fresh == 0:
+        find_terms(b, w, s.now, k.qd, 0, b.steps)
+        force = k.total if s.now.forced == 1 else k.held
+        for i in range(b.steps):
+            accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
     call(s.now.slopes, 0, b.steps)
     if s.now.forced == 1:
         call(s.now.force_slopes, 0, b.steps)
@@ -291,20 +293,27 @@ def fill_step(b: Batch, w: Work, k: int, live: int, hits: int):
     c = b.contacts
     for t in range(c.turns):
         first, count = c.turn[t], c.width[t]
-        turning(s, view(w.now.v_after, k * nv + first), h, count)
+        at = (k * c.turns + t) * 36
+        turned = view(s.turned, at)
+        spun = view(s.spun, at)
+        motion = view(w.now.v_after, k * nv + first)
+        turning(s, motion, h, count, turned, spun)
         for i in range(count):
+            for e in range(count):
+                s.room[e * count + i] = -h * spun[i * count + e]
             top = view(T, (first + i) * size)
             for j in range(size):
-                total = 0.0
-                for e in range(count):
-                    total += s.spun[i * count + e] * V[(first + e) * size + j]
-                top[j] = h * total
+                top[j] = 0.0
+        moving = view(V, first * size)
+        take(view(T, first * size), size, s.room, count, moving, size, count, count, size)
+        for i in range(count):
+            top = view(T, (first + i) * size)
             for e in range(count):
-                top[m + first + e] += s.turned[i * count + e]
+                top[m + first + e] += turned[i * count + e]
 
 
 @procedure
-def turning(s: Stance, v: "float[:]", h: float, n: int):
+def turning(s: Stance, v: "float[:]", h: float, n: int, turned: "float[:]", spun: "float[:]"):
     """``exp(-ad)`` and ``(1 - exp(-ad)) / ad`` of the motion of a step, by their series."""
     ad = view(s.room, 0)
     term = view(s.room, 36)
@@ -324,7 +333,7 @@ def turning(s: Stance, v: "float[:]", h: float, n: int):
     for i in range(n):
         for j in range(n):
             term[i * n + j] = 1.0 if i == j else 0.0
-            s.turned[i * n + j] = s.spun[i * n + j] = term[i * n + j]
+            turned[i * n + j] = spun[i * n + j] = term[i * n + j]
     for order in range(1, 60):
         most = 0.0
         for i in range(n):
@@ -336,8 +345,8 @@ def turning(s: Stance, v: "float[:]", h: float, n: int):
         for i in range(n * n):
             term[i] = more[i]
             most = max(most, abs(term[i]))
-            s.turned[i] += term[i]
-            s.spun[i] += term[i] / (order + 1)
+            turned[i] += term[i]
+            spun[i] += term[i] / (order + 1)
         if most < SMALL:
             return
 
@@ -346,44 +355,44 @@ def turning(s: Stance, v: "float[:]", h: float, n: int):
 def cone_rows(b: Batch, w: Work, k: int, live: int):
     """Derivatives of the cones of a step, which ``Q`` has for contact forces."""
     s, c, size = w.stance, b.contacts, b.size
-    y = view(s.R, 9, 3)
+    wide = live + size
     at = 0
     for i in range(c.count):
         on = c.active[k * c.count + i]
+        df = view(s.Q, at * wide + live)
         for p in range(c.point_first[i], c.point_first[i + 1]):
-            if on == 1:
-                find_point_force(c, s, k, i, p, y)
-                point_slopes(b, w, k, i, p, view(s.Q, at * (live + size) + live), live + size)
+            of_point, row_width = df, wide
+            if on == 1 and c.size[i] == 6:
+                point_slopes(b, w, k, i, p, df, wide)
+                of_point, row_width = s.room, size
+            x = view(of_point, 0)
+            y = view(of_point, row_width)
+            z = view(of_point, 2 * row_width)
             for e in range(c.cone_first[p], c.cone_first[p + 1]):
                 row = view(w.path, (k * b.nc + c.before + e) * size)
                 G = view(c.cone, 3 * e)
                 for j in range(size):
-                    row[j] = 0.0
-                    if on == 1:
-                        x = view(s.room, j * 3)
-                        row[j] = G[0] * x[0] + G[1] * x[1] + G[2] * x[2]
+                    row[j] = G[0] * x[j] + G[1] * y[j] + G[2] * z[j] if on == 1 else 0.0
         at += on * c.size[i]
 
 
 @procedure
 def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide: int):
-    """Derivatives of the force at a point by all variables of a knot, in ``room``, (size, 3)."""
+    """Derivatives of the force at a point by all variables of a knot, in ``room``, (3, size)."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
-    if c.size[i] == 3:
-        for j in range(size):
-            for e in range(3):
-                s.room[3 * j + e] = df[e * wide + j]
-        return
+    y = view(s.R, 9, 3)
+    find_point_force(c, s, k, i, p, y)
     f = view(s.f, k * c.rows + c.first[i])
     force = view(f, 0, 3)
     moment = view(f, 3, 3)
+    more = view(s.R, 24, 3)
     for j in range(size):
         x = view(s.R, 18, 6)
         for e in range(6):
             x[e] = df[e * wide + j]
-        spread_force(c, s, k, i, p, x, view(s.room, 3 * j, 3))
-    y = view(s.R, 9, 3)
-    more = view(s.R, 24, 3)
+        spread_force(c, s, k, i, p, x, more)
+        for e in range(3):
+            s.room[e * size + j] = more[e]
     for e in range(c.path_first[i], c.path_first[i + 1]):
         d = c.path[e]
         turn = view(s.S, (k * nv + d) * 6, 3)
@@ -391,15 +400,17 @@ def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide
         x[0:3] = -1.0 * cross(turn, force)
         x[3:6] = -1.0 * cross(turn, moment)
         spread_force(c, s, k, i, p, x, more)
-        own = view(s.room, 3 * (m + d), 3)
-        own += more + cross(turn, y)
+        turned = cross(turn, y)
+        for j in range(3):
+            s.room[j * size + m + d] += more[j] + turned[j]
 
 
 @procedure
 def feet_slopes(b: Batch, w: Work):
     """Derivatives of the cost of the places of contacts, added to those of other costs."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
-    call(s.now.terms, 0, b.steps + 1)
+    if s.fresh == 0:
+        call(s.now.terms, 0, b.steps + 1)
     arm = view(s.R, 6, 3)
     way = view(s.R, 9, 3)
     for k in range(b.steps + 1):

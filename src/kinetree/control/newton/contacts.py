@@ -87,6 +87,7 @@ class Stance:
     """What steps with contacts compute.
 
     Attributes:
+        fresh: 1 where all of it is of the present knots.
         tried, now: kernels.
         pose, S, F: of knots;  M, bias, v: inertia and bias forces, velocities after impacts;
             lines: motions of steps.
@@ -99,6 +100,7 @@ class Stance:
         turned, spun: derivatives of moves along the manifold.
     """
 
+    fresh: int
     tried: StanceKernels
     now: StanceKernels
     pose: "float[:]"

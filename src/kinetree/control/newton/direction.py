@@ -3,6 +3,7 @@
 import math
 
 from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.contact.newton.cholesky import take
 from kinetree.control.newton.records import Batch, Work
 from kinetree.control.riccati import solve_horizon
 
@@ -133,12 +134,43 @@ def fill_squares(b: Batch, w: Work):
             r = b.index[j]
             own[r * wide + r] += w.ratio[k * b.ni + j]
         if k < b.steps:
-            for j in range(b.nc):
-                row = view(w.path, (k * b.nc + j) * size)
-                add_square(own, row, size, w.ratio[k * b.ni + b.nb + j])
+            add_path(b, w, k, own)
     for j in range(b.ne):
         end = view(w.square, b.steps * size * wide)
         add_square(end, view(w.final, j * size), size, 1.0 / PROXIMAL)
+
+
+@procedure
+def add_path(b: Batch, w: Work, k: int, own: "float[:]"):
+    """Add the squares of the path constraints of a knot with their weights."""
+    size, count = b.size, 0
+    rows = view(w.rows, 0)
+    scaled = view(w.rows, b.nc * size)
+    for j in range(b.nc):
+        x = w.ratio[k * b.ni + b.nb + j]
+        if x != 0.0:
+            row = view(w.path, (k * b.nc + j) * size)
+            to = count * size
+            for c in range(size):
+                rows[to + c] = row[c]
+                scaled[to + c] = -x * row[c]
+            count += 1
+    r = 0
+    while r < size and count > 0:
+        high = min(6, size - r)
+        at = r * (size + 2)
+        take(
+            view(own, at),
+            size + 1,
+            view(scaled, r),
+            size,
+            view(rows, r),
+            size,
+            count,
+            high,
+            size - r,
+        )
+        r += high
 
 
 @procedure

@@ -168,8 +168,9 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
             (E * size * size, "H"),
             (exact, "mixed exact"),
             (E * size * (size + 1), "square"),
-            (2 * size * (size + 1), "room"),
+            (2 * size * (size + 2), "room"),
             (T * b.nc * size, "path"),
+            (2 * b.nc * size, "rows"),
             (b.ne * size, "final"),
             (max(b.ne, 1), "y dy"),
             (T * max(nv + b.nq + b.nc, 1), "weights"),
@@ -193,9 +194,12 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
     kernels |= tied.on_manifold(now, tried)
     linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
     of_knots = {name: arrays[own] for name, own in linear.items()}
-    h = b.h if shooting.simple else 0.0
-    horizon = Horizon(n=n, m=m, steps=T, h=h, gap=now.gap, **of_knots)
-    kernels["stance"] = stance_of(tied, b, now, tried)
+    kernels["stance"] = stance = stance_of(tied, b, now, tried)
+    c = b.contacts
+    h = b.h if shooting.simple or c.count else 0.0
+    blocks = {"turns": c.turns, "turn": c.turn, "width": c.width}
+    blocks |= {"turned": stance.turned, "spun": stance.spun}
+    horizon = Horizon(n=n, m=m, steps=T, h=h, gap=now.gap, **of_knots, **blocks)
     work = Work(sample=-1, now=now, horizon=horizon, tried=tried, **kernels, **arrays)
     work.loops = tied.loops
     return work

@@ -193,7 +193,7 @@ class Work:
         now, tried: knots of the last step taken, and of a trial.
         steps, slopes, moving: kernels;  stance: what steps with contacts compute.
         F, g, H: derivatives of next states, gradients and second derivatives of the cost.
-        path, final: derivatives of constraints.
+        path, final: derivatives of constraints;  rows: those of a knot that act, and scaled.
         A_q, A_v, A_f: derivatives of accelerations;  f_z: of joint forces.
         square: matrices of the linear-quadratic problem with gradients;  mixed: without squares.
         exact: second derivatives of the Lagrangian;  curve, end_curve: of other costs.
@@ -232,6 +232,7 @@ class Work:
     g: "float[:]"
     H: "float[:]"
     path: "float[:]"
+    rows: "float[:]"
     final: "float[:]"
     A_q: "float[:]"
     A_v: "float[:]"

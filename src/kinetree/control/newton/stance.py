@@ -9,8 +9,7 @@
 import math
 
 from kinetree.codegen.procedures import cross, procedure, view
-from kinetree.contact.newton.cholesky import take, take_row
-from kinetree.control.cholesky import factored
+from kinetree.control.cholesky import factored, substituted, take_product
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
 from kinetree.control.newton.records import Batch, Work
@@ -133,35 +132,21 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
         for i in range(live):
             for j in range(live):
                 Q[i * own + j] = 0.0
-        take(Q, own, Y, wide, Y, wide, nv, live, live)
+        take_product(Q, own, Y, wide, Y, wide, nv, live, live)
         for i in range(live):
             for j in range(live):
                 Q[i * own + j] = -Q[i * own + j]
             Q[i * own + i] += SOFT
-        take(view(Q, live), own, Y, wide, right, wide, nv, live, columns)
+        take_product(view(Q, live), own, Y, wide, right, wide, nv, live, columns)
         if factored(Q, live, own) != 0:
             return 1
-        substitute(Q, own, live, view(Q, live), columns)
+        substituted(Q, own, live, view(Q, live), columns, s.room)
         for i in range(nv):
             for j in range(live):
                 s.Y[j * nv + i] = -P[i * wide + nv + j]
-        take(right, wide, s.Y, nv, view(Q, live), own, live, nv, columns)
-    substitute(P, wide, nv, right, columns)
+        take_product(right, wide, s.Y, nv, view(Q, live), own, live, nv, columns)
+    substituted(P, wide, nv, right, columns, s.room)
     return 0
-
-
-@procedure
-def substitute(U: "float[:]", wide: int, n: int, X: "float[:]", columns: int):
-    """``X`` becomes ``U⁻¹ X``; both have rows as wide as those of ``U``."""
-    for e in range(n):
-        a = n - 1 - e
-        row = view(X, a * wide)
-        rest = n - 1 - a
-        if rest > 0:
-            off = view(U, a * wide + a + 1)
-            take_row(row, off, 1, view(X, (a + 1) * wide), wide, rest, columns)
-        scale = 1.0 / U[a * wide + a]
-        row[:columns] *= scale
 
 
 @procedure
@@ -234,6 +219,7 @@ def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, 
 def take_contact_steps(b: Batch, w: Work, first: int, count: int):
     """Ends of steps with contacts, of the knots that are tried."""
     k, s, c, nv = w.tried, w.stance, b.contacts, b.nv
+    s.fresh = 0
     find_terms(b, w, s.tried, k.qd, first, count)
     force = k.total if s.tried.forced == 1 else k.held
     for i in range(first, first + count):

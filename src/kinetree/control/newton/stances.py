@@ -173,9 +173,9 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
         "B": 2 * nv * nv,
         "D": nv * nv,
         "R": 32,
-        "turned": 36,
-        "spun": 36,
-        "room": max(3 * size, 2 * nv, 108),
+        "turned": T * 36 * c.turns,
+        "spun": T * 36 * c.turns,
+        "room": max(3 * size, 6 * nv, 6 * R, 108),
     }
     a = {name: np.zeros(count) for name, count in sizes.items()}
     of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, slopes=True)

@@ -161,5 +161,8 @@ def accept(b: Batch, w: Work):
     x.c[: ends * b.ni] = y.c[: ends * b.ni]
     x.s[: ends * b.ni] = y.s[: ends * b.ni]
     x.e[: ends * b.ni] = y.e[: ends * b.ni]
+    if b.contacts.count > 0:
+        x.qdd[: T * b.nv] = y.qdd[: T * b.nv]
+        w.stance.fresh = 1
     x.cost = y.cost
     x.theta = y.theta
