@@ -39,7 +39,8 @@ if WORKER is None:
     os.environ["KINETREE_CACHE"] = str(ROOT / ".pytest_cache" / "d" / "kinetree")
     os.environ.pop("KINETREE_CACHE_SIZE", None)
     # In a fresh clone nothing has bytecode: let one worker write it for all.
-    fresh = not any(Path(__file__).parent.glob("*/__pycache__/test_*.pyc"))
+    folders = {p.parent for p in Path(__file__).parent.glob("*/test_*.py")}
+    fresh = not all(any(f.glob("__pycache__/test_*.pyc")) for f in folders)
     fresh = fresh and not sys.dont_write_bytecode
     os.environ["KINETREE_TESTS_FRESH"] = tempfile.mkdtemp(prefix="kinetree-") if fresh else ""
 COLLECTED = Path(os.environ["KINETREE_TESTS_FRESH"] or ROOT) / "collected"
@@ -66,15 +67,17 @@ def pytest_collection_modifyitems(config, items):
 
 
 def write_covers(path, items):
-    """What the tests cover, in the order of their files, for docs/make_book.py."""
-    found = {}
+    """Add what the tests cover to a file, in the order of theirs, for docs/make_book.py."""
+    before = json.loads(Path(path).read_text(encoding="utf-8")) if Path(path).exists() else []
+    found = {json.dumps(entry): entry for entry in before}
     for item in items:
         for marker in item.iter_markers("covers"):
             test, by = item.nodeid.split("[")[0], [_name(f) for f in _by(marker)]
             entry = {"test": test, "passages": list(marker.args), "by": by}
             found[json.dumps(entry)] = entry
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(list(found.values())), encoding="utf-8")
+    entries = sorted(found.values(), key=lambda entry: entry["test"].split("::")[0].split("/"))
+    Path(path).write_text(json.dumps(entries), encoding="utf-8")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -211,7 +214,7 @@ def _by(marker):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--covers-file", help="write what the tests cover to this JSON file")
+    parser.addoption("--covers-file", help="add what the tests cover to this JSON file")
     parser.addoption(
         "--check-covers", action="store_true", help="fail tests that do not call what they cover"
     )

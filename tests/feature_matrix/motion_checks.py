@@ -101,11 +101,8 @@ def _(f, c):
 @contextmanager
 def derivatives_as_texts():
     """Derivatives of knots as they were traced: ``tests/control`` has them compiled."""
-    compiled = Shooting._call
 
     def call(self, kernel, arrays, batch):
-        if kernel not in self._kernels.values():
-            return compiled(self, kernel, arrays, batch)
         given = zip(arrays, kernel.inputs, strict=True)
         found = kernel.reference([np.broadcast_to(x, (*batch, *a.shape)) for x, a in given])
         return found if isinstance(found, tuple) else (found,)
