@@ -254,8 +254,8 @@ def test_contacts_that_were_there_and_the_deepest_of_all():
     assert arrivals.deepest_new(f, rows) == 0.3
     rows.slot[arrivals.slot_of(rows, 0, 1, 5)] = 1
     assert arrivals.deepest_new(f, rows) == 0.1
-    cases = [((0, 1), 9, -0.2, True), ((0, 1), 9, -0.4, False), ((0, 1), 4, -0.4, True),
-             ((0, 1), 5, -0.4, False), ((1, 2), 6, -0.4, True), ((0, 2), 4, 1.0, False)]  # fmt: skip
+    cases = [((0, 1), 9, -0.2, True), ((0, 1), 9, -0.4, False), ((0, 1), 4, -0.4, True)]
+    cases += [((0, 1), 5, -0.4, False), ((1, 2), 6, -0.4, True), ((0, 2), 4, 1.0, False)]
     for pair, feature, gap, known in cases:
         late = Found(first=np.array([pair[0]]), second=np.array([pair[1]]),
                      feature=np.array([feature]), gap=np.array([gap]))  # fmt: skip
