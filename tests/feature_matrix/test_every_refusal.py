@@ -44,7 +44,7 @@ ABOUT_ONE_ARGUMENT = {
     "simulation/forces/limits.py": "__post_init__ of",
     "simulation/results/observables.py": "reactions",  # f_ext of contacts
     "simulation/results/storage.py": "_check_names",  # model of a file
-    "simulation/rollouts/rollout.py": "_as_controls",  # tau or controls
+    "simulation/rollouts/rollout.py": "_as_control _as_controls",  # tau or controls
     "simulation/sensors.py": "__call__ _of_contact",  # contacts
     "worlds/inputs.py": "rows",  # control
     "worlds/options.py": "check_options",

@@ -46,6 +46,27 @@ def tied_code(kernel, *arrays) -> Code:
     return code
 
 
+def tied_record(procedure, record) -> Code:
+    """Machine code of a procedure of a record, called as a kernel is.
+
+    Args:
+        procedure: takes the record alone: the other arguments of such a call are left alone.
+        record: what it reads and writes, whose memory is the ``frame``; its ``status``, (1,),
+            counts the calls that failed.
+    """
+    one = np.ones(1, dtype=np.int64)
+    given = {"frame": np.frombuffer(record, dtype=np.int64), "status": record.status}
+    code = Code(loop=int(procedure.place[0]), count=one, steps=one, **given)
+    code.keeps = procedure, record
+    return code
+
+
+def tied_control(control, t, q, qd, out) -> Code:
+    """Machine code of a controller: of a kernel ``(t, q, qd)``, or what its ``tie`` returns."""
+    tie = getattr(control, "tie", None)
+    return tied_code(control, t, q, qd, out) if tie is None else tie(t, q, qd, out)
+
+
 @cache
 def _no_code() -> Code:
     """Code that is never run."""

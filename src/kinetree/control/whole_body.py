@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from kinetree.control.infeasible import as_matrices, why_not
 from kinetree.control.lexicographic import InfeasibleError, minimize
 from kinetree.control.motors import driven_variables, force_limits
 from kinetree.control.stance import RELAXED, Robot, Stance
+from kinetree.control.whole_body_loop import CompiledWholeBody, Loop, tables, warn_once
 from kinetree.control.whole_body_quantities import Quantities
 from kinetree.control.whole_body_step import (
     NOT_COMPUTED,
@@ -34,10 +36,8 @@ from kinetree.control.whole_body_tasks import Contact, Rows, Task
 from kinetree.errors import (
     MissingPackageError,
     ShapeError,
-    SimulationWarning,
     SingularError,
     require_known,
-    warn,
 )
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
@@ -126,6 +126,15 @@ class WholeBody:
     ):
         require_tree(as_model(model), "kinetree.control.WholeBody")
         self.model, self.stance, self.strict = model, stance, strict
+        self._options: dict[str, Any] = {
+            "contacts": contacts,
+            "actuated": actuated,
+            "torque_limits": torque_limits,
+            "joint_limits": joint_limits,
+            "acceleration_weight": acceleration_weight,
+            "force_weight": force_weight,
+            "strict": strict,
+        }
         self.contacts = _by_name(model, contacts)
         self.driven = driven_variables(model, actuated)
         self.torque_limits = force_limits(model, torque_limits)
@@ -196,15 +205,40 @@ class WholeBody:
     def _torques(self, t, q, qd):
         with self._turn:
             _, _, number, _ = self._solved(t, q, qd)
-            if number and not self._warned:
-                self._warned = True
-                warn(
-                    f"whole-body control of model {self.model.name!r} cannot meet all constraints "
-                    f"at t = {t:g} s, and gives up {' and '.join(RELAXED[number])}, then and from "
-                    f"now on where it must; WholeBody(..., strict=True) raises an error instead",
-                    SimulationWarning,
-                )
+            if number:
+                self.warn_of(number, t)
             return self._robot.arrays["tau"].copy()
+
+    def warn_of(self, stage: int, t: float) -> None:
+        """Say, the first time, what gives way at a time: a stage of ``RELAXED``."""
+        if not self._warned:
+            self._warned = True
+            warn_once(self.model, stage, t)
+
+    # --- loops of compiled code --------------------------------------------------------------
+
+    def compiled_control(self, model: Model) -> CompiledWholeBody | None:
+        """This controller for loops of compiled code; None where goals depend on time.
+
+        Args:
+            model: the mechanism that moves, which has the same variables.
+        """
+        if self.stance is not None or not all(r.constant for r in self._rows):
+            return None
+        if (model.nq, model.nv) != (self.model.nq, self.model.nv) or model.couplings:
+            return None
+        if self._quantities.code is None:
+            return None
+        return CompiledWholeBody(self, lambda: WholeBody(self.model, self.tasks, **self._options))
+
+    def loop(self, t: Array, q: Array, qd: Array, out: Array) -> Loop:
+        """Tables of this controller, tied to the state of a motion and to its forces."""
+        at = self._stance_at(0.0)
+        self._follow(0.0, at)
+        state = {"t": t, "q": q, "qd": qd, "out": out, "nq": self.model.nq, "nv": self.model.nv}
+        return Loop(
+            code=self._quantities.code, strict=self.strict, **tables(at, self._live), **state
+        )
 
     def solve(self, t: float, q: ArrayLike, qd: ArrayLike) -> WholeBodySolution:
         """Torques, accelerations and contact forces for one state.

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.codegen.procedures import isfinite, procedure, record
-from kinetree.codegen.tied import Code, run, tied_code
+from kinetree.codegen.tied import Code, run, tied_code, tied_control
 
 
 @record
@@ -87,18 +87,20 @@ def take_kernel_steps(w: Walk) -> bool:
 
     Then the state is that before the step.
     """
-    failed = w.code.status[0] + w.control.status[0]
+    failed = w.code.status[0]
     while w.step < w.last:
         w.time[0] = w.start + (w.step - w.base) * w.h[0]
         if w.controlled == 1:
             run(w.control)
+            if w.control.status[0] != 0:
+                return False
         run(w.code)
         none = 0.0
         for i in range(w.nq):
             none += 0.0 * w.q_e[i]
         for i in range(w.nv):
             none += 0.0 * w.v_e[i]
-        if w.code.status[0] + w.control.status[0] != failed or not isfinite(none):
+        if w.code.status[0] != failed or not isfinite(none):
             return False
         w.worst = max(w.worst, w.defect[0])
         end_step(w)
@@ -135,9 +137,19 @@ class KernelRecorder:
         walk.code = tied_code(step, *given, *found)
 
     def control(self, kernel: Any) -> None:
-        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step."""
+        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step.
+
+        Or another controller in compiled code, see ``codegen.tied``.
+        """
+        w, self._control = self.walk, kernel
+        w.control, w.controlled = tied_control(kernel, w.time, w.q, w.v, w.held), 1
+
+    def answer(self) -> None:
+        """Have what is held from Python, where the code of the controller has no answer."""
         w = self.walk
-        w.control, w.controlled = tied_code(kernel, w.time, w.q, w.v, w.held), 1
+        if w.control.status[0] != 0:
+            w.control.status[0] = 0
+            w.held[:] = self._control.call(float(w.time[0]), w.q.copy(), w.v.copy())
 
     def begin(self, q: Array, qd: Array, every: int, rows: int, origin: tuple[float, int]) -> None:
         """Start from a state, and store it.

@@ -41,6 +41,12 @@ class Refusal:
 _CURVE = "torque–speed curves, `motors=`"
 _OTHERS = "arrays of other libraries"
 
+NATIVE_CONTROL = Refusal(
+    "`WholeBody` and controllers of parts in `rollout`",
+    "motions without rigid contact, derivatives, `contact_friction`, GPUs",
+    "they are called between steps, by the loop of steps with rigid contact alone",
+    "use `kinetree.simulate`, or write a controller as a kernel",
+)
 OPEN_PAIRS = Refusal(
     "`SoftContact`, `scene.candidate_terms` and the like",
     "pairs of shapes without closed form",

@@ -303,6 +303,7 @@ class Stepper:
         """Take steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
         w, name = self._recorder.walk, self.method.name
         while not self._recorder.take(held, h, t, last):  # with more care, or the error says why
+            self._recorder.answer()
             now = float(w.time[0])
             if not np.all(np.isfinite(w.held)):
                 raise SimulationError(f"the controller returned {w.held} at t = {now:.6g} s")

@@ -52,8 +52,8 @@ def read_by_part(given, read, model) -> Any:
         return read(given)
     if not callable(given) or hasattr(given, "next_instant") or isinstance(given, Posture):
         return given
-    if isinstance(given, UserKernel):  # whose results are arrays
-        return given
+    if isinstance(given, UserKernel) or hasattr(given, "compiled_control"):
+        return given  # whose results are arrays
     function = call_with_model(given, model)
 
     @wraps(given, updated=())
@@ -351,8 +351,15 @@ class _Checked:
             self.next_instant = function.next_instant
 
     def compiled(self):
-        """The kernel ``(t, q, qd)`` of a controller that is a kernel; None for other functions."""
+        """The kernel ``(t, q, qd)`` of a controller that is a kernel; None for other functions.
+
+        Or what the ``compiled_control(model)`` of the controller returns: an object with ``tie``,
+        see ``codegen.tied``, and ``call(t, q, qd)``, for states with any batch axes.
+        """
         own = self.function
+        made = getattr(own, "compiled_control", None)
+        if made is not None:
+            return made(self.model)
         with_model = isinstance(own, partial) and own.args == (self.model,) and not own.keywords
         own = own.func if isinstance(own, partial) and with_model else own
         if not isinstance(own, UserKernel):

@@ -273,6 +273,8 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     stored[-1] = clock.count
     control, held = motion.compiled(stepper), motion.tau(clock.start)
     origin = clock.origin, -clock.first
+    if hasattr(control, "expect"):
+        control.expect(clock.times(stored))
     stepper.begin(motion.q, motion.qd, store_every, clock.count, origin, control)
     together = motion.is_constant or control is not None
     progress(clock.start)

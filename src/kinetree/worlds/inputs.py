@@ -5,14 +5,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from kinetree.errors import ModelError, ShapeError
+from kinetree.functional.kernel import UserKernel
 from kinetree.model.arrays import as_reals
 from kinetree.simulation.controllers import call_with_model, of_posture
+from kinetree.worlds.controllers import PartControllers
 
 
 def reader_of(tau, model):
     """A function ``(t, q, qd)`` to joint forces, (nv,)."""
     if callable(tau):
-        return lambda t, q, qd: _checked(tau(t, q, qd), model)
+        function = call_with_model(tau, model)
+        return lambda t, q, qd: _checked(function(t, q, qd), model)
     value = np.zeros(model.nv) if tau is None else _checked(tau, model)
     return lambda t, q, qd: value
 
@@ -20,10 +23,14 @@ def reader_of(tau, model):
 def by_part(tau, world, n=None):
     """Joint forces, (nv,) or (n, nv), where they are given by part, ``{"left": (nv,)}``."""
     if callable(tau):
+        if hasattr(tau, "compiled_control") or isinstance(tau, UserKernel):
+            return tau
         function = call_with_model(tau, world.model)
         return lambda t, q, qd: by_part(function(t, q, qd), world, n)
     if not isinstance(tau, Mapping):
         return tau
+    if n is None and any(map(callable, tau.values())):
+        return PartControllers(world, tau)
     found = np.zeros((n or 1, world.model.nv))
     for name, values in tau.items():
         at = world[name].v_indices

@@ -25,6 +25,7 @@ from kinetree.worlds.contacts import (
     of_stored,
     without_forces,
 )
+from kinetree.worlds.controllers import control_of
 from kinetree.worlds.forces import Forces
 from kinetree.worlds.inputs import Drives, hold, reader_of
 from kinetree.worlds.results import Report, report_of
@@ -98,6 +99,7 @@ class Steps:
         self.end, self.checked = None, False
         self.taken, self.plain, self.is_driven = 0, None, None
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
+        self.controller: tuple = (None, None)
 
     def check(self, whole):
         """Warn of what is wrong with a start, unless it was checked since it was set."""
@@ -124,6 +126,8 @@ class Steps:
         ``acting``: joint forces, and ``Forces``.
         """
         tau, external = acting
+        if control is None and not external and self._advance_compiled(whole, t, h, n, tau):
+            return
         push = reader_of(tau, self.model)
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
         together = held and external.held and not callable(tau)
@@ -146,6 +150,32 @@ class Steps:
             done += count
         in_place = tau is None and not external and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
+
+    def _advance_compiled(self, whole, t, h, n, tau) -> bool:
+        """Take ``n`` steps in one call under a controller in compiled code, if there is one."""
+        if not callable(tau) or not self.model.nv or not n or self.has_states:
+            return False
+        before = self.controller[0]
+        is_same = tau is before or (hasattr(tau, "is_same") and tau.is_same(before))
+        if not is_same:  # the last one stays tied
+            self.controller = tau, control_of(self.model, tau)
+        made = self.controller[1]
+        if made is None or self.engine.s.inputs_count:
+            return False
+        self.check(whole)
+        self._load(whole, t)
+        self.machine.push(Forces(self.model, None).give, np.zeros((1, 0, 6)))
+        hold(self.machine, None, np.zeros((1, self.model.nv)), self._activation)
+        self.machine.control(made)
+        try:
+            self._take(whole, h, n)
+        finally:
+            self.inputs = self.engine.held[self.engine.of_v].copy(), None, whole.activation
+            self.machine.control(None)
+        if hasattr(made, "tell"):
+            made.tell()
+        self.plain = self.is_driven = None
+        return True
 
     def load(self, whole):
         """Let the machine have the state of a world, and the memory that belongs to it."""

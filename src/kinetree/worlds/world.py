@@ -556,7 +556,8 @@ class World:
             control: of the actuators of all robots, (number of actuators,); or by name of the
                 part, ``{"left": u}``; or a function ``(t, q, qd)`` that returns either, called
                 before every step. Without it actuators exert nothing.
-            tau: joint forces beside them, (nv,), by part as well, or a function ``(t, q, qd)``.
+            tau: joint forces beside them, (nv,), by part as well, or a function ``(t, q, qd)``; by
+                part also functions of the state of the part, ``{"left": controller}``.
             forces: external forces, as of ``kinetree.simulate``: a ``kinetree.ExternalForce``, a
                 function ``(model, t, q, qd)`` that returns joint forces, or several; or by name of
                 the body or frame, ``{"box": (0, 0, 5.0)}``: three numbers are a force through its

@@ -29,9 +29,10 @@ from kinetree.contact.engine.parts import (
 from kinetree.contact.engine.step import one_more
 from kinetree.contact.newton.problem import Problem
 
-NOT_FINITE, PAUSE, LIST_FULL = -10, -11, -12
+NOT_FINITE, PAUSE, LIST_FULL, ASKS = -10, -11, -12, -13
 """Codes of a state that has not stayed finite, of a worker that has taken the steps that it may
-take in one call, and of stored lists that are full."""
+take in one call, of stored lists that are full, and of a controller that has no answer: Python
+writes down what is held, and sets ``WorkerState.answered``."""
 
 
 @procedure
@@ -216,7 +217,11 @@ def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
     if i.clocked == 1:
         s.time[0] = i.start + (b.done + t.step - i.base) * s.h
     if i.controlled == 1:
-        run(t.control)
+        if t.answered == 0:
+            run(t.control)
+            if t.control.status[0] != 0:
+                return ASKS
+        t.answered = 0
     else:
         inputs_of_step(a, i, w, t.step)
     t.flew = 0

@@ -22,8 +22,9 @@ from kinetree.arrays.kinds import Array
 from kinetree.codegen.procedures.binding import bound
 from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.codegen.runtime.threads import on_threads, threads
-from kinetree.codegen.tied import tied_code
+from kinetree.codegen.tied import tied_code, tied_control
 from kinetree.contact.engine.advance import (
+    ASKS,
     LIST_FULL,
     NOT_FINITE,
     PAUSE,
@@ -114,7 +115,7 @@ class Machine(MotionStates):
         self._control, self._push = None, lambda engine: None
         for engine, worker in self._team:
             engine.renew()
-            worker.loaded = worker.flies = 0
+            worker.loaded = worker.flies = worker.answered = 0
             worker.step, worker.pivot, worker.defect = -1, 1.0, 0.0
 
     # --- inputs ------------------------------------------------------------------------------
@@ -165,14 +166,20 @@ class Machine(MotionStates):
         x.pushed, x.push = 1, np.ascontiguousarray(wrenches).reshape(-1, 6)
 
     def control(self, kernel: Any) -> None:
-        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step."""
-        self._control, self.motions.inputs.controlled = kernel, 1
+        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step.
+
+        Or another controller in compiled code, see ``codegen.tied``; None for none.
+        """
+        self.motions.inputs.controlled = int(kernel is not None)
+        if kernel is None or kernel is self._control:  # which stays tied
+            return
+        self._control = kernel
         for engine, worker in self._team:
             self._tie_control(engine, worker)
 
     def _tie_control(self, engine, worker):
         s = engine.s
-        worker.control = tied_code(self._control, s.time, s.q, s.v, engine.held)
+        worker.control = tied_control(self._control, s.time, s.q, s.v, engine.held)
 
     # --- storage -----------------------------------------------------------------------------
 
@@ -359,6 +366,11 @@ class Machine(MotionStates):
         elif code == NOT_FINITE:
             self._of["q"][k], self._of["v"][k], self._of["time"][k] = s.q, s.v, s.time
             raise DivergedError(k)
+        elif code == ASKS:
+            worker.control.status[0] = 0
+            with self._lock:
+                engine.held[:] = self._control.call(float(s.time[0]), s.q.copy(), s.v.copy())
+            worker.answered = 1
         elif code == NO_TRUST:
             raise SimulationError(f"{engine.untrusted()}. Take shorter steps, or strict=False")
         else:

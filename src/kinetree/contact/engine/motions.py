@@ -181,7 +181,7 @@ class WorkerState:
         flies: 1 where steps without any row are those of an integrator;  flight: its code, with its
             length, its work and, where it solves equations, its last correction;  defect: the
             largest correction.
-        control: code of a controller, which writes what is held.
+        control: code of a controller, which writes what is held;  answered: 1 where Python has.
         pivot: smallest one of the inertia matrix so far, relative to its diagonal.
         inertia, placement, armature, dynamics, gravity: tables that the code of the engine reads.
     """
@@ -200,6 +200,7 @@ class WorkerState:
     correction: "float[:]"
     defect: float
     control: Code
+    answered: int
     pivot: float
     inertia: "float[:, 10]"
     placement: "float[:, 12]"

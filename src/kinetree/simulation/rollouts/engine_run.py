@@ -45,7 +45,9 @@ def run_by_engine(setup, arrays, called, give, memory_of=None):
     shared = prescription is not None or (joints.friction and joints.stiction[0])
     if shared:  # which the engine has once for all samples
         unrolled = unrolled or any(g.kind == "parameters" for g in arrays.given)
-    only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
+    only = "specialised" if unrolled else None
+    if only is None and (give is not None or called.control is not None or not model.nv):
+        only = "general"
     samples = max(called.steps, 1) * arrays.size
     if tier_of_rollout(setup.contact, effects, setup.field, samples, only=only) == "specialised":
         return None
@@ -54,6 +56,7 @@ def run_by_engine(setup, arrays, called, give, memory_of=None):
     times = called.steps, called.dt, called.t0
     run = EngineRun(transition, arrays, *times, setup.contact, joints, give)
     run.memory_of = memory_of
+    run.control = called.control
     return run
 
 
@@ -93,11 +96,15 @@ class EngineRun(Run):
         settings: ``TimeStepping``.
         joints: ends of travel and dry friction.
         give: gives an ``Machine`` the numbers of its worlds, or None.
+
+    Attributes:
+        control: controller that is no kernel, for compiled code to call, or None.
     """
 
     tier = "general"
     force: Any = None
     memory_of: Any = None
+    control: Any = None
 
     def __init__(self, transition, arrays, steps, dt, t0, settings, joints, give=None):
         super().__init__(transition, arrays, steps, dt, t0)
@@ -230,7 +237,10 @@ class EngineRun(Run):
         if self.driven and rest is not None:
             timed, rest = rest[None], None
         activation, every = self._activation if self.driven else None, int(marks[1] - marks[0])
+        if self.control is not None:
+            rest = np.zeros((n, self.model.nv))
         b.hold(timed, rest, driven=self.driven, activation=activation)
+        b.control(self.control)
         if recorder is None:
             out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
             b.store(every, *out)

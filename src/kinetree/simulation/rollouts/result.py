@@ -84,6 +84,9 @@ class Rollout:
         Of prescribed joints: the forces of their drives at that time.
         At the end: in a step like the last.
         """
+        control = getattr(self._run, "control", None)
+        if control is not None:
+            return control.call(self.t, self.q, self.qd)
         return self._of_states(self._run.transition.forces())
 
     @cached_property

@@ -17,10 +17,15 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike, is_foreign
 from kinetree.errors import ModelError, SimulationWarning, warn
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.refusals import FOLLOWED_ACTIVATIONS, OTHERS_MEMORY, OWN_RELAXED
+from kinetree.integration.refusals import (
+    FOLLOWED_ACTIVATIONS,
+    NATIVE_CONTROL,
+    OTHERS_MEMORY,
+    OWN_RELAXED,
+)
 from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
-from kinetree.simulation.controllers import of_posture
+from kinetree.simulation.controllers import of_posture, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
@@ -78,7 +83,7 @@ def rollout(
         forces: kernels ``(model, t, q, qd)`` that return joint forces and act all the time.
         controller: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a
             step, held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``,
-            ``qd``, ``inputs`` and ``arguments``, by name.
+            ``qd``, ``inputs`` and ``arguments``, by name. Or a ``WholeBody``, in rigid contact.
         friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none;
             ``"exact"`` with rigid contact. ``"auto"``: as in all doors, see docs/defaults.md.
         motors: ``kt.TorqueSpeed`` by name of the actuator, as in ``simulate``.
@@ -164,6 +169,8 @@ def _of_world(world, start, options, own):
         options["t0"] = at.time if options["t0"] is None else options["t0"]
     options["parameters"] = {**(found.parameters or {}), **(options["parameters"] or {})}
     options["dt"] = found.timestep if options["dt"] is None else options["dt"]
+    if isinstance(options["controller"], Mapping):
+        options["controller"] = read_by_part(options["controller"], found.read[0], found.model)
     options["contact"], own["give"] = options["contact"] or found.contact, found.give
     laws = found.laws(options["friction"], options["limits"])
     options["friction"], options["limits"] = laws
@@ -205,7 +212,8 @@ def run_of(
         as_seconds(dt, "dt", least=0.0),
         as_seconds(t0, "t0"),
     )
-    controller = require_kernel(controller, "controller")
+    original = controller
+    controller, control = _as_control(model, controller, tau, controls)
     servos, held = None, ()
     if controls is not None:
         controller, controls, servos, held = _as_controls(model, controls, controller, tau)
@@ -228,6 +236,7 @@ def run_of(
         steps,
         dt,
         t0,
+        control,
     )
     if setup.prescription is not None:
         arrays = prescribed_arrays(
@@ -244,11 +253,16 @@ def run_of(
         run = run_by_engine(setup, arrays, given, give, memory_of)
         if run is not None:
             return run
+    if control is not None:
+        raise NATIVE_CONTROL.of(function, f"controller {original!r} of model {model.name!r}")
     return given.unrolled_run(setup, arrays, integrator, dtype or arrays.dtype, on_device)
 
 
 class Called(NamedTuple):
-    """Arguments of a run: arguments and parameters by name, a controller, and times."""
+    """Arguments of a run: arguments and parameters by name, a controller, and times.
+
+    ``control`` is a controller that is no kernel and has separate compiled code.
+    """
 
     arguments: tuple
     parameters: tuple
@@ -256,6 +270,7 @@ class Called(NamedTuple):
     steps: int
     dt: float
     t0: float
+    control: Any = None
 
     def unrolled_run(self, setup, arrays, integrator, dtype, on_device) -> Run:
         """The run whose step is compiled for the mechanism: of contact, or of an integrator."""
@@ -271,6 +286,24 @@ class Called(NamedTuple):
             model, method, field, self.controller, self.arguments, self.parameters, step
         )
         return Run(transition, arrays, self.steps, self.dt, self.t0)
+
+
+def _as_control(model, controller, tau, controls):
+    """A controller that is a kernel, or else one that has separate compiled code."""
+    made = getattr(controller, "compiled_control", None)
+    if made is None:
+        return require_kernel(controller, "controller"), None
+    if tau is not None or controls is not None:
+        raise ModelError(
+            f"give joint forces (tau=), controls= or controller={controller!r}, not two"
+        )
+    control = made(model)
+    if control is None:
+        raise TypeError(
+            f"controller {controller!r} calls Python, for references or stances that depend on "
+            f"time, and becomes no part of a compiled loop; kinetree.simulate takes any controller"
+        )
+    return None, control
 
 
 def _as_controls(model, controls, controller, tau):

@@ -1,0 +1,192 @@
+# pyright: reportArgumentType=false, reportInvalidTypeForm=false, reportIndexIssue=false
+# pyright: reportInvalidTypeArguments=false, reportCallIssue=false, reportOperatorIssue=false
+"""Whole-body control that loops of compiled code call: no step of a motion returns to Python."""
+
+from functools import cached_property
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.procedures import procedure, record, view
+from kinetree.codegen.tied import Code, tied_record
+from kinetree.control.active_set import FOUND, LOST
+from kinetree.control.levels import Levels
+from kinetree.control.stance import RELAXED
+from kinetree.control.whole_body_step import NOT_COMPUTED, Instant, control, control_with
+from kinetree.errors import SimulationWarning, warn
+
+
+@record
+class Loop:
+    """State of a motion, tables of a controller for all that may give way, and its forces.
+
+    Attributes:
+        t, q, qd: state of the motion.  out: forces of the motors.
+        code: of the quantities.
+        first, second, third: instants, with nothing, limits of joints, and contacts given way;
+            likewise the problems ``whole``, ``looser`` and ``loosest``.
+        status: how many calls found no answer, (1,).
+        strict: whether Python is asked where something has to give way.
+        stage: of what gave way, the last there was;  since: the time of the first [s].
+        times, log: times at which forces are noted, increasing, and these, one after another;  row,
+            rows: of the next of them, and how many there are.
+    """
+
+    t: "float[:]"
+    q: "float[:]"
+    qd: "float[:]"
+    out: "float[:]"
+    code: Code
+    first: Instant
+    second: Instant
+    third: Instant
+    whole: Levels
+    looser: Levels
+    loosest: Levels
+    nq: int
+    nv: int
+    strict: bool
+    stage: int
+    since: float
+    status: "int[1]"
+    row: int
+    rows: int
+    times: "float[:]"
+    log: "float[:]"
+
+
+@procedure
+def act(s: Loop) -> None:
+    """Forces of the motors for the present state; a call without an answer adds to ``status``."""
+    for i in range(s.nq):
+        s.first.q[i] = s.q[i]
+    for i in range(s.nv):
+        s.first.qd[i] = s.qd[i]
+    result = control(s.code, s.first, s.whole)
+    if result != FOUND and result != LOST and result != NOT_COMPUTED and not s.strict:
+        if s.stage == 0:
+            s.since = s.t[0]
+        s.stage = max(s.stage, 1)
+        result = control_with(s.second, s.looser)
+        if result != FOUND and result != LOST:
+            s.stage = 2
+            result = control_with(s.third, s.loosest)
+    if result != FOUND:
+        s.code.status[0] = 0
+        s.status[0] += 1
+        return
+    for i in range(s.nv):
+        s.out[i] = s.first.tau[i]
+    _note(s)
+
+
+@procedure
+def _note(s: Loop) -> None:
+    """Note the forces of a time at which they are wanted; a step may begin more than once."""
+    while s.row < s.rows and s.times[s.row] < s.t[0]:
+        s.row += 1
+    if s.row < s.rows and s.times[s.row] == s.t[0]:
+        for i in range(s.nv):
+            s.log[s.row * s.nv + i] = s.out[i]
+
+
+@procedure
+def act_along(
+    s: Loop, first: int, rows: int, t: "float[:]", q: "float[:]", qd: "float[:]", tau: "float[:]"
+) -> int:
+    """Write forces where they are NaN: the number of the first state without any, or ``rows``."""
+    for k in range(first, rows):
+        if isnan(tau[k * s.nv]):
+            s.t[0] = t[k]
+            s.q[: s.nq] = view(q, k * s.nq)[: s.nq]
+            s.qd[: s.nv] = view(qd, k * s.nv)[: s.nv]
+            s.status[0] = 0
+            act(s)
+            if s.status[0] != 0:
+                return k
+            view(tau, k * s.nv)[: s.nv] = s.out[: s.nv]
+    return rows
+
+
+class CompiledWholeBody:
+    """A whole-body controller whose goals do not depend on time, for loops of compiled code.
+
+    Args:
+        original: the ``WholeBody``, which answers where compiled code cannot.
+        again: makes another one, with separate tables.
+    """
+
+    def __init__(self, original: Any, again: Any):
+        self.original, self._again, self._loops = original, again, []
+        self._times = np.zeros(0)
+
+    def tie(self, t, q, qd, out) -> Code:
+        """Machine code that reads a state and writes forces."""
+        mine = self._again()
+        loop = mine.loop(t, q, qd, out)
+        loop.times, loop.rows = self._times, self._times.size
+        loop.log = np.full(self._times.size * loop.nv, np.nan)
+        self._loops.append(loop)
+        return tied_record(act, loop)
+
+    def expect(self, times: np.ndarray) -> None:
+        """Note the forces at some times of the motion that comes, for ``call`` with these."""
+        self._times = np.array(times, dtype=float)
+
+    def _noted(self, times, size):
+        """Forces that were noted at times, NaN where there are none."""
+        if len(self._loops) == 1 and np.array_equal(times, self._times):
+            return self._loops[0].log.copy()
+        return np.full(size, np.nan)
+
+    def call(self, t, q, qd) -> np.ndarray:
+        """Forces in states, (..., nv), one by one, and warnings of what gave way."""
+        lead, rows = q.shape[:-1], int(np.prod(q.shape[:-1]))
+        times = np.reshape(t, np.shape(t) + (1,) * (len(lead) - np.ndim(t)))
+        times = np.broadcast_to(times, lead).astype(float).reshape(-1)
+        states = [np.ascontiguousarray(x, dtype=float).reshape(-1) for x in (q, qd)]
+        tau, k = self._noted(times, states[1].size), 0
+        loop = self._along
+        while k < rows:
+            k = act_along(loop, k, rows, times, *states, tau)
+            if k < rows:  # Python has better means, or says what is wrong
+                at = loop.t[0], loop.q.copy(), loop.qd.copy()
+                if np.all(np.isfinite(loop.q)) and np.all(np.isfinite(loop.qd)):
+                    tau[k * loop.nv : (k + 1) * loop.nv] = self.original(*at)
+                k += 1
+        self.tell()
+        return tau.reshape(qd.shape)
+
+    @cached_property
+    def _along(self) -> Loop:
+        model = self.original.model
+        t, q, qd, out = (np.zeros(n) for n in (1, model.nq, model.nv, model.nv))
+        return self._again().loop(t, q, qd, out)
+
+    def tell(self) -> None:
+        """Warn of what gave way in compiled steps, once."""
+        for loop in (*self._loops, self._along):
+            if loop.stage:
+                self.original.warn_of(loop.stage, loop.since)
+                loop.stage = 0
+
+
+def tables(at: Any, live: tuple[bool, ...]) -> dict[str, Any]:
+    """Instants and problems of a stance by their names in a ``Loop``."""
+    stages = [at.stage(k, live) for k in range(len(RELAXED))]
+    names = ("first", "whole"), ("second", "looser"), ("third", "loosest")
+    found: dict[str, Any] = {}
+    for (instant, problem), (one, other) in zip(stages, names, strict=True):
+        found[one], found[other] = instant, problem
+    return found
+
+
+def warn_once(model, stage: int, t: float) -> None:
+    """Say that whole-body control gives up something."""
+    warn(
+        f"whole-body control of model {model.name!r} cannot meet all constraints at t = {t:g} s, "
+        f"and gives up {' and '.join(RELAXED[stage])}, then and from now on where it must; "
+        f"WholeBody(..., strict=True) raises an error instead",
+        SimulationWarning,
+    )
