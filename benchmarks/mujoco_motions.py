@@ -1,10 +1,12 @@
 """Half a second of robots beside MuJoCo: URDF and MJCF files of the folders that are given.
 
-    python benchmarks/mujoco_motions.py FOLDER [FOLDER ...] [--servos] [--floating]
+    python benchmarks/mujoco_motions.py FOLDER [FOLDER ...] [--servos] [--floating] [--random]
+    python benchmarks/mujoco_motions.py FOLDER [FOLDER ...] --standing
 
 Each robot starts at its first keyframe or posture, else at the zero of its joints, and moves under
-gravity, springs and dampers, with ``--servos`` under the controls of the keyframe as well, and a
-robot of a URDF file with ``--floating`` on a free joint, tumbling. Contact, limits, dry friction
+gravity, springs, dampers and fluids, with ``--servos`` under the controls of the keyframe as well,
+with ``--random`` under random ones, and a robot of a URDF file with ``--floating`` on a free joint,
+tumbling. A robot without actuators gets a motor at every joint then. Contact, limits, dry friction
 and equality constraints are left out on both sides: MuJoCo's are soft. Meshes are left out, too.
 ``kt.simulate`` runs at its defaults and in steps of a quarter. MuJoCo runs with its RK4 where that
 is stable, else with its implicit integrator, of order one, whose results are extrapolated to steps
@@ -12,6 +14,12 @@ of zero length.
 
 A robot agrees if both end in the same state up to the errors of the two, which are estimated from
 results with other steps, or to 1e-6.
+
+With ``--standing`` MJCF robots are in a ``World`` with all that holds and touches them, for 2 s
+under the controls of the keyframe, or none, from joints within their limits, and a hundredth of a
+radian away from equilibria that are not stable. MuJoCo's contact is soft, and a robot that falls
+does so in its own way: a robot agrees if its centre of mass ends at the same height, to a twentieth
+of the height at the start.
 """
 
 import sys
@@ -89,6 +97,28 @@ def loaded(path, floating):
             return bare(kt.load(copy)), mujoco.MjModel.from_xml_path(str(copy))
 
 
+def driven(model):
+    """The model with a motor at every joint of one variable, and MuJoCo's of it."""
+    motors = [
+        kt.Actuator(f"motor of {b.joint_name}", joint=i)
+        for i, b in enumerate(model.bodies, start=1)
+        if b.joint.nv == 1
+    ]
+    model = model.replace(actuators=motors, postures=())
+    return model, states.to_model(model)
+
+
+def random_controls(model, q, mj_model, own):
+    """Random controls: within their range, or such as to accelerate joints by up to 5 rad/s²."""
+    rng = np.random.default_rng(1)
+    if own:
+        ranges = np.where(mj_model.actuator_ctrllimited[:, None], mj_model.actuator_ctrlrange, 1.0)
+        return rng.uniform(np.where(mj_model.actuator_ctrllimited, ranges[:, 0], -1), ranges[:, 1])
+    H = np.diagonal(kt.mass_matrix(model, q))
+    at = [model.v_slice[a.joint].start for a in model.actuators]
+    return rng.uniform(-5, 5, len(at)) * H[at]
+
+
 def bare(model):
     """The model without loops and couplings."""
     return model.uncoupled.spanning_tree
@@ -154,7 +184,7 @@ def _extrapolated(model, a, b):
     return model.integrate(b[0], model.difference(a[0], b[0])), 2 * b[1] - a[1]
 
 
-def compared(path, *, servos=False, floating=False):
+def compared(path, *, servos=False, floating=False, random=False):
     """A row of the table: verdict, and numbers behind it."""
     try:
         model, mj_model = loaded(path, floating)
@@ -162,9 +192,11 @@ def compared(path, *, servos=False, floating=False):
         return {"verdict": "not read", "why": str(error).strip().split("\n")[-1][:90]}
     if not model.nv:
         return {"verdict": "not compared", "why": "no freedom"}
+    own = path.suffix == ".xml" and mj_model.nu > 0
+    if random and not own:
+        model, mj_model = driven(model)
     mj_model.opt.disableflags |= FREE
-    mj_model.opt.density = mj_model.opt.viscosity = 0.0  # of a fluid, which we do not have
-    if not servos:
+    if not (servos or random):
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
     key = mj_model.nkey > 0
     qpos = mj_model.key_qpos[0] if key else mj_model.qpos0
@@ -177,6 +209,9 @@ def compared(path, *, servos=False, floating=False):
     if ctrl is not None and len(ctrl) != len(model.actuators):
         return {"verdict": "not compared", "why": "an actuator that the loader leaves out"}
     try:
+        if random:
+            start = states.from_q(model, mj_model, qpos)
+            ctrl = random_controls(model, start, mj_model, own)
         q, qd = states.from_q(model, mj_model, qpos), states.from_v(model, mj_model, qpos, qvel)
     except Exception as error:
         return {"verdict": "not compared", "why": str(error)[:90]}
@@ -203,12 +238,57 @@ def compared(path, *, servos=False, floating=False):
     return {**row, "verdict": "agrees" if same else "differs"}
 
 
+def stood(path):
+    """A row of the table of robots in a world."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model, mj_model = kt.load(path), mujoco.MjModel.from_xml_path(str(path))
+        except Exception as error:  # whatever a file may be
+            return {"verdict": "not read", "why": str(error).strip().split("\n")[-1][:90]}
+        data = mujoco.MjData(mj_model)
+        if mj_model.nkey:
+            mujoco.mj_resetDataKeyframe(mj_model, data, 0)
+        if mj_model.nu != len(model.actuators):
+            return {"verdict": "not compared", "why": "an actuator that the loader leaves out"}
+        world = kt.World(gravity=model.gravity, timestep=2e-3)
+        q = np.clip(states.from_q(model, mj_model, data.qpos), *model.position_limits)
+        hinges = [model.v_slice[i].start for i, j in enumerate(model.joint[1:], 1) if j.nv == 1]
+        away = np.zeros(model.nv)
+        away[hinges] = np.random.default_rng(0).uniform(-0.01, 0.01, len(hinges))
+        q = np.clip(model.integrate(q, away), *model.position_limits)
+        data.qpos[:] = states.to_q(model, mj_model, q)
+        robot = world.add(model, q=q)
+        heights = [kt.center_of_mass(model, robot.q)[2]]
+        try:
+            world.step(1000, control={robot.name: data.ctrl} if mj_model.nu else None)
+        except Exception as error:
+            return {"verdict": "stopped", "why": str(error)[:200]}
+    while data.time < 2.0 - 1e-9:
+        mujoco.mj_step(mj_model, data)
+    if data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number:
+        return {"verdict": "not compared", "why": "MuJoCo diverges"}
+    there = states.from_q(model, mj_model, data.qpos)
+    heights += [kt.center_of_mass(model, q)[2] for q in (robot.q, there)]
+    row = dict(zip(("start", "ours", "theirs"), heights, strict=True))
+    row["unsolved"] = world.report().unsolved
+    row["moving"] = float(np.abs(world.qd).max(initial=0.0))
+    same = abs(row["ours"] - row["theirs"]) <= max(0.05 * abs(row["start"]), 1e-3)
+    return {**row, "verdict": "agrees" if same else "differs"}
+
+
 def main(arguments):
     """Print a line for each robot, and the counts."""
     mujoco.set_mju_user_warning(lambda message: None)
-    options, counts = {name: f"--{name}" in arguments for name in ("servos", "floating")}, {}
+    names, counts = ("servos", "floating", "random"), {}
+    options = {name: f"--{name}" in arguments for name in names}
     for path in robots(a for a in arguments if not a.startswith("-")):
-        row = compared(path, **options)
+        if "--standing" in arguments:
+            if path.suffix != ".xml":
+                continue
+            row = stood(path)
+        else:
+            row = compared(path, **options)
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
         shown = " ".join(
             f"{name}={value:.2g}" if isinstance(value, float) else f"{name}={value}"

@@ -127,6 +127,10 @@ def _rest(model):
             "gravity compensation",
             list(dict.fromkeys(model.body_names[g.body] for g in model.gravity_compensation)),
         ),
+        (
+            "fluid around",
+            list(dict.fromkeys(model.body_names[f.body] for f in model.fluid_forces)),
+        ),
     )
     rows += [(label, some(found, _SHOWN)) for label, found in names if found]
     if model.geometry:
@@ -281,6 +285,10 @@ def facts(model) -> dict:
         ],
         "gravity_compensation": [
             {"body": body[g.body], "mass": _plain(g.mass)} for g in model.gravity_compensation
+        ],
+        "fluid_forces": [
+            {"body": body[f.body], "shape": type(f.shape).__name__.lower(), "density": f.density}
+            for f in model.fluid_forces
         ],
         "groups": [
             {"name": g.name, "joints": list(g.joints), "tip": g.tip or None} for g in model.groups
