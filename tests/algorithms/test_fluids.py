@@ -1,5 +1,7 @@
 """Forces of fluids: against MuJoCo on random models, by derivatives, and through every door."""
 
+from typing import Any
+
 import mujoco
 import numpy as np
 import pytest
@@ -162,7 +164,9 @@ def test_both_steps_with_contact_take_the_same_way():
         kt.ModelBuilder("ball")
         .body("ball", joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=9.0))
         .geometry(kt.geometry.Sphere(0.1), on="ball", surface=slippery)
-        .fluid_force(kt.geometry.Ellipsoid((0.1,) * 3), on="ball", density=1000.0, viscosity=0.1)
+        .fluid_force(
+            kt.geometry.Ellipsoid((0.1, 0.1, 0.1)), on="ball", density=1000.0, viscosity=0.1
+        )
         .geometry(kt.geometry.Plane((0, 0)), surface=slippery)
         .build()
     )
@@ -254,12 +258,13 @@ def test_broken_fluids_are_refused():
             "a", joint=kt.Free(), inertia=kt.shapes.box(1, 1, 1, mass=1)
         )
 
-    for given, message in (
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"density": -1.0}, "density of the fluid force of body 'a' must be a number that is not"),
         ({"wind": (1.0,)}, "wind of a fluid force must be 3 numbers"),
         ({"coefficients": "abcde"}, "coefficients of a fluid force must be 5 numbers"),
         ({"buoyancy": 1.0}, "a fluid force has no 'buoyancy'"),
-    ):
+    )
+    for given, message in wrong:
         with pytest.raises(kt.errors.KinetreeError, match=message):
             builder().fluid_force(box, on="a", **given).build()
     with pytest.raises(ModelError, match=r"needs a geometry.Box or geometry.Ellipsoid, got Sphere"):

@@ -198,7 +198,6 @@ LEFT_OUT = {
     "it is a PID controller": '<pid name="x" joint="hinge" kp="3"/>',
     "it is a DC motor with its electronics": '<dcmotor name="x" joint="hinge" resistance="1" '
     'motorconst="1 1"/>',
-    "it acts by adhesion": '<adhesion name="x" body="arm" ctrlrange="0 1" gain="3"/>',
     "it pushes in the axes of the world and turns in those of the body": '<motor name="x" '
     'joint="free" gear="1 0 0 1 0 0"/>',
 }

@@ -48,6 +48,8 @@ def transmission(model, q, qd) -> Transmission:
 def transmission_of(model, a, q, qd):
     """Length and moment arms of one actuator."""
     gear, arms = np.array(a.gear), np.zeros(model.nv)
+    if a.adhesion:  # which only contacts give something to pull at
+        return 0 * q.sum(), arms
     if a.frame:
         return _of_frame(model, a, q)
     if a.tendon:

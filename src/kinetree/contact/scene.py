@@ -26,7 +26,7 @@ from kinetree.contact.finding.pairs import (
 )
 from kinetree.errors import ModelError, ModelWarning, SingularError, warn
 from kinetree.functional.kernel import kernel
-from kinetree.integration.refusals import MOVING_SURFACES, OPEN_PAIRS
+from kinetree.integration.refusals import ADHESION, MOVING_SURFACES, OPEN_PAIRS
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.geometry import Geometry, Plane, Surface
 from kinetree.model.model import Model
@@ -377,6 +377,9 @@ def require_plain_friction(scene, what):
     if scene.moving_surfaces:
         moving = scene.pair_names[scene.moving_surfaces[0]]
         raise MOVING_SURFACES.of(what, f"a surface of {moving!r}, which moves (Surface.velocity)")
+    sticky = next((a.name for a in scene.model.actuators if a.adhesion), None)
+    if sticky is not None:
+        raise ADHESION.of(what, f"actuator {sticky!r} of {scene.model.name!r}, which adheres")
     if scene.resisting_pairs:
         warn(
             f"{what} has sliding friction alone: torsion and rolling of "

@@ -61,6 +61,13 @@ MOVING_SURFACES = Refusal(
     "use `kinetree.contact.TimeStepping` or `kinetree.World`, or move the body itself with "
     "`prescribed=`",
 )
+ADHESION = Refusal(
+    "`SoftContact`, `EventDriven`",
+    "actuators that adhere",
+    "only steps of rigid contact share their force among contacts",
+    "use `kinetree.contact.TimeStepping` or `kinetree.World`, or leave them out: "
+    "`model.replace(actuators=...)`",
+)
 EVENT_SHAPES = Refusal(
     "`EventDriven`",
     "other shapes than those with closed forms, polyhedra (`Box`, `Mesh` by its convex hull, "
@@ -71,8 +78,8 @@ EVENT_SHAPES = Refusal(
 UNROLLED = Refusal(
     "steps that are unrolled for a scene: derivatives, `relaxation`, and "
     "`contact_friction` of rollouts",
-    "scenes with moving surfaces, rolling friction, pairs without closed form, or more than "
-    "`TimeStepping.compiled_rows` rows",
+    "scenes with moving surfaces, rolling friction, adhesion, pairs without closed form, or more "
+    "than `TimeStepping.compiled_rows` rows",
     "every contact is part of the compiled code",
     "leave out pairs that need not touch, `Scene(model, pairs='feet')` or `pairs='base'`, in a "
     "world `world.exclude(a, b)`, or use simple shapes such as spheres on planes. Without "

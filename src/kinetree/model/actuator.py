@@ -79,6 +79,9 @@ class Actuator:
             other end slides along z of the ``reference``. The actuator pushes that slider: its
             length is ``gear``, one entry, times where it is, ``z - sqrt(crank² - x² - y²)`` with
             the origin of the frame at (x, y, z); where the rod is too short, ``z``.
+        adhesion: whether the force pulls the body ``frame`` to what it touches, shared equally by
+            its contacts, along their normals; ``gear`` is one number. It acts in steps with rigid
+            contact only, has no length, and does nothing to joints by itself.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Actuator:
     deactivation_time: float = 0.0
     muscle: Muscle | None = None
     crank: float = 0.0
+    adhesion: bool = False
 
     def __post_init__(self):
         for name in ("gain", "bias"):
@@ -108,8 +112,11 @@ class Actuator:
     def kind(self) -> str:
         """Type of the actuator in MuJoCo.
 
-        "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle" or "general".
+        "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion"
+        or "general".
         """
+        if self.adhesion:
+            return "adhesion"
         if self.muscle is not None:
             return "muscle" if self.activation == "muscle" else "general"
         (g0, g1, g2), (b0, b1, b2) = self.gain, self.bias

@@ -29,7 +29,9 @@ from kinetree.model.tendon import Tendon
 from kinetree.model.transfer import loop_state
 from kinetree.spelling import explains_methods
 
-_OF_ACTIVATION = ("time_constant", "deactivation_time", "activation_range", "muscle", "crank")
+_OF_ACTIVATION = (
+    "time_constant", "deactivation_time", "activation_range", "muscle", "crank", "adhesion",
+)  # fmt: skip
 """What an actuator can have beside what it drives and an affine law."""
 _OF_FLUIDS = ("wind", "coefficients", "added_mass", "added_inertia")
 """What a fluid force can have beside its shape, density and viscosity."""
@@ -177,7 +179,7 @@ class Attachments:
             activation: ``"integrator"``, ``"filter"`` or ``"muscle"`` for one with a state.
             **more: further attributes of ``Actuator``: ``time_constant``, ``deactivation_time`` and
                 ``activation_range`` of the activation; ``muscle``, in place of gain and bias;
-                ``crank``, the length of a rod between ``frame`` and ``reference``.
+                ``crank``, the length of a rod between ``frame`` and ``reference``; ``adhesion``.
         """
         what, law = f"of actuator {name!r}", {"gain": gain, "bias": bias}
         law = {k: x for k, x in servo_law(name, law, kp, kv).items() if x is not None}

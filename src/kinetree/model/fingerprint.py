@@ -38,7 +38,7 @@ _NAMED = {
     "JointDynamics": ("active_predecessor", "active_successor"),
     "Actuator": (
         "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-        "activation_range", "deactivation_time", "muscle", "crank",
+        "activation_range", "deactivation_time", "muscle", "crank", "adhesion",
     ),
     "Posture": ("controls", "activation"),
     "Tendon": ("path",),

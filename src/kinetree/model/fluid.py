@@ -102,7 +102,8 @@ def inertia_box(inertia) -> tuple[Box, Plucker]:
     if np.linalg.det(R) < 0:
         R = R * np.array([1.0, 1.0, -1.0])
     sides = [max((moments.sum() - 2 * x) * 6 / m, 0.0) for x in moments]
-    return Box(tuple(math.sqrt(s) for s in sides)), Plucker(R.T, c)
+    x, y, z = map(math.sqrt, sides)
+    return Box((x, y, z)), Plucker(R.T, c)
 
 
 def check_fluid_force(model, f) -> None:

@@ -208,6 +208,13 @@ def _driven(model, actuator, what):
         if name:
             known = (*model.frame_names, *model.body_names)
             number_of(name, known, f"{role} of {what}", f"model {model.name!r}")
+    if actuator.adhesion:
+        if actuator.frame not in model.body_names[1:] or actuator.reference or actuator.crank:
+            raise ModelError(
+                f"{what} adheres: its frame must be the name of a body that moves, without a "
+                f"reference, got {actuator.frame!r}"
+            )
+        return f"body {actuator.frame!r} by adhesion", 1
     if actuator.crank:
         if not (actuator.reference and 0 < actuator.crank < math.inf):
             raise ModelError(

@@ -176,7 +176,7 @@ def _part(x):
 
 _LAW = (
     "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-    "deactivation_time", "crank",
+    "deactivation_time", "crank", "adhesion",
 )  # fmt: skip
 
 

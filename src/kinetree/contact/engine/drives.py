@@ -39,6 +39,8 @@ class Actuators:
         count: how many;  nv: variables of all joints;  acts: 1 where they exert forces;  reads: 1
             where controls, activations and the time of these are the first inputs of forces.
         limited: 1 where an effort is bounded.
+        adheres: bodies that they pull to what these touch, 0 for others: see ``adhesion``;
+            sticks: gears of these.
         gain: of the control: value, by length, by velocity;  bias: likewise.
         control: smallest and largest control;  effort: likewise, of the force before the gear.
         muscle: ``muscles.numbers_of``.
@@ -66,6 +68,8 @@ class Actuators:
     acts: int
     reads: int
     limited: int
+    adheres: "int[:]"
+    sticks: "float[:]"
     gain: "float[:, 3]"
     bias: "float[:, 3]"
     control: "float[:, 2]"
@@ -124,6 +128,7 @@ def moving_arms(model) -> list[int]:
     return [
         k for k, a in enumerate(model.actuators)
         if not (_is_sum(model, a) or (a.joint and _is_single(model.uncoupled.joint[a.joint])))
+        and not a.adhesion
     ]  # fmt: skip
 
 
@@ -175,6 +180,9 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
     bounded = np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
     return Actuators(
         count=n, nv=full.nv, acts=int(reads), reads=int(reads), limited=int(bounded),
+        adheres=np.array([full.frame(a.frame).body if a.adhesion else 0 for a in full.actuators],
+                         dtype=np.int64),
+        sticks=np.array([a.gear[0] for a in full.actuators], dtype=float),
         gain=table("gain", 3), bias=table("bias", 3),
         control=table("control", 2), effort=effort,
         state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),

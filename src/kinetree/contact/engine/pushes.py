@@ -59,6 +59,12 @@ def add_pushes(x: Pushes, m: Mechanism, tau: "float[:]"):
         arm[:] += m.pose[i, 3::4] - m.pose[m.root[i], 3::4]
         x.total[i, :3] += moment + cross(arm, force)
         x.total[i, 3:] += force
+    as_joint_forces(x, m, tau)
+
+
+@procedure
+def as_joint_forces(x: Pushes, m: Mechanism, tau: "float[:]"):
+    """Add the joint forces of ``total``, to which bodies add what those beyond them carry."""
     for r in range(m.bodies - 1):
         i = m.bodies - 1 - r
         f = x.total[i]

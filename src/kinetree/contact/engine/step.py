@@ -19,6 +19,7 @@ from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Shapes
+from kinetree.contact.engine.adhesion import adhere
 from kinetree.contact.engine.arrivals import (
     deepest_new,
     overlap_at_end,
@@ -361,6 +362,8 @@ def take_step(a: Parts) -> int:
         return sleep_on(a.step)
     positions(a)
     code = find_contacts(a)
+    if code == 0 and adhere(a):
+        code = WOKEN
     if code == 0:
         code = free_velocities(a)
     if code == 0:

@@ -70,6 +70,7 @@ def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str 
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
     fixed = fixed and field.actuators is None and not joints.has_tendons
+    fixed = fixed and not any(a.adhesion for a in model.actuators)
     fixed = fixed and not differs_unrolled(constraints, field)
     short = fixed and is_short(constraints, settings.compiled_rows)
     return constraints, "general" if not short else None if model.nv else "specialised"
@@ -156,6 +157,7 @@ def _require_unrolled(model, scene, constraints, most):
     special = (
         ("moving surfaces", scene.moving_surfaces),
         ("friction that resists rolling", scene.resisting_pairs),
+        ("bodies that adhere", any(a.adhesion for a in model.actuators)),
         (
             "rigid limits or exact friction of tendons or loop joints",
             constraints.joints.has_tendons,

@@ -217,11 +217,20 @@ class _Ends:
             sites = {"frame": self.sites[i].name, "reference": self.sites[reference].name}
             rod = float(mj_model.actuator_cranklength[a])
             end = {**sites, "crank": rod, "gear": tuple(gear[:1])}
+        elif kind == BODY:
+            end = {"frame": self._body(i), "adhesion": True, "gear": tuple(gear[:1])}
         else:
-            adheres = kind == BODY
-            turns = "it turns a body to an orientation"
-            raise _LeftOutError("it acts by adhesion" if adheres else turns)
+            raise _LeftOutError("it turns a body to an orientation")
         return {"zero": 0.0, "has_length": True} | end
+
+    def _body(self, b):
+        """Our body that adheres, which must not be more than MuJoCo's."""
+        number = self.tree.places[b].body
+        carried = [k for k, place in enumerate(self.tree.places) if place.body == number]
+        shaped = [k for k in carried if self.mj_model.body_geomnum[k]]
+        if not number or shaped not in ([], [b]):
+            raise _LeftOutError("it acts by adhesion of a part of a body (lump=False keeps parts)")
+        return self.tree.bodies[number - 1].name
 
     def _joint(self, j, gear, kind):
         at, joint = variables(self.mj_model, j), self.number[self.tree.joint_names[j]]

@@ -5,6 +5,7 @@ the box of its inertia.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ _SPHERE, _CAPSULE, _CYLINDER = 2, 3, 5  # mjtGeom
 def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
     """Forces of the fluid of ``<option>`` on all bodies that move."""
     option = mj_model.opt
-    medium = {
+    medium: dict[str, Any] = {
         "density": max(float(option.density), 0.0),
         "viscosity": max(float(option.viscosity), 0.0),
         "wind": tuple(np.array(option.wind).tolist()),
@@ -41,7 +42,7 @@ def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
         for g in shaped:
             numbers = np.array(mj_model.geom_fluid[g]).tolist()
             at = placement(mj_model.geom_pos[g], mj_model.geom_quat[g]) @ X
-            more = {"coefficients": tuple(numbers[1:6])}
+            more: dict[str, Any] = {"coefficients": tuple(numbers[1:6])}
             more |= {"added_mass": tuple(numbers[6:9]), "added_inertia": tuple(numbers[9:12])}
             shape = _ellipsoid(mj_model, g)
             if any(numbers[1:6]) or shape.reach > NONE:
@@ -57,7 +58,8 @@ def _box(mj_model, b):
     moments = np.array(mj_model.body_inertia[b])
     squares = (moments.sum() - 2 * moments) * 6
     mass = float(mj_model.body_mass[b])
-    return Box(tuple(math.sqrt(max(_LEAST, x / 6) / mass * 6) for x in squares.tolist()))
+    x, y, z = (math.sqrt(max(_LEAST, s / 6) / mass * 6) for s in squares.tolist())
+    return Box((x, y, z))
 
 
 def _ellipsoid(mj_model, g):

@@ -190,6 +190,7 @@ class _Reader:
         names = ("time_constant", "deactivation_time", "crank")
         state: dict[str, Any] = {key: table.number(key, 0.0) for key in names}
         state["activation"] = table.text("activation", "")
+        state["adhesion"] = table.flag("adhesion", False)
         state["muscle"] = self._muscle(table)
         gear = table.numbers("gear", None, (1.0,))
         self.builder.actuator(name, **on, gear=gear, **law, **state)

@@ -277,6 +277,7 @@ def _own_fields(own, nv, gear) -> dict[str, Any]:
         if own.get(key) is not None:
             found = own.numbers(key, count)
             fields[key] = found[0] if count == 1 else found
+    fields["adhesion"] = own.get("adhesion", "") in ("true", "True", "1")
     if own.get("muscle") is not None:
         force, *rest = own.numbers("muscle", 10)
         fields["muscle"] = Muscle(force, tuple(rest[:2]), tuple(rest[2:4]), *rest[4:])

@@ -187,6 +187,8 @@ def _end(model, a, written, sites):
     """End of an actuator, and its gear."""
     if a.tendon:
         return {"tendon": a.tendon, "gear": a.gear}
+    if a.adhesion:
+        return {"body": a.frame, "gear": a.gear}
     if a.frame:
         ends = {"site": a.frame, "refsite": a.reference}
         frames = {k: model.frame(name) for k, name in ends.items() if name}
