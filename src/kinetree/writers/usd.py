@@ -433,7 +433,14 @@ class _Writer:
 
     def warn(self):
         model = self.model
-        for what in ("tendons", "sensors", "cameras", "groups", "gravity_compensation"):
+        for what in (
+            "tendons",
+            "sensors",
+            "cameras",
+            "groups",
+            "gravity_compensation",
+            "fluid_forces",
+        ):
             if count := len(getattr(model, what)):
                 self.lost.append(f"{count} {what.replace('_', ' ')}")
         self.lost += [f"posture {p.name!r}" for p in model.postures if p.name != INITIAL]
