@@ -84,7 +84,7 @@ unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
 unit: $(STAMP) chromium
 	@rm -f $(COVERS); failed=0; \
 	for part in "$(STEPPING)" "$(COMPILED)" "tests $(patsubst %,--ignore=%,$(STEPPING) $(COMPILED))"; do \
-		env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 \
+		env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal --sample --durations=15 \
 			$(COVERS:%=--covers-file=%) $$part || failed=1; \
 	done; exit $$failed
 
@@ -114,6 +114,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
 		tests/quantities/test_hybrid.py tests/quantities/test_floating.py \
 		tests/loaders/test_fuzz_files.py tests/peers/test_written_files.py tests/hostile tests/feature_matrix
+	$(BIN)/python -m pytest -n 2 --dist worksteal --walks
 	KINETREE_KILLED=800 $(BIN)/python -m pytest tests/hostile/test_nothing_is_lost.py -k killed
 	KINETREE_POSES=100000 $(BIN)/python -m pytest -n 2 tests/contact/test_distance.py
 	KINETREE_WORLDS=2000 $(BIN)/python -m pytest -n 2 tests/worlds/test_random_worlds.py

@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from support import entered, memory, pytorch_here
+from support import entered, memory, pytorch_here, sampling
 
 gc.disable()  # until everything is imported and collected
 
@@ -36,6 +36,7 @@ os.environ.setdefault("KINETREE_OPTIMIZATION", "0")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 ROOT = Path(__file__).parents[1]
 if WORKER is None:
+    sampling.draw_number()
     os.environ["KINETREE_CACHE"] = str(ROOT / ".pytest_cache" / "d" / "kinetree")
     os.environ.pop("KINETREE_CACHE_SIZE", None)
     # In a fresh clone nothing has bytecode: let one worker write it for all.
@@ -55,6 +56,10 @@ LONG = ("feature_matrix/", "documents/test_pages", "viewer/test_in_the_browser",
 def pytest_collection_modifyitems(config, items):
     if WORKER in (None, "gw0") and (path := config.getoption("--covers-file")):
         write_covers(path, items)
+    if config.getoption("--sample") or config.getoption("--walks"):
+        out = sampling.left_out(items, config.getoption("--walks"))
+        config.hook.pytest_deselected(items=[item for item in items if item in out])
+        items[:] = [item for item in items if item not in out]
 
     def place(item):
         path = item.nodeid.removeprefix("tests/")
@@ -88,8 +93,9 @@ def pytest_collection():
             time.sleep(0.1)
 
 
-def pytest_report_header():
-    return pytorch_here.header()
+def pytest_report_header(config):
+    sampled = [sampling.header()] if config.getoption("--sample") else []
+    return [pytorch_here.header() or "", *sampled]
 
 
 def pytest_ignore_collect(collection_path):
@@ -215,6 +221,8 @@ def _by(marker):
 
 def pytest_addoption(parser):
     parser.addoption("--covers-file", help="add what the tests cover to this JSON file")
+    parser.addoption("--sample", action="store_true", help="of walks over all cases take a sample")
+    parser.addoption("--walks", action="store_true", help="walks over all cases, nothing else")
     parser.addoption(
         "--check-covers", action="store_true", help="fail tests that do not call what they cover"
     )

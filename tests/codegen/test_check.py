@@ -187,9 +187,12 @@ def example(name):
 
 
 @pytest.fixture(scope="module")
-def in_c(tmp_path_factory):
-    """What computes each function in C, compiled together."""
-    programs = {name: example(name)[1].program for name in DEFINITIONS}
+def in_c(tmp_path_factory, request):
+    """What computes each function of this run in C, compiled together."""
+    tested = {
+        i.callspec.params.get("name") for i in request.session.items if hasattr(i, "callspec")
+    }
+    programs = {name: example(name)[1].program for name in DEFINITIONS if name in tested}
     return all_exported_c(tmp_path_factory.mktemp("c"), programs, level=0) if COMPILER else None
 
 
