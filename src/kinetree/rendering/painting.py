@@ -129,18 +129,33 @@ def blend_groups(shot: Shot, tile: Tile, at: int, end: int, left: int, top: int)
 
 
 @procedure
-def pack(shot: Shot, tile: Tile, left: int, top: int, right: int, bottom: int) -> None:
-    """Write the colours of a tile as bytes."""
+def in_front(value: int, bits: int) -> int:
+    """A value of so many bits as the highest ones of a word, which has a sign."""
+    return (value - (1 << bits) if value >> (bits - 1) else value) << (64 - bits)
+
+
+@procedure
+def pack(shot: Shot, tile: Tile, left: int, top: int, bottom: int) -> None:
+    """Write the colours of a tile as bytes: red, green, blue, eight pixels in three words."""
     color = tile.color
     out = shot.images.color
+    p = local("int", TILE)
+    words = (shot.view.width + TILE - 1) // TILE * (TILE * 3 // 8)
     for j in range(top, bottom):
-        at = (j - top) * TILE - left
-        row = j * shot.view.width
-        for i in range(left, right):
+        at = (j - top) * TILE
+        for i in range(TILE):
             r = int(255 * color[0, at + i] + 0.5)
             g = int(255 * color[1, at + i] + 0.5)
             b = int(255 * color[2, at + i] + 0.5)
-            out[row + i] = r | (g << 8) | (b << 16)
+            p[i] = r | (g << 8) | (b << 16)
+        w = j * words + left * 3 // 8
+        for m in range(TILE // 8):
+            k = 8 * m
+            out[w] = p[k] | (p[k + 1] << 24) | in_front(p[k + 2] & 65535, 16)
+            out[w + 1] = (p[k + 2] >> 16) | (p[k + 3] << 8) | (p[k + 4] << 32)
+            out[w + 1] = out[w + 1] | in_front(p[k + 5] & 255, 8)
+            out[w + 2] = (p[k + 5] >> 8) | (p[k + 6] << 16) | in_front(p[k + 7], 24)
+            w += 3
 
 
 @procedure
@@ -175,7 +190,7 @@ def paint_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
             if rest > first[t]:
                 blend(shot, tile.face, left, top, 1.0, tile.color)
             blend_groups(shot, tile, rest, first[t + 1], left, top)
-        pack(shot, tile, left, top, right, bottom)
+        pack(shot, tile, left, top, bottom)
 
 
 @procedure

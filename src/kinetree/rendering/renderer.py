@@ -165,7 +165,7 @@ class Renderer:
         """
         memory = self._take()
         width, height = view.size
-        images = Images(color=memory.pixels(width * height))
+        images = Images(color=memory.pixels(_row_of_words(width) * height))
         light, sun = _light(memory, view, sky)
         shot = self._shot(memory, poses, view.record(samples), images)
         shot.light, shot.sun, shot.ground = light, sun, ground or Ground()
@@ -215,13 +215,15 @@ class Renderer:
         return Shot(surfaces=self.surfaces, poses=poses, view=view, work=memory.work, images=images)
 
 
+def _row_of_words(width):
+    """Words of a row of colours: eight pixels in three, as many as whole tiles have."""
+    return -(-width // TILE) * (TILE * 3 // 8)
+
+
 def _bytes_of(color, width, height):
-    """Colours as bytes, one channel after the other: four times as fast as all at once."""
-    four = color.astype("<i8", copy=False).view(np.uint8).reshape(height, width, 8)
-    found = np.empty((height, width, 3), dtype=np.uint8)
-    for channel in range(3):
-        found[..., channel] = four[..., channel]
-    return found
+    """Colours as bytes, (height, width, 3)."""
+    bytes_ = color.astype("<i8", copy=False).view(np.uint8).reshape(height, -1, 3)
+    return bytes_[:, :width].copy()
 
 
 def tiles_of(view: View) -> int:

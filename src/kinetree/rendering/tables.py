@@ -181,7 +181,7 @@ class Ground:
 
 @record
 class Images:
-    """Results, rows from the top: colours as 65536 b + 256 g + r, depths [m], tags of parts."""
+    """Results, rows from the top: bytes of colours, depths [m], tags of parts."""
 
     color: "int[:]"
     depth: "float[:]"

@@ -111,6 +111,13 @@ def bound(view: View, a: "float[3]", b: "float[3]", c: "float[3]", out: "int[4]"
 
 
 @procedure
+def faces_away(view: View, a: "float[3]", b: "float[3]", c: "float[3]") -> bool:
+    """Whether a triangle shows its back, in the arithmetic of ``set_edges``."""
+    n = cross(b - a, c - a)
+    return n[2] <= 0.0 if view.parallel else n @ a <= 0.0
+
+
+@procedure
 def set_edges(
     view: View, a: "float[3]", b: "float[3]", c: "float[3]", closed: bool, f: "float[12]"
 ) -> bool:
@@ -200,6 +207,8 @@ def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: Work) -> Non
         a = work.corner[s.face[face, 0]]
         b = work.corner[s.face[face, 1]]
         c = work.corner[s.face[face, 2]]
+        if kind == CLOSED and faces_away(view, a, b, c):
+            continue
         if bound(view, a, b, c, work.bounds[k]) and set_edges(
             view, a, b, c, kind == CLOSED, work.linear[k]
         ):
