@@ -92,11 +92,18 @@ class RecordedHistory(ContactHistory):
         joint_force: as in ``ContactHistory``.
         residuals: likewise.
         columns: function from the keys of all contacts to their names, and their order.
+        totals: residuals of every motion over all times, (n, 10).
     """
 
-    def __init__(self, count, key, listed, joint_force, residuals, columns):
-        self.__dict__.update(joint_force=joint_force, residuals=residuals)
+    def __init__(self, count, key, listed, joint_force, residuals, columns, totals):
+        self.__dict__.update(joint_force=joint_force, residuals=residuals, _totals=totals)
         self.__dict__["_listed"] = count, key, listed, columns
+
+    @property
+    def worst(self) -> Residuals:
+        """See ``ContactHistory``."""
+        totals = self.__dict__["_totals"]
+        return Residuals(*(totals[0] if len(totals) == 1 else totals.max(axis=0)).tolist())
 
     @cached_property
     def _named(self):

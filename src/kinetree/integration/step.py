@@ -227,10 +227,12 @@ class Stepper:
     Attributes:
         constraints: how loops and couplings are kept, if there are any.
         notes: records of contact, if there are any.
+        pace: steps that take a short time, as far as is known.
     """
 
     constraints: str | None = None
     notes: Any = None
+    pace: int = 0
 
     def __init__(self, model, method, field, *, compiled):
         self.model, self.method, self.field, self.compiled = model, method, field, compiled

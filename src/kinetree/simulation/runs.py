@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.contact.engine.summary import FASTEST
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import NamingTime, check_finite_state, joint_of, largest_size
 from kinetree.integration.manifold import settled
@@ -200,9 +201,13 @@ class Record:
 
     def count(self, h, qd, steps=1):
         """Count steps of length ``h`` that end with the velocities ``qd``."""
+        self.count_fastest(h, largest_size(qd), steps)
+
+    def count_fastest(self, h, speed, steps):
+        """Count steps of length ``h`` with the largest ``speed`` of a joint."""
         self.steps += steps
         self.largest_step = max(self.largest_step, h)
-        self.largest_advance = max(self.largest_advance, h * largest_size(qd))
+        self.largest_advance = max(self.largest_advance, h * speed)
 
     def arrays(self) -> dict[str, Any]:
         """Stored arrays, time first."""
@@ -279,7 +284,7 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     together = motion.is_constant or control is not None
     progress(clock.start)
     most = -(-clock.count // _LOOKS) if motion.watched else clock.count
-    first = max(_FIRST, _LARGE // max(stepper.model.nv, 1))
+    first = stepper.pace or max(_FIRST, _LARGE // max(stepper.model.nv, 1))
     k, many, since = 0, min(first, most), monotonic()
     shorter = int(clock.count > 0 and clock.last != clock.dt)  # steps that are
     while k < clock.count:
@@ -292,18 +297,22 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
         stepper.record(t, h, held, end)
         if not together:  # which the controller is given
             motion.q, motion.qd = stepper.reached()
-        k, now = end, monotonic()
-        record.steps = k
+        now, full = monotonic(), end - k >= many
+        k = record.steps = end
         progress(clock.time(k))
         many = min(_pace(many, now - since), most)
-        since = now
+        since, stepper.pace = now, many if full else stepper.pace
     motion.q, motion.qd = stepper.reached()
     if not together:
         record.hold(motion.tau(clock.end))
     record.fill(stepper, clock.times(stored), spread=together)
     if control is not None:
         record.tau = np.asarray(control.call(record.t, record.q, record.qd))
-    record.count(clock.dt, record.qd, clock.count - record.steps)
+    left, summary = clock.count - record.steps, (record.recorded or {}).get("summary")
+    if summary is None:
+        record.count(clock.dt, record.qd, left)
+    else:
+        record.count_fastest(clock.dt, float(summary[:, FASTEST].max()), left)
 
 
 def _fill_up_to_error(stepper, clock, store_every, record):

@@ -179,6 +179,8 @@ class _Given:
     """``friction`` and ``limits``."""
     controller: Any
     controls: Any
+    starts_there: bool = False
+    """Whether the start is the state of a world."""
 
     def of_world(self) -> "_Given":
         """Arguments with a model in place of a world, which gives what is left open."""
@@ -189,6 +191,7 @@ class _Given:
                 raise OWN_NUMBERS.of(
                     "simulate", f"worlds {own.model.name!r} with their own numbers"
                 )
+            self.starts_there = self.q0 is None
             self.model, self.q0 = own.model, own.state if self.q0 is None else self.q0
             self.dt = own.timestep if self.dt is None else self.dt
             self.contact = self.contact or own.contact
@@ -205,7 +208,10 @@ class _Given:
 
     def start(self, qd0, t0) -> State:
         """The state to start from, in variables that are not about to turn over."""
-        start = _start(as_model(self.model), self.q0, qd0, t0)
+        if self.starts_there and qd0 is None:  # which the world has checked
+            start = self.q0 if t0 is None else self.q0._replace(time=t0)
+        else:
+            start = _start(as_model(self.model), self.q0, qd0, t0)
         if not turns_over(self.model):
             return start
         q, qd = settled(self.model, start.q, start.qd)

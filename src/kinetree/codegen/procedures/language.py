@@ -228,7 +228,8 @@ def _field(made, name, kind):
         scope |= {"address": address_of}
         exec(
             f"def put_array(self, x):\n  if {test}: kind.checked(x, {label!r})\n"
-            f"  put(self, address(x))\n  self.__dict__[{name!r}] = x",
+            f"  put(self, address(x))\n  own = self.__dict__\n  own[{name!r}] = x\n"
+            f"  own['has_changed'] = True",
             scope,
         )
         return property(lambda self: self.__dict__[name], scope["put_array"])
@@ -238,6 +239,7 @@ def _field(made, name, kind):
             raise TypeError(f"{label} must be a {kind.__name__}, got {type(value).__name__}")
         raw.__set__(self, value.address)
         self.__dict__[name] = value
+        self.__dict__["has_changed"] = True
 
     return property(lambda self: self.__dict__[name], put)
 

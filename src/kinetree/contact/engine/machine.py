@@ -61,11 +61,13 @@ class Machine(MotionStates):
         engine: one of the engines, to ask for names.
         samples: gives motions their own numbers.
         recorder: what is stored of them, see ``record``.
+        pace: steps that take a short time, as far as is known.
         at_once: ``advance_at_once`` as a function of its further arguments: inputs and lengths of
             steps stay; what it returns, unless it is 0, goes to ``resume``.
     """
 
-    recorder: Recorder
+    recorder: Any = None
+    pace = 0
     _is_paced = False
     _each = inf  # how long a step of one motion took in the last long call [s]
 
@@ -113,6 +115,8 @@ class Machine(MotionStates):
         as_made: Any = self._as_made
         as_made.again()
         self._control, self._push = None, lambda engine: None
+        if self.recorder is not None:
+            self.recorder.renew()
         for engine, worker in self._team:
             engine.renew()
             worker.loaded = worker.flies = worker.answered = 0

@@ -1,6 +1,6 @@
 """Room for what steps store, and the record of a simulation made of it."""
 
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.motions import Storage
+from kinetree.contact.engine.summary import WIDE, summarise
 from kinetree.contact.history import RecordedHistory
 
 CONTACTS = 1024
@@ -34,6 +35,10 @@ class Recorder:
         self._widths = {"q": nq, "v": nv, "joints": nj, "push": nv * engine.mechanism.prescribed}
         self._room = 0
         self.have_lists(max(CONTACTS // self.n, 64))
+
+    def renew(self) -> None:
+        """Begin anew with the storage as it was made; arrays handed out stay as they are."""
+        self.times = self._room = 0
 
     def have_room(self, times: int) -> None:
         """Arrays for a number of times; what is stored stays."""
@@ -88,6 +93,18 @@ class Recorder:
 
     # --- results -----------------------------------------------------------------------------
 
+    def summary(self) -> Array:
+        """Largest values and sums of what is stored, (n, 16), see ``summarise``."""
+        found, nv = np.zeros((self.n, WIDE)), self._widths["v"]
+        if self.times:
+            some = self._of_v
+            summarise(self.storage, self.times, self.n, nv, some, len(some), found)
+        return found
+
+    @cached_property
+    def _of_v(self):
+        return np.ascontiguousarray(np.arange(self._widths["v"])[self.engine.of_v])
+
     def array(self, name: str) -> Array:
         """Stored array, (times, ..., width)."""
         values = getattr(self.storage, name)
@@ -120,4 +137,5 @@ class Recorder:
             self.array("joints"),
             self.array("residuals"),
             partial(columns, engine),
+            self.summary()[:, :10],
         )

@@ -42,7 +42,9 @@ class AsMade:
         self._copies = Copies(list(self._arrays.values()))
 
     def _note(self, record, leave_out=SCRATCH):
-        self._records.append((vars(record), dict(vars(record))))
+        now = vars(record)
+        now["has_changed"] = False
+        self._records.append((now, dict(now)))
         numbers = np.frombuffer(record, dtype=np.uint8)
         self._arrays[id(record)] = numbers, numbers.copy()
         for name, kind in record.types.items():
@@ -56,7 +58,8 @@ class AsMade:
     def again(self) -> None:
         """Make them so again; arrays that have grown since are those of the beginning."""
         for now, fields in self._records:
-            now.update(fields)
+            if now["has_changed"]:  # arrays were replaced
+                now.update(fields)
         self._copies.make()
 
 

@@ -147,16 +147,30 @@ class EngineStepper(Stepper):
         served = model.couplings and field.actuators is not None
         self.flies = self.flies and not (rigid or served)
         self._made_of = (model, field), (settings, joints, compiled, prod(batch))
-        self.machine: Machine = idle_machines(self.scene).take(
-            *self._made_of, lambda: Machine(self._new_engine, prod(batch))
-        )
+        take = idle_machines(self.scene).take
+        self.machine: Machine = take(*self._made_of, self._new_machine)
         self.machine.flight = lambda: self._flight
-        self.machine.raise_errors()
-        self.machine.record(batch)
         self.notes, self.engine = EngineNotes(self, constraints), self.machine.engine
         self._resists = self.engine.stiffness, self.engine.damping
         self._memory: dict = {}
         self._has_begun = False
+
+    def _new_machine(self) -> Machine:
+        """A machine that records its steps under what it holds, zeros (n, ...) at first."""
+        found = Machine(self._new_engine, prod(self.batch))
+        found.raise_errors()
+        found.record(self.batch)
+        found.hold(None, np.zeros((len(found), len(found.engine.held))))
+        return found
+
+    @property
+    def pace(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """See ``Stepper``; that of the last simulation at first."""
+        return self.machine.pace
+
+    @pace.setter
+    def pace(self, steps: int):
+        self.machine.pace = steps
 
     def _new_engine(self) -> Engine:
         """Another engine, for a thread."""
@@ -250,18 +264,13 @@ class EngineStepper(Stepper):
             self.machine.recorder.times = times
         names = {"q": "q", "qd": "v", "work": "work", "kinetic": "kinetic", "gravity": "potential"}
         found = {name: self.machine.recorder.array(own) for name, own in names.items()}
-        return found | {"pivot": self.machine.worst[0]}
+        summary = self.machine.recorder.summary()
+        return found | {"pivot": self.machine.worst[0], "summary": summary}
 
     def _hold(self, tau):
         """Let the next steps hold inputs of forces, or joint forces, (..., n), of all motions."""
-        self._held[:, self._places] = tau.reshape(-1, tau.shape[-1]) if tau.ndim > 2 else tau
-
-    @cached_property
-    def _held(self):
-        """Inputs that steps hold, (n, ...), which the machine reads."""
-        held = np.zeros((len(self.machine), len(self.engine.held)))
-        self.machine.hold(None, held)
-        return held
+        held = self.machine.motions.inputs.held.reshape(len(self.machine), -1)
+        held[:, self._places] = tau.reshape(-1, tau.shape[-1]) if tau.ndim > 2 else tau
 
     @cached_property
     def _places(self):

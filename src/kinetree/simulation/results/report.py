@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.algorithms import crba
 from kinetree.algorithms.closed.rank import scaling
+from kinetree.contact.engine.summary import FASTEST, KINETIC, UNBALANCED
 from kinetree.errors import SimulationWarning, warn
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import joint_of, remedy
@@ -170,6 +171,7 @@ def check_result(
         pivot = _smallest_pivot(_of_others(model, stepper.field.prescription, H))
     else:  # which the factors of all steps have shown
         H, pivot = None, record.recorded["pivot"]
+    summary = None if record.recorded is None else record.recorded.get("summary")
     distances = _distances(model, arrays["q"])
     inside = getattr(stepper, "inside", "")
     engine, deep, too_deep = getattr(stepper, "engine", None), None, 0.0
@@ -181,7 +183,7 @@ def check_result(
         steps=record.steps,
         rejected=record.rejected,
         largest_step=float(record.largest_step),
-        energy_error=_energy_error(model, seen, arrays["work"]),
+        energy_error=_energy_error(model, seen, arrays["work"], summary),
         event_energy=_event_energy(record.events),
         momentum_error=None
         if kicked or contact
@@ -201,6 +203,7 @@ def check_result(
     )
     asked = getattr(getattr(stepper, "settings", None), "tolerance", 0.0)  # of velocities
     slip = max(TOLERATED_SLIP, 1e4 * asked)
+    slip *= 1 + _fastest(arrays["qd"], summary)
     found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside, slip, too_deep))
     found += tuple(_warnings_of_inertia(model, report, arrays["t"], distances))
     for message in found:
@@ -209,17 +212,35 @@ def check_result(
     return report
 
 
-def _energy_error(model, seen, work):
+def _fastest(qd, summary) -> float:
+    """Largest speed of a variable."""
+    if summary is not None:
+        return float(summary[:, FASTEST].max(initial=0.0))
+    return float(np.abs(qd).max(initial=0.0))
+
+
+def _energy_error(model, seen, work, summary):
     """Change of energy less work done, over the energy that was exchanged.
 
     Or over the weight times 1e-12 m: what rests exchanges nothing but errors of rounding.
     """
     weight = kept(model, ("weight",), lambda: (_weight(model),))[0]
+    if summary is not None:
+        rows = summary[:, KINETIC : UNBALANCED + 1].tolist()
+        return max((_relative(*five, weight=weight) for five in rows), default=0.0)
     energy = seen.kinetic + seen.gravity
     lowest, highest = seen.gravity.min(axis=0), seen.gravity.max(axis=0)
-    exchanged = seen.kinetic.max(axis=0) + (highest - lowest) + np.abs(work).max(axis=0)
-    scale = exchanged + 1e-9 * np.maximum(highest, -lowest) + 1e-12 * weight + _TINY
-    return float((np.abs(energy - energy[0] - work).max(axis=0) / scale).max(initial=0.0))
+    most, unbalanced = np.abs(work).max(axis=0), np.abs(energy - energy[0] - work).max(axis=0)
+    kinetic = seen.kinetic.max(axis=0)
+    error = _relative(kinetic, lowest, highest, most, unbalanced, weight=weight)
+    return float(np.max(error, initial=0.0))
+
+
+def _relative(kinetic, lowest, highest, work, unbalanced, *, weight):
+    """Error of energy over what is exchanged, from the largest energies and work."""
+    high = max(highest, -lowest) if isinstance(lowest, float) else np.maximum(highest, -lowest)
+    exchanged = kinetic + (highest - lowest) + work
+    return unbalanced / (exchanged + 1e-9 * high + 1e-12 * weight + _TINY)
 
 
 def _weight(model) -> float:
@@ -374,9 +395,8 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
     if too_strong:
         yield f"{name}: {too_strong}"
     if report.contact is not None:
-        fastest = float(np.abs(arrays["qd"]).max(initial=0.0))
         yield from _warnings_of_contact(
-            name, report.contact, advice, slip * (1 + fastest), report.largest_step, too_deep
+            name, report.contact, advice, slip, report.largest_step, too_deep
         )
 
 
