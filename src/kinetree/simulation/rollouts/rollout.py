@@ -25,7 +25,7 @@ from kinetree.integration.refusals import (
 )
 from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
-from kinetree.simulation.controllers import of_posture, read_by_part
+from kinetree.simulation.controllers import of_posture
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
@@ -118,9 +118,9 @@ def rollout(
         "arguments": arguments, "parameters": parameters, "t0": t0, "prescribed": prescribed,
         "contact": contact, "controls": controls,
     }  # fmt: skip
-    own: dict[str, Any] = {"give": None, "activation": (), "memory_of": None}
+    own = OfWorld()
     if hasattr(model, "simulated"):
-        model, start = _of_world(model, start, options, own)
+        model, start, own = _of_world(model, start, options)
     elif q0 is None:
         raise TypeError("rollout needs the positions at the start, q0, such as model.neutral()")
     options["dt"] = 1e-3 if options["dt"] is None else options["dt"]
@@ -128,7 +128,7 @@ def rollout(
     foreign = foreign_arrays(
         *start, tau, controls, tuple(options[x] for x in ("inputs", "arguments", "parameters"))
     )
-    taken = partial(_rollout, **own)
+    taken = partial(_rollout, own=own)
     if not foreign:
         return taken(model, *start, tau, store_every=store_every, out=out, **options)
     if getattr(options["contact"], "state_size", 0):
@@ -143,38 +143,44 @@ def rollout(
         tau,
         foreign=foreign,
         store_every=store_every,
-        own_numbers=own["give"] is not None,
+        own_numbers=own.give is not None,
         **options,
     )
 
 
-def _of_world(world, start, options, own):
-    """Model and start of a world or a batch of them, which gives what is left open.
+class OfWorld(NamedTuple):
+    """What worlds have for a run beside states and options."""
+
+    give: Any = None
+    """Gives a ``Machine`` the numbers of its worlds, or None."""
+    activation: Any = ()
+    """Activations at the start, unless controls are those of a posture."""
+    memory_of: Any = None
+    """Function from the number of a motion to what steps have left there, or None."""
+
+
+def _of_world(world, start, options):
+    """Model, start and ``OfWorld`` of a world or a batch of them, which gives what is left open.
 
     Args:
         world: the world.
         start: positions and velocities, as given.
         options: of ``run_of``, completed here.
-        own: what only worlds have: ``give``, ``activation`` and ``memory_of``, completed here.
     """
     found, (q0, qd0) = world.simulated(), start
     if q0 is None or not is_foreign(q0):
         found.check(q0)
-    at = found.state
+    at, own = found.state, OfWorld(found.give)
     if q0 is None:
-        own["activation"] = at.activation
-        own["memory_of"] = found.memory_of
-        if at.memory:
-            own["memory_of"] = lambda k: at.memory
+        memory_of = (lambda k: at.memory) if at.memory else found.memory_of
+        own = OfWorld(found.give, at.activation, memory_of)
         options["t0"] = at.time if options["t0"] is None else options["t0"]
     options["parameters"] = {**(found.parameters or {}), **(options["parameters"] or {})}
     options["dt"] = found.timestep if options["dt"] is None else options["dt"]
-    if isinstance(options["controller"], Mapping):
-        options["controller"] = read_by_part(options["controller"], found.read[0], found.model)
-    options["contact"], own["give"] = options["contact"] or found.contact, found.give
+    options["contact"] = options["contact"] or found.contact
     laws = found.laws(options["friction"], options["limits"])
     options["friction"], options["limits"] = laws
-    return found.model, (at.q if q0 is None else q0, at.qd if qd0 is None else qd0)
+    return found.model, (at.q if q0 is None else q0, at.qd if qd0 is None else qd0), own
 
 
 def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollout:
@@ -192,20 +198,20 @@ def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollou
     return found
 
 
+_NO_WORLD = OfWorld()
+
+
 @renamed(policy="controller")
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
     controller=None, friction: Any = "auto", limits: Any = "auto", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, motors=None,
-    function="rollout", controls=None, dtype=None, give=None, on_device=False, activation=(),
-    memory_of=None,
+    function="rollout", controls=None, dtype=None, on_device=False, own=_NO_WORLD,
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
 
-    ``dtype`` is the precision of the steps, by default that of the arrays; ``give`` gives an
-    ``Machine`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU;
-    ``activation``: at the start, unless controls are those of a posture; ``memory_of``: a function
-    from the number of a motion to what steps have left there, or None.
+    ``dtype`` is the precision of the steps, by default that of the arrays; ``own`` is what worlds
+    have; ``on_device``: without derivatives, on a GPU.
     """
     steps, dt, t0 = (
         whole_number(steps, "steps"),
@@ -227,7 +233,8 @@ def run_of(
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels, controls)
     if servos is not None and servos.states:
         _require_known(model, controls)
-        start = held if len(held) else activation if len(activation) else np.zeros(servos.states)
+        start = held if len(held) else own.activation
+        start = start if len(start) else np.zeros(servos.states)
         arrays = with_activation(arrays, model, servos, start, t0, dt)
     given = Called(
         tuple(g.argument for g in arrays.given if g.kind != "parameters"),
@@ -244,13 +251,13 @@ def run_of(
         )
     arrays = closed_arrays(model, arrays, t0)
     unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
-    if unrolled and give is not None:
+    if unrolled and own.give is not None:
         raise OWN_RELAXED.of(
             f"{function} with relaxation or derivatives",
             "worlds with their own masses, sizes or friction",
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
-        run = run_by_engine(setup, arrays, given, give, memory_of)
+        run = run_by_engine(setup, arrays, given, own.give, own.memory_of)
         if run is not None:
             return run
     if control is not None:
