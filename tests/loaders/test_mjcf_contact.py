@@ -333,3 +333,24 @@ def test_sensors_and_loops_at_links_are_written():
     assert [(s.name, s.kind, s.of) for s in again.sensors] == [("p", "framepos", "foot")]
     assert [(c.predecessor, c.successor) for c in again.loops] == [(1, 2)]
     assert touching(again) == touching(model)
+
+
+def test_surfaces_move_along_as_in_mujoco():
+    """A box is carried along by a belt that is turned, here, in MuJoCo, and from a written file."""
+    belts = """<mujoco><worldbody>
+    <geom name="belt" type="box" size="9 9 .1" pos="0 0 -.1" euler="0 0 90"
+    surfacevel="1 0 0 0 0 0"/>
+    <body name="box" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+    </worldbody></mujoco>"""
+    model = kt.loads(belts)
+    (belt,) = (g for g in model.geometry if g.name == "belt")
+    assert belt.surface is not None
+    assert belt.surface.velocity == (1.0, 0.0, 0.0)
+    mj_model = mujoco.MjModel.from_xml_string(to_mjcf(model))
+    data = mujoco.MjData(mj_model)
+    mujoco.mj_step(mj_model, data, 500)
+    world = kt.World(timestep=2e-3)
+    world.add(model)
+    world.step(500)
+    assert world.qd[4] == pytest.approx(1.0, abs=1e-6)
+    assert data.qvel[1] == pytest.approx(1.0, abs=1e-2)

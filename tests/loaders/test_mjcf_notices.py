@@ -257,7 +257,7 @@ def test_strict_makes_it_an_error():
         ("", "<body mocap='true'><geom size='.1'/></body>" + _BODY, "", "motion"),
         ("", _BODY.replace("<geom", "<geom solref='1 1'"), "", "setting"),
         ("<option><flag contact='disable'/></option>", _BODY, "", "contact"),
-        ("", _BODY.replace("<geom", "<geom surfacevel='1 0 0 0 0 0'"), "", "contact"),
+        ("", _BODY.replace("<geom", "<geom surfacevel='1 0 0 0 0 1'"), "", "contact"),
         ("", _BODY, "<actuator><pid joint='j' kp='1'/></actuator>", "control"),
         ("", _BODY, "<sensor><clock/><user dim='1'/></sensor>", "control"),
         ("", JOINT.format("actuatorfrcrange='-1 2'"), "", "control"),

@@ -22,7 +22,7 @@ ATTRIBUTES = {
     "geom": POSE | {
         "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
         "density", "shellinertia", "mesh", "hfield", "fitscale", "rgba", "material", "condim",
-        "friction", "margin", "gap", "priority", "fluidshape", "fluidcoef",
+        "friction", "margin", "gap", "priority", "fluidshape", "fluidcoef", "surfacevel",
     },
     "mesh": {
         "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
@@ -53,7 +53,7 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
     )
     touch = ((mj_model.geom_contype | mj_model.geom_conaffinity) != 0).tolist()
     shown = (mj_model.geom_group < _SHOWN_GROUPS).tolist()
-    colors, surfaces = _colors(mj_model), _surfaces(mj_model)
+    colors, surfaces = _colors(mj_model), _surfaces(mj_model, note)
     alike: dict = {}  # shapes of the same size are one object, which is checked once
     wet = mj_model.geom_fluid[:, 0] > 0
     for g, name in enumerate(names_of(mj_model, "geom")):
@@ -94,18 +94,28 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
     return tuple(found)
 
 
-def _surfaces(mj_model):
+def _surfaces(mj_model, note):
     """The surface of each geom; those that are alike are one object, which is checked once."""
+    motion = np.array(getattr(mj_model, "geom_surfacevel", np.zeros((mj_model.ngeom, 6))))
+    turned = np.isin(mj_model.geom_type, (MESH, SDF)) & np.any(motion, axis=1)
+    for g in np.flatnonzero(np.any(motion[:, 3:], axis=1) | turned):
+        why = (
+            "its surface moves as a mesh or turns, where surfaces here move along: it stands still"
+        )
+        note("geom", names_of(mj_model, "geom")[g], why, "contact")
+        motion[g] = 0.0
     names = ("margin", "gap", "condim", "priority", "contype", "conaffinity")
     rows = zip(
         map(tuple, mj_model.geom_friction.tolist()),
         *(getattr(mj_model, f"geom_{name}").tolist() for name in names),
+        map(tuple, motion[:, :3].tolist()),
         strict=True,
     )
     known: dict = {}
     for row in (rows := list(rows)):
         if row not in known:
-            known[row] = Surface(*row[0], **dict(zip(names, row[1:], strict=True)))
+            given = dict(zip((*names, "velocity"), row[1:], strict=True))
+            known[row] = Surface(*row[0], **given)
     return [known[row] for row in rows]
 
 

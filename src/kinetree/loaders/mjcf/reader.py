@@ -136,7 +136,6 @@ _WHY_ATTRIBUTE = {
         ("the actuators of a tendon are bounded one by one, not together", "motion"),
     ),
     "torquescale": _EXACT,
-    "surfacevel": ("surfaces that move along, such as belts, are not represented", "contact"),
     "adhesion": ("surfaces do not stick to each other", "contact"),
     "time": ("a posture has no time", "setting"),
     **dict.fromkeys(("mpos", "mquat"), ("mocap bodies stay where they are defined", "motion")),
