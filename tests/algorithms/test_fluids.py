@@ -211,6 +211,37 @@ def test_terminal_velocity():
     assert world.qd[5] == pytest.approx(-np.sqrt(2 * 9.81 * 2 / (500 * 0.06)), rel=1e-6)
 
 
+@kt.kernel
+def _square(model, q, qd):
+    return q @ q + qd @ qd
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "rosenbrock_w"])
+def test_gradients_go_through_fluids(rng, integrator):
+    model = loaded(random_mjcf(rng, bodies=3).replace("<freejoint/>", '<joint axis="1 0 0"/>'))
+    q, qd = model.random_configuration(rng), rng.normal(size=model.nv)
+    options: dict[str, Any] = {"steps": 20, "dt": 1e-3, "integrator": integrator}
+    gradient = kt.rollout_gradient(model, q, qd, terminal=_square, **options)
+    h, e = 1e-5, rng.normal(size=model.nv)
+
+    def cost(v):
+        end = kt.rollout(model, q, v, **options)
+        return end.q[-1] @ end.q[-1] + end.qd[-1] @ end.qd[-1]
+
+    rate = (cost(qd + h * e) - cost(qd - h * e)) / (2 * h)
+    assert gradient.qd0 @ e == pytest.approx(rate, rel=1e-6)
+    A = kt.linearize(model, q, qd).A
+    forces = [kt.passive_force(model, q, qd + s * h * e) for s in (1, -1)]
+    ahead, behind = (
+        kt.forward_dynamics(model, q, qd + s * h * e, f)
+        for s, f in zip((1, -1), forces, strict=True)
+    )
+    expected = (ahead - behind) / (2 * h)
+    np.testing.assert_allclose(
+        A[model.nv :, model.nv :] @ e, expected, rtol=0, atol=1e-5 * np.abs(expected).max()
+    )
+
+
 # --- files and edits -----------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from kinetree.worlds.carried import activation_of, reached, restored
 from kinetree.worlds.parts import Indices, tree_parts
 from kinetree.worlds.pieces import PLACED, composed, robot
 from kinetree.worlds.stepping import Steps
+from kinetree.worlds.ties import with_ties
 
 if TYPE_CHECKING:
     from kinetree.worlds.world import World
@@ -71,7 +72,8 @@ class Whole:
     """A world that is put together: its model, scene, state and steps."""
 
     def __init__(self, world: "World"):
-        self.model, self.numbers = composed(world._base, world._pieces, world._pairs)
+        model, self.numbers = composed(world._base, world._pieces, world._pairs)
+        self.model = with_ties(world, model)
         slices = self.model.q_slice, self.model.v_slice
         starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
                   for r in self.numbers for x in slices]  # fmt: skip

@@ -40,6 +40,7 @@ from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
 from kinetree.worlds.removal import drop_rules, remove_part
 from kinetree.worlds.results import Report
+from kinetree.worlds.ties import hold, release, tie
 from kinetree.worlds.whole import Simulated, Whole, fill, from_file, load, save
 
 _FREE = Free()
@@ -104,6 +105,8 @@ class World:
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
         self._copies: dict[str, int] = {}
         self._pairs: list[ContactPair] = []
+        self._ties: dict[str, Any] = {}
+        self._released: set[str] = set()
         self._carried: Carried | None = None
         self._time, self._is_stepping = 0.0, False
 
@@ -285,6 +288,30 @@ class World:
         ends = [self._touching(first), self._touching(second)]
         self._changed(rules=True)
         drop_rules(self, *ends)
+
+    def tie(self, name: str, first: str, second: str, *, joint: Any = None, at: Any = None) -> None:
+        """Hold two bodies or frames to each other as they are now, until ``release(name)``.
+
+        Args:
+            name: unique name, among the joints of the world.
+            first: name of a body or frame of the world.
+            second: name of the other.
+            joint: what may move between them, such as ``kt.Spherical()``; nothing by default.
+            at: where the joint is on ``first``: position (3,), pose (4, 4) or ``Plucker``; at
+                ``second`` by default.
+        """
+        tie(self, name, first, second, joint, at)
+
+    def release(self, name: str) -> None:
+        """Let go what ``tie`` holds, or a joint that closes a loop of a robot; see ``hold``."""
+        release(self, name)
+
+    def hold(self, name: str) -> None:
+        """Let a joint that closes a loop hold again, after ``release``.
+
+        Its ends must be where it closes; ``tie`` holds them where they are.
+        """
+        hold(self, name)
 
     def exclude_overlaps(self, margin: float = 0.0) -> list[tuple[str, str]]:
         """Let links of one robot that overlap in this posture pass through each other; their names.

@@ -1,0 +1,94 @@
+"""Constraints of a world that come and go: parts that are held to each other, loops that are open.
+
+A world is put together again with the loops that hold at the moment, so that its model, batches,
+copies and files are those of the moment.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinetree.errors import ModelError, require_known
+from kinetree.joints import AbstractJoint, Fixed
+from kinetree.model import Loop, Model
+from kinetree.model.geometry import ContactPair
+from kinetree.model.parts import as_placement
+from kinetree.quantities import kinematics
+from kinetree.spatial import Plucker
+
+if TYPE_CHECKING:
+    from kinetree.worlds.world import World
+
+
+def tie(world: "World", name: str, first: str, second: str, joint: Any, at: Any) -> None:
+    """Hold two bodies or frames to each other where they are now."""
+    model, whole = world.model, world._whole
+    joint = Fixed() if joint is None else joint
+    if not isinstance(joint, AbstractJoint):
+        raise ModelError(f"joint of {name!r} must be a joint such as Spherical(), got {joint!r}")
+    taken = {*model.joint_names, *model.loop_names, *world._ties, *world._released}
+    if name in taken:
+        raise ModelError(f"world {world.name!r} has a joint {name!r} already; choose another name")
+    one, other = model.frame(first), model.frame(second)
+    if one.body == other.body:
+        raise ModelError(
+            f"{first!r} and {second!r} are on one body, {model.body_names[one.body]!r}"
+        )
+    poses = [
+        as_placement(np.asarray(kinematics.pose(model, whole.q, model.body_names[i])))
+        if i
+        else Plucker.identity()
+        for i in (one.body, other.body)
+    ]
+    between = poses[1] @ poses[0].inverse()  # from the first body to the second
+    if at is None:
+        there = other.placement
+        here = there @ between
+    else:
+        here = as_placement(at) @ one.placement
+        there = here @ between.inverse()
+    names = tuple(model.body_names[i] for i in (one.body, other.body))
+    world._changed(wakes=True)
+    world._ties[name] = (names, Loop(name, 0, 0, joint, here, there))
+
+
+def release(world: "World", name: str) -> None:
+    """Let a loop or a tie go."""
+    if name in world._ties:
+        world._changed(wakes=True)
+        del world._ties[name]
+        return
+    require_known(
+        name, (*world.model.loop_names,), f"world {world.name!r} holds nothing by {name!r}"
+    )
+    world._changed(wakes=True)
+    world._released.add(name)
+
+
+def hold(world: "World", name: str) -> None:
+    """Let a loop hold again."""
+    require_known(name, world._released, f"world {world.name!r} has not released {name!r}")
+    world._changed(wakes=True)
+    world._released.discard(name)
+
+
+def with_ties(world: "World", model: Model) -> Model:
+    """The model with the loops that hold: its own but the released ones, and ties.
+
+    Bodies that a loop connects do not touch; where it is released, they overlap at its joint still.
+    """
+    if not (world._ties or world._released):
+        return model
+    loops = [loop for loop in model.loops if loop.name not in world._released]
+    number = {name: i for i, name in enumerate(model.body_names)}
+    for (first, second), loop in world._ties.values():
+        if first in number and second in number:  # else a part was removed
+            loops.append(replace(loop, predecessor=number[first], successor=number[second]))
+    names = model.body_names
+    apart = [
+        ContactPair(names[loop.predecessor], names[loop.successor], touch=False)
+        for loop in model.loops
+        if loop.name in world._released and loop.predecessor and loop.successor
+    ]
+    return model.replace(loops=loops, contact_pairs=(*model.contact_pairs, *apart))
