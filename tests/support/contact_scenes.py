@@ -1,7 +1,6 @@
 """Bodies in contact: scenes, pairs of shapes, and contact problems as matrices."""
 
 import numpy as np
-import trimesh
 
 import kinetree as kt
 from kinetree.contact.finding import candidates
@@ -151,6 +150,8 @@ def on_table(shape, position, turn=0.0, table=None):
 
 def wedge_in(folder):
     """A mesh of a prism with a dent, which its hull fills."""
+    import trimesh  # the rest is of use where it is not installed
+
     outline = np.array([[0, 0], [0.4, 0], [0.2, 0.1], [0.2, 0.5]])
     points = [[x, y, z] for z in (0.0, 0.3) for x, y in outline]
     faces = [[0, 1, 2], [0, 2, 3], [4, 5, 6], [4, 6, 7]]
