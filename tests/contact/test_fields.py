@@ -6,12 +6,13 @@ A matrix that is not quite right would lead to the same feet, in more steps or f
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.convex_shapes import touches_of
 
 from kinetree.contact.collision import fields
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.tables import TOUCHES, Touch
 from kinetree.contact.finding.shapes import Placed, surface_at_points
-from kinetree.model.geometry import Ellipsoid, HeightField
+from kinetree.model.geometry import Box, Ellipsoid, HeightField
 from kinetree.spatial.rotation import rotation_exp
 
 N = 17
@@ -167,3 +168,69 @@ def test_curves_over_the_ground(rim, shapes, rng):
         h, hx, hy, *_ = surface(*p[:2])
         high = (p[2] - h) / np.sqrt(1 + hx**2 + hy**2)
         assert_close(fields.curve_clearance(shapes, J, rim, curve, s), high, scale=1.0, ulps=1e3)
+
+
+CRESTS = HeightField(
+    tuple((float(0.02 * np.cos(16 * x)),) * 33 for x in np.linspace(-1, 1, 33)), (2.0, 2.0)
+)
+
+
+def test_an_edge_touches_at_every_crest_that_it_crosses(rng):
+    """Samples lie so near to each other that none is passed over."""
+    shapes = placed_table(Placed(Box((1, 1, 1)), np.eye(3), np.zeros(3)),
+                          Placed(CRESTS, np.eye(3), np.zeros(3)))  # fmt: skip
+    crests = 2 * np.pi / 16 * np.arange(-3, 4)
+    for n in range(10):
+        a, b = rng.uniform(-0.9, -0.5), rng.uniform(0.5, 0.9)
+        if n % 2:  # one is as far from an end as two samples from each other
+            a, b = crests[1] - 0.0145, crests[5] + 0.0145
+        touch = Touch(
+            point=np.zeros((TOUCHES, 3)), normal=np.zeros((TOUCHES, 3)), gap=np.zeros(TOUCHES),
+            feature=np.zeros(TOUCHES, dtype=np.int64), second=J, margin=0.05, size=1.0,
+        )  # fmt: skip
+        curve = np.array([a, 0.1, 0.03, b - a, 0.2, 0.0, 0, 0, 0])
+        fields.along_curve(shapes, touch, False, curve, 0)
+        inside = crests[(crests > a + 0.014) & (crests < b - 0.014)]
+        found = np.sort(touch.point[: touch.count, 0])
+        assert len(set(touch.feature[: touch.count].tolist())) == touch.count
+        for x in inside:
+            assert np.abs(found - x).min() < 0.01
+        assert touch.count <= len(inside) + 2
+
+
+BUMP = HeightField(
+    tuple(
+        tuple(float(0.1 * np.exp(-40 * (x * x + y * y))) for y in np.linspace(-1, 1, 41))
+        for x in np.linspace(-1, 1, 41)
+    ),
+    (2.0, 2.0),
+)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_bump_touches_the_face_that_looks_down(axis, side, rng):
+    """Whichever of a box it is, tilted a little either way."""
+    size = np.array([0.8, 0.7, 0.6])
+    down = np.zeros(3)
+    down[axis] = side
+    base = rotation_exp(np.pi / 2 * np.array([0, 0, rng.integers(4)])) @ _onto(down)
+    x = np.linspace(-0.5, 0.5, 201)
+    grid = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
+    points = np.column_stack([grid, surface_at_points(BUMP, *grid.T).h])
+    for _ in range(6):
+        R = rotation_exp(0.05 * rng.normal(size=3)) @ base
+        o = np.array([*rng.uniform(-0.1, 0.1, 2), 0.1 + size[axis] / 2 + 0.02])
+        found = touches_of(
+            Placed(BUMP, np.eye(3), np.zeros(3)), Placed(Box(tuple(size)), R, o), 0.1
+        )
+        away = np.abs((points - o) @ R) - size / 2
+        gap = np.linalg.norm(np.maximum(away, 0), axis=1) + np.minimum(away.max(axis=1), 0)
+        assert abs(min(t.gap for t in found) - gap.min()) < 1e-3
+
+
+def _onto(down):
+    """A rotation that takes an axis to the one straight down."""
+    first = np.roll(np.abs(down), 1)
+    rows = np.array([first, np.cross(-down, first), -down])
+    return rows * np.linalg.det(rows)
