@@ -31,7 +31,7 @@ help:
 	@echo "make fuzz       thousands of random mechanisms, poses, worlds, broken files, CUDA texts (minutes to hours)"
 	@echo "make mutants    2,000 small changes of the source, the tests that cover them, what survives (hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
-	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
+	@echo "make docs       the documentation site, in out/site and as a zip: pages, tutorials and gallery are run"
 	@echo "make notebooks  the tutorials for Jupyter, in out/notebooks"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
 	@echo "make uncovered  passages of the literature that no test covers yet"
@@ -131,6 +131,7 @@ docs: $(DOCS_STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/documents/test_pages.py \
 		tests/cli/test_command_line_page.py tests/samples/test_samples_page.py
 	PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # workers import the builder, too
+	$(BIN)/python .ci/release.py --site
 
 notebooks: $(STAMP)
 	PYTHONPATH=docs $(BIN)/python -m builder.notebooks out/notebooks

@@ -7,6 +7,7 @@ the examples run with the newest one, from a folder outside of the clone.
     python .ci/release.py                             all Pythons
     python .ci/release.py --only ends                 the oldest and the newest
     python .ci/release.py --build-only                the files and their checks alone
+    python .ci/release.py --site                      an archive of out/site, by version
 
 Where the repository is hosted is one setting, ``repository`` in ``[tool.kinetree]`` of
 pyproject.toml, or ``--url``: project URLs, and the links and pictures of README.md on the package's
@@ -45,7 +46,11 @@ def main():
     parser.add_argument("--only", default="all", help="all, ends, or a version such as 3.12")
     parser.add_argument("--url", default="", help="of the repository, such as that of its web page")
     parser.add_argument("--build-only", action="store_true", help="install nothing")
+    parser.add_argument("--site", action="store_true", help="archive out/site, as `make docs` does")
     options = parser.parse_args()
+    if options.site:
+        print(f"ready: {site_archive(agreed_version()).relative_to(ROOT)}")
+        return
     found = pythons.installed_pythons()
     version = agreed_version()
     url = options.url or setting((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -175,6 +180,22 @@ def wrong(file, version, has_urls) -> list[str]:
     found += [f"its page links to {m[1]}" for m in _LINK.findall(outside)]
     found += [f"its page shows {name}" for name in _IMAGE.findall(outside)]
     return [f"{file.name}: {problem}" for problem in found]
+
+
+def site_archive(version, root=ROOT):
+    """The documentation site as a zip, in a folder named after the version; with one date."""
+    site = root / "out" / "site"
+    if not (site / "index.html").is_file():
+        sys.exit("there is no site in out/site: `make docs` builds it")
+    target = root / "out" / f"kinetree-{version}-docs.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(site.rglob("*")):
+            if file.is_file():
+                name = f"{version}/{file.relative_to(site).as_posix()}"
+                entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, file.read_bytes())
+    return target
 
 
 # --- as a stranger -------------------------------------------------------------------------------

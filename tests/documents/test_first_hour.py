@@ -4,6 +4,7 @@ import importlib
 import re
 import runpy
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from support.shown_output import assert_same_output
@@ -31,6 +32,22 @@ def test_the_page_lists_every_task_and_scripts_are_short():
     assert len(SCRIPTS) == 12
     for path in SCRIPTS:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 45, path.name
+
+
+def test_every_namespace_is_stable_or_experimental():
+    page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    table = page.partition("|---|---|")[2].partition("\n\n")[0]
+    named = re.findall(r"`kt\.(\w+)`", table)
+    modules = {n for n in dir(kt) if isinstance(getattr(kt, n), ModuleType)}
+    missing = {n for n in modules if n not in named and n in kinetree_names()}
+    assert not missing
+    assert len(named) == len(set(named))
+
+
+def kinetree_names():
+    """Names that the stub lists."""
+    stub = (ROOT / "src" / "kinetree" / "__init__.pyi").read_text(encoding="utf-8")
+    return set(re.findall(r"import \w+ as (\w+)", stub))
 
 
 @pytest.mark.parametrize("name", ["geometry", "shapes", "edit", "gears", "robots", "counting"])

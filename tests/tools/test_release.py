@@ -86,6 +86,22 @@ def test_what_is_wrong_with_a_wheel_is_named(tool, tmp_path):
     ]
 
 
+def test_the_site_is_archived_by_version(tool, tmp_path):
+    with pytest.raises(SystemExit, match="`make docs` builds it"):
+        tool.site_archive("0.1.0", tmp_path)
+    site = tmp_path / "out" / "site"
+    (site / "theory").mkdir(parents=True)
+    (site / "index.html").write_text("home")
+    (site / "theory" / "rnea.html").write_text("rnea")
+    first = tool.site_archive("0.1.0", tmp_path)
+    data = first.read_bytes()
+    assert first.name == "kinetree-0.1.0-docs.zip"
+    with zipfile.ZipFile(first) as archive:
+        assert archive.namelist() == ["0.1.0/index.html", "0.1.0/theory/rnea.html"]
+        assert archive.read("0.1.0/theory/rnea.html") == b"rnea"
+    assert tool.site_archive("0.1.0", tmp_path).read_bytes() == data  # the same bytes every time
+
+
 # --- workflows ---------------------------------------------------------------------------------
 
 
