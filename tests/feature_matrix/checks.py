@@ -365,7 +365,8 @@ def roped(c):
     )
     p = c.ref.frame(c.name)[1][1]
     length = np.sqrt(p @ p)
-    return model, length, p / length @ jacobian(c, "aligned", c.q)[3:]
+    along = p / length if length else p  # without bodies the frame is on the base
+    return model, length, along @ jacobian(c, "aligned", c.q)[3:]
 
 
 @check("tendon_lengths")

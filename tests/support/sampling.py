@@ -15,8 +15,12 @@ VARIABLE = "KINETREE_SAMPLE"
 WALKS = {
     "algorithms/test_agreement.py::test_newton_euler_composite_articulated_and_maximal_agree": 1
     / 2,
+    "algorithms/test_coupled.py::test_every_quantity_is_that_of_the_tree_reduced_by_hand": 1 / 2,
+    "algorithms/test_what_texts_honour.py::test_functions_are_right_or_name_what_they_do_not_"
+    "support": 1 / 2,
     "cli/test_eval_command.py::test_every_function_can_be_evaluated": 1 / 3,
     "codegen/test_check.py::test_every_function_agrees_on_all_back_ends": 1 / 3,
+    "codegen/test_cuda.py::test_steps_may_write_over_where_they_began": 1 / 2,
     "codegen/test_loops_in_c.py::test_general_code_of_every_quantity": 1 / 3,
     "contact/test_convex_pairs.py::test_no_plane_between_shapes_is_wider_and_they_touch_on_their_"
     "surfaces": 1 / 2,
@@ -28,7 +32,11 @@ WALKS = {
     "contact/test_impact.py::test_single_impacts_follow_the_differential_equation_of_friction": 1
     / 2,
     "contact/test_pairs_closed.py::test_points_are_half_way_between_the_surfaces": 1 / 2,
+    "contact/test_pairs_closed.py::test_a_moved_world_and_swapped_shapes": 1 / 2,
+    "contact/test_pairs_closed.py::test_the_least_gap_is_the_distance_or_the_depth_along_the_best_"
+    "axis": 1 / 2,
     "contact/test_pairs_closed.py::test_what_rests_keeps_its_features": 1 / 2,
+    "documents/test_pages.py::test_example_runs": 1 / 2,
     "documents/test_scripts.py::test_script_runs_and_has_a_picture": 1 / 3,
     "feature_matrix/test_every_door.py::test_doors_simulate_the_same": 1 / 2,
     "feature_matrix/test_every_equation.py::test_equations_of_docstrings_hold": 1 / 2,
@@ -42,16 +50,22 @@ WALKS = {
     "_for_another_robot": 1 / 3,
     "model/test_general_code.py::test_every_joint_on_the_base_with_armature_and_elsewhere_"
     "without": 1 / 2,
+    "peers/test_mujoco_motion.py::test_exact_constraints_are_what_stiff_ones_of_mujoco_tend_to": 1
+    / 2,
+    "peers/test_mujoco_round_trip.py::test_attachments_come_back": 1 / 2,
+    "peers/test_mujoco_round_trip.py::test_mjcf_comes_back_from_mjcf": 1 / 2,
     "peers/test_pinocchio_derivatives.py::test_products_with_external_forces": 1 / 2,
     "peers/test_pinocchio_robots.py::test_robot": 1 / 2,
     "peers/test_urdf_robots.py::test_robot": 1 / 2,
     "peers/test_urdf_robots.py::test_round_trip_keeps_the_dynamics": 1 / 2,
+    "quantities/test_batches_with_loops.py::test_a_batch_gives_what_single_samples_give": 1 / 2,
     "quantities/test_kinematics_for_every_robot.py::test_code_for_every_robot_gives_the_numbers_of_"
     "the_source": 1 / 2,
     "simulation/test_convergence_order.py::test_dormand_and_prince_have_order_five": 1 / 3,
     "simulation/test_convergence_order.py::test_explicit_integrators_have_their_order": 1 / 3,
     "simulation/test_convergence_order.py::test_integrators_that_solve_equations_have_their_"
     "order": 1 / 3,
+    "simulation/test_on_arrays.py::test_random_closed_chains_move_as_in_compiled_steps": 1 / 2,
     "simulation/test_order_by_door.py::test_what_acts_is_of_second_order": 1 / 3,
     "worlds/test_floating_loops.py::test_motions_are_those_without_contact": 1 / 2,
     "worlds/test_floating_loops.py::test_one_step_is_that_of_the_forward_dynamics": 1 / 2,

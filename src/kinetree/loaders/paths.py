@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from kinetree.errors import LoadError
 from kinetree.loaders.report import short
 from kinetree.loaders.xml import LIMIT_BYTES
+from kinetree.model.decomposition import is_kept_mesh
 from kinetree.spelling import did_you_mean
 
 _SCHEMES = {
@@ -85,6 +86,8 @@ class Folders:
             raise LoadError(
                 f"{short(name)} is not a file on this machine; kinetree fetches nothing"
             )
+        if os.path.isabs(name) and is_kept_mesh(name):  # which kinetree wrote itself
+            return os.path.realpath(name)
         bases = self.extra if self.own is None else [self.own, *self.extra]
         if not bases:
             raise LoadError(f"{short(name)} is relative, and text has no folder: {_HOW}")

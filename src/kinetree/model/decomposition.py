@@ -111,6 +111,12 @@ def _pieces(path, threshold) -> list[str]:
     return [str(folder / name) for name in names]
 
 
+def is_kept_mesh(path) -> bool:
+    """Whether a file is one of those that ``kept_mesh`` or splitting meshes made."""
+    folder = Path(os.path.realpath(os.path.join(cache_of_meshes(), _FOLDER)))
+    return folder in Path(os.path.realpath(path)).parents
+
+
 def kept_mesh(vertices, faces) -> str:
     """File in the cache folder of a mesh that has no file, named by its content."""
     text = obj_text(vertices, faces)
