@@ -1,10 +1,14 @@
 """Standard tasks beside Gymnasium's own: the same states, observations and rewards."""
 
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.gymnasium_tasks import EPISODES
 
 
 def test_the_pendulum_moves_as_gymnasiums(rng):
@@ -85,6 +89,17 @@ def test_many_worlds_begin_again():
     assert kt.learning.register() == kt.learning.register()
     with pytest.raises(kt.UnknownNameError, match="no task 'Hoper'; did you mean 'Hopper'"):
         kt.learning.make("Hoper", 1)
+
+
+def test_gymnasium_waits_for_nothing_when_it_registers():
+    code = (
+        "import sys; from kinetree.gymnasium_tasks import EPISODES, register; register()\n"
+        "print(len(EPISODES), sorted(m for m in sys.modules if m.startswith('kinetree')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    light = ["kinetree", "kinetree.errors", "kinetree.gymnasium_tasks", "kinetree.spelling"]
+    assert done.stdout.split(maxsplit=1)[1].strip() == str(light)
+    assert set(kt.learning.TASKS) == set(EPISODES)
 
 
 def test_upright_is_worth_one():

@@ -8,9 +8,10 @@
 """
 
 from kinetree.arguments import guard_module
+from kinetree.gymnasium_tasks import register
 from kinetree.learning.adapters import gymnasium_env, rsl_rl_env, sb3_env
 from kinetree.learning.environment import Environment
-from kinetree.learning.tasks import TASKS, make, register
+from kinetree.learning.tasks import TASKS, make
 
 __all__ = ["TASKS", "Environment", "gymnasium_env", "make", "register", "rsl_rl_env", "sb3_env"]
 

@@ -22,6 +22,7 @@ import numpy as np
 from kinetree.contact import Scene
 from kinetree.errors import UnknownNameError, need
 from kinetree.functional.kernel import kernel, select
+from kinetree.gymnasium_tasks import EPISODES
 from kinetree.joints import Revolute
 from kinetree.learning.adapters import gymnasium_env
 from kinetree.learning.environment import Environment
@@ -36,7 +37,6 @@ class Task:
     """A task: its mechanism, and the options of ``Environment``."""
 
     model: Any
-    episode: int
     options: dict = field(default_factory=dict)
     contact: bool = False
 
@@ -230,25 +230,25 @@ def _of_gymnasium(name):
 def _runner(name, reward, end, seen=_legged_seen, start=_legged_start, **steps):
     options = {"observe": seen, "reward": reward, "terminate": end, "reset": start}
     options |= {"update": _runner_before, "dt": 2e-3, "decimation": 4} | steps
-    return Task(_of_gymnasium(name), 1000, options, contact=True)
+    return Task(_of_gymnasium(name), options, contact=True)
 
 
 TASKS = {
     "Pendulum": Task(
-        _pendulum, 200, {
+        _pendulum, {
             "observe": _pendulum_seen, "reward": _pendulum_reward, "reset": _pendulum_start,
             "act": _pendulum_force, "update": _pendulum_before, "dt": 0.05,
             "action_limits": (-2.0, 2.0),
         },
     ),
     "CartPoleSwingUp": Task(
-        cart_pole, 500, {
+        cart_pole, {
             "observe": _swing_seen, "reward": _swing_reward, "reset": _swing_start,
             "act": _swing_force, "terminate": _swing_end, "dt": 0.01, "decimation": 2,
         },
     ),
     "Reacher": Task(
-        _of_gymnasium("reacher"), 50, {
+        _of_gymnasium("reacher"), {
             "observe": _reach_seen, "reward": _reach_reward, "reset": _reach_start,
             "dt": 0.01, "decimation": 2, "integrator": "rk4",
         },
@@ -283,38 +283,17 @@ def make(name: str, worlds: int, **options: Any) -> Environment:
     task, model = TASKS[name], _model(name)
     contact = {"contact": Scene(model, pairs="base")} if task.contact else {}
     return Environment(
-        model, worlds, **{"episode": task.episode, **contact, **task.options, **options}
+        model, worlds, **{"episode": EPISODES[name], **contact, **task.options, **options}
     )
 
 
 # --- Gymnasium -----------------------------------------------------------------------------------
 
-PREFIX, VERSION = "kinetree/", "-v0"
-
-
-def register() -> tuple[str, ...]:
-    """Register the tasks with Gymnasium; returns their names, such as ``"kinetree/Hopper-v0"``.
-
-    Where kinetree is installed, Gymnasium calls this by itself.
-    """
-    registration = need("gymnasium.envs.registration", "register", "learning")
-    names = tuple(f"{PREFIX}{name}{VERSION}" for name in TASKS)
-    for full, name in zip(names, TASKS, strict=True):
-        if full not in registration.registry:
-            registration.register(
-                id=full,
-                entry_point="kinetree.learning.tasks:one_world",
-                vector_entry_point="kinetree.learning.tasks:many_worlds",
-                max_episode_steps=TASKS[name].episode,
-                kwargs={"task": name},
-            )
-    return names
-
 
 def many_worlds(num_envs: int, task: str, render_mode=None, **options: Any) -> Any:
     """A task as a ``gymnasium.vector.VectorEnv``; ``autoreset`` is that of ``gymnasium_env``."""
     del render_mode
-    steps = options.pop("max_episode_steps", TASKS[task].episode)
+    steps = options.pop("max_episode_steps", EPISODES[task])
     autoreset = options.pop("autoreset", "same_step")
     return gymnasium_env(make(task, num_envs, **{"episode": steps, **options}), autoreset)
 
