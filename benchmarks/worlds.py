@@ -147,9 +147,9 @@ def balls(n) -> str:
     return world([*walls, *(body(f"ball{k}", ball, p) for k, p in enumerate(places))], friction=0.5)
 
 
-def heap(n=1000) -> str:
+def heap(n=1000, seed=1) -> str:
     """Boxes that fall onto a heap between low walls."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     side = 10
     bodies = []
     for k in range(n):

@@ -10,7 +10,6 @@ large an overlap, never too small a one.
 from functools import cached_property, lru_cache
 from itertools import product
 
-import coal
 import numpy as np
 import trimesh
 from scipy.interpolate import NdBSpline, make_interp_spline
@@ -19,6 +18,11 @@ from scipy.spatial import ConvexHull
 
 from kinetree.model import geometry as g
 from truth.mechanics import cross
+
+try:
+    import coal
+except ImportError:  # one start less: what is called silent then is judged once more with it
+    coal = None
 
 ENOUGH = 1e-9  # [m]: no better direction is looked for than one that proves so little overlap
 
@@ -187,7 +191,7 @@ def _of_any(a, A, b, B, starts):
     best, n = _least(depth, likely)
     known = 0.0
     if best > ENOUGH:
-        normals, known = _of_peer(a, A, b, B)
+        normals, known = _of_peer(a, A, b, B) if coal else ((), 0.0)
         best, n = _least(depth, [n, *normals])
     for size in (0.3, 0.03, 3e-3, 3e-4):
         if best <= ENOUGH or abs(best - known) <= ENOUGH:

@@ -109,6 +109,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
     elif not solve_directly(s.direct, p, s.factors, work):
         if solve(p, work) < 0:
             return WORK_FULL
+        p.same = 1
         s.newton += p.newton
         s.factored += p.factored
     s.unsolved = p.status
@@ -219,6 +220,7 @@ def append_rows(a: Parts, first: int) -> int:
     s, m, p, rows, f = a.step, a.mechanism, a.problem, a.rows, a.found
     groups = p.groups
     p.changed = max(p.changed, 1)
+    p.same = 0
     place_contacts(m, rows, f, first)
     for c in range(f.count):
         if rows.active[c] != -1:

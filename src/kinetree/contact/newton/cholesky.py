@@ -8,7 +8,7 @@ diagonal the inverse pivots: nothing is divided when factors are applied. What m
 panels of six rows, those of free bodies, is unrolled (``sixes``).
 """
 
-from kinetree.codegen.procedures import isfinite, local, procedure, view
+from kinetree.codegen.procedures import isfinite, local, procedure, vector, view
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.sixes import (
     eliminate_six,
@@ -160,9 +160,32 @@ def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
     return 0
 
 
+@procedure(inline=True)
+def turn_block(U: "float[:]", L: "float[:]", rows: int, width: int) -> None:
+    """Let the block of ``L'`` on the diagonal be the transpose of that of ``U``."""
+    if rows == 6:
+        for i in range(6):
+            row = view(L, i * width, 6)
+            row[0:6] = vector(
+                U[i],
+                U[width + i],
+                U[2 * width + i],
+                U[3 * width + i],
+                U[4 * width + i],
+                U[5 * width + i],
+            )
+        return
+    for i in range(rows):
+        for j in range(i, rows):
+            L[i * width + j] = U[j * width + i]
+
+
 @procedure
 def factor(problem: Problem, work: Work, island: int, both: int) -> int:
-    """Factor the matrix in ``H``, and its transpose in ``L`` when ``both``, in place: 0, or 1."""
+    """Factor the matrix in ``H``, and its transpose in ``L`` when ``both``, in place: 0, or 1.
+
+    Blocks of ``L`` on the diagonal are not read: they are those of ``H``, turned.
+    """
     H = work.H
     L = work.L
     for e in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
@@ -197,13 +220,19 @@ def factor(problem: Problem, work: Work, island: int, both: int) -> int:
                 b = from_j + source
                 n = stop - source
                 take(view(H, to), width, view(L, a), wide, view(H, b), wide, depth, rows, n)
-                if both != 0:
+                if both != 0 and target == 0:  # the block on the diagonal is one for both
+                    to += rows
+                    b += rows
+                    n -= rows
+                if both != 0 and n > 0:
                     take(view(L, to), width, view(H, a), wide, view(L, b), wide, depth, rows, n)
         if both == 0:
             if eliminated(view(H, at), view(L, at), rows, width) != 0:
                 return 1
-        elif eliminated_both(view(H, at), view(L, at), rows, width) != 0:
-            return 1
+        else:
+            turn_block(view(H, at), view(L, at), rows, width)
+            if eliminated_both(view(H, at), view(L, at), rows, width) != 0:
+                return 1
     return 0
 
 

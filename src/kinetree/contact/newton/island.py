@@ -100,6 +100,8 @@ def set_limits(problem: Problem, work: Work, island: int) -> None:
     c.stress = 0.5 * STRESS if c.dofs > LARGE else STRESS
     c.patience = PATIENCE if c.alone else PATIENCE_OF_JOINTS
     c.hands = HANDS_LARGE if c.large else max(HANDS if c.alone else HANDS_LARGE, problem.tolerance)
+    if c.large:  # no farther than another call wants to begin
+        c.hands = max(c.hands, c.coarse)
     c.level = c.hands
     c.inside = (AFAR if problem.again == 0 else CLOSE_BY) if c.large else INSIDE
     c.length = AT_FIRST

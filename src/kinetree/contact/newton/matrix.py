@@ -93,7 +93,8 @@ def assemble_anew(problem: Problem, work: Work, island: int) -> None:
 def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
     """``H = M + J' A J`` of an island with the ``A`` of its groups, and ``L = H'`` if ``both``.
 
-    ``A`` of groups that slide may be unsymmetric; that of open ones is zero.
+    ``A`` of groups that slide may be unsymmetric; that of open ones is zero. Blocks of ``L`` on the
+    diagonal are left to ``factor``.
     """
     which = OTHERS
     if problem.condenses == 1:
@@ -111,15 +112,6 @@ def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
         for i in range(work.panel_at[k], work.panel_at[k] + size):
             work.L[i] = work.H[i]
     add_groups(problem, work, island, False, True, OTHERS)
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        k = work.island_node[n]
-        width = work.panel_width[k]
-        count = problem.node_count[work.order[k]]
-        U = view(work.H, work.panel_at[k])
-        L = view(work.L, work.panel_at[k])
-        for i in range(count):
-            for j in range(i, count):
-                L[i * width + j] = U[j * width + i]
 
 
 @procedure

@@ -153,7 +153,7 @@ def solve(problem: Problem, work: Work) -> int:
     islands = problem.islands
     if problem.again == 0 or problem.begins == 1:
         work.kept = 0
-    if problem.changed > 0 or problem.condenses == 0:
+    if problem.same == 0 and (problem.changed > 0 or problem.condenses == 0):
         islands = divided(problem, work)
         if islands < 0:
             return -1

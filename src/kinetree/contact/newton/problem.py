@@ -66,6 +66,7 @@ class Problem:
         changed: since the last call: 2 where everything may have, 1 where ``M`` and rows without
             bounds have not, 0 where only ``free`` and ``target`` have; out, 0 if it was looked at.
         begins: 1 where a step begins: its pattern depends on nothing before; out, 0.
+        same: 1 where groups and their entries are those of the last call, whose lists serve again.
         again: how often nearly the same problem was solved; then ``start`` has its velocities,
             ``impulse`` its impulses, and from 2 on islands that it solved are left as they are.
         coarse: relative error with which islands that move are left to another call, or 0; those
@@ -99,6 +100,7 @@ class Problem:
     condenses: int
     changed: int
     begins: int
+    same: int
     M: "float[:]"
     free: "float[:]"
     velocity: "float[:]"
