@@ -229,12 +229,8 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish():
-    from kinetree.codegen.procedures import improving  # not before its environment is set
-
     if WORKER == "gw0" and os.environ["KINETREE_TESTS_FRESH"]:
         COLLECTED.touch()
-    # Long steps wait for optimised code: on busy cores polite threads would not get to make it.
-    improving._POLITE = 0
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     memory.keep_early()
     gc.enable()
