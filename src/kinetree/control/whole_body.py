@@ -179,6 +179,7 @@ class WholeBody:
             gains,
             arrays,
         )
+        self.loops: list[Any] = []
         self._stances: dict[tuple[str, ...], Stance] = {}
         self._live: tuple[bool, ...] = ()
         self._always: Stance | None = None

@@ -5,6 +5,7 @@
 from functools import cached_property
 from math import isnan
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from kinetree.control.levels import Levels
 from kinetree.control.stance import RELAXED
 from kinetree.control.whole_body_step import NOT_COMPUTED, Instant, control, control_with
 from kinetree.errors import SimulationWarning, warn
+
+_FEW = 8  # states that Python computes
 
 
 @record
@@ -123,12 +126,26 @@ class CompiledWholeBody:
 
     def tie(self, t, q, qd, out) -> Code:
         """Machine code that reads a state and writes forces."""
-        mine = self._again()
-        loop = mine.loop(t, q, qd, out)
+        loop = self._free_loop(t, q, qd, out)
         loop.times, loop.rows = self._times, self._times.size
         loop.log = np.full(self._times.size * loop.nv, np.nan)
+        loop.row = loop.stage = 0
+        loop.status = np.zeros(1, dtype=np.int64)
         self._loops.append(loop)
-        return tied_record(act, loop)
+        code = tied_record(act, loop)
+        loop.used = ref(code)
+        return code
+
+    def _free_loop(self, *arrays) -> Any:
+        """Tables that no code reads any more, tied to other arrays; or new ones."""
+        loops = self.original.loops
+        for loop in loops:
+            if loop.used() is None:
+                loop.t, loop.q, loop.qd, loop.out = arrays
+                return loop
+        loop = self._again().loop(*arrays)
+        loops.append(loop)
+        return loop
 
     def expect(self, times: np.ndarray) -> None:
         """Note the forces at some times of the motion that comes, for ``call`` with these."""
@@ -147,16 +164,28 @@ class CompiledWholeBody:
         times = np.broadcast_to(times, lead).astype(float).reshape(-1)
         states = [np.ascontiguousarray(x, dtype=float).reshape(-1) for x in (q, qd)]
         tau, k = self._noted(times, states[1].size), 0
+        missing = np.flatnonzero(np.isnan(tau[:: self.original.model.nv]))
+        if len(missing) <= _FEW:  # for which tables are not worth while
+            for at in missing:
+                self._answer(at, times, states, tau)
+            self.tell()
+            return tau.reshape(qd.shape)
         loop = self._along
         while k < rows:
             k = act_along(loop, k, rows, times, *states, tau)
             if k < rows:  # Python has better means, or says what is wrong
-                at = loop.t[0], loop.q.copy(), loop.qd.copy()
-                if np.all(np.isfinite(loop.q)) and np.all(np.isfinite(loop.qd)):
-                    tau[k * loop.nv : (k + 1) * loop.nv] = self.original(*at)
+                self._answer(k, times, states, tau)
                 k += 1
         self.tell()
         return tau.reshape(qd.shape)
+
+    def _answer(self, k, times, states, tau):
+        """Write the forces of a state by Python; NaN where the state is not finite."""
+        model = self.original.model
+        q = states[0][k * model.nq : (k + 1) * model.nq]
+        qd = states[1][k * model.nv : (k + 1) * model.nv]
+        if np.all(np.isfinite(q)) and np.all(np.isfinite(qd)):
+            tau[k * model.nv : (k + 1) * model.nv] = self.original(times[k], q, qd)
 
     @cached_property
     def _along(self) -> Loop:
@@ -166,7 +195,7 @@ class CompiledWholeBody:
 
     def tell(self) -> None:
         """Warn of what gave way in compiled steps, once."""
-        for loop in (*self._loops, self._along):
+        for loop in (*self._loops, *filter(None, [self.__dict__.get("_along")])):
             if loop.stage:
                 self.original.warn_of(loop.stage, loop.since)
                 loop.stage = 0
