@@ -25,7 +25,7 @@ from kinetree.integration.refusals import (
 )
 from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
-from kinetree.simulation.controllers import of_posture
+from kinetree.simulation.controllers import of_posture, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
@@ -177,6 +177,8 @@ def _of_world(world, start, options):
         options["t0"] = at.time if options["t0"] is None else options["t0"]
     options["parameters"] = {**(found.parameters or {}), **(options["parameters"] or {})}
     options["dt"] = found.timestep if options["dt"] is None else options["dt"]
+    if isinstance(options["controller"], Mapping):
+        options["controller"] = read_by_part(options["controller"], found.read[0], found.model)
     options["contact"] = options["contact"] or found.contact
     laws = found.laws(options["friction"], options["limits"])
     options["friction"], options["limits"] = laws
