@@ -22,7 +22,7 @@ PAGES = {
             "quantities.reactions",
             "quantities.hybrid",
             "quantities.lagrangian",
-            "quasi_velocities",
+            "functional.quasi_velocities",
         ],
         [],
     ),

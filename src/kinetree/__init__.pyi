@@ -61,6 +61,7 @@ from kinetree.functional.kernel import kernel as kernel
 from kinetree.functional.kernel import select as select
 from kinetree.functional.products import jvp as jvp
 from kinetree.functional.products import vjp as vjp
+from kinetree.functional.quasi_velocities import quasi_velocity_dynamics as quasi_velocity_dynamics
 from kinetree.identification import base_parameters as base_parameters
 from kinetree.identification import identify as identify
 from kinetree.ik import inverse_kinematics as inverse_kinematics
@@ -116,7 +117,6 @@ from kinetree.model import geometry as geometry
 from kinetree.model import shapes as shapes
 from kinetree.quantities import *  # noqa: F403
 from kinetree.quantities import gears as gears
-from kinetree.quasi_velocities import quasi_velocity_dynamics as quasi_velocity_dynamics
 from kinetree.rendering.cameras import render as render
 from kinetree.simulation.controllers import Recorded as Recorded
 from kinetree.simulation.controllers import Sampled as Sampled

@@ -1,3 +1,5 @@
+# pyright: reportArgumentType=false, reportInvalidTypeForm=false, reportIndexIssue=false
+# pyright: reportInvalidTypeArguments=false
 """Cholesky factors of dense matrices, in compiled code."""
 
 from kinetree.codegen.procedures import procedure, sqrt, view
@@ -29,19 +31,6 @@ def factored(P: "float[:]", rows: int, width: int) -> int:
             D[at : at + rest - a] *= scale
         first += count
     return 0
-
-
-@procedure
-def take_product(
-    C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int,
-    depth: int, rows: int, width: int,
-):  # fmt: skip
-    """``C -= A' B``, six rows at a time; C is (rows, width), A (depth, rows), B (depth, width)."""
-    r = 0
-    while r < rows:
-        count = min(6, rows - r)
-        take(view(C, r * wc), wc, view(A, r), wa, B, wb, depth, count, width)
-        r += count
 
 
 @procedure

@@ -125,7 +125,7 @@ class Schedule:
 
     @cached_property
     def key(self) -> tuple:
-        """What compiled tables of the contacts depend on."""
+        """Key of the compiled tables of the contacts."""
         return tuple(
             (c.key, c.friction, c.normal.tobytes(), c.sides, c.least, c.most, c.damping)
             for c in self.contacts.values()
@@ -163,7 +163,7 @@ class Schedule:
 
 
 class Timetable(NamedTuple):
-    """What a schedule says about the knots of a motion.
+    """Contacts, touch-downs and goals at the knots of a motion, by its schedule.
 
     Attributes:
         active: contacts that are closed, by step, (steps, contacts).

@@ -15,7 +15,7 @@ floating bodies, ``dq' = A dq + h B dqd'`` with small blocks.
 
 from kinetree.codegen.procedures import local, procedure, record, view
 from kinetree.contact.newton.cholesky import take
-from kinetree.control.cholesky import factored, substituted, take_product
+from kinetree.control.cholesky import factored, substituted
 
 
 @record
@@ -86,7 +86,8 @@ def pull_back(x: Horizon, k: int):
     mirror(P, n, wide)
     for i in range(n * wide):
         room[i] = 0.0
-    take_product(room, wide, P, wide, F, size, n, n, size)
+    for r in range(0, n, 6):
+        take(view(room, r * wide), wide, view(P, r), wide, F, size, n, min(6, n - r), size)
     for i in range(n):
         total = P[i * wide + n]
         for j in range(n):
@@ -129,7 +130,7 @@ def fill_simple(x: Horizon, k: int, P: "float[:]", M: "float[:]", N: "float[:]")
 
 @procedure
 def fill_turning(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
-    """The same with blocks, ``dq' = A dq + h B dqd'``, and ``A' P_qq A``."""
+    """``fill_simple`` with blocks, ``dq' = A dq + h B dqd'``, and ``A' P_qq A``."""
     h, nv, wide = x.h, x.n // 2, x.n + x.m + 1
     square = nv * nv
     M = view(room, 0)
@@ -157,7 +158,7 @@ def fill_turning(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
 
 @procedure
 def pull_back_simply(x: Horizon, k: int):
-    """The same where positions follow from velocities."""
+    """``pull_back`` where positions follow from velocities."""
     n, m, size, h, nv = x.n, x.m, x.n + x.m, x.h, x.n // 2
     wide = size + 1
     P = view(x.H, ((k + 1) * size + m) * wide + m)
@@ -190,11 +191,14 @@ def pull_back_simply(x: Horizon, k: int):
             into[j] += Q[i * nv + j] if x.turns > 0 else P[i * wide + j]
         into[n] += along(x, k, x.turned, lines, i)
     # W = -(M V + N, w) and H += V' (M V + N, w) + N' V, positions alone
-    take_product(W, wide, M, nv, V, size, nv, nv, size)
+    for r in range(0, nv, 6):
+        take(view(W, r * wide), wide, view(M, r), nv, V, size, nv, min(6, nv - r), size)
     take_upper(own, wide, V, size, W, wide, nv, size)
     for i in range(nv * nv):
         N[i] = -N[i]
-    take_product(view(own, m * wide + m), wide, N, nv, view(V, m), size, nv, nv, n)
+    for r in range(0, nv, 6):
+        count, into = min(6, nv - r), view(own, (m + r) * wide + m)
+        take(into, wide, view(N, r), nv, view(V, m), size, nv, count, n)
 
 
 @procedure

@@ -99,7 +99,7 @@ class Shooting:
 
     @cached_property
     def timetable(self) -> Timetable | None:
-        """What the schedule of contacts says about the knots."""
+        """Contacts, touch-downs and goals at the knots, by the schedule."""
         if self.schedule is None:
             return None
         return timetable(self.schedule, self.begins + self.run.dt * np.arange(self.steps + 1))

@@ -84,7 +84,7 @@ class StanceKernels:
 
 @record
 class Stance:
-    """What steps with contacts compute.
+    """Results and working memory of steps with contacts.
 
     Attributes:
         fresh: 1 where all of it is of the present knots.

@@ -9,7 +9,8 @@
 import math
 
 from kinetree.codegen.procedures import cross, procedure, view
-from kinetree.control.cholesky import factored, substituted, take_product
+from kinetree.contact.newton.cholesky import take
+from kinetree.control.cholesky import factored, substituted
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
 from kinetree.control.newton.records import Batch, Work
@@ -132,19 +133,24 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
         for i in range(live):
             for j in range(live):
                 Q[i * own + j] = 0.0
-        take_product(Q, own, Y, wide, Y, wide, nv, live, live)
+        for r in range(0, live, 6):
+            take(view(Q, r * own), own, view(Y, r), wide, Y, wide, nv, min(6, live - r), live)
         for i in range(live):
             for j in range(live):
                 Q[i * own + j] = -Q[i * own + j]
             Q[i * own + i] += SOFT
-        take_product(view(Q, live), own, Y, wide, right, wide, nv, live, columns)
+        for r in range(0, live, 6):
+            count, into = min(6, live - r), view(Q, live + r * own)
+            take(into, own, view(Y, r), wide, right, wide, nv, count, columns)
         if factored(Q, live, own) != 0:
             return 1
         substituted(Q, own, live, view(Q, live), columns, s.room)
         for i in range(nv):
             for j in range(live):
                 s.Y[j * nv + i] = -P[i * wide + nv + j]
-        take_product(right, wide, s.Y, nv, view(Q, live), own, live, nv, columns)
+        for r in range(0, nv, 6):
+            count, into, lines = min(6, nv - r), view(right, r * wide), view(Q, live)
+            take(into, wide, view(s.Y, r), nv, lines, own, live, count, columns)
     substituted(P, wide, nv, right, columns, s.room)
     return 0
 
@@ -204,7 +210,7 @@ def accelerate(b: Batch, c: Contacts, s: Stance, k: int, force: "float[:]", qdd:
 
 @procedure
 def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, count: int):
-    """What the dynamics of steps consist of, with impacts, before accelerations."""
+    """Terms of the dynamics of steps and of impacts, which come before accelerations."""
     s, c = w.stance, b.contacts
     call(x.terms, first, count)
     call(x.mass, first, count)

@@ -55,7 +55,7 @@ def contacts_of(shooting: Any, before: int) -> Contacts:
 
 
 def cone_mask(shooting: Any) -> np.ndarray:
-    """Which cones hold at which knot, (steps + 1, cones)."""
+    """Mask of the cones that hold at each knot, (steps + 1, cones)."""
     steps, schedule = shooting.steps, shooting.schedule
     if schedule is None:
         return np.zeros((steps + 1, 0), bool)

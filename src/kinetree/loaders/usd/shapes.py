@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.files import write_text
-from kinetree.loaders.usd.stage import OWN, frame_of, name_of, own, pxr, tag, value_of
+from kinetree.loaders.usd.stage import OWN, frame_of, name_of, number_of, own, pxr, tag, value_of
 from kinetree.model.decomposition import cache_of_meshes, obj_text
 from kinetree.model.geometry import (
     Box,
@@ -90,10 +90,10 @@ class ShapeReader:
         material = self.material(prim)
         if material is None:
             return None
-        friction = value_of(material, "physics:dynamicFriction")
+        friction = number_of(material, "physics:dynamicFriction")
         if friction is None:
-            friction = value_of(material, "physics:staticFriction")
-        return Surface(friction=friction, restitution=value_of(material, "physics:restitution"))
+            friction = number_of(material, "physics:staticFriction")
+        return Surface(friction=friction, restitution=number_of(material, "physics:restitution"))
 
     def material(self, prim):
         """The prim of the physics material of a shape."""

@@ -86,6 +86,12 @@ def value_of(prim, name: str, default=None):
     return value if np.ndim(value) else float(value)
 
 
+def number_of(prim, name: str) -> float | None:
+    """Number of an attribute that a file gives, or None."""
+    value = value_of(prim, name)
+    return None if value is None else float(value)
+
+
 def own(prim, name: str):
     """An array of numbers that only kinetree has, or None."""
     attribute = prim.GetAttribute(f"{OWN}:{name}")

@@ -149,7 +149,7 @@ def rollout(
 
 
 class OfWorld(NamedTuple):
-    """What worlds have for a run beside states and options."""
+    """Part of a run that comes from worlds, beside states and options."""
 
     give: Any = None
     """Gives a ``Machine`` the numbers of its worlds, or None."""

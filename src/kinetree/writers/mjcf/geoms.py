@@ -57,10 +57,10 @@ def write_geometry(model, elements, root, left_out):
     links, names, masked = _Links(model, elements), geom_names(model), _needs_masks(model)
     for k, g in enumerate(model.geometry):
         shape, (parent, X) = g.shape, links.place(g)
-        moves = g.surface is not None and any(g.surface.velocity)
-        if moves and isinstance(shape, geometry.Mesh):
+        velocity = () if g.surface is None else g.surface.velocity
+        if any(velocity) and isinstance(shape, geometry.Mesh):
             left_out.append(f"velocity of the surface of shape {k}, which is a mesh")
-            moves = False
+            velocity = ()
         if isinstance(shape, geometry.Mesh):
             if g.collision and not shape.convex:
                 left_out.append(f"convex=False of mesh {shape.path!r}: MuJoCo takes its hull")
@@ -100,7 +100,7 @@ def write_geometry(model, elements, root, left_out):
             **pose_attributes(X),
             rgba=None if g.color is None else g.color,
             **_touching(g, masked),
-            surfacevel=[*g.surface.velocity, 0.0, 0.0, 0.0] if moves else None,
+            surfacevel=[*velocity, 0.0, 0.0, 0.0] if any(velocity) else None,
             group=None if g.visual else "3",
         )
     if not len(asset):
