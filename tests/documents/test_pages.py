@@ -1,5 +1,6 @@
 """What the documents show must run: README, pages, examples, demo."""
 
+import linecache
 import re
 import runpy
 import sys
@@ -31,9 +32,11 @@ EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_on_the_page_runs(page, capsys):
-    blocks, names, printed = blocks_of(page), {}, ""
-    for code, shown in blocks:
-        exec(compile(code, page, "exec"), names)
+    blocks, names, printed = blocks_of(page), {"__name__": "__main__"}, ""
+    for k, (code, shown) in enumerate(blocks):
+        file = f"<{page}, block {k}>"
+        linecache.cache[file] = (len(code), None, code.splitlines(True), file)  # procedures read it
+        exec(compile(code, file, "exec"), names)
         out = capsys.readouterr().out
         printed += out
         if shown:
