@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 from support.mujoco_mechanisms import loaded
+from support.spatial_tendons import random_mjcf, random_muscles
 
 import kinetree as kt
 from kinetree.algorithms import actuators, muscles
@@ -59,6 +60,30 @@ def test_forces_are_those_of_mujoco(arm, rng):
         np.testing.assert_allclose(tau, theirs, rtol=0, atol=1e-10)
         seen.append(ours)
     assert np.all(np.ptp(seen, axis=0) > 1)
+
+
+def test_muscles_of_random_models_pull_as_in_mujoco(rng):
+    """Random curves, on tendons through space that wind around shapes; lengths and forces."""
+    seen = []
+    for _ in range(12):
+        text = random_mjcf(rng, within=False, actuators=random_muscles(rng, 4))
+        mj_model, model = mujoco.MjModel.from_xml_string(text), loaded(text)
+        data = mujoco.MjData(mj_model)
+        q, qd = model.random_configuration(rng), 3 * rng.normal(size=model.nv)
+        u, act = rng.uniform(size=4), rng.uniform(size=4)
+        data.qpos[:], data.qvel[:] = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
+        data.ctrl[:], data.act[:] = u, act
+        mujoco.mj_forward(mj_model, data)
+        through = actuators.transmission(model, q, qd)
+        np.testing.assert_allclose(through.length, data.actuator_length, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(through.velocity, data.actuator_velocity, rtol=0, atol=1e-11)
+        ours = actuators.actuator_forces(model, q, qd, u, act)
+        np.testing.assert_allclose(ours, data.actuator_force, rtol=0, atol=1e-10)
+        tau = actuators.driving_force(model, q, qd, u, act)
+        theirs = M.from_tau(model, mj_model, data.qpos, data.qfrc_actuator)
+        np.testing.assert_allclose(tau, theirs, rtol=0, atol=1e-10)
+        seen.append(ours)
+    assert np.count_nonzero(np.abs(seen) > 1) > 20
 
 
 def test_curves_and_slopes_of_compiled_steps_are_those_of_the_text(rng):

@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 # --- MJCF ----------------------------------------------------------------------------------------
 
-_ELEMENT = re.compile(r"^( *)([\w-]+) \(.\)\s*(.*)$")
+_ELEMENT = re.compile(r"^( *)(?:\(world\))?([\w-]+) \(.\)\s*(.*)$")  # (world)body is one
 _INDENT = 3
 _LEFT_OUT = {
     **dict.fromkeys(
@@ -74,7 +74,7 @@ def mjcf_rows():
         tag = path[-1]
         section = next((name for name in path[1:-1] if name in reader.SECTIONS), "")
         known = reader.represented(tag, section)
-        lost = next((_LEFT_OUT[t] for t in path if t in _LEFT_OUT), None)
+        lost = next((_LEFT_OUT[t] for t in path if t in _LEFT_OUT), reader.left_out_by_name(tag))
         above = [t for t in path[1:-1] if reader.represented(t, "") is None]
         if lost is not None or known is None or above:
             outer = next((t for t in above if t not in reader.SECTIONS), tag)
@@ -82,10 +82,11 @@ def mjcf_rows():
             yield Row("/".join(path[1:] or path), [], {_reason(*why): []})
             continue
         notices: dict[str, list[str]] = {}
-        means = [name for name in attributes if name in known]
+        noted = reader.noted_by_name(tag)
+        means = [name for name in attributes if name in known and name not in noted]
         for name in attributes:
-            if name not in known:
-                why = reader.why_attribute(name, tag, section)
+            if name not in means:
+                why = noted.get(name) or reader.why_attribute(name, tag, section)
                 notices.setdefault(_reason(*why), []).append(name)
         yield Row("/".join(path[1:] or path), means, notices)
 

@@ -192,10 +192,58 @@ def test_keyframes_have_controls_and_activations():
     assert theirs.posture("none").controls.tolist() == [0, 0, 0, 0]  # MuJoCo has no other
 
 
+PIDS = """<pid name="a" joint="hinge" kp="3" kv=".4" gear="2" posrange="-1 1" velrange="-2 2"/>
+<pid name="b" joint="slide" kp="5" kv="1" input="pos" forcerange="-3 3"/>
+<pid name="c" tendon="cable" kp="5" kv="1.5" input="pos vel ff" ffrange="-.3 .3"/>
+<pid name="d" joint="ball" gear="1 2 .5" kp="2" kv="1" input="vel"/>
+<plugin name="e" plugin="mujoco.pid" joint="hinge" ctrlrange="-.5 .5" forcerange="-4 4" gear="-2">
+<config key="kp" value="6"/><config key="kd" value=".7"/></plugin>
+<plugin name="f" plugin="mujoco.pid" instance="soft" joint="slide"/>
+<plugin name="g" instance="soft" joint="hinge"/>"""
+EXTENSION = """<extension><plugin plugin="mujoco.pid"><instance name="soft">
+<config key="kp" value="2"/></instance></plugin></extension>"""
+
+
+def pids(inside=PIDS):
+    return f"{EXTENSION}<worldbody>".join(WORLD.format(inside, "").split("<worldbody>"))
+
+
+def test_pid_controllers_are_a_servo_for_each_input():
+    mj_model, model = mujoco.MjModel.from_xml_string(pids()), loaded(pids())
+    names = [a.name for a in model.actuators]
+    assert names == ["a", "a_velocity", "b", "c", "c_velocity", "c_feedforward", "d", "e", "f", "g"]
+    for qpos, qvel, ctrl, act in _states(mj_model, 8):
+        data = _after(mj_model, qpos, qvel, ctrl, act)
+        q, qd = M.from_q(model, mj_model, qpos), M.from_v(model, mj_model, qpos, qvel)
+        tau = M.from_tau(model, mj_model, qpos, data.qfrc_actuator)
+        ours = kt.algorithms.actuators.driving_force(model, q, qd, ctrl)
+        np.testing.assert_allclose(ours, tau, rtol=0, atol=1e-13 * np.abs(tau).max())
+
+
+def test_integral_action_and_rates_of_setpoints_are_noted(tmp_path):
+    inside = """<pid name="x" joint="hinge" kp="3" kv="1" ki="2" slewmax="5" forcerange="-2 2"/>
+    <plugin name="y" plugin="mujoco.pid" joint="hinge" actdim="2"><config key="kp" value="6"/>
+    <config key="ki" value="1"/><config key="slewmax" value="1"/></plugin>
+    <motor name="z" joint="slide"/>"""
+    after = '<sensor><actuatorfrc name="s" actuator="x"/></sensor>'
+    path = tmp_path / "robot.xml"
+    path.write_text(pids(inside).replace("</actuator>", "</actuator>" + after))
+    model, notices = read(path).model, read(path).notices
+    integral = "its integral action (ki) is not represented: proportional and derivative action are"
+    slew = "its position setpoint may jump: slewmax is not represented"
+    said = {(n.what, n.why) for n in notices if n.effect == "control"}
+    for what in ("<actuator name='x'>", "<plugin name='y'>"):
+        assert said >= {(what, integral), (what, slew)}
+    assert any("bounds the force of each of its inputs" in why for _, why in said)
+    assert any("has several inputs, whose forces are apart here" in why for _, why in said)
+    assert [a.name for a in model.actuators] == ["x", "x_velocity", "y", "z"]
+    assert [a.kind for a in model.actuators[:3]] == ["position", "motor", "position"]
+
+
 LEFT_OUT = {
     "only its gain or only its bias is that of a muscle": '<general name="x" joint="hinge" '
     'biastype="muscle" biasprm=".7 1 9 9 .5 1.6 1.5 1.3 1.2" lengthrange="0 1"/>',
-    "it is a PID controller": '<pid name="x" joint="hinge" kp="3"/>',
+    "it turns a body to an orientation": '<orientation name="x" joint="ball" kp="3"/>',
     "it is a DC motor with its electronics": '<dcmotor name="x" joint="hinge" resistance="1" '
     'motorconst="1 1"/>',
     "it pushes in the axes of the world and turns in those of the body": '<motor name="x" '

@@ -125,7 +125,7 @@ def test_a_rigid_flexcomp_is_a_shape_alone(tmp_path):
 
 
 EXTENSION = (
-    '<extension><plugin plugin="mujoco.pid"><instance name="pid"><config key="kp" value="4"/>'
+    '<extension><plugin plugin="mine.drive"><instance name="pid"><config key="kp" value="4"/>'
     '</instance></plugin><plugin plugin="mujoco.sdf.torus"><instance name="ring"/></plugin>'
     "</extension>"
 )
@@ -141,7 +141,7 @@ BY = "which kinetree does not run"
             '<actuator><motor joint="j"/>\n<plugin name="a" joint="j" instance="pid" actdim="1" '
             'ctrlrange="-1 1"/></actuator>',
             ("control", 7, "<plugin name='a'>",
-             f"its force comes from plugin 'mujoco.pid', {BY}: the actuator exerts none"),
+             f"its force comes from plugin 'mine.drive', {BY}: the actuator exerts none"),
         ),
         (
             _ARM,

@@ -163,10 +163,10 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "exact",
         ),
         (
-            world(after="<actuator><pid name='p' joint='j' kp='1'/></actuator>"),
+            world(after="<actuator><pid name='p' joint='j' ki='1'/></actuator>"),
             6,
             "<actuator name='p'>",
-            "it is a PID controller, and is left out",
+            "its integral action (ki) is not represented: proportional and derivative action are",
         ),
         (
             world(after="<keyframe><key qpos='1' ctrl='' time='3'/></keyframe>"),
@@ -258,7 +258,7 @@ def test_strict_makes_it_an_error():
         ("", _BODY.replace("<geom", "<geom solref='1 1'"), "", "setting"),
         ("<option><flag contact='disable'/></option>", _BODY, "", "contact"),
         ("", _BODY.replace("<geom", "<geom surfacevel='1 0 0 0 0 1'"), "", "contact"),
-        ("", _BODY, "<actuator><pid joint='j' kp='1'/></actuator>", "control"),
+        ("", _BODY, "<actuator><pid joint='j' ki='1'/></actuator>", "control"),
         ("", _BODY, "<sensor><clock/><user dim='1'/></sensor>", "control"),
         ("", JOINT.format("actuatorfrcrange='-1 2'"), "", "control"),
         ("<option timestep='.1'/>", _BODY, "", "setting"),

@@ -72,3 +72,29 @@ def random_mjcf(rng, *, bodies=5, tendons=4, within=True, attributes="", actuato
         f"<mujoco><worldbody>{world}</worldbody><tendon>{paths}</tendon>"
         f"<actuator>{actuators}</actuator></mujoco>"
     )
+
+
+def random_muscles(rng, tendons, element="muscle"):
+    """A muscle with random curves on each tendon of ``random_mjcf``.
+
+    Args:
+        rng: random numbers.
+        tendons: how many.
+        element: "muscle", or "general" for muscles whose activation is the control.
+    """
+    found = ""
+    for t in range(tendons):
+        short, long = np.sort(rng.uniform(0.1, 2.5, 2)) + np.array([0.0, 0.3])
+        ends = rng.uniform(0.5, 0.9), rng.uniform(1.0, 1.4)
+        peak, scale, vmax = rng.uniform(50, 100), 200, rng.uniform(1, 3)
+        curve = rng.uniform(0.3, 0.6), rng.uniform(1.4, 1.9), vmax, *rng.uniform(1.1, 1.6, 2)
+        found += f'<{element} tendon="t{t}" lengthrange="{numbers([short, long])}" '
+        found += f'gear="{rng.uniform(0.5, 2)}" '
+        if element == "muscle":
+            names = ("lmin", "lmax", "vmax", "fpmax", "fvmax")
+            found += f'force="{peak}" range="{numbers(ends)}" timeconst=".02 .06" '
+            found += " ".join(f'{n}="{x}"' for n, x in zip(names, curve, strict=True)) + "/>"
+        else:
+            prm = numbers([*ends, peak, scale, *curve])
+            found += f'gaintype="muscle" biastype="muscle" gainprm="{prm}" biasprm="{prm}"/>'
+    return found

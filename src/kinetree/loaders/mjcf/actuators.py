@@ -27,11 +27,26 @@ ATTRIBUTES = {
     ),
 }  # fmt: skip
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
+INTEGRAL = "its integral action (ki) is not represented: proportional and derivative action are"
+SLEW = "its position setpoint may jump: slewmax is not represented"
+LEFT_OUT = {
+    "dcmotor": "it is a DC motor with its electronics",
+    "orientation": "it turns a body to an orientation",
+}
+"""Elements that are noted by name and left out."""
+NOTED = {
+    "pid": {"ki": INTEGRAL, "imax": INTEGRAL, "slewmax": SLEW},
+    "muscle": {
+        "tausmooth": "its activation switches from rising to falling at once, not smoothly "
+        "(tausmooth)"
+    },
+}
+"""Attributes that are noted by name where they act, and why."""
 
 JOINT, JOINT_IN_PARENT, SLIDER_CRANK, TENDON, SITE, BODY, ORIENTATION = range(7)  # mjtTrn
 _DYN = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")  # mjtDyn
 _DYNAMICS = {_DYN.index(dyntype): name for name, a in ACTIVATIONS.items() for dyntype in a.dyntype}
-_FIXED, _AFFINE, _MUSCLE = range(3)  # mjtGain; mjtBias: none, affine, muscle
+_FIXED, _AFFINE, _MUSCLE, _, _, _PID = range(6)  # mjtGain; mjtBias: none, affine, muscle
 
 
 class MjcfActuators(NamedTuple):
@@ -59,31 +74,46 @@ def actuators_of(mj_model, tree, note, frames, sites) -> MjcfActuators:
     ends = _Ends(mj_model, tree, frames, sites)
     for a, given in enumerate(names_of(mj_model, "actuator")):
         try:
-            law, end = _law(mj_model, a), ends.of(a)
+            laws, end = _laws(mj_model, a), ends.of(a)
         except _LeftOutError as why:
             note("actuator", given, f"{why}, and is left out", "control")
             continue
-        if _dynamics(mj_model, a) and not law["activation"]:
-            why = "its time constant is zero: the activation is the control"
+        for why in _not_represented(mj_model, a, laws):
             note("actuator", given, why, "control")
-        if ACTIVATIONS[law["activation"]].falls and mj_model.actuator_dynprm[a, 2]:
-            why = "its activation switches from rising to falling at once, not smoothly (tausmooth)"
-            note("actuator", given, why, "control")
-        end = end | _shift(law, end.pop("zero"), end.pop("has_length"))
-        name = unused_name(given or f"actuator_{a}", "actuator", taken)
-        control = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
-        found.append(
-            Actuator(
-                name,
-                control=_range(mj_model, "ctrl", control) if clamped else UNBOUNDED,
-                effort=_range(mj_model, "force", a),
-                **{**law, **end},
+        zero, has_length = end.pop("zero"), end.pop("has_length")
+        first = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
+        for control, (ending, law) in enumerate(laws.items(), start=first):
+            own = (given or f"actuator_{a}") + ending
+            found.append(
+                Actuator(
+                    unused_name(own, "actuator", taken),
+                    control=_range(mj_model, "ctrl", control) if clamped else UNBOUNDED,
+                    effort=_range(mj_model, "force", a),
+                    **{**law, **end, **_shift(law, zero, has_length)},
+                )
             )
-        )
-        controls.append(control)
-        if law["activation"]:
-            activation.append(int(mj_model.actuator_actadr[a]))
+            controls.append(control)
+            if law["activation"]:
+                activation.append(int(mj_model.actuator_actadr[a]))
     return MjcfActuators(tuple(found), controls, activation, tuple(ends.frames))
+
+
+def _not_represented(mj_model, a, laws):
+    """Parts of the law of an actuator that ours has not."""
+    prm = mj_model.actuator_dynprm[a]
+    if mj_model.actuator_gaintype[a] == _PID:
+        if mj_model.actuator_gainprm[a, 0]:
+            yield INTEGRAL
+        if prm[1] > 0:
+            yield SLEW
+        if len(laws) > 1 and mj_model.actuator_forcelimited[a]:
+            yield "its force range bounds the force of each of its inputs, not their sum"
+        return
+    activation = laws[""]["activation"]
+    if _dynamics(mj_model, a) and not activation:
+        yield "its time constant is zero: the activation is the control"
+    if ACTIVATIONS[activation].falls and prm[2]:
+        yield NOTED["muscle"]["tausmooth"]
 
 
 class _LeftOutError(Exception):
@@ -93,13 +123,38 @@ class _LeftOutError(Exception):
 # --- the law of its force ------------------------------------------------------------------------
 
 
+def _laws(mj_model, a) -> dict[str, dict[str, Any]]:
+    """Gain, bias and activation, by the ending of the name: several where it has several inputs."""
+    if mj_model.actuator_gaintype[a] == _PID and hasattr(mj_model, "actuator_ctrlspec"):
+        return _pid(mj_model, a)
+    return {"": _law(mj_model, a)}
+
+
+def _pid(mj_model, a):
+    """One law for each input of ``kp (u_pos - l) + kv (u_vel - ld) + u_ff``: forces add up."""
+    _require_on(mj_model, a)
+    bias = [float(x) for x in mj_model.actuator_biasprm[a, :3]]
+    gains = {"": -bias[1], "_velocity": -bias[2], "_feedforward": 1.0}
+    found = {}
+    for k, (ending, gain) in enumerate(gains.items()):
+        if mj_model.actuator_ctrlspec[a] >> k & 1:
+            ending, own = (ending, [0.0, 0.0, 0.0]) if found else ("", bias)
+            found[ending] = {"gain": [gain, 0.0, 0.0], "bias": own, "activation": ""}
+    return found
+
+
+def _require_on(mj_model, a):
+    """Error for an actuator of a group that is switched off."""
+    if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
+        raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
+
+
 def _law(mj_model, a):
-    """Gain, bias and activation."""
+    """Gain, bias and activation of an actuator with one input."""
     kinds = [getattr(mj_model, f"actuator_{what}type")[a] for what in ("dyn", "gain", "bias")]
     if getattr(mj_model, "actuator_plugin", [-1] * (a + 1))[a] >= 0:
         raise _LeftOutError("a plugin computes its force")
-    if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
-        raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
+    _require_on(mj_model, a)
     muscular = kinds[1] == _MUSCLE and kinds[2] in (0, _MUSCLE)
     if kinds[0] not in _DYNAMICS or (max(kinds[1:]) > _AFFINE and not muscular):
         raise _LeftOutError(_kind(kinds))
@@ -152,10 +207,9 @@ def _dynamics(mj_model, a):
 
 _OTHERS = (
     ((None, 2, 2), "only its gain or only its bias is that of a muscle"),
-    ((5, 3, 3), "it is a DC motor with its electronics"),
-    ((6, 5, None), "it is a PID controller"),
+    ((5, 3, 3), LEFT_OUT["dcmotor"]),
     ((7, 6, 5), "a program of the user computes its force"),
-    ((None, 4, 4), "it turns a body to an orientation"),
+    ((None, 4, 4), LEFT_OUT["orientation"]),
 )
 """Other laws: their numbers in mjtDyn, mjtGain and mjtBias, and what the actuator is."""
 
@@ -220,7 +274,7 @@ class _Ends:
         elif kind == BODY:
             end = {"frame": self._body(i), "adhesion": True, "gear": tuple(gear[:1])}
         else:
-            raise _LeftOutError("it turns a body to an orientation")
+            raise _LeftOutError(LEFT_OUT["orientation"])
         return {"zero": 0.0, "has_length": True} | end
 
     def _body(self, b):

@@ -26,6 +26,9 @@ ATTRIBUTES = {
     "freejoint": {"name", "align"},
 }  # fmt: skip
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
+_YIELDS = "a spring that yields is taken as elastic"
+NOTED = {"joint": {"springyield": _YIELDS}}
+"""Attributes that are noted by name where they act, and why."""
 _SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 
 
@@ -147,7 +150,7 @@ def actuators_on(mj_model, i, kind, name, note):
 def _note_rest(mj_model, j, at, name, found, note):
     for field, what in (
         ("jnt_stiffnesspoly", "stiffness beyond the linear term is not represented"),
-        ("jnt_springyield", "a spring that yields is taken as elastic"),
+        ("jnt_springyield", _YIELDS),
     ):
         if np.any(getattr(mj_model, field, np.zeros(j + 1))[j]):
             note("joint", name, what)

@@ -5,9 +5,11 @@ notice that says what is lost, and with it what refers to it; the rest of the ro
 """
 
 from kinetree.errors import LoadError
+from kinetree.loaders.mjcf.actuators import INTEGRAL, SLEW
 from kinetree.loaders.report import short
 
 _RIGID = "a flexible body, and kinetree has rigid ones only"
+_PARTICLES = "particles, of older versions of MuJoCo, which no longer reads them"
 _REFERENCES = {
     kind + number: kind
     for kind in ("geom", "mesh", "flex", "body", "joint", "site", "tendon")
@@ -27,14 +29,16 @@ def leave_out(source) -> None:
         raise source.error(flexes[_MOST], f"more than {_MOST} flexible bodies")
     for element in flexes:
         lost.flexible(element)
-    programs = {
-        instance.get("name"): plugin.get("plugin")
+    instances = {
+        instance.get("name"): (plugin.get("plugin"), instance)
         for plugin in source.root.iterfind("./extension/plugin")
         for instance in plugin.iterfind("instance")
     }
     for element in list(source.root.iter("plugin")):
-        if element.getparent() is not None and element.getparent().tag != "extension":
-            lost.plugin(element, element.get("plugin") or programs.get(element.get("instance")))
+        if element.getparent() is None or element.getparent().tag == "extension":
+            continue
+        program, instance = instances.get(element.get("instance"), (None, element))
+        lost.plugin(element, element.get("plugin") or program, instance)
     for element in source.root.findall("extension"):
         if not lost.plugins:
             source.drop(element, "kinetree runs no plugins, and nothing here uses it", "setting")
@@ -80,18 +84,21 @@ class _Lost:
         if element.tag == "flex":
             why = f"{_RIGID}: left out, so that nothing holds the bodies at its vertices together"
         else:
-            why = f"{_RIGID}: left out with its mass and shape; the rest is loaded"
+            what = _PARTICLES if element.get("type") == "particle" else _RIGID
+            why = f"{what}: left out with its mass and shape; the rest is loaded"
             self.prefixes += (name if element.tag == "composite" else f"{name}_",)
             self.source.states_lost = True
         self.plugins += len(element.findall(".//plugin"))
         self._drop_mass(element, why)
 
-    def plugin(self, element, program):
-        """Leave out what a plugin would compute."""
+    def plugin(self, element, program, instance):
+        """Leave out what a plugin would compute; ``instance`` has its configuration."""
         self.plugins += 1
         parent = element.getparent()
         by = f"plugin {short(program or '')}, which kinetree does not run"
-        if parent.tag == "actuator":
+        if parent.tag == "actuator" and program == "mujoco.pid":
+            self._servo(element, instance)
+        elif parent.tag == "actuator":
             self._powerless(element, by)
         elif parent.tag == "sensor":
             self.source.drop(element, f"a sensor of {by}: left out", "control")
@@ -103,17 +110,34 @@ class _Lost:
         else:
             self.source.drop(element, f"passive forces of {by}: left out", "motion")
 
+    def _servo(self, element, instance):
+        """A PID controller is MuJoCo's own servo of the same law, which has no memory."""
+        given = {c.get("key"): c.get("value", "") for c in instance.iterfind("config")}
+        try:
+            kp, ki, kd, slew = (float(given.get(k) or 0) for k in ("kp", "ki", "kd", "slewmax"))
+        except ValueError:
+            raise self.source.error(instance, "kp, ki, kd and slewmax must be numbers") from None
+        lost = [INTEGRAL] if ki else []
+        lost += [SLEW] if slew > 0 else []
+        for why in lost:
+            self.source.note(element, why, "control")
+        self._plain(element, f"{kp!r} 0 0", f"0 {-kp!r} {-kd!r}")
+
     def _powerless(self, element, by):
         """The actuator stays, so that controls keep their order, and exerts no force."""
         why = f"its force comes from {by}: the actuator exerts none"
         self.source.note(element, why, "control")
+        self._plain(element, "0", "0 0 0")
+
+    def _plain(self, element, gain, bias):
+        """Make an actuator one of MuJoCo's own, without a state."""
         for child in element.findall("*"):
             element.remove(child)
         for name in ("plugin", "instance", "actdim", "dynprm", "actlimited", "actrange"):
             element.attrib.pop(name, None)
         element.tag = "general"
-        element.attrib.update({"dyntype": "none", "gaintype": "fixed", "gainprm": "0"})
-        element.set("biastype", "none")
+        element.attrib.update({"dyntype": "none", "gaintype": "fixed", "gainprm": gain})
+        element.attrib.update({"biastype": "affine", "biasprm": bias})
         self.acts = True
 
     def _shapeless(self, geom, why):

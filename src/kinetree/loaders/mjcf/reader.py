@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import LoadError
-from kinetree.loaders.mjcf import cameras, geoms, joints, sensors, tree
+from kinetree.loaders.mjcf import actuators, cameras, geoms, joints, sensors, tendons, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.free_bodies import as_if_free, free_joints, without
 from kinetree.loaders.mjcf.source import prepare
@@ -120,7 +120,7 @@ _WHY = {
     **dict.fromkeys(
         ("camera", "light", "visual", "texture", "layer", "skin", "site", "material"), _PICTURES
     ),
-    **dict.fromkeys(("option", "flag", "size", "statistic", "lengthrange"), _SIMULATION),
+    **dict.fromkeys(("option", "flag", "size", "statistic"), _SIMULATION),
     "flexstrain": ("flexible bodies are left out", "motion"),
     "custom": ("kinetree does not use it", "setting"),
     "key": ("kinetree does not use it", "control"),
@@ -138,6 +138,7 @@ _WHY_ATTRIBUTE = {
     "torquescale": _EXACT,
     "adhesion": ("surfaces do not stick to each other", "contact"),
     "time": ("a posture has no time", "setting"),
+    "sleep": ("worlds find out themselves what can sleep", "setting"),
     **dict.fromkeys(("mpos", "mquat"), ("mocap bodies stay where they are defined", "motion")),
     "user": ("numbers for programs of the user", "setting"),
     "collision": ("an option of older versions of MuJoCo, which said what can touch", "contact"),
@@ -167,6 +168,19 @@ def represented(tag, section):
     if section == "sensor":
         return _ATTRIBUTES.get(f"{section}/{tag}")
     return _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
+
+
+def noted_by_name(tag) -> dict:
+    """Why attributes of an element are noted with its name, and what is different without them."""
+    of_joints = joints.NOTED | tendons.NOTED
+    effect = "motion" if tag in of_joints else "control"
+    return {name: (why, effect) for name, why in (of_joints | actuators.NOTED).get(tag, {}).items()}
+
+
+def left_out_by_name(tag):
+    """Why an element is left out with a notice that has its name; None for all others."""
+    why = actuators.LEFT_OUT.get(tag)
+    return None if why is None else (f"{why}, and is left out", "control")
 
 
 def why_left_out(tag, section):

@@ -110,6 +110,8 @@ class _Reader:
     def _extra(self, kind, obj):
         """Further fields that some kinds need."""
         mj = self.mj
+        if kind == "actuatorfrc" and getattr(mj, "actuator_ctrlnum", np.ones(obj + 1))[obj] > 1:
+            raise _UnreadableError("its actuator has several inputs, whose forces are apart here")
         if kind == "actuatorpos":
             return {"offset": self._length(obj)}
         if kind == "jointpos":

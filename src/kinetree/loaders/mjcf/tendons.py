@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from kinetree.loaders.mjcf.joints import actuators_on, is_disabled
-from kinetree.loaders.mjcf.values import AllBut, names_of, placement, unused_name
+from kinetree.loaders.mjcf.values import names_of, placement, unused_name
 from kinetree.model import Frame, GravityCompensation, Pulley, Tendon, Wrap
 
 _OF_BOTH = {
@@ -18,7 +18,7 @@ _OF_BOTH = {
     "springyield", "armature",
 }  # fmt: skip
 ATTRIBUTES = {
-    "tendon": AllBut(),
+    "tendon": _OF_BOTH,
     "fixed": _OF_BOTH,
     "spatial": _OF_BOTH,
     "tendon/joint": {"joint", "coef"},
@@ -27,6 +27,12 @@ ATTRIBUTES = {
     "pulley": {"divisor"},
 }
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
+_WHY = {
+    "springyield": "a spring that yields is taken as elastic",
+    "armature": "its armature is inertia that is not represented",
+}
+NOTED = dict.fromkeys(("tendon", "fixed", "spatial"), _WHY)
+"""Attributes that are noted by name where they act, and why."""
 
 _JOINT, _PULLEY, _SITE, _SPHERE, _CYLINDER = 1, 2, 3, 4, 5  # mjtWrap
 _SHAPES = {_SPHERE: "sphere", _CYLINDER: "cylinder"}
@@ -146,8 +152,8 @@ def _forces(mj_model, t, kind, name, note):
     for field, what in (
         ("tendon_stiffnesspoly", "stiffness beyond the linear term is not represented"),
         ("tendon_dampingpoly", "damping beyond the linear term is not represented"),
-        ("tendon_springyield", "a spring that yields is taken as elastic"),
-        ("tendon_armature", "its armature is inertia that is not represented"),
+        ("tendon_springyield", _WHY["springyield"]),
+        ("tendon_armature", _WHY["armature"]),
     ):
         if np.any(getattr(mj_model, field, np.zeros(t + 1))[t]):
             note(kind, name, what)
