@@ -363,7 +363,7 @@ def test_the_flag_that_switched_springs_and_dampers_off():
 def test_copies_are_read_in_linear_time():
     """Lines executed here grow by the same number with each copy, and do not with its square."""
     import gc
-import sys
+    import sys
 
     def copies(n):
         bodies, motors, tendons, rest = [], [], [], {"equality": [], "sensor": [], "contact": []}
