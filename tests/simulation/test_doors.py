@@ -1,5 +1,7 @@
 """One physics: the same robot at defaults through every door."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -25,8 +27,8 @@ def servo_arm():
     return b.build().replace(actuators=[servo])
 
 
-def world():
-    found = kt.World(timestep=DT)
+def world(**options):
+    found = kt.World(timestep=DT, **options)
     found.add_ground(height=-5.0)
     found.add(servo_arm(), name="arm")
     return found
@@ -37,7 +39,7 @@ def touching():
     return model, TimeStepping(Scene(model))
 
 
-def controlled(model, **options):
+def controlled(model, steps=STEPS, **options):
     """The state after so many steps of an environment, whose action is the control."""
 
     @kt.kernel
@@ -55,7 +57,7 @@ def controlled(model, **options):
     env = kt.learning.Environment(
         model, 1, observe=observe, reward=reward, reset=reset, dt=DT, episode=None, **options
     )
-    for _ in range(STEPS):
+    for _ in range(steps):
         env.step(np.full((1, 1), CONTROL))
     return env.state["q"][0], env.state["qd"][0]
 
@@ -135,6 +137,64 @@ def test_torque_speed_curves_act_in_simulate_and_in_rollouts():
         free = kt.rollout(model, start, steps=50, dt=DT, controls=u, **given | {"motors": None})
         assert np.abs(rolled.q - ours.q).max() < 1e-12
         assert rolled.qd[-1, 0] < 1.5 < 2.0 < free.qd[-1, 0]
+
+
+SLOW = {"arm.servo": kt.TorqueSpeed(stall=2.0, free_speed=1.5)}
+
+
+def driven(door, motors):
+    """The state after 50 steps with curves of motors."""
+    given = {"controls": np.array([CONTROL])}
+    own = world(motors=motors, limits=None)
+    if door == "batch":
+        own = own.batch(2)
+        own.step(50, given["controls"])
+        return own.q[1], own.qd[1]
+    if door == "simulate":
+        end = kt.simulate(own, duration=50 * DT, **given)
+        return end.q[-1], end.qd[-1]
+    if door == "rollout":
+        end = kt.rollout(own, steps=50, **given)
+        return end.q[-1], end.qd[-1]
+    if door == "Environment":
+        return controlled(own, steps=50)
+    if door == "with a force":
+        end = kt.simulate(
+            own, duration=50 * DT, forces=kt.kernel(lambda m, t, q, qd: 0 * q), **given
+        )
+        return end.q[-1], end.qd[-1]
+    own.step(50, given["controls"])
+    return own.q, own.qd
+
+
+@pytest.mark.parametrize("door", ["batch", "simulate", "rollout", "Environment", "with a force"])
+def test_torque_speed_curves_of_a_world_act_through_every_door(door):
+    (q, qd), (first, speed) = driven(door, SLOW), driven("World", SLOW)
+    assert 0.3 < speed[0] < 1.5 < driven("World", None)[1][0]
+    assert np.abs(q - first).max() < 1e-12
+    assert np.abs(qd - speed).max() < 1e-10
+
+
+def test_a_flat_curve_is_a_limit_of_effort_and_is_kept(tmp_path):
+    flat = kt.TorqueSpeed(speeds=(0.0, 1e3), forces=(4.0, 4.0))
+    own, limited = world(motors={"arm.servo": flat}), world()
+    servo = limited.model.actuators[0]
+    limited = limited.with_model(
+        limited.model.replace(actuators=[dataclasses.replace(servo, effort=(-4.0, 4.0))])
+    )
+    again = kt.World.load(own.save(tmp_path / "world.npz"))
+    copied = own.copy()
+    for found in (own, copied, again, limited):
+        found.step(100, np.array([CONTROL]))
+    for found in (copied, again, limited):
+        np.testing.assert_array_equal(found.qd, own.qd)
+
+
+def test_worlds_check_their_motors():
+    with pytest.raises(TypeError, match="must be a TorqueSpeed, got float"):
+        world(motors={"arm.servo": 3.0})
+    with pytest.raises(kt.UnknownNameError, match="has no actuator 'servo'"):
+        world(motors={"servo": SLOW["arm.servo"]}).step()
 
 
 def test_gradients_of_rollouts_see_torque_speed_curves():

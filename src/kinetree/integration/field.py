@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.algorithms.closed.elimination import is_zero
-from kinetree.functional.kernel import UserKernel
+from kinetree.functional.kernel import UserKernel, select
 from kinetree.integration.prescription import Prescription
 from kinetree.model.limits import has_passive_forces
 from kinetree.quantities import dynamics, hybrid
@@ -79,6 +79,10 @@ class Field:
         K = D = np.zeros(model.nv)
         if self.actuators is not None:
             K, D = self.actuators.resistance(model, t, q, qd, tau)
+            if self.drive is not None:  # a motor at its limit pushes with a constant force
+                wanted = self.driven(model, t, q, qd, tau)
+                cut = abs(self.drive(model, qd, wanted) - wanted)
+                K, D = (select(cut > 0, 0 * x, x) for x in (K, D))
         if getattr(self.passive, "limits", None) is not None:
             stops = self.passive.limits.resistance(model, q, qd)
             K, D = K + stops[0], D + stops[1]

@@ -101,11 +101,11 @@ class Environment:
         forces: Callable | Sequence[Callable] = (), friction: Any = "auto", limits: Any = "auto",
         seed: int = 0, device: Any = "cpu", arrays: str | None = None, dtype: str | None = None,
     ):  # fmt: skip
+        laws = {"friction": friction, "limits": limits}
         if isinstance(model, World):
             own = model.simulated()
             contact = own.contact if contact is None else contact
-            friction, limits = own.laws(friction, limits)
-            model = own.model
+            laws, model = own.laws(friction, limits), own.model
         self.model, self.worlds = model, whole_number(worlds, "worlds", least=1)
         kernels = kernels_of(
             observe=observe, reward=reward, reset=reset, terminate=terminate, act=act, update=update
@@ -117,10 +117,10 @@ class Environment:
         shapes, self.arguments = self._arguments(arguments or {}, kernels, parameters)
         controls = act is None and bool(model.actuators)
         if not self._place.on_host:  # rows of steps on a GPU are for contacts
-            friction, limits = laws_of(model, friction, limits, rigid=False)
+            on_device = laws_of(model, laws["friction"], laws["limits"], rigid=False)
+            laws["friction"], laws["limits"] = on_device
         setup = setup_of(
-            model, contact, controls=controls, integrator=integrator, forces=forces,
-            friction=friction, limits=limits,
+            model, contact, controls=controls, integrator=integrator, forces=forces, **laws,
             parameters=tuple(p for p in parameters if p != FRICTION),
         )  # fmt: skip
         numbers = {

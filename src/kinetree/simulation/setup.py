@@ -11,7 +11,7 @@ Each is a separate value. ``compatibility`` has the table of those that do not g
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -213,9 +213,11 @@ def checked_setup(function: str, model: Model, **options: Any) -> Setup:
     """
     contact: Any = options.get("contact")
     key = None
-    of_user = any(options.get(name) for name in ("forces", "motors", "prescribed"))
+    of_user = any(options.get(name) for name in ("forces", "prescribed"))
     if isinstance(contact, TimeStepping) and not of_user:
         key = function, id(model), *sorted((k, x) for k, x in options.items() if k not in _UNKEYED)
+        motors = options.get("motors")
+        key += (*motors.items(),) if isinstance(motors, Mapping) else (motors,)
     try:
         kept = {} if key is None else contact.scene.memo.setdefault("setups", {})
         found = kept.get(key)

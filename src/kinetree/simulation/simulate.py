@@ -138,7 +138,7 @@ def simulate(
             start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
             the integrator is not stable, because springs, dampers or servos are too stiff.
     """
-    laws: dict[str, Any] = {"friction": friction, "limits": limits}
+    laws: dict[str, Any] = {"friction": friction, "limits": limits, "motors": motors}
     given = _Given(model, q0, dt, contact, laws, controller, controls).of_world()
     start, events = given.start(qd0, t0), _as_events(events)
     clock = _clock(start, duration, given.dt, store_every)
@@ -146,7 +146,7 @@ def simulate(
     with tiers.task(clock.count * prod(start.q.shape[:-1])) as task:
         setup = checked_setup(
             "simulate", given.model, integrator=integrator, constraints=constraints,
-            contact=given.contact, forces=forces, **given.laws, motors=motors,
+            contact=given.contact, forces=forces, **given.laws,
             prescribed=prescribed, t0=clock.start, adaptive=adaptive, batch=start.q.shape[:-1],
             servos=None if given.controls is None else servos_of(given.model),
         )  # fmt: skip
@@ -176,7 +176,7 @@ class _Given:
     dt: float | None
     contact: Any
     laws: dict[str, Any]
-    """``friction`` and ``limits``."""
+    """``friction``, ``limits`` and ``motors``."""
     controller: Any
     controls: Any
     starts_there: bool = False
@@ -195,8 +195,7 @@ class _Given:
             self.model, self.q0 = own.model, own.state if self.q0 is None else self.q0
             self.dt = own.timestep if self.dt is None else self.dt
             self.contact = self.contact or own.contact
-            laws = own.laws(self.laws["friction"], self.laws["limits"])
-            self.laws = dict(zip(("friction", "limits"), laws, strict=True))
+            self.laws = own.laws(**self.laws)
             self.controller = read_by_part(self.controller, own.read[0], self.model)
             self.controls = read_by_part(self.controls, own.read[1], self.model)
         if self.q0 is None:

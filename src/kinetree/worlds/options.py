@@ -11,6 +11,7 @@ from kinetree.contact.finding.pairs import check_coefficient
 from kinetree.contact.settings import TimeStepping, check_settings
 from kinetree.errors import ModelError
 from kinetree.model import Model
+from kinetree.simulation.forces.actuators import check_motors
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import limits_of
 from kinetree.spelling import no_argument
@@ -30,9 +31,10 @@ def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]
         options: all of them by name.
     """
     own = [x.name for x in signature(constructor).parameters.values() if x.kind is x.KEYWORD_ONLY]
-    unknown = [key for key in options if key not in (*own, *SETTINGS)]
+    known = [*own, *SETTINGS, "motors"]
+    unknown = [key for key in options if key not in known]
     if unknown:
-        raise TypeError(no_argument("World", unknown[0], [*own, *SETTINGS]))
+        raise TypeError(no_argument("World", unknown[0], known))
     if not isinstance(base.name, str):
         raise ModelError(f"name of a world must be a string, got {base.name!r}")
     for key in ("friction", "restitution"):
@@ -50,7 +52,19 @@ def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]
             )
     friction_of(base, _chosen(options["joint_friction"], "exact"), "joint_friction")
     limits_of(base, _chosen(options["limits"], "rigid"))
+    check_motors(options.get("motors"))
     check_settings({key: options[key] for key in SETTINGS if key in options})
+
+
+def options_of(joints: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a world by its ``joints``, where limits, friction and motors are."""
+    names = {"limits": "limits", "friction": "joint_friction", "motors": "motors"}
+    return {name: joints[own] for own, name in names.items() if own in joints}
+
+
+def corners_of(motors: Mapping[str, Any]) -> dict[str, Any]:
+    """Torque–speed curves as numbers, by name of the actuator."""
+    return {name: {"speeds": x.speeds, "forces": x.forces} for name, x in motors.items()}
 
 
 def _chosen(law, usual):

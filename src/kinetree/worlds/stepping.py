@@ -41,7 +41,7 @@ class Steps:
     Args:
         model: the whole world.
         contact: a ``TimeStepping``.
-        joints: how limits and dry friction of joints are taken.
+        joints: how limits and dry friction of joints are taken, and torque–speed curves.
         solving: ``tolerance`` of impulses, relative to the largest of an island, and ``sleeping``:
             whether what rests is left alone.
         strict: whether a step that cannot be trusted raises an error.
@@ -51,7 +51,8 @@ class Steps:
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         self.has_states = self.drives.states.size > 0
         friction, limits = laws_of(model, joints["friction"], joints["limits"], rigid=True)
-        effects = effects_of(model, friction=friction, limits=limits, rows=True)
+        motors = joints["motors"]
+        effects = effects_of(model, friction=friction, limits=limits, motors=motors, rows=True)
         self.start = Start(model, limits == "rigid")
         self.field = Field((), effects.passive)
         self.contact, self.effects = contact, effects
@@ -80,8 +81,8 @@ class Steps:
             native = native_forces(model, field, own=own)
         rows = joint_rows(self.effects)
         given = model, self.contact, rows, None if native else field
-        actuated = self.drives.count > 0
-        return engine_of(*given, own=own, actuated=actuated, **self.solving, **native)
+        native |= {"actuated": self.drives.count > 0, "drive": self.effects.drive}
+        return engine_of(*given, own=own, **self.solving, **native)
 
     def forget(self):
         """Start without memory."""
@@ -338,7 +339,9 @@ class Steps:
         given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
         if u is not None and whole.q is not self.end:
             states = (whole.activation,) if self.drives.states.size else ()
-            given["tau"] = tau + driving_force(self.model, whole.q, whole.qd, u, *states)
+            own = driving_force(self.model, whole.q, whole.qd, u, *states)
+            drive = self.effects.drive
+            given["tau"] = tau + (own if drive is None else drive(self.model, whole.qd, own))
         if whole.q is self.end:  # accelerations are those of the last step
             change = whole.qd - self.machine.before[0]
             given = {"t": np.asarray(t), "qdd": change / self.machine.motions.inputs.h}

@@ -17,11 +17,13 @@ from kinetree.files import write_with
 from kinetree.loaders.load import announce, read
 from kinetree.model import Model
 from kinetree.model.arrays import as_reals
+from kinetree.simulation.forces.actuators import TorqueSpeed
 from kinetree.simulation.results.archives import Archive
 from kinetree.simulation.results.state import State
 from kinetree.spatial import Plucker
 from kinetree.spelling import printable
 from kinetree.worlds.carried import activation_of, reached, restored
+from kinetree.worlds.options import corners_of, options_of
 from kinetree.worlds.parts import Indices, tree_parts
 from kinetree.worlds.pieces import PLACED, composed, robot
 from kinetree.worlds.stepping import Steps
@@ -44,8 +46,8 @@ class Simulated(NamedTuple):
     """[s]."""
     contact: TimeStepping
     """The contact model."""
-    joints: tuple
-    """How dry friction and limits of joints are taken."""
+    joints: dict[str, Any]
+    """How dry friction and limits of joints are taken, and torque–speed curves of actuators."""
     give: Any = None
     """Gives the numbers of each world to an ``Machine``, of a batch that has some."""
     read: tuple = ()
@@ -58,10 +60,14 @@ class Simulated(NamedTuple):
     memory_of: Any = None
     """Of a batch that was stepped, what steps have left in world ``k``: a function of ``k``."""
 
-    def laws(self, friction: Any, limits: Any) -> tuple[Any, Any]:
-        """Friction and limits of a call: those of the world where they are ``"auto"``."""
+    def laws(self, friction: Any, limits: Any, motors: Any = None) -> dict[str, Any]:
+        """Laws of joints in a call: those of the world where they are ``"auto"``, or no motors."""
         own = self.joints
-        return own[0] if _is_auto(friction) else friction, own[1] if _is_auto(limits) else limits
+        return {
+            "friction": own["friction"] if _is_auto(friction) else friction,
+            "limits": own["limits"] if _is_auto(limits) else limits,
+            "motors": (own["motors"] or None) if motors is None else motors,
+        }
 
 
 def _is_auto(law):
@@ -226,7 +232,7 @@ def save(world, path) -> Path:
         "coefficients": world.coefficients,
         "settings": world.settings
         | {"tolerance": world.tolerance, "sleeping": world.sleeping, "strict": world.strict},
-        "joints": world.joints,
+        "joints": world.joints | {"motors": corners_of(world.joints["motors"])},
     }
     try:
         text = json.dumps(about)
@@ -263,7 +269,8 @@ def _loaded(cls, path):
     if about.get("format") != FORMAT:
         raise LoadError(f"{path}: expected format {FORMAT!r}, got {about.get('format')!r}")
     model, options = Model.from_dict(about["model"]), about["settings"] | about["coefficients"]
-    joints = {"limits": about["joints"]["limits"], "joint_friction": about["joints"]["friction"]}
+    joints = options_of(about["joints"])
+    joints["motors"] = {k: TorqueSpeed(**x) for k, x in joints.get("motors", {}).items()}
     world = cls(model.name, gravity=model.gravity, timestep=about["timestep"], **joints, **options)
     start = arrays["start_q"], arrays["start_qd"]
     fill(world, model, start, {name: tuple(x) for name, x in about["parts"].items()})

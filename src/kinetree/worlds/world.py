@@ -34,7 +34,7 @@ from kinetree.worlds.carried import Carried, carried_from
 from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.forces import Forces
 from kinetree.worlds.inputs import by_part
-from kinetree.worlds.options import check_options
+from kinetree.worlds.options import check_options, options_of
 from kinetree.worlds.overlaps import link_of, overlapping_links
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
@@ -79,7 +79,8 @@ class World:
             touches them, a force on them changes, or a state is set.
         strict: whether a step that cannot be trusted, see ``report().unsolved``, raises an error;
             then the world stays where it was before the call. Otherwise the first one is a warning.
-        **options: further settings of ``kinetree.contact.TimeStepping``, such as
+        **options: ``motors``, ``kinetree.TorqueSpeed`` by name of the actuator, which limits it
+            under controls; and settings of ``kinetree.contact.TimeStepping``, such as
             ``rest_velocity``.
     """
 
@@ -98,9 +99,10 @@ class World:
         check_options(World.__init__, self._base, named | options)
         self.timestep = timestep
         self.coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
+        motors = dict(options.pop("motors", None) or {})
         self.settings, self.tolerance, self.sleeping = options, tolerance, bool(sleeping)
         self.strict = bool(strict)
-        self.joints = {"limits": limits, "friction": joint_friction}
+        self.joints = {"limits": limits, "friction": joint_friction, "motors": motors}
         self._pieces: list[Piece] = []
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
         self._copies: dict[str, int] = {}
@@ -680,9 +682,9 @@ class World:
 
     def simulated(self) -> Simulated:
         """Start of ``kinetree.simulate(world, ...)``."""
-        whole, joints = self._whole, (self.joints["friction"], self.joints["limits"])
+        whole = self._whole
         return Simulated(
-            whole.model, self.state, self.timestep, whole.contact, joints,
+            whole.model, self.state, self.timestep, whole.contact, self.joints,
             read=(
                 lambda tau: by_part(tau, self),
                 lambda u: whole.steps.drives.rows(u, self._actuators)[0],
@@ -705,8 +707,7 @@ class World:
                 f"with_model takes the model of world {self.name!r} with other numbers; "
                 f"{model.name!r} has other bodies or joints"
             )
-        options = {"limits": self.joints["limits"], "joint_friction": self.joints["friction"]}
-        options |= self.coefficients | self.settings
+        options = options_of(self.joints) | self.coefficients | self.settings
         options |= {"tolerance": self.tolerance, "sleeping": self.sleeping, "strict": self.strict}
         new = World(self.name, gravity=model.gravity, timestep=self.timestep, **options)
         parts = {name: self[name].numbers for name in self}

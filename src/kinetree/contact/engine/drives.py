@@ -46,6 +46,9 @@ class Actuators:
         muscle: ``muscles.numbers_of``.
         state: number of the activation, or -1;  kind: of activation;  time, fall: its time
             constants [s];  range: of activations.
+        curves: actuators with a torque–speed curve;  curve_of: their numbers;  curve_first: corners
+            of a curve are ``curve[curve_first[c]:curve_first[c + 1]]``;  curve: speed and force;
+            own_effort: of all actuators, their ``effort`` without curves.
         offset: length where all positions are zero;  rest: lengths between which a spring is slack.
         arm_first: arms of an actuator are ``arm[arm_first[k]:arm_first[k + 1]]``.
         arm: joint force for a unit of force;  arm_q, arm_v: position and velocity variable;
@@ -80,6 +83,11 @@ class Actuators:
     fall: "float[:]"
     muscle: "float[:, 9]"
     range: "float[:, 2]"
+    curves: int
+    curve_of: "int[:]"
+    curve_first: "int[:]"
+    curve: "float[:, 2]"
+    own_effort: "float[:, 2]"
     offset: "float[:]"
     rest: "float[:, 2]"
     arm_first: "int[:]"
@@ -147,7 +155,7 @@ def _is_single(joint):
     return joint.nv == joint.nq == 1
 
 
-def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
+def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Actuators:
     """The actuators of a model as tables.
 
     Args:
@@ -155,6 +163,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         problem: of its spanning tree with all joints.
         kernel: lengths and arms of ``moving_arms`` from positions, or None where there are none.
         reads: whether controls are inputs of the forces of a step.
+        drive: ``Drive`` with torque–speed curves of actuators, or None.
     """
     full, n = model.uncoupled, len(model.actuators)
     moving, at = moving_arms(model), position_index(full)
@@ -177,9 +186,10 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         return np.array(values, dtype=float).reshape(n, width)
 
     effort = table("effort", 2)
-    bounded = np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
+    motors = () if drive is None else drive.motors
+    bounded = motors or np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
     return Actuators(
-        count=n, nv=full.nv, acts=int(reads), reads=int(reads), limited=int(bounded),
+        count=n, nv=full.nv, acts=int(reads), reads=int(reads), limited=int(bool(bounded)),
         adheres=np.array([full.frame(a.frame).body if a.adhesion else 0 for a in full.actuators],
                          dtype=np.int64),
         sticks=np.array([a.gear[0] for a in full.actuators], dtype=float),
@@ -190,7 +200,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
         fall=np.array([a.deactivation_time or 0.0 for a in full.actuators], dtype=float),
         muscle=np.array([numbers_of(a.muscle) for a in full.actuators]).reshape(n, 9),
-        range=table("activation_range", 2), rest=np.zeros((n, 2)),
+        range=table("activation_range", 2), rest=np.zeros((n, 2)), **curves_of(motors, effort),
         offset=np.array(offset, dtype=float), arm_first=first, arm_v=arm_v,
         arm=np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
         arm_q=at[arm_v].astype(np.int64),
@@ -202,6 +212,18 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         joint_force=np.zeros(full.nv),
         **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
     )  # fmt: skip
+
+
+def curves_of(motors, effort) -> dict:
+    """Torque–speed curves of motors, and efforts of all actuators beside them, by name."""
+    corners = [np.array([m.curve.speeds, m.curve.forces]).T for m in motors]
+    return {
+        "curves": len(motors),
+        "curve_of": np.array([m.actuator for m in motors], dtype=np.int64),
+        "curve_first": np.cumsum([0, *map(len, corners)]).astype(np.int64),
+        "curve": np.concatenate([np.zeros((0, 2)), *corners]),
+        "own_effort": effort.copy(),
+    }
 
 
 def _constant_arms(full):
@@ -269,6 +291,34 @@ def side(f: float, low: float, high: float) -> int:
 
 
 @procedure
+def most_at(a: Actuators, c: int, speed: float) -> float:
+    """Largest driving force of a curve at a speed; that at rest for negative ones, which brake."""
+    first = a.curve_first[c]
+    last = a.curve_first[c + 1] - 1
+    if speed <= 0.0:
+        return a.curve[first, 1]
+    for n in range(first, last):
+        if speed < a.curve[n + 1, 0]:
+            slope = (a.curve[n + 1, 1] - a.curve[n, 1]) / (a.curve[n + 1, 0] - a.curve[n, 0])
+            return a.curve[n, 1] + (speed - a.curve[n, 0]) * slope
+    return a.curve[last, 1]
+
+
+@procedure
+def limit_by_speed(a: Actuators, v: "float[:]"):
+    """Efforts of motors with a torque–speed curve at velocities ``v``."""
+    for c in range(a.curves):
+        k = a.curve_of[c]
+        speed = 0.0
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            speed += a.arm[j] * v[a.arm_v[j]]
+        high = most_at(a, c, speed)
+        low = -most_at(a, c, -speed)
+        for n in range(2):
+            a.effort[k, n] = min(max(a.own_effort[k, n], low), high)
+
+
+@procedure
 def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", h: float):
     """Forces of actuators before bounds, stiffness and damping, and the bounds that they reach.
 
@@ -310,6 +360,7 @@ def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", 
     a.bound[: a.count] = 0
     a.joint_bound[: a.nv] = 0
     a.attempts = 0
+    limit_by_speed(a, v)
     if a.limited == 1:
         reach_bounds(a, v, v)
 

@@ -173,7 +173,8 @@ class Engine:
         self.springs = springs_of(model, problem, self._springs)
         self.drives = no_actuators(self.tree.nv)
         if given.actuated:
-            self.drives = actuators_of(model, problem, self._arms, reads=given.reads)
+            own = {"reads": given.reads, "drive": given.drive}
+            self.drives = actuators_of(model, problem, self._arms, **own)
         self.pushes = no_pushes(self.tree.body_count + 1)
 
     def _all_parts(self) -> Parts:

@@ -152,12 +152,17 @@ def _resistance(full, t, q, qd, inputs, *, source):
 
 def has_actuators_in_tables(field) -> bool:
     """Whether tables can have the actuators of a field, so that they act as in worlds."""
-    return field.actuators is not None and field.drive is None and field.prescription is None
+    return field.actuators is not None and field.prescription is None
 
 
 def without_actuators(field) -> Any:
-    """A field whose actuators exert nothing, for the engine has them as tables."""
-    return replace(field, actuators=Idle(field.actuators))
+    """A field whose actuators exert nothing, for the engine has them and their curves as tables."""
+    return replace(field, actuators=Idle(field.actuators), drive=None)
+
+
+def beside_actuators(field) -> Any:
+    """Field of what acts beside actuators and their torque–speed curves."""
+    return field if field.actuators is None else replace(field, actuators=None, drive=None)
 
 
 @dataclass(frozen=True)

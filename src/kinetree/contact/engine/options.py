@@ -45,5 +45,7 @@ class EngineOptions:
     """Whether actuators can act: where ``drives.acts`` is 1, by controls ``drives.u``."""
     reads: bool = False
     """Whether they always do, with controls and activations that are inputs of ``forces``."""
+    drive: Any = None
+    """Torque–speed curves of actuators, a ``Drive``, or None."""
     inputs: int = 0
     """Without ``forces``, how many inputs are held in place of joint forces, to be read."""

@@ -1,7 +1,7 @@
 """Steps of ``simulate`` by the machine: single motions, and batches."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.machine import DivergedError, Machine
 from kinetree.contact.engine.making import (
+    beside_actuators,
     engine_of,
     has_actuators_in_tables,
     is_plain,
@@ -178,7 +179,8 @@ class EngineStepper(Stepper):
         native, plain = {}, self.compiled and is_plain(field)  # else they are in what is applied
         if self.compiled and has_actuators_in_tables(field):
             native = {"actuated": True, "reads": True, "inputs": len(field.inputs(model))}
-            plain = is_plain(replace(field, actuators=None))
+            native["drive"] = field.drive
+            plain = is_plain(beside_actuators(field))
             field = without_actuators(field)
         if self.compiled and not plain:
             native |= native_forces(model, field)

@@ -6,7 +6,7 @@ controls, and activations at the time from which the controls were held, (u, act
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,17 +138,30 @@ class TorqueSpeed:
         return select(speed > 0, force, self.forces[0] + 0 * speed)
 
 
+class Motor(NamedTuple):
+    """An actuator with a torque–speed curve."""
+
+    actuator: int
+    """Its number."""
+    variable: int
+    """Velocity variable that it drives."""
+    gear: float
+    """Force on this variable for a unit of force."""
+    curve: TorqueSpeed
+    """What limits it."""
+
+
 @dataclass(frozen=True)
 class Drive:
     """Torque–speed curves at joints, which cut the joint forces that are requested."""
 
-    motors: tuple
-    """Velocity variable, gear, and curve of each."""
+    motors: tuple[Motor, ...]
+    """Those that have a curve."""
 
     def __call__(self, model, qd, tau):
         """Joint forces that the motors exert, (..., nv)."""
         columns = [tau[..., i] for i in range(model.nv)]
-        for i, gear, curve in self.motors:
+        for _, i, gear, curve in self.motors:
             speed, force = gear * qd[..., i], columns[i] / gear
             high, low = curve(speed), -curve(-speed)
             force = select(force < high, force, high)
@@ -156,23 +169,29 @@ class Drive:
         return np.stack([np.asarray(c) for c in columns], axis=-1)
 
 
-def drive_of(model, motors) -> Drive | None:
-    """The drive for curves by name of the actuator."""
+def check_motors(motors) -> None:
+    """Raise an error for ``motors=`` that are not curves by name."""
     if motors is None:
-        return None
+        return
     if not isinstance(motors, Mapping):
         raise UnknownNameError(
             f"motors must be TorqueSpeed curves by name of the actuator, {{'motor': curve}}, got a "
             f"{type(motors).__name__}"
         )
+    for name, curve in motors.items():
+        if not isinstance(curve, TorqueSpeed):
+            raise TypeError(f"motors[{name!r}] must be a TorqueSpeed, got {type(curve).__name__}")
+
+
+def drive_of(model, motors) -> Drive | None:
+    """The drive for curves by name of the actuator."""
+    check_motors(motors)
     if not motors:
         return None
     actuators = {a.name: a for a in model.actuators}
     found = []
     for name, curve in motors.items():
         require_known(name, actuators, f"motors: model {model.name!r} has no actuator {name!r}")
-        if not isinstance(curve, TorqueSpeed):
-            raise TypeError(f"motors[{name!r}] must be a TorqueSpeed, got {type(curve).__name__}")
         a = actuators[name]
         if not a.joint:
             drives = a.tendon or a.frame or f"{model.driven_joint(a)}, which closes a loop"
@@ -195,7 +214,8 @@ def drive_of(model, motors) -> Drive | None:
                 f"joint {model.joint_names[a.joint - 1]!r}, which has {at.stop - at.start} "
                 f"variables and is also driven by {others or 'nothing else'}",
             )
-        found.append((at.start, a.gear[0] * ratio, curve))
+        number = model.actuators.index(a)
+        found.append(Motor(number, at.start, a.gear[0] * ratio, curve))
     return Drive(tuple(found))
 
 

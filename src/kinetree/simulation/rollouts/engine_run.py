@@ -10,6 +10,7 @@ import numpy as np
 from kinetree.contact.engine.machine import Machine
 from kinetree.contact.engine.making import (
     Source,
+    beside_actuators,
     compiled_forces,
     engine_of,
     has_actuators_in_tables,
@@ -113,7 +114,7 @@ class EngineRun(Run):
         self._timed, self._rest = ([g for g in given if g.timed is x] for x in (True, False))
         kinds = {g.kind for g in given} - {"parameters"}
         own = {name.partition(":")[0] for name in transition.parameters}
-        bare = transition.controller is None and is_plain(replace(field, actuators=None))
+        bare = transition.controller is None and is_plain(beside_actuators(field))
         bare = bare and not own & {"damping", "stiffness"}  # of joints that may have none
         if smooth_laws(field) != (None, None) and len(kinds) < len({g.kind for g in given}):
             bare = False  # their numbers may depend on parameters
@@ -167,6 +168,7 @@ class EngineRun(Run):
         given = shown, self.settings, self.joints, t.field if self.plain else None
         native["prescription"] = t.field.prescription
         actuated = self.driven or self.tabled
+        native["drive"] = t.field.drive if actuated else None
         return engine_of(*given, own=self.own, actuated=actuated, **native)
 
     @property

@@ -92,21 +92,26 @@ class RolloutArrays:
         return any(g.timed for g in self.given)
 
 
-def collect(
-    model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels, controls=None
-) -> RolloutArrays:
-    """Sort, check and broadcast the arrays of a call; ``kernels`` say how samples look."""
-    q0 = as_position_vector(model, q0, "q0")
-    qd0 = as_joint_vector(model, np.zeros(model.nv) if qd0 is None else qd0, "qd0")
-    raw = [*_held("tau", tau, model.nv, steps, partial(as_joint_vector, model))]
+def collect(call, controls, kernels) -> RolloutArrays:
+    """Sort, check and broadcast the arrays of a call.
+
+    Args:
+        call: the ``Call``: a start, ``tau``, and arrays by name.
+        controls: of actuators, or None.
+        kernels: say how samples look.
+    """
+    model, steps = call.model, call.steps
+    q0 = as_position_vector(model, call.q0, "q0")
+    qd0 = as_joint_vector(model, np.zeros(model.nv) if call.qd0 is None else call.qd0, "qd0")
+    raw = [*_held("tau", call.tau, model.nv, steps, partial(as_joint_vector, model))]
     raw += _held("controls", controls, len(model.actuators), steps, as_numbers)
-    for kind, arrays in (("inputs", inputs), ("arguments", arguments)):
+    for kind, arrays in (("inputs", call.inputs), ("arguments", call.arguments)):
         for name, value in (arrays or {}).items():
             check_name(name, kind, raw, kernels)
             array = as_numbers(value, name)
             shape = sample_shape(model, name, array, kernels, timed=kind == "inputs")
             raw.append(_checked(kind, name, shape, array, steps, timed=kind == "inputs"))
-    for name, value in (parameters or {}).items():
+    for name, value in (call.parameters or {}).items():
         p, array = parameter(model, name), as_numbers(value, name)
         if array.ndim == 0:  # of a joint of one variable
             array = of_shape(p, array)

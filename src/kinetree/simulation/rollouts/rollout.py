@@ -9,6 +9,7 @@ events, hooks, and steps that adapt, also to singular configurations.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
 from kinetree.simulation.rollouts.engine_run import run_by_engine
 from kinetree.simulation.rollouts.inputs import (
+    RolloutArrays,
     closed_arrays,
     collect,
     contact_arguments,
@@ -180,8 +182,7 @@ def _of_world(world, start, options):
     if isinstance(options["controller"], Mapping):
         options["controller"] = read_by_part(options["controller"], found.read[0], found.model)
     options["contact"] = options["contact"] or found.contact
-    laws = found.laws(options["friction"], options["limits"])
-    options["friction"], options["limits"] = laws
+    options |= found.laws(options["friction"], options["limits"], options["motors"])
     return found.model, (at.q if q0 is None else q0, at.qd if qd0 is None else qd0), own
 
 
@@ -203,68 +204,132 @@ def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollou
 _NO_WORLD = OfWorld()
 
 
-@renamed(policy="controller")
-def run_of(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
-    controller=None, friction: Any = "auto", limits: Any = "auto", inputs=None, arguments=None,
-    parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, motors=None,
-    function="rollout", controls=None, dtype=None, on_device=False, own=_NO_WORLD,
-):  # fmt: skip
-    """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
+@dataclass(kw_only=True)
+class Call:
+    """Arguments of a rollout, as ``rollout`` takes them, and of what is made of one."""
 
-    ``dtype`` is the precision of the steps, by default that of the arrays; ``own`` is what worlds
-    have; ``on_device``: without derivatives, on a GPU.
-    """
-    steps, dt, t0 = (
-        whole_number(steps, "steps"),
-        as_seconds(dt, "dt", least=0.0),
-        as_seconds(t0, "t0"),
-    )
-    original = controller
-    controller, control = _as_control(model, controller, tau, controls)
-    servos, held = None, ()
-    if controls is not None:
-        controller, controls, servos, held = _as_controls(model, controls, controller, tau)
-    setup = checked_setup(
-        function, as_model(model), integrator=integrator, contact=contact, forces=forces,
-        friction=friction, limits=limits, prescribed=prescribed, t0=t0, servos=servos,
-        motors=motors, parameters=tuple(parameters or ()),
-    )  # fmt: skip
-    kernels = [k for k in (controller, *costs) if k is not None]
-    kernels += contact_arguments(contact, arguments)
-    arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels, controls)
-    if servos is not None and servos.states:
-        _require_known(model, controls)
-        start = held if len(held) else own.activation
-        start = start if len(start) else np.zeros(servos.states)
-        arrays = with_activation(arrays, model, servos, start, t0, dt)
-    given = Called(
-        tuple(g.argument for g in arrays.given if g.kind != "parameters"),
-        tuple(g.name for g in arrays.given if g.kind == "parameters"),
-        controller,
-        steps,
-        dt,
-        t0,
-        control,
-    )
-    if setup.prescription is not None:
-        arrays = prescribed_arrays(
-            setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
+    model: Any
+    q0: Any
+    qd0: Any = None
+    tau: Any = None
+    steps: int
+    dt: float = 1e-3
+    integrator: Any = "auto"
+    forces: Any = ()
+    controller: Any = None
+    friction: Any = "auto"
+    limits: Any = "auto"
+    motors: Any = None
+    inputs: Any = None
+    arguments: Any = None
+    parameters: Any = None
+    t0: float = 0.0
+    prescribed: Any = None
+    contact: Any = None
+    controls: Any = None
+    costs: tuple = ()
+    """Kernels that take arrays, too."""
+    function: str = "rollout"
+    """That was called."""
+    dtype: Any = None
+    """Precision of the steps; by default that of the arrays."""
+    on_device: bool = False
+    """Without derivatives, on a GPU."""
+    own: OfWorld = _NO_WORLD
+    """What comes from worlds."""
+
+    def run(self) -> Run:
+        """The run that is about to be taken."""
+        self.steps = whole_number(self.steps, "steps")
+        self.dt, self.t0 = as_seconds(self.dt, "dt", least=0.0), as_seconds(self.t0, "t0")
+        drive = _Driving.of(self)
+        setup = checked_setup(
+            self.function,
+            as_model(self.model),
+            integrator=self.integrator,
+            contact=self.contact,
+            forces=self.forces,
+            friction=self.friction,
+            limits=self.limits,
+            prescribed=self.prescribed,
+            t0=self.t0,
+            servos=drive.servos,
+            motors=self.motors,
+            parameters=tuple(self.parameters or ()),
         )
-    arrays = closed_arrays(model, arrays, t0)
-    unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
-    if unrolled and own.give is not None:
-        raise OWN_RELAXED.of(
-            f"{function} with relaxation or derivatives",
-            "worlds with their own masses, sizes or friction",
+        arrays, given = self._arrays(setup, drive)
+        unrolled = self.function != "rollout" or getattr(self.contact, "relaxation", 0.0) > 0
+        if unrolled and self.own.give is not None:
+            raise OWN_RELAXED.of(
+                f"{self.function} with relaxation or derivatives",
+                "worlds with their own masses, sizes or friction",
+            )
+        if setup.attached.rollout_step is not None and self.dtype is None and not unrolled:
+            run = run_by_engine(setup, arrays, given, self.own.give, self.own.memory_of)
+            if run is not None:
+                return run
+        if drive.control is not None:
+            raise NATIVE_CONTROL.of(
+                self.function, f"controller {self.controller!r} of model {self.model.name!r}"
+            )
+        precision = self.dtype or arrays.dtype
+        return given.unrolled_run(setup, arrays, self.integrator, precision, self.on_device)
+
+    def _arrays(self, setup, drive) -> "tuple[RolloutArrays, Called]":
+        """Arrays that go into steps, and what they are called."""
+        model = self.model
+        kernels = [k for k in (drive.controller, *self.costs) if k is not None]
+        kernels += contact_arguments(self.contact, self.arguments)
+        arrays = collect(self, drive.controls, kernels)
+        servos = drive.servos
+        if servos is not None and servos.states:
+            _require_known(model, drive.controls)
+            start = drive.activation if len(drive.activation) else self.own.activation
+            start = start if len(start) else np.zeros(servos.states)
+            arrays = with_activation(arrays, model, servos, start, self.t0, self.dt)
+        given = Called(
+            tuple(g.argument for g in arrays.given if g.kind != "parameters"),
+            tuple(g.name for g in arrays.given if g.kind == "parameters"),
+            drive.controller,
+            self.steps,
+            self.dt,
+            self.t0,
+            drive.control,
         )
-    if setup.attached.rollout_step is not None and dtype is None and not unrolled:
-        run = run_by_engine(setup, arrays, given, own.give, own.memory_of)
-        if run is not None:
-            return run
-    if control is not None:
-        raise NATIVE_CONTROL.of(function, f"controller {original!r} of model {model.name!r}")
-    return given.unrolled_run(setup, arrays, integrator, dtype or arrays.dtype, on_device)
+        if setup.prescription is not None:
+            times, still = (self.t0, self.dt, self.steps), self.qd0 is None
+            arrays = prescribed_arrays(setup.prescription, model, arrays, *times, at_rest=still)
+        return closed_arrays(model, arrays, self.t0), given
+
+
+@renamed(policy="controller")
+def run_of(model, q0, qd0=None, tau=None, **options) -> Run:
+    """The ``Run`` of a call with the fields of ``Call`` as options."""
+    return Call(model=model, q0=q0, qd0=qd0, tau=tau, **options).run()
+
+
+class _Driving(NamedTuple):
+    """Source of the joint forces in each step."""
+
+    controller: Any
+    """A kernel, or None."""
+    control: Any
+    """A controller that is no kernel and has separate compiled code, or None."""
+    controls: Any
+    """Of actuators, as arrays, or None."""
+    servos: Any
+    """The actuators, where there are controls."""
+    activation: Any
+    """Activations of a posture, or nothing."""
+
+    @classmethod
+    def of(cls, call) -> "_Driving":
+        """As a call has it."""
+        controller, control = _as_control(call.model, call.controller, call.tau, call.controls)
+        if call.controls is None:
+            return cls(controller, control, None, None, ())
+        kernel, *rest = _as_controls(call.model, call.controls, controller, call.tau)
+        return cls(kernel, control, *rest)
 
 
 class Called(NamedTuple):
