@@ -71,6 +71,15 @@ def module_of(package, name, renamed: Mapping[str, str] = MappingProxyType({})):
     return import_module(f"{package}.{name}")
 
 
+def from_textbook(module: str, name: str) -> Any:
+    """Text of ``kinetree.textbook`` that a package below it has among its public names.
+
+    The textbook may use any of these packages, and none of them needs it: so it is imported when
+    somebody asks for the name.
+    """
+    return getattr(import_module(f"kinetree.textbook.{module}"), name)
+
+
 # --- Calls with arguments that a function does not have ----------------------------------------
 
 

@@ -9,7 +9,6 @@ import kinetree as kt
 from kinetree.algorithms.closed.plan import make_plan
 from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.diagnosis.costs import null_space_cost
-from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.clusters import (
     block_null_space,
     clusters,
@@ -20,6 +19,7 @@ from kinetree.loops.dynamics.methods import ConstrainedEquations, null_space
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import Coupling
 from kinetree.samples import clustered_linkage, corner_ladder, four_bar, ladder, stewart
+from kinetree.textbook.loop_methods import solve_kkt
 
 
 def at_home(model):
@@ -114,7 +114,7 @@ def test_block_by_block_is_the_same_as_all_at_once(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_solver_by_clusters_moves_the_mechanism_as_others_do(seed):
     instant = random_instant(seed, loops=2, bodies=6)
-    found, expected = solve_by_clusters(instant), methods.solve_kkt(instant)
+    found, expected = solve_by_clusters(instant), solve_kkt(instant)
     size = 1 + np.abs(expected.qdd).max()
     assert_close(found.qdd, expected.qdd, ulps=1e7, scale=size)
     K = instant.K

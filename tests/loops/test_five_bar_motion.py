@@ -22,12 +22,13 @@ from kinetree.errors import (
     SingularityWarning,
     UnknownNameError,
 )
-from kinetree.loops.state_space.invariants import post_stabilize
 from kinetree.loops.state_space.model_system import system_of
-from kinetree.loops.state_space.multipliers import acceleration, regularized_acceleration
-from kinetree.loops.state_space.svd_form import SVDForm
+from kinetree.loops.state_space.multipliers import acceleration
 from kinetree.loops.state_space.system import ConstrainedSystem
-from kinetree.loops.state_space.system_motion import (
+from kinetree.textbook.regularization import regularized_acceleration
+from kinetree.textbook.svd_form import SVDForm
+from kinetree.textbook.system_invariants import post_stabilize
+from kinetree.textbook.system_motion import (
     FORMS,
     HOLDS,
     compare_forms,

@@ -5,24 +5,25 @@ import pytest
 
 from kinetree.algorithms.kinematics import base_velocities, body_accelerations
 from kinetree.joints import Revolute
-from kinetree.loops.dynamics import methods, sparse_maximal
+from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import MechanismGraph
 from kinetree.samples import random_closed_mechanism
+from kinetree.textbook import loop_methods, sparse_maximal
 
 OTHERS = {
-    "kkt": methods.solve_kkt,
-    "range_space": methods.solve_range_space,
-    "articulated": methods.solve_articulated,
+    "kkt": loop_methods.solve_kkt,
+    "range_space": loop_methods.solve_range_space,
+    "articulated": loop_methods.solve_articulated,
     "sparse": sparse_maximal.solve,
 }
 
 
-@pytest.mark.covers("RBDA 8.5", by=(methods.solve_kkt, methods.solve_range_space))
+@pytest.mark.covers("RBDA 8.5", by=(loop_methods.solve_kkt, loop_methods.solve_range_space))
 @pytest.mark.covers("RBDA 8.5", by=methods.solve_null_space)
 @pytest.mark.covers("RBDA 8.13", by=sparse_maximal.solve)
-@pytest.mark.covers("RBDA 7.5", by=methods.solve_articulated)
+@pytest.mark.covers("RBDA 7.5", by=loop_methods.solve_articulated)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_every_method_moves_random_mechanisms_alike(first):
     kinds = set()

@@ -8,9 +8,10 @@ from kinetree.loops.state_space import charts, multipliers
 from kinetree.loops.state_space.invariants import rate_gradient
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.textbook import null_space_forms
+from kinetree.textbook.regularization import recovered_multipliers
+from kinetree.textbook.svd_form import SVDForm
 
 SYSTEMS = [pendulum, five_bar, absolute_five_bar]
 
@@ -113,13 +114,13 @@ def test_only_the_product_of_the_rate_of_g_with_velocities_is_needed(rng):
     assert_close(SVDForm(system).acceleration(0.0, q, v), expected, ulps=1e4)
 
 
-@pytest.mark.covers("Spencer 2.4", by=multipliers.recovered_multipliers)
+@pytest.mark.covers("Spencer 2.4", by=recovered_multipliers)
 def test_multipliers_after_a_solution_without_them(rng):
     system = five_bar()
     q, v = 0.2 * rng.standard_normal((2, 4))
     space = null_space_forms.svd(system, q, v)
     a = null_space_forms.acceleration(system, 0.0, q, v, *space)
-    found = multipliers.recovered_multipliers(system, 0.0, q, v, a)
+    found = recovered_multipliers(system, 0.0, q, v, a)
     assert_close(found, multipliers.multipliers(system, 0.0, q, v), ulps=1e4)
 
 
@@ -129,6 +130,6 @@ def test_recovered_multipliers_of_redundant_constraints_hold_the_motion():
     form = SVDForm(system, q=q)
     assert form.rank == 2
     a = form.acceleration(0.0, q, v)
-    lam = multipliers.recovered_multipliers(system, 0.0, q, v, a)
+    lam = recovered_multipliers(system, 0.0, q, v, a)
     force = system.F(0.0, q, v) - system.M(q) @ a
     np.testing.assert_allclose(system.G(q).T @ lam, force, atol=1e-12)

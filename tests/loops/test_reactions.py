@@ -7,9 +7,10 @@ from support.states import random_instant
 
 import kinetree as kt
 from kinetree.joints import SphereInCylinder
-from kinetree.loops.dynamics.methods import ConstrainedEquations, range_space
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.loops.dynamics.solution import idle_forces, smallest, solve, uniqueness
 from kinetree.samples import bennett, four_bar, stewart
+from kinetree.textbook.loop_methods import range_space
 
 
 def test_idle_forces_move_nothing():

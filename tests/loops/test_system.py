@@ -21,12 +21,12 @@ from kinetree.errors import JointError, LoopError, ShapeError, SingularError
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.state_space import invariants, multipliers
 from kinetree.loops.state_space.model_system import system_of
-from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem, _require_derivative
-from kinetree.loops.state_space.system_motion import integrate_system
 from kinetree.model import JointDynamics
 from kinetree.quantities import dynamics
-from kinetree.textbook import null_space_forms
+from kinetree.textbook import null_space_forms, system_invariants
+from kinetree.textbook.svd_form import SVDForm
+from kinetree.textbook.system_motion import integrate_system
 
 SYSTEMS = {
     "pendulum": pendulum,
@@ -209,7 +209,7 @@ def test_three_forms_of_the_underlying_equation_agree_everywhere(make, rng):
     system = make()
     q, v = off_the_manifold(system, rng)
     a = multipliers.acceleration(system, 0.0, q, v)
-    residual = invariants.acceleration_residual(system, q, v, a)
+    residual = system_invariants.acceleration_residual(system, q, v, a)
     scale = np.linalg.norm(a) * np.linalg.norm(system.G(q)) + 1
     condition = np.linalg.cond(system.G(q)) ** 2
     assert_close(residual, 0 * residual, scale=scale, ulps=1e3, condition=condition)
@@ -244,11 +244,11 @@ def test_gradient_of_the_invariants(make, rng):
         np.testing.assert_allclose(rate, H @ dx, atol=1e-7)
 
 
-@pytest.mark.covers("Spencer 2.2", by=invariants.dimensions)
+@pytest.mark.covers("Spencer 2.2", by=system_invariants.dimensions)
 def test_dimensions_of_the_five_bar():
     system, v = five_bar(), np.ones(4)
-    assert invariants.dimensions(system, np.zeros(4)) == (4, 2, 2, 2)
-    assert invariants.dimensions(system, SINGULAR) == (4, 2, 1, 3)
+    assert system_invariants.dimensions(system, np.zeros(4)) == (4, 2, 2, 2)
+    assert system_invariants.dimensions(system, SINGULAR) == (4, 2, 1, 3)
     for q, rank in ((np.zeros(4), 4), (SINGULAR, 2)):
         H = invariants.invariant_gradient(system, q, 0 * v)
         assert np.linalg.matrix_rank(H, 1e-9) == rank
@@ -257,15 +257,15 @@ def test_dimensions_of_the_five_bar():
 def test_velocity_residual_and_drift(rng):
     system = pendulum()
     q, v = pendulum_state(0.3, 2.0)
-    assert_close(invariants.velocity_residual(system, q, v), np.zeros(1), scale=1)
+    assert_close(system_invariants.velocity_residual(system, q, v), np.zeros(1), scale=1)
     off = np.stack([q, 1.1 * q, q]), np.stack([v, v, v + 0.1 * q])
-    found = invariants.drift(system, *off)
+    found = system_invariants.drift(system, *off)
     np.testing.assert_allclose(found.position, [0, 0.21, 0], atol=1e-15)
     np.testing.assert_allclose(found.velocity, [0, 0, 0.2], atol=1e-15)
     assert found.largest().position == pytest.approx(0.21)
     assert found.energy[1] == pytest.approx(0.1 * 9.81 * q[1])
     mute = ConstrainedSystem(**{**vars(system), "energy": None})
-    assert np.all(invariants.drift(mute, *off).energy == 0)
+    assert np.all(system_invariants.drift(mute, *off).energy == 0)
 
 
 @pytest.mark.covers("Spencer 2.1", by=system_of)

@@ -18,12 +18,13 @@ from support.linkages import (
 from kinetree.errors import ShapeError
 from kinetree.loops.state_space import charts
 from kinetree.loops.state_space.charts import atlas
+from kinetree.loops.state_space.charts.atlas import runge_kutta_step
 from kinetree.loops.state_space.charts.chart import inverted, row_condition
 from kinetree.loops.state_space.invariants import invariant_gradient, newton
 from kinetree.loops.state_space.model_system import system_of
-from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
 from kinetree.loops.state_space.system import given_relation
-from kinetree.loops.state_space.system_motion import integrate_system, runge_kutta_step
+from kinetree.textbook.svd_form import SingularityWatch, SVDForm
+from kinetree.textbook.system_motion import integrate_system
 
 # --- Steps ----------------------------------------------------------------------------------------
 

@@ -5,18 +5,18 @@
     motion = kt.loops.solve(model, q, qd, tau)
 
 ``kt.forward_dynamics``, ``kt.inverse_dynamics``, ``kt.simulate`` and ``kt.linearize`` support loops
-directly; this package has everything else about them.
+directly; this package has everything else about them. Names that only the literature asks for, such
+as ``SVDForm``, are texts of ``kinetree.textbook``, which are imported on first use.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kinetree.algorithms.closed.rank import rank_policy, scaling
-from kinetree.arguments import guard_module
+from kinetree.arguments import guard, guard_module
 from kinetree.errors import warn
 from kinetree.loops.dynamics import closed_forms
 from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
 from kinetree.loops.dynamics.clusters import Cluster, block_null_space, clusters, renumber
-from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.inverse_dynamics import (
     Actuation,
     ActuatorForces,
@@ -25,7 +25,6 @@ from kinetree.loops.dynamics.inverse_dynamics import (
 )
 from kinetree.loops.dynamics.methods import NullSpace
 from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, LoopForce, solve
-from kinetree.loops.dynamics.sparse_maximal import BodyMotion, order_of, solve_bodies
 from kinetree.loops.kinematics.assembly import assemble, assemblies
 from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
 from kinetree.loops.kinematics.constraint import (
@@ -81,7 +80,6 @@ from kinetree.loops.linear.linearization import (
     linearize_on_manifold,
 )
 from kinetree.loops.state_space import charts
-from kinetree.loops.state_space.invariants import Dimensions, Drift, dimensions, drift
 from kinetree.loops.state_space.linearized import (
     ChartLinearization,
     SystemLinearization,
@@ -89,19 +87,25 @@ from kinetree.loops.state_space.linearized import (
 )
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.svd_form import (
-    SingularityWatch,
-    SingularPass,
-    SVDEvaluation,
-    SVDForm,
-)
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
-from kinetree.loops.state_space.system_motion import (
-    FormComparison,
-    SystemMotion,
-    compare_forms,
-    integrate_system,
-)
+from kinetree.spelling import from_textbook
+
+if TYPE_CHECKING:
+    from kinetree.textbook.elimination_order import EliminationOrder, elimination_order
+    from kinetree.textbook.sparse_maximal import BodyMotion, order_of, solve_bodies
+    from kinetree.textbook.svd_form import (
+        SingularityWatch,
+        SingularPass,
+        SVDEvaluation,
+        SVDForm,
+    )
+    from kinetree.textbook.system_invariants import Dimensions, Drift, dimensions, drift
+    from kinetree.textbook.system_motion import (
+        FormComparison,
+        SystemMotion,
+        compare_forms,
+        integrate_system,
+    )
 
 __all__ = [
     "METHODS", "Actuation", "ActuatorForces", "BodyMotion", "Branch", "ChartLinearization",
@@ -123,6 +127,16 @@ __all__ = [
     "torque_derivatives", "weld_loops", "welded_state", "with_misalignment",
 ]  # fmt: skip
 
+_IN_TEXTBOOK = {
+    "elimination_order": ("EliminationOrder", "elimination_order"),
+    "sparse_maximal": ("BodyMotion", "order_of", "solve_bodies"),
+    "svd_form": ("SVDEvaluation", "SVDForm", "SingularPass", "SingularityWatch"),
+    "system_invariants": ("Dimensions", "Drift", "dimensions", "drift"),
+    "system_motion": ("FormComparison", "SystemMotion", "compare_forms", "integrate_system"),
+}
+"""Names of each text."""
+_TEXT_OF = {name: text for text, names in _IN_TEXTBOOK.items() for name in names}
+
 _DEPRECATED = {
     "TorqueSlopes": "TorqueDerivatives",
     "linearize": "linearize_in_coordinates",
@@ -131,11 +145,18 @@ _DEPRECATED = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in _TEXT_OF:
+        globals()[name] = found = guard(from_textbook(_TEXT_OF[name], name))
+        return found
     if name not in _DEPRECATED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     new = _DEPRECATED[name]
     warn(f"kt.loops.{name} is deprecated: use kt.loops.{new}", DeprecationWarning)
     return globals()[new]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_TEXT_OF})
 
 
 guard_module(__name__)

@@ -1,8 +1,10 @@
 """Algorithms of the literature beside those in use: variants, originals, derivations.
 
-No public function is computed by these texts. They are there to be read next to the book and as
-independent answers for the tests: ``kt.textbook.rnea_3d`` is the recursive Newton-Euler algorithm
-with three-dimensional vectors, as it was first published. docs/book.md maps passages to texts.
+They are there to be read next to the book and as independent answers for the tests:
+``kt.textbook.rnea_3d`` is the recursive Newton-Euler algorithm with three-dimensional vectors, as
+it was first published. No public function is computed by these texts, unless a caller asks for one
+by name: the methods of ``kt.loops.solve``, and what ``kt.loops`` lists. docs/book.md maps passages
+to texts.
 """
 
 from kinetree.spelling import module_of

@@ -1,6 +1,7 @@
 """Forward dynamics of mechanisms with loops, by any method, with the forces of the loop joints.
 
-The methods are those of RBDA chapter 8, and differ in what they factorise:
+The methods are those of RBDA chapter 8, and differ in what they factorise. The first is in use; the
+last needs a function of the caller's; those between are texts of ``kinetree.textbook``:
 
     null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; allows massless bodies; §8.9,
                                                 one cluster of loops at a time
@@ -30,17 +31,24 @@ from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
-from kinetree.loops.dynamics import clusters, methods, sparse_maximal
+from kinetree.loops.dynamics import clusters, methods
 from kinetree.loops.dynamics.closure_functions import LoopClosure
 from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, from_textbook
 
 METHODS = ("null_space", "kkt", "range_space", "articulated", "sparse", "closure")
 """Names of the methods; ``"auto"`` is the first."""
+_IN_TEXTBOOK = {
+    "kkt": ("loop_methods", "solve_kkt"),
+    "range_space": ("loop_methods", "solve_range_space"),
+    "articulated": ("loop_methods", "solve_articulated"),
+    "sparse": ("sparse_maximal", "solve"),
+}
+"""Text and function of the methods that only the literature asks for."""
 
 
 class LoopForce(NamedTuple):
@@ -253,12 +261,7 @@ def _method(name, instant, independent, rank, rows, closure):
         if closure is None:
             raise LoopError("method 'closure' needs a loop-closure function: closure=...")
         return closure.solve(instant)
-    return {
-        "kkt": methods.solve_kkt,
-        "range_space": methods.solve_range_space,
-        "articulated": methods.solve_articulated,
-        "sparse": sparse_maximal.solve,
-    }[name](instant)
+    return from_textbook(*_IN_TEXTBOOK[name])(instant)
 
 
 def _columns(model, independent):

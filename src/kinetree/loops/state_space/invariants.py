@@ -5,21 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
-from kinetree.loops.kinematics.constraint import rank
-from kinetree.loops.state_space.system import ConstrainedSystem
-
-
-def velocity_residual(system, q, v):
-    """``G v``, (m,) — Spencer (2.2)."""
-    return system.G(q) @ v
-
-
-def acceleration_residual(system, q, v, vdot):
-    """``G vdot + Gdot v``, (m,) — Spencer (2.3)."""
-    _, G, Gdot_v = system.constraint(q, v)
-    return G @ vdot + Gdot_v
 
 
 def invariants(system, q, v) -> Any:
@@ -44,52 +30,6 @@ def rate_gradient(system, q, v):
         return system.rate_gradient(q, v)
     columns = [(system.Gdot_v(q, v + e) - system.Gdot_v(q, v - e)) / 4 for e in np.eye(system.n)]
     return np.reshape(columns, (system.n, system.m)).T
-
-
-class Dimensions(NamedTuple):
-    """Sizes of a constrained system at one configuration — Spencer §2.2.1."""
-
-    n: int
-    """Velocities; the state has N = 2n."""
-    m: int
-    """Constraints; there are M = 2m invariants."""
-    rank: int
-    """Independent constraints."""
-    freedom: int
-    """Degrees of freedom p = n - rank; the manifold of states has P = 2p dimensions."""
-
-
-def dimensions(
-    system: ConstrainedSystem, q: ArrayLike, *, tolerance: float | None = None
-) -> Dimensions:
-    """Count degrees of freedom in this state; there are more at a kinematic singularity."""
-    r = rank(system.G(q), system.scaling, tolerance=tolerance)
-    return Dimensions(system.n, system.m, r, system.n - r)
-
-
-class Drift(NamedTuple):
-    """Deviations of states from constraints and energy, which an exact motion preserves."""
-
-    position: np.ndarray
-    """Norm of ``g``, in its units."""
-    velocity: np.ndarray
-    """Norm of ``G v``."""
-    energy: np.ndarray
-    """Total energy less that of the first state [J]; zero if the system has no ``energy``."""
-
-    def largest(self) -> "Drift":
-        """The largest absolute values."""
-        return Drift(*(np.max(np.abs(x), initial=0.0) for x in self))
-
-
-def drift(system: ConstrainedSystem, q: ArrayLike, v: ArrayLike) -> Drift:
-    """Drift along a trajectory ``q`` (steps, nq), ``v`` (steps, n)."""
-    h = np.array([invariants(system, *state) for state in zip(q, v, strict=True)])
-    position, velocity = (np.linalg.norm(part, axis=1) for part in np.split(h, 2, axis=1))
-    if system.energy is None:
-        return Drift(position, velocity, np.zeros(len(position)))
-    energy = np.array([system.energy(*state) for state in zip(q, v, strict=True)])
-    return Drift(position, velocity, energy - energy[0])
 
 
 # --- Newton's method: Spencer §2.3.1 -------------------------------------------------------------
@@ -231,89 +171,6 @@ def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, 
     if nearest:
         q = _settled(towards_nearest, q, space.move)
     return q
-
-
-def project_velocity(system, q: ArrayLike, v, *, rcond=RCOND) -> Array:
-    """``v - pinv(G) G v``, the velocity nearest to ``v`` that the constraints at ``q`` allow."""
-    G = system.G(q)
-    return v - np.linalg.pinv(G, rcond=rcond) @ (G @ v)
-
-
-def post_stabilize(system, q, v, *, repeats=2, rcond=RCOND):
-    """The state after a step, moved towards ``h = 0`` — Ascher and Chin; [19, 20] of Spencer.
-
-    ``x - F(x) h(x)`` with ``F = diag(pinv(G), pinv(G))``, so that positions and velocities are
-    corrected with one and the same matrix. It is not iterated until it converges: one correction
-    leaves errors of velocities as small as those of positions times the speed, the second leaves
-    the square of them.
-
-    Args:
-        system: the constrained system.
-        q: configuration, (nq,).
-        v: velocity, (n,).
-        repeats: corrections.
-        rcond: singular values of ``G`` below this times the largest count as zero.
-    """
-    for _ in range(repeats):
-        g, G = system.g(q), system.G(q)
-        inverse = np.linalg.pinv(G, rcond=rcond)
-        q, v = system.space.move(q, -inverse @ g), v - inverse @ (G @ v)
-    return q, v
-
-
-def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=50):
-    """The state near ``q, v`` on all invariants, found simultaneously.
-
-    Args:
-        system: the constrained system.
-        q: configuration, (nq,).
-        v: velocity, (n,).
-        energy: total energy to hold [J], one more invariant; None for none. Only conservative
-            systems have one. At rest in an equilibrium it cannot be changed by small steps.
-        tolerance: norm of the weighted invariants to reach; states within it stay as they are.
-        rcond: singular values of the stacked Jacobian below this times the largest count as zero.
-            At kinematic singularities it loses rank; a small threshold makes large steps there.
-        limit: of the number of steps.
-    """
-    n = system.n
-    weights = np.ones(system.m) if system.weights is None else np.asarray(system.weights)
-    weights = np.concatenate([weights, weights, *([] if energy is None else [[1.0]])])
-
-    q, v = (np.asarray(x, dtype=float) for x in (q, v))
-    for _ in range(limit):
-        h = invariants(system, q, v)
-        if energy is not None:
-            h = np.append(h, system.energy(q, v) - energy)
-        size = float(np.linalg.norm(weights * h))
-        if size <= tolerance:
-            break
-        H = invariant_gradient(system, q, v)
-        if energy is not None:
-            H = np.concatenate([H, energy_gradient(system, q, v)[None]])
-        dx = np.linalg.pinv(H * weights[:, None], rcond=rcond) @ (weights * h)
-        q, v = system.space.move(q, -dx[:n]), v - dx[n:]
-    else:
-        raise SingularError(
-            f"a projection onto the invariants has not converged in {limit} steps: they are "
-            f"{size:.3g}, at most {tolerance:.3g} is required; near a kinematic singularity "
-            f"a larger rcond than {rcond:.3g} makes shorter steps"
-        )
-    return q, v
-
-
-def energy_gradient(system, q, v) -> Any:
-    """Derivative of the energy with respect to ``q`` and ``v``, (2n,).
-
-    By central differences, good to about ten digits, where the system does not know it.
-    """
-    if system.energy_gradient is not None:
-        return system.energy_gradient(q, v)
-    h = 6e-6
-    along = [
-        (system.energy(system.space.move(q, e), v) - system.energy(system.space.move(q, -e), v))
-        for e in h * np.eye(system.n)
-    ]
-    return np.concatenate([np.array(along) / (2 * h), system.M(q) @ v])
 
 
 def _settled(step, q, move, *, limit=500):

@@ -1,5 +1,6 @@
 """One chart after another: a new one where the old one becomes poor — Spencer §2.3.3, Remark 1."""
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -7,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import SingularError, UnknownNameError
+from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.loops.state_space.charts.linear_chart import tangent
 from kinetree.loops.state_space.invariants import newton
 from kinetree.loops.state_space.system import ConstrainedSystem
-from kinetree.loops.state_space.system_motion import instants, runge_kutta_step
 
 
 class Atlas:
@@ -262,3 +262,26 @@ _METHODS = {
     "bdf2": lambda: _BackwardDifferences([4 / 3, -1 / 3], 2 / 3),
     "bdf3": lambda: _BackwardDifferences([18 / 11, -9 / 11, 2 / 11], 6 / 11),
 }  # fmt: skip
+
+
+# --- times and steps that are not of charts alone ------------------------------------------------
+
+
+def instants(duration, step) -> np.ndarray:
+    """Times from 0 to the duration, exactly, in steps of which the last may be shorter [s]."""
+    if not (0 <= duration < np.inf and 0 < step < np.inf):
+        raise ShapeError(
+            f"a motion needs a duration [s] that is not negative and a step [s] above zero, got "
+            f"duration = {duration} and step = {step}"
+        )
+    count = math.ceil(duration / step - 1e-6)  # of a step: rounding errors make no step
+    return np.append(step * np.arange(count), float(duration))
+
+
+def runge_kutta_step(rate: Callable, t, x, h, first=None):
+    """One step of the classical method of order 4; ``first`` is ``rate(t, x)`` if known."""
+    k1 = rate(t, x) if first is None else first
+    k2 = rate(t + h / 2, x + h / 2 * k1)
+    k3 = rate(t + h / 2, x + h / 2 * k2)
+    k4 = rate(t + h, x + h * k3)
+    return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)

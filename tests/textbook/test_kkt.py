@@ -9,8 +9,8 @@ import kinetree as kt
 from kinetree.algorithms.closed.systems import Implicit, implicit_equations
 from kinetree.errors import LoopError, ShapeError, SingularError
 from kinetree.loops.dynamics.methods import ConstrainedEquations
-from kinetree.loops.dynamics.methods import solve_kkt as solve
 from kinetree.samples import four_bar
+from kinetree.textbook.loop_methods import solve_kkt as solve
 
 
 @pytest.mark.covers("RBDA 8.1", "RBDA 8.5", by=implicit_equations)

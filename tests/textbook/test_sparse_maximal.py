@@ -12,7 +12,6 @@ from kinetree.algorithms.kinematics import base_velocities, body_accelerations
 from kinetree.errors import SingularError
 from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import ConstrainedEquations
-from kinetree.loops.dynamics.sparse_maximal import _inverse, order_of, solve, solve_bodies
 from kinetree.model import Coupling, JointDynamics
 from kinetree.samples import (
     chain,
@@ -23,6 +22,7 @@ from kinetree.samples import (
     random_tree,
 )
 from kinetree.spatial import Force, Inertia, exp, xlt
+from kinetree.textbook.sparse_maximal import _inverse, order_of, solve, solve_bodies
 
 
 @pytest.mark.covers("RBDA 8.13", by=solve_bodies)

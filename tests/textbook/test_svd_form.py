@@ -10,8 +10,8 @@ from kinetree.errors import ShapeError, SingularError, SingularityWarning
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm, _next_to
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.textbook.svd_form import SingularityWatch, SVDForm, _next_to
 
 
 @pytest.mark.covers("Spencer 3.1", by=SVDForm)

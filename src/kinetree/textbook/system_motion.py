@@ -7,7 +7,6 @@ every step. ``kt.simulate`` is what to use for models; this is for systems of th
 for comparisons.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,17 +23,19 @@ from kinetree.errors import (
     warn,
 )
 from kinetree.loops.state_space import multipliers
-from kinetree.loops.state_space.invariants import (
+from kinetree.loops.state_space.charts.atlas import instants, runge_kutta_step
+from kinetree.loops.state_space.invariants import project_position
+from kinetree.loops.state_space.multipliers import Stabilization
+from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.textbook.regularization import recovered_multipliers, regularized_acceleration
+from kinetree.textbook.svd_form import THRESHOLD, SingularityWatch, SVDForm, arbitrary
+from kinetree.textbook.system_invariants import (
     Drift,
     drift,
     post_stabilize,
     project_all,
-    project_position,
     project_velocity,
 )
-from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.svd_form import THRESHOLD, SingularityWatch, SVDForm, arbitrary
-from kinetree.loops.state_space.system import ConstrainedSystem
 
 BAUMGARTE = Stabilization(10.0, 10.0)
 """The value of the thesis [1/s]."""
@@ -132,7 +133,7 @@ def integrate_system(
         said = said or (arbitrary(t, seen) if seen.is_arbitrary and form == "svd" else "")
         vdot = seen.vdot if form == "svd" else acceleration(t, q, v)
         states.append((q, v))
-        lam = multipliers.recovered_multipliers(system, t, q, v, vdot)
+        lam = recovered_multipliers(system, t, q, v, vdot)
         logged.append((seen.kappa, seen.indicator, lam, v @ system.M(q) @ v / 2))
         if end is not None:
             q, v = _stepped(system, acceleration, t, end - t, q, v, vdot)
@@ -180,32 +181,12 @@ def _stepped(system, acceleration, t, h, q, v, vdot):
     return x[:n] if space.flat else space.move(q, x[:n]), x[n:]
 
 
-def instants(duration, step) -> np.ndarray:
-    """Times from 0 to the duration, exactly, in steps of which the last may be shorter [s]."""
-    if not (0 <= duration < np.inf and 0 < step < np.inf):
-        raise ShapeError(
-            f"a motion needs a duration [s] that is not negative and a step [s] above zero, got "
-            f"duration = {duration} and step = {step}"
-        )
-    count = math.ceil(duration / step - 1e-6)  # of a step: rounding errors make no step
-    return np.append(step * np.arange(count), float(duration))
-
-
-def runge_kutta_step(rate: Callable, t, x, h, first=None):
-    """One step of the classical method of order 4; ``first`` is ``rate(t, x)`` if known."""
-    k1 = rate(t, x) if first is None else first
-    k2 = rate(t + h / 2, x + h / 2 * k1)
-    k3 = rate(t + h / 2, x + h / 2 * k2)
-    k4 = rate(t + h, x + h * k3)
-    return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-
-
 def _form(system, svd, form):
     if form == "svd":
         return lambda t, q, v: svd.evaluate(t, q, v, warn=False).vdot
     if form not in FORMS:
         raise UnknownNameError(f"no form is called {form!r}; use one of {FORMS}")
-    lagrange, penalty = multipliers.acceleration, multipliers.regularized_acceleration
+    lagrange, penalty = multipliers.acceleration, regularized_acceleration
     kind: Callable = lagrange if form == "multipliers" else penalty
     return lambda t, q, v: kind(system, t, q, v, stabilization=svd.stabilization)
 

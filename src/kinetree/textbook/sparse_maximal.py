@@ -29,12 +29,12 @@ from kinetree.algorithms.coupled import AllJoints, all_joints, coupling_rows
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError, calling
-from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.methods import Accelerations, ConstrainedEquations
 from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
 from kinetree.model.memo import kept
 from kinetree.spatial import Motion, Plucker, crf, crm
+from kinetree.textbook.elimination_order import EliminationOrder, elimination_order
 
 
 class BodyMotion(NamedTuple):

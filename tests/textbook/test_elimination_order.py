@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinetree.loops.dynamics.elimination_order import elimination_order, half_bandwidth
+from kinetree.textbook.elimination_order import elimination_order, half_bandwidth
 
 
 def ladder_graph(rungs):

@@ -7,10 +7,11 @@ from support.states import random_instant
 
 from kinetree.algorithms.ltl import ancestors
 from kinetree.errors import SingularError
-from kinetree.loops.dynamics.methods import ConstrainedEquations, range_space
-from kinetree.loops.dynamics.methods import solve_range_space as solve
+from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.samples import four_bar
 from kinetree.spatial import Inertia
+from kinetree.textbook.loop_methods import range_space
+from kinetree.textbook.loop_methods import solve_range_space as solve
 
 
 @pytest.mark.covers("RBDA 8.5", by=range_space)
