@@ -26,7 +26,7 @@ def test_its_motion_is_not_called_one_that_can_be_trusted(path):
     shown = " ".join(CliRunner().invoke(app, arguments).output.split())
     assert "can be trusted" not in shown
     assert "computed well, but the robot is wrong (body 'arm': " in shown
-    assert f"kinetree check {path}" in shown.replace(" r.urdf", "r.urdf")
+    assert f"kinetreecheck{path}" in shown.replace(" ", "")  # lines may end within a path
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert [e["part"] for e in found["robot_errors"]] == ["body 'arm'"]
     assert found["report"]["warnings"] == []

@@ -839,3 +839,13 @@ def test_samples_whose_steps_fail_are_given_up_alone():
     (found,) = _of_samples(inverse, ((4,),), 1.0, A)
     assert np.isnan(found[1]).all()
     np.testing.assert_array_equal(found[[0, 2]], [[2, 1, 1, 2], [1.5, 1, 1, 1.5]])
+
+
+def test_geared_robots_are_optimized_although_their_first_answers_are_on_arrays():
+    """Steps of the optimizer call machine code, which answers on arrays do not have."""
+    rotor = kt.shapes.cylinder(0.05, 0.02, mass=0.2)
+    arm = kt.gears.add_rotor(kt.samples.double_pendulum(), "elbow", ratio=7.0, inertia=rotor)
+    goal = QuadraticCost(q=np.array([0.3, 0.2]), position=100.0, velocity=1.0)
+    found = optimize(arm, [0.0, 0.1], steps=20, dt=0.02, terminal=goal)
+    assert found.converged
+    np.testing.assert_allclose(found.q[-1], goal.q, atol=0.02)

@@ -237,6 +237,7 @@ not_of_a_model(
     "control.discrete_lyapunov", "control.discrete_riccati", "control.lqr_gain",
     "control.pose_error",
 )  # fmt: skip
+not_of_a_model("of names of feet; tests/control", "control.gait", "control.trot")
 
 
 # --- floating bases ------------------------------------------------------------------------------

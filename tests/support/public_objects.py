@@ -140,7 +140,7 @@ MAKERS = {
         arm(), steps=3, dt=0.01, terminal=kt.control.QuadraticCost(q=TWO, position=1.0)
     ),
     "control.OperationalSpaceControl": lambda: kt.control.OperationalSpaceControl(
-        arm(), "lower", np.eye(4), 10.0
+        arm().replace(actuators=()), "lower", np.eye(4), 10.0
     ),
     "control.OptimizedMotion": optimized,
     "control.PathIntegral": lambda: kt.control.PathIntegral(

@@ -29,7 +29,7 @@ def tied_code(kernel, *arrays) -> Code:
     """The machine code of a kernel, tied to the arrays that it reads and writes."""
     if kernel is None:
         return _no_code()
-    variant = kernel.variant("float64", wide=False, samples=1)
+    variant = kernel.code_variant("float64", wide=False, samples=1)
     steps = [a.nbytes for a in arrays] + [
         x
         for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)

@@ -32,7 +32,7 @@ from kinetree.quantities.cartesian import (
 from kinetree.quantities.kinematics import jacobians
 from kinetree.quantities.lagrangian import generalized_force
 from kinetree.spatial import Plucker
-from kinetree.spatial.ops import less, select
+from kinetree.spatial.ops import is_symbolic, less, select
 from kinetree.spatial.rotation import rotation_log
 
 __all__ = ["generalized_position", "generalized_state", "maximal_state"]
@@ -311,8 +311,8 @@ def _point(model, i, at):
     I = model.inertia[i]
     if at == "origin":
         return np.zeros(3, int)
-    if isinstance(I.mass, (int, float)):
-        return I.center_of_mass if I.mass else np.zeros(3, int)
+    if isinstance(I.mass, (int, float)) or is_symbolic(I.mass):
+        return np.zeros(3, int) if I.mass == 0 else I.center_of_mass
     has_mass = less(0, I.mass)  # a mass that is data
     return np.array([select(has_mass, x, 0) for x in I.first_moment]) / select(has_mass, I.mass, 1)
 

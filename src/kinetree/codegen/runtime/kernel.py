@@ -312,6 +312,18 @@ class Kernel:
             self._lasting[dtype, wide] = found
         return found
 
+    def code_variant(self, dtype, wide, samples=0) -> Any:
+        """The compiled loop for callers in machine code, who cannot take answers on arrays."""
+        found = self.variant(dtype, wide, samples)
+        if found.code is not None:
+            return found
+        key = "code", dtype, wide
+        found, level = self._variants.get(key, (None, -1))
+        if found is None or level < self.level:
+            found = Variant(self, dtype, wide, self.level)
+            self._variants[key] = found, max(self.level, found.code.level)
+        return found
+
     on_arrays: Callable[..., tuple] | None = None  # takes first calls in place of code
 
     def make_variant(self, dtype, wide, level) -> Any:
@@ -490,7 +502,8 @@ class Kernel:
 
     def _reference_sample(self, sample, index):
         try:
-            return self.reference(sample)
+            with np.errstate(all="ignore"):  # as machine code, which does not warn of nan
+                return self.reference(sample)
         except (ShapeError, SingularError) as error:
             raise of_sample(error, index) from error
 

@@ -73,6 +73,6 @@ def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
 
 def renew(loop: Any, samples: int) -> None:
     """Let a loop call the code that its kernel has now."""
-    variant = loop.kernel.variant("float64", wide=True, samples=samples)
+    variant = loop.kernel.code_variant("float64", wide=True, samples=samples)
     if variant is not loop.variant:
         loop.code, loop.variant = variant.code.address("loop"), variant
