@@ -7,7 +7,7 @@ import pytest
 from support.sdf_files import joint, link, links, load, model, notices, poses, sdf
 
 import kinetree as kt
-from kinetree.errors import LoadError
+from kinetree.errors import LoadError, ModelWarning
 from kinetree.loaders import read
 from kinetree.model import geometry
 from kinetree.writers.sdf import to_sdf
@@ -236,5 +236,5 @@ def test_surfaces_are_read_and_written():
     assert scene.restitution[scene.pair_names.index("b/c")] == 0.5
     again = kt.loads(to_sdf(m), format="sdf")
     assert [g.surface for g in again.geometry] == surfaces
-    with pytest.raises(LoadError, match=r"collide_bitmask.*must be an integer, got 'x'"):
+    with pytest.warns(ModelWarning, match=r"collide_bitmask.*must be an integer, got 'x'"):
         load(model(ball("a", "<contact><collide_bitmask>x</collide_bitmask></contact>")))

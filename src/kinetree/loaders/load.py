@@ -269,9 +269,12 @@ def _read(source, path, folders, format, options) -> Loaded:
             raise LoadError(f"{path}: {error}") from error
         except (ArithmeticError, RecursionError, np.linalg.LinAlgError) as error:
             raise LoadError(f"{path}: its numbers do not describe a mechanism: {error}") from error
+    said = set()
     for warning in caught:
         if issubclass(warning.category, ModelWarning):
-            report.ignored(None, "model", str(warning.message))
+            if str(warning.message) not in said:
+                report.ignored(None, "model", str(warning.message))
+            said.add(str(warning.message))
         else:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno

@@ -42,6 +42,7 @@ class Includes:
             raise uri.error(f"more than {_MOST} files are included")
         source = self._bytes(path, uri)
         report = Report(path, self.report.effects)
+        report.first_counts = self.report.first_counts
         root = Node(parse(source, path), report)
         if root.tag != "sdf":
             raise root.error("the root element of an SDF file is <sdf>")

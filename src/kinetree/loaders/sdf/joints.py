@@ -58,9 +58,12 @@ class Joint(NamedTuple):
 
 def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
     """A ``<joint>``."""
-    kind = node.need("type")
+    given = node.need("type")
+    kind = given.lower()
     if kind not in TYPES:
-        raise node.error(f"unknown joint type {kind!r}; SDF has {', '.join(TYPES)}")
+        raise node.error(f"unknown joint type {given!r}; SDF has {', '.join(TYPES)}")
+    if kind != given:
+        node.note(f"joint type {given!r}", f"read as {kind!r}, as sdformat does", "setting")
     parent, child = (_end(node.need_one(tag)) for tag in ("parent", "child"))
     axes = [_axis(node.one(tag), kind) for tag in ("axis", "axis2")[: TYPES[kind]]]
     for unused in [n for tag in ("axis", "axis2")[TYPES[kind] :] for n in node.all(tag)]:
@@ -101,12 +104,20 @@ def _pitch(node):
     return (1.0 if per_turn is None else per_turn.text_numbers(1)[0]) / (2 * math.pi)
 
 
+def _direction(xyz):
+    """Three numbers; of more the first three, as in sdformat."""
+    values = xyz.text_numbers(None if len(xyz.text().split()) > 3 else 3)
+    if len(values) > 3:
+        xyz.note("<xyz>", f"it has {len(values)} numbers: the first three count")
+    return values[:3]
+
+
 def _axis(node, kind):
     if node is None:
         free = (-math.inf, math.inf, math.inf, math.inf)
         return Axis((0.0, 0.0, 1.0), None, *free, 0.0, 0.0, 0.0, 0.0, None, None)
     xyz, limit, dynamics = node.one("xyz"), node.one("limit"), node.one("dynamics")
-    direction = (0.0, 0.0, 1.0) if xyz is None else xyz.text_numbers(3)
+    direction = (0.0, 0.0, 1.0) if xyz is None else _direction(xyz)
     if not any(direction):
         raise (xyz or node).error("the axis must not be zero")
     expressed_in = None if xyz is None else xyz.get("expressed_in")

@@ -1,5 +1,6 @@
 """Links of an SDF file: inertia, given or from collision shapes; visuals and collisions."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,8 +42,9 @@ class Link(NamedTuple):
 
 def read_link(node: Node, folders: Folders) -> Link:
     """A ``<link>``."""
-    looks = looks_in(node, folders)
-    inertia = _inertia(node, looks)
+    inertial = node.one("inertial")
+    looks = looks_in(node, folders, strict=_is_automatic(inertial))
+    inertia = _inertia(node, inertial, looks)
     if not np.all(np.isfinite(inertia.parameters())):
         raise node.error("the numbers are so large that the inertia is not finite")
     defect = inertia_defect(inertia)
@@ -52,10 +54,14 @@ def read_link(node: Node, folders: Folders) -> Link:
     return Link(inertia, looks, node)
 
 
-def _inertia(link, looks):
+def _is_automatic(inertial):
+    """Whether the inertia is that of the collision shapes."""
+    return inertial is not None and inertial.get("auto", "false") in ("true", "1")
+
+
+def _inertia(link, inertial, looks):
     """Inertia of mass 1 and unit moments where the file says nothing: the standard's defaults."""
-    inertial = link.one("inertial")
-    if inertial is not None and inertial.get("auto", "false") in ("true", "1"):
+    if _is_automatic(inertial):
         return _from_collisions(link, inertial, looks)
     mass = number_in(inertial, "mass", 1.0)
     X = Plucker.identity() if inertial is None else _center_in(inertial)
@@ -103,17 +109,31 @@ def _solid(shape, density):
 # --- Visuals, collisions, materials --------------------------------------------------------------
 
 
-def looks_in(link: Node, folders: Folders) -> list[Look]:
-    """The visual and collision shapes of a link, as far as kinetree has such shapes."""
+def looks_in(link: Node, folders: Folders, *, strict=False) -> list[Look]:
+    """The visual and collision shapes of a link, as far as kinetree has such shapes.
+
+    What is wrong with one of them is a notice; with ``strict`` it is an error where the shape is
+    one for collisions.
+    """
     looks = []
     for node in link.all("visual", "collision"):
-        name, pose, visual = node.get("name") or "", pose_in(node), node.tag == "visual"
-        color = _color_in(node) if visual else None
-        shape, turn = _shape_in(node, folders)
-        if shape is not None:
-            surface = None if visual else _surface_in(node)
-            looks.append(Look(shape, pose, turn, name, visual, color, node, surface))
+        read = partial(_look_in, node, folders)
+        needed = strict and node.tag == "collision"
+        look = read() if needed else node.tolerate(read, None)
+        if look is not None:
+            looks.append(look)
     return looks
+
+
+def _look_in(node, folders):
+    """The shape of a visual or collision, if there is one."""
+    name, pose, visual = node.get("name") or "", pose_in(node), node.tag == "visual"
+    shape, turn = _shape_in(node, folders)
+    if shape is None:
+        return None
+    color = _color_in(node) if visual else None
+    surface = None if visual else _surface_in(node)
+    return Look(shape, pose, turn, name, visual, color, node, surface)
 
 
 _ALL_BITS = 0xFFFF
@@ -122,8 +142,10 @@ _ALL_BITS = 0xFFFF
 def _surface_in(collision):
     """``<surface>``: friction, restitution and the mask of what it collides with."""
     node = collision.one("surface")
-    if node is None:
-        return None
+    return None if node is None else node.tolerate(partial(_surface_of, node), None)
+
+
+def _surface_of(node):
     ode = _inside(node, "friction", "ode")
     mu = [number_in(ode, tag, -1.0) for tag in ("mu", "mu2")]
     if min(mu) >= 0 and mu[0] != mu[1]:
@@ -156,8 +178,8 @@ def _shape_in(node, folders):
     turn = Plucker.identity()
     if not shapes or shapes[0].tag == "empty":
         return None, turn
-    if len(shapes) > 1:
-        raise shapes[1].error("a second shape; give each its own <visual> or <collision>")
+    for other in shapes[1:]:
+        other.ignored("a second shape, where the first counts; give each its own element")
     shape = shapes[0]
     if shape.tag == "plane":
         turn = _turn_to(shape)
@@ -215,17 +237,27 @@ _SHAPES |= {"plane": _plane, "mesh": _mesh}
 
 def _color_in(visual):
     """The diffuse colour, or else the ambient one, with the transparency of the visual."""
-    material = visual.one("material")
-    colors = [material.one(tag) for tag in ("diffuse", "ambient")] if material else []
-    color = next((c for c in colors if c is not None), None)
-    opacity = 1.0 - number_in(visual, "transparency", 0.0)
-    if color is None:
+    material, opacity = visual.one("material"), 1.0 - _transparency(visual.one("transparency"))
+    rgba = None if material is None else material.tolerate(partial(_rgba_in, material), None)
+    if rgba is None:
         return None if opacity == 1.0 else (0.7, 0.7, 0.7, _unit(opacity))
+    r, g, b, a = (*rgba, 1.0)[:4]
+    return _unit(r), _unit(g), _unit(b), _unit(a * opacity)
+
+
+def _transparency(node):
+    return 0.0 if node is None else node.tolerate(lambda: node.text_numbers(1)[0], 0.0)
+
+
+def _rgba_in(material):
+    colors = [material.one(tag) for tag in ("diffuse", "ambient")]
+    color = next((c for c in colors if c is not None), None)
+    if color is None:
+        return None
     rgba = color.text_numbers(None)
     if len(rgba) not in (3, 4):
         raise color.error(f"a colour is 3 or 4 numbers, got {len(rgba)}")
-    r, g, b, a = (*rgba, 1.0)[:4]
-    return _unit(r), _unit(g), _unit(b), _unit(a * opacity)
+    return rgba
 
 
 def _unit(x):

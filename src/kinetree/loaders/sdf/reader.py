@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,8 @@ EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(("sensor", "plugin", "battery", "gripper"), "control"),
     **dict.fromkeys(
         ("sdf", "physics", "atmosphere", "magnetic_field", "spherical_coordinates",
-         "allow_auto_disable", "must_be_base_link", "self_collide"), "setting",
+         "allow_auto_disable", "must_be_base_link", "self_collide", "description", "author"),
+        "setting",
     ),
     **dict.fromkeys(("model", "world"), "motion"),
 }  # fmt: skip
@@ -56,7 +58,7 @@ def read_sdf(source, report, folders, options) -> Model:
     What nothing connects to the world flies on a free joint, as in Gazebo, unless its model is
     static. See ``kinetree.loaders.load`` for the arguments.
     """
-    report.effects = EFFECTS
+    report.effects, report.first_counts = EFFECTS, True
     element = parse(source, report.path)
     root = Node(element, report)
     report.settings |= _step_of(element)
@@ -203,7 +205,7 @@ class _Assembly:
             graph.frame(key, on=link, at=frames.between(link, key))
         for key, link in self.description.links.items():
             for look in link.looks:
-                self._show(graph, key, look)
+                look.node.tolerate(partial(self._show, graph, key, look), None)
         self._sense(graph)
         self._place(graph)
 
@@ -217,19 +219,27 @@ class _Assembly:
                 graph.add_sensor(s)
             return {s.name for s in found}
 
+        def of_link(node, key):
+            X = self._place_on_frame(pose_in(node), key, node)
+            return gazebo.on_link(node, key, X, self.field), gazebo.camera_on_link(node, key, X)
+
         for key, link in self.description.links.items():
             for node in link.node.all("sensor"):
-                X = self._place_on_frame(pose_in(node), key, node)
-                add(gazebo.on_link(node, key, X, self.field))
-                if (camera := gazebo.camera_on_link(node, key, X)) is not None:
+                sensors, camera = node.tolerate(partial(of_link, node, key), ([], None))
+                add(sensors)
+                if camera is not None:
                     for found in gazebo.named_apart([camera], cameras):
                         graph.add_camera(found)
+
+        def of_joint(node, frame, child, X):
+            pose = self._place_on_frame(pose_in(node), frame, node)
+            return gazebo.on_joint(node, child, X, pose)
+
         for joint in self.description.joints:
             for node in joint.node.all("sensor"):
                 child = frames.link_of(frames.find(joint.scope, joint.child, node, "link"), node)
-                pose = self._place_on_frame(pose_in(node), joint.frame, node)
                 X = frames.between(child, joint.frame)
-                names = add(gazebo.on_joint(node, child, X, pose))
+                names = add(node.tolerate(partial(of_joint, node, joint.frame, child, X), []))
                 self.measured.append((node, joint.key, names))
 
     def _without_carried_sensors(self, model):
