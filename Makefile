@@ -14,6 +14,9 @@ DOCS_STAMP := $(VENV)/.installed-for-docs
 PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
 COLLECTED := out/covers.json
+# Two processes share the tests: copies of one that has collected them (tests/support/forks.py), where the
+# system makes copies that can be trusted.
+SHARED := $(if $(filter Linux,$(shell uname -s)),--forks=2,-n 2 --dist worksteal)
 
 .PHONY: help demo test check static unit chromium pythons torch release fuzz mutants bench docs notebooks book uncovered format clean
 
@@ -75,18 +78,11 @@ static: $(STAMP)
 	$(BIN)/python .ci/house.py
 	$(BIN)/python .ci/words.py
 
-# In three parts, so that the memory of a worker goes back before it is 2 GB.
-STEPPING := tests/contact tests/worlds tests/simulation
-COMPILED := tests/codegen tests/cli tests/feature_matrix tests/hostile tests/documents tests/peers
-
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
 unit: $(STAMP) chromium
-	@rm -f $(COVERS); failed=0; \
-	for part in "$(STEPPING)" "$(COMPILED)" "tests $(patsubst %,--ignore=%,$(STEPPING) $(COMPILED))"; do \
-		env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal --sample --durations=15 \
-			$(COVERS:%=--covers-file=%) $$part || failed=1; \
-	done; exit $$failed
+	@rm -f $(COVERS)
+	env $(CLEAN) $(BIN)/python -m pytest $(SHARED) --sample --durations=30 $(COVERS:%=--covers-file=%)
 
 # The viewer is tested in a browser. Where there is none, root gets Debian's.
 chromium:
@@ -107,17 +103,17 @@ release:
 # Its wheel brings gigabytes of CUDA on some machines; a package index of your choice may have less.
 torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-compile --editable ".[torch]"
-	$(BIN)/python -m pytest -n 2 --dist worksteal $$(grep -rl --include='test_*.py' '^import torch$$' tests)
+	$(BIN)/python -m pytest $(SHARED) $$(grep -rl --include='test_*.py' '^import torch$$' tests)
 	$(BIN)/python -m pytest tests/documents/test_pages.py -k "code_on_the_page and (pytorch or arrays)"
 
 fuzz: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
+	$(BIN)/python -m pytest $(SHARED) --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
 		tests/quantities/test_hybrid.py tests/quantities/test_floating.py \
 		tests/loaders/test_fuzz_files.py tests/peers/test_written_files.py tests/hostile tests/feature_matrix
-	$(BIN)/python -m pytest -n 2 --dist worksteal --walks
+	$(BIN)/python -m pytest $(SHARED) --walks
 	KINETREE_KILLED=800 $(BIN)/python -m pytest tests/hostile/test_nothing_is_lost.py -k killed
-	KINETREE_POSES=100000 $(BIN)/python -m pytest -n 2 tests/contact/test_distance.py
-	KINETREE_WORLDS=2000 $(BIN)/python -m pytest -n 2 tests/worlds/test_random_worlds.py
+	KINETREE_POSES=100000 $(BIN)/python -m pytest $(SHARED) tests/contact/test_distance.py
+	KINETREE_WORLDS=2000 $(BIN)/python -m pytest $(SHARED) tests/worlds/test_random_worlds.py
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 
 # It goes on where it was stopped; MUTANTS="--only spatial --sample 50" is a quick look.
@@ -128,7 +124,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
 docs: $(DOCS_STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/documents/test_pages.py \
+	$(BIN)/python -m pytest -q $(SHARED) tests/documents/test_pages.py \
 		tests/cli/test_command_line_page.py tests/samples/test_samples_page.py
 	PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # workers import the builder, too
 	$(BIN)/python .ci/release.py --site
@@ -138,7 +134,7 @@ notebooks: $(STAMP)
 
 # Tests that say what they cover are run, and fail if they never call it: about a tenth slower.
 book: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m covers --check-covers
+	$(BIN)/python -m pytest -q $(SHARED) -m covers --check-covers
 	$(BIN)/python docs/make_book.py
 
 uncovered: $(STAMP)

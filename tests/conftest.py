@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from support import entered, memory, pytorch_here, sampling
+from support import entered, forks, memory, pytorch_here, sampling
 
 gc.disable()  # until everything is imported and collected
 
@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(config, items):
             (k for k, beginning in enumerate(LONG) if path.startswith(beginning)), len(LONG)
         )
 
-    if WORKER is not None:
+    if WORKER is not None or config.getoption("--forks"):
         items.sort(key=place)  # the order within each place stays
 
 
@@ -110,12 +110,19 @@ def pytest_unconfigure():
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def pytest_configure(config):
+    if (count := config.getoption("--forks")) and hasattr(os, "fork"):
+        config.pluginmanager.register(forks.Forks(count), "forks")
+
+
 KEPT = [0.0]
 """Memory [bytes] after it was last let go."""
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown():
+def pytest_runtest_teardown(item):
+    if forks.is_worker(item.config):  # which gives way to a fresh one
+        return
     # After every test: pages alone, which are one file, would leave a gigabyte.
     now = memory.used()
     KEPT[0] = min(KEPT[0] or now, now)
@@ -220,6 +227,7 @@ def _by(marker):
 
 
 def pytest_addoption(parser):
+    parser.addoption("--forks", type=int, default=0, help="processes that share the tests")
     parser.addoption("--covers-file", help="add what the tests cover to this JSON file")
     parser.addoption("--sample", action="store_true", help="of walks over all cases take a sample")
     parser.addoption("--walks", action="store_true", help="walks over all cases, nothing else")
