@@ -77,6 +77,7 @@ static: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/house.py
 	$(BIN)/python .ci/words.py
+	$(BIN)/python .ci/unreached.py
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE

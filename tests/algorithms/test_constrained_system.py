@@ -9,14 +9,13 @@ from kinetree.algorithms.closed.systems import (
     apply_explicit,
     apply_implicit,
     collect,
-    dual_equations,
-    explicit_equations,
     implicit_equations,
     project,
 )
 from kinetree.errors import ShapeError, SingularError
 from kinetree.samples import random_inertia
 from kinetree.spatial import Force
+from kinetree.textbook.constraint_equations import dual_equations, explicit_equations
 
 
 def random_system(rng, n):

@@ -4,8 +4,9 @@ from support import linkages
 from support.closeness import assert_close
 
 from kinetree.algorithms.closed.subspace import Subspace
-from kinetree.algorithms.closed.systems import Explicit, Implicit, check_same_constraint
+from kinetree.algorithms.closed.systems import Explicit, Implicit
 from kinetree.errors import ShapeError, SingularError
+from kinetree.textbook.constraint_equations import check_same_constraint
 
 L1, L2, L3, D = linkages.L1, linkages.L2, linkages.L3, linkages.D
 

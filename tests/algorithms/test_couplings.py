@@ -11,13 +11,14 @@ import kinetree as kt
 from kinetree.algorithms import coupled as couplings
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed import divide_and_conquer, maximal
-from kinetree.algorithms.closed.systems import Explicit, Implicit, check_same_constraint
+from kinetree.algorithms.closed.systems import Explicit, Implicit
 from kinetree.errors import ModelError
 from kinetree.joints import Free, Helical, Prismatic, Revolute, Spherical
 from kinetree.model import Coupling, JointDynamics, ModelBuilder
 from kinetree.model.gearing import Gearing
 from kinetree.samples import random_inertia, random_placement
 from kinetree.textbook import state_space
+from kinetree.textbook.constraint_equations import check_same_constraint
 
 
 def machine(rng, gear=(0.3, -2.0, 0.5)):

@@ -6,7 +6,6 @@ from support.closeness import assert_close
 from support.linkages import allowed_velocity, parallel_four_bar, parallelogram, spatial_chain
 
 import kinetree as kt
-from kinetree.algorithms.closed.link_variations import link_variation
 from kinetree.loops.linear.linearization import (
     LinearModel,
     _requested,
@@ -14,9 +13,10 @@ from kinetree.loops.linear.linearization import (
     linearize_in_coordinates,
     motion_state,
 )
-from kinetree.loops.linear.methods import along_links, recursion
 from kinetree.samples.earthmovers import loader
 from kinetree.samples.random_mechanisms import random_closed_mechanism
+from kinetree.textbook.linear_recursions import along_links, recursion
+from kinetree.textbook.link_variations import link_variation
 
 LOADER = loader()  # kernels are compiled once for each model
 EXPECTED = {

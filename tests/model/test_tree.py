@@ -6,6 +6,7 @@ import pytest
 from kinetree.errors import ModelError
 from kinetree.model import tree
 from kinetree.samples import random_tree
+from kinetree.textbook import tree_matrices
 
 # RBDA Fig. 4.6. The figure does not survive in the text: λ(7) is 4 or 6; 4 is taken.
 FIG_4_6 = (-1, 0, 1, 1, 0, 3, 4, 4, 4)
@@ -42,21 +43,21 @@ def test_summing_over_supports_is_summing_over_subtrees(rng):
     )
 
 
-@pytest.mark.covers("Tutorial 5", by=tree.connectivity_matrix)
+@pytest.mark.covers("Tutorial 5", by=tree_matrices.connectivity_matrix)
 def test_connectivity_matrix_is_the_inverse_of_the_support_matrix(rng):
     parent = random_tree(12, rng).parent
-    D, epsilon = tree.connectivity_matrix(parent), tree.support_matrix(parent)
+    D, epsilon = tree_matrices.connectivity_matrix(parent), tree_matrices.support_matrix(parent)
     np.testing.assert_array_equal(D @ epsilon, np.eye(12, dtype=int))
     np.testing.assert_array_equal(epsilon.sum(axis=1), tree.depths(parent)[1:])
 
 
-@pytest.mark.covers("Tutorial 5", by=(tree.supports, tree.connectivity_matrix))
+@pytest.mark.covers("Tutorial 5", by=(tree.supports, tree_matrices.connectivity_matrix))
 def test_figure_1_of_the_tutorial():
     parent = (-1, 0, 1, 1, 2)  # a universal joint, a ball joint and two hinges
     assert parent[4] == 2
     assert tree.supports(parent)[4] == (1, 2, 4)
     np.testing.assert_array_equal(
-        tree.connectivity_matrix(parent),
+        tree_matrices.connectivity_matrix(parent),
         [[1, 0, 0, 0], [-1, 1, 0, 0], [-1, 0, 1, 0], [0, -1, 0, 1]],
     )
     assert len(tree.expanded_parent(parent, (0, 2, 3, 1, 1))) == 7

@@ -12,6 +12,7 @@ from kinetree.joints import PrescribedInstant
 from kinetree.quantities.hybrid import free_joints, hybrid_dynamics, hybrid_response
 from kinetree.samples import random_tree
 from kinetree.spatial import Force
+from kinetree.textbook import tree_matrices
 
 MECHANISMS = 10_000 if settings.default.max_examples > 1000 else 500
 
@@ -118,15 +119,16 @@ def test_the_first_step_gives_the_forces_of_a_coasting_mechanism(rng):
 
 
 @pytest.mark.covers(
-    "RBDA Table 9.1", by=(hybrid.free_joint_inertia, hybrid.moved_bodies, hybrid.reduced_parent)
+    "RBDA Table 9.1",
+    by=(hybrid.free_joint_inertia, hybrid.moved_bodies, tree_matrices.reduced_parent),
 )
 def test_the_binary_tree_of_the_book_has_its_reduced_tree(rng):
     model = binary_tree()
     assert hybrid.moved_bodies(model, (3, 4, 5, 6, 7)) == [False] * 3 + [True] * 5
-    parent, nodes = hybrid.reduced_parent(model, (3, 4, 5, 6, 7))
+    parent, nodes = tree_matrices.reduced_parent(model, (3, 4, 5, 6, 7))
     assert parent[1:] == [0, 0, 0, 1, 1]
     assert nodes == [0, 0, 0, 1, 2, 3, 4, 5]
-    assert hybrid.reduced_parent(model, (1, 4, 6))[0][1:] == [0, 1, 1]
+    assert tree_matrices.reduced_parent(model, (1, 4, 6))[0][1:] == [0, 1, 1]
     q = model.random_configuration(rng)
     H = crba.joint_space_inertia(model, q)
     for free in ((3, 4, 5, 6, 7), (1, 4, 6), (), (2,), tuple(range(1, 8))):

@@ -222,21 +222,6 @@ def _rows(model, free):
     return rows
 
 
-def reduced_parent(model, free):
-    """``λ'`` and where each body went: the tree with bodies merged that move together.
-
-    RBDA Fig. 9.1. Bodies joined by a prescribed joint are one node.
-    """
-    lam, nodes, parent = model.parent, [0], [0]
-    for i in range(1, model.body_count + 1):
-        if i in free:
-            parent.append(nodes[lam[i]])
-            nodes.append(len(parent) - 1)
-        else:
-            nodes.append(nodes[lam[i]])
-    return parent, nodes
-
-
 def expanded_reduced_parent(model, free):
     """``λ'`` with a node for every variable: the branches that make entries of ``H11`` zero."""
     if model.couplings:

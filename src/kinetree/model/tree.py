@@ -119,27 +119,6 @@ def depths(parent):
     return tuple(found)
 
 
-def support_matrix(parent):
-    """ε, (N_B, N_B): ``ε[i-1, j-1]`` is 1 where joint ``j`` supports body ``i`` — RBDA (4.5)."""
-    epsilon = np.zeros((len(parent) - 1,) * 2, dtype=int)
-    for i, kappa in enumerate(supports(parent)):
-        for j in kappa:
-            epsilon[i - 1, j - 1] = 1
-    return epsilon
-
-
-def connectivity_matrix(parent):
-    """D, (N_B, N_B): 1 on the diagonal, -1 at the parent — tutorial (62); the inverse of ε.
-
-    Body velocities times D are joint velocities; joint velocities times ε are body velocities.
-    """
-    D = np.eye(len(parent) - 1, dtype=int)
-    for i, p in enumerate(parent[1:], start=1):
-        if p != 0:
-            D[i - 1, p - 1] = -1
-    return D
-
-
 def expanded_parent(parent, nv):
     """For each velocity variable the one it hangs on, or -1 — RBDA Table 6.4, counted from 0.
 

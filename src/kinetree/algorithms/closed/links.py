@@ -209,18 +209,6 @@ def jacobian_rates(chain, X, S, J, v, vdot):
     return Jdot, Jddot
 
 
-def closure_rate_product(model, q, qd):
-    """``A Jdot v̂`` without ``Jdot``: velocity products, and no gravity — Spencer A.3.3."""
-    chain = ClosedChain(model)
-    X, S, v, *_ = link_states(chain, q, qd, model.zero_velocity)
-    velocity, product = [Motion.zero()] * len(chain.parent), [Motion.zero()] * len(chain.parent)
-    for i in chain.links:
-        P, v_J = chain.parent[i], S[i] @ v[chain.v_slice[i]]
-        velocity[i] = X[i] @ velocity[P] + v_J
-        product[i] = X[i] @ product[P] - crm(v_J, velocity[i])
-    return closed_rows(chain, product)
-
-
 def _still(chain):
     return Motion(*(np.zeros((3, chain.nv), dtype=int) for _ in range(2)))
 

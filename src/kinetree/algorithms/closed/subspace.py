@@ -68,11 +68,6 @@ class Subspace:
         """Dimension n of the space it lies in."""
         return self.basis.shape[0]
 
-    @property
-    def parameter_count(self) -> int:
-        """How many numbers single it out: ``m (n - m)``; a basis takes ``m²`` more."""
-        return self.dim * (self.space_dim - self.dim)
-
     def columns(self):
         """The basis as ``Motion`` or ``Force`` columns, of a subspace of M⁶ or F⁶."""
         if self.kind not in _TYPE or self.space_dim != 6:
@@ -138,18 +133,6 @@ class Subspace:
 
     def __repr__(self):
         return f"<{self.dim}-dimensional {self.kind} subspace of {self.space_dim} dimensions>"
-
-
-def change_of_basis(S, S_new):
-    """``A`` with ``S_new = S A``: two matrices that span the same subspace — RBDA §3.3."""
-    (old, kind), (new, kind_new) = _columns(S, None), _columns(S_new, None)
-    a, b = Subspace.span(old, kind), Subspace.span(new, kind_new)
-    if not (a.dim == old.shape[1] == new.shape[1] and a == b):
-        raise SingularError(
-            f"no change of basis: the matrices span {a!r} ({old.shape[1]} columns) and {b!r} "
-            f"({new.shape[1]} columns); give two bases of one subspace"
-        )
-    return np.linalg.lstsq(old, new, rcond=None)[0]
 
 
 def is_direct_sum(*subspaces) -> bool:

@@ -35,7 +35,6 @@ from kinetree.loops.linear.derivatives import (
     invariant_derivatives,
     motion_derivatives,
 )
-from kinetree.loops.linear.methods import differences, recursion
 from kinetree.loops.linear.tangent_dynamics import TangentDynamics, plan_blocks, tangent_dynamics
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
@@ -52,6 +51,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import external_forces
 from kinetree.quantities.few_samples import are_few
+from kinetree.spelling import from_textbook
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
         if found is not None:
             return found
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
-    return _assembled(state, chosen, basis.G, *_METHODS[method](state, chosen, basis))
+    blocks = equations if method == _METHODS[0] else from_textbook("linear_recursions", method)
+    return _assembled(state, chosen, basis.G, *blocks(state, chosen, basis))
 
 
 def _are_few(model, *arrays):
@@ -324,7 +325,8 @@ def equations(state, chosen, basis):
     return [np.linalg.solve(G_T @ f.dydd, block) for block in blocks]
 
 
-_METHODS = {"equations": equations, "recursion": recursion, "differences": differences}
+_METHODS = ("equations", "recursion", "differences")
+"""The first is in use, the others are texts of ``kinetree.textbook.linear_recursions``."""
 
 
 # --- all joint variables, tangent to the manifold: Spencer 4.1 -----------------------------------

@@ -17,7 +17,6 @@ case without motors.
 
 import numpy as np
 
-from kinetree.algorithms.closed.link_variations import link_variation
 from kinetree.algorithms.closed.links import ClosedChain, closure_derivatives
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
@@ -35,6 +34,7 @@ from kinetree.loops.linear.velocity_basis import (
 )
 from kinetree.quantities.dynamics import passive_force
 from kinetree.spatial import Force
+from kinetree.textbook.link_variations import link_variation
 
 
 @kernel

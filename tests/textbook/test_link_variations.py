@@ -11,13 +11,13 @@ from support.mechanisms import with_armature
 import kinetree as kt
 from kinetree.algorithms import rnea
 from kinetree.algorithms.closed import joint_space
-from kinetree.algorithms.closed.link_variations import link_variation
 from kinetree.algorithms.closed.links import ClosedChain, link_states
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations, joint_transforms
 from kinetree.model import Coupling
 from kinetree.samples import random_placement
 from kinetree.samples.random_mechanisms import closed_loop
 from kinetree.spatial import Force, Inertia
+from kinetree.textbook.link_variations import link_variation
 
 STEP = 1e-3  # of differences of sixth order
 
