@@ -209,15 +209,20 @@ class Environment:
         camera: str | Camera | None = None,
         what: str | Sequence[str] = "color",
         **options: Any,
-    ) -> np.ndarray | dict[str, np.ndarray]:
-        """Picture of a camera in every world now, (worlds, rows, columns, ...), on the CPU.
+    ) -> Array | dict[str, Array]:
+        """Picture of a camera in every world now, (worlds, rows, columns, ...).
+
+        On a GPU depths, shapes and bodies are arrays there, of the kind of ``state``. Colours are
+        NumPy arrays.
 
         Args:
             camera: a ``Camera`` or the name of one of the model; by default its first one.
             what: as in ``kinetree.render``: ``"depth"`` for agents that act from it.
             **options: as in ``kinetree.render``.
         """
-        q = np.asarray(self._place.numpy(self.state["q"]), dtype=float)
+        q = self.state["q"]
+        if self._place.on_host or "color" in what:  # a kind, or a list of kinds
+            q = np.asarray(self._place.numpy(q), dtype=float)
         return render(self.model, q, camera, what, **options)
 
     # --- what goes in ------------------------------------------------------------------------

@@ -2,15 +2,22 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.arguments import guard_module
 from kinetree.arrays.host import on_host
-from kinetree.arrays.kinds import ArrayLike
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.runtime.threads import on_threads, threads
-from kinetree.errors import ModelError, ModelWarning, UnknownNameError, warn
+from kinetree.errors import (
+    ModelError,
+    ModelWarning,
+    ShapeError,
+    UnknownNameError,
+    calling,
+    warn,
+)
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration
 from kinetree.model.cameras import Camera, check_camera
@@ -19,6 +26,7 @@ from kinetree.model.memo import kept
 from kinetree.model.names import number_of
 from kinetree.quantities import kinematics
 from kinetree.rendering.bodies import drawn_pieces, round_number, shapes_seen
+from kinetree.rendering.on_device import ManyPictures, OnGpu, gpu_of
 from kinetree.rendering.renderer import (
     GROUND,
     LINES,
@@ -38,7 +46,6 @@ KINDS = ("color", "depth", "shape", "body")
 _HAZE = 60.0  # lengths of lines on the ground after which it fades
 
 
-@on_host
 def render(
     model: Model,
     q: ArrayLike | None = None,
@@ -47,7 +54,7 @@ def render(
     *,
     collision: bool = False,
     shadows: bool = True,
-) -> np.ndarray | dict[str, np.ndarray]:
+) -> Array | dict[str, Array]:
     """Picture of a model by a camera, in one configuration or in many.
 
     - ``"color"``: bytes of red, green and blue, (..., rows, columns, 3), with shadows and smooth
@@ -57,7 +64,9 @@ def render(
     - ``"shape"`` and ``"body"``: numbers of what is seen in ``model.geometry`` and
       ``model.body_names``, (..., rows, columns); -1 where nothing is.
 
-    Solids and meshes are drawn as triangles, planes have no end.
+    Solids and meshes are drawn as triangles, planes have no end. Of joint positions on a GPU, of
+    CuPy or torch, depths, shapes and bodies are drawn there and stay there; colours are drawn on
+    the CPU.
 
     Args:
         model: the mechanism.
@@ -78,14 +87,55 @@ def render(
                 f"a camera has no images of kind {kind!r}; {did_you_mean(kind, KINDS)}"
             )
     camera = chosen_camera(model, camera)
-    q = model.neutral() if q is None else q
+    stage = kept(model, ("render", bool(collision)), lambda: Stage(model, collision))
+    with calling("render"):
+        gpu = None if "color" in kinds else gpu_of(q)
+        if gpu is None:
+            images = _on_cpu(stage, model.neutral() if q is None else q, camera, kinds, shadows)
+        else:
+            with OnGpu(gpu, q) as place:
+                images = images_on(gpu, stage, place.taken(q), camera, kinds)
+                images = {kind: place.given(x) for kind, x in images.items()}
+    return images if several else images[kinds[0]]
+
+
+@on_host
+def _on_cpu(stage, q, camera, kinds, shadows):
+    """Images by kind, on all threads."""
+    model = stage.model
     q = as_configuration(model, q)
     batch = q.shape[:-1]
     poses = _poses(model, q.reshape(math.prod(batch), model.nq))
-    stage = kept(model, ("render", bool(collision)), lambda: _Stage(model, collision))
     found = stage.images(poses, camera, kinds, shadows)
-    images = {kind: x.reshape(*batch, *x.shape[1:]) for kind, x in found.items()}
-    return images if several else images[kinds[0]]
+    return {kind: x.reshape(*batch, *x.shape[1:]) for kind, x in found.items()}
+
+
+def images_on(
+    on: Any, stage: "Stage", q: Array, camera: Camera, kinds: Sequence[str]
+) -> dict[str, Array]:
+    """Images without colours by kind, where ``q`` is: on a GPU, or on what stands for one.
+
+    Args:
+        on: ``Gpu`` or ``Processor``.
+        stage: the shapes of a model.
+        q: joint positions, (..., nq), float64.
+        camera: what sees them.
+        kinds: ``"depth"``, ``"shape"``, ``"body"``.
+    """
+    model, xp = stage.model, on.xp
+    if q.ndim < 1 or q.shape[-1] != model.nq:
+        raise ShapeError(f"q must have shape (..., {model.nq}), got {tuple(q.shape)}")
+    batch = q.shape[:-1]
+    poses = _poses(model, q.reshape(math.prod(batch), model.nq), xp)
+    eye, axes = _eyes(model, poses, camera, xp)
+    rows = xp.ascontiguousarray(poses[:, :, :3]).reshape(len(poses), -1, 12)
+    eyes = xp.concatenate([eye, axes.reshape(-1, 9)], axis=1)
+    view = _view(camera, np.zeros(3), np.eye(3))
+    depth, part = stage.many(on).measure(rows, eyes, view, {*kinds} != {"depth"})
+    found = {"depth": depth}
+    for kind in {*kinds} - {"depth"}:
+        found[kind] = xp.asarray(stage.numbers[kind])[part]
+    return {kind: found[kind].reshape(*batch, *found[kind].shape[1:]) for kind in kinds}
 
 
 def chosen_camera(model, camera) -> Camera:
@@ -104,9 +154,9 @@ def chosen_camera(model, camera) -> Camera:
     return model.cameras[number_of(camera, names, "camera", f"model {model.name!r}")]
 
 
-def _poses(model, q):
+def _poses(model, q, xp=np):
     """Poses of the base and the bodies, (n, NB + 1, 4, 4)."""
-    poses = np.tile(np.eye(4), (len(q), model.body_count + 1, 1, 1))
+    poses = xp.tile(xp.eye(4), (len(q), model.body_count + 1, 1, 1))
     if model.body_count:
         poses[:, 1:] = kinematics.poses(model, q)
     return poses
@@ -120,7 +170,7 @@ class _Plain(NamedTuple):
     body: int
 
 
-class _Stage:
+class Stage:
     """The shapes of a model, to be drawn in any configuration."""
 
     def __init__(self, model, collision):
@@ -150,6 +200,14 @@ class _Stage:
         }
         # What is seen through has no depth; a plane that is, is drawn as a solid one.
         self.sky = _sky(model)
+        self._many: dict[Any, ManyPictures] = {}
+
+    def many(self, on) -> ManyPictures:
+        """Draws many pictures at once on a device."""
+        key = type(on), getattr(on, "device", None)
+        if key not in self._many:
+            self._many[key] = ManyPictures(self.renderer, on)
+        return self._many[key]
 
     def _behind(self, view):
         """The first plane as ground behind everything, where it is seen from above."""
@@ -186,7 +244,8 @@ class _Stage:
             "body": np.empty((count, height, width), dtype=np.int64),
         }
         found = {kind: found[kind] for kind in kinds}
-        views = _views(self.model, poses, camera)
+        seen = zip(*_eyes(self.model, poses, camera), strict=True)
+        views = [_view(camera, eye, axes) for eye, axes in seen]
         sky = self.sky._replace(shadows=bool(shadows))
         rows = np.ascontiguousarray(poses[:, :, :3].reshape(count, -1, 12))
 
@@ -219,14 +278,19 @@ def _plane(g, grid):
     return SurfacePiece(surface, g.body, color, casts=False, grid=grid)
 
 
-def _views(model, poses, camera):
-    """The point of view of a camera in every configuration."""
+def _eyes(model, poses, camera, xp=np):
+    """Positions and axes of a camera in every configuration, (n, 3) and (n, 3, 3)."""
     frame = model.frame(camera.of or model.base_name)
     on = frame.placement.to_pose() @ camera.placement.to_pose()
-    pose = poses[:, frame.body] @ on.astype(float)
+    pose = poses[:, frame.body] @ xp.asarray(on.astype(float))
+    return pose[:, :3, 3], pose[:, :3, :3].swapaxes(1, 2)
+
+
+def _view(camera, eye, axes):
+    """The point of view of a camera."""
     size = (int(camera.size[0]), int(camera.size[1]))
     pixel = 2 * np.tan(camera.angle / 2) / size[1]
-    return [Viewpoint(P[:3, 3], P[:3, :3].T, size, float(pixel), float(camera.near)) for P in pose]
+    return Viewpoint(eye, axes, size, float(pixel), float(camera.near))
 
 
 def _sky(model):

@@ -68,7 +68,7 @@ class DeviceWorlds:
         self._first._give(machine)
         return numbers.record
 
-    _shapes, _inertias = Worlds._shapes, Worlds._inertias
+    _shapes, _inertias, render = Worlds._shapes, Worlds._inertias, Worlds.render
 
     def __len__(self):
         return self._n

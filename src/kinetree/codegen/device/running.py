@@ -111,7 +111,7 @@ class Processor:
     def load(self, program: Program, shared: np.ndarray) -> Any:
         """The kernel of a program, whose shared words are in an array."""
         texts = [program.main_text(processor_entry(program.entry)), *program.texts.values()]
-        code = load([_object_code(text) for text in texts])
+        code = load([object_code(text) for text in texts])
         at = ctypes.c_int64.from_address(code.global_address("shared_memory"))
         at.value = self.address(shared)
         run = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(code.address("worlds"))
@@ -123,7 +123,7 @@ class Processor:
         return start
 
 
-def _object_code(text):
+def object_code(text: str) -> bytes:
     """Machine code of a unit for the CPU, from disk or compiled."""
     key = program_key(f"interleaved {hashlib.sha256(text.encode()).hexdigest()}")
     found = open_store().get(key)
@@ -133,4 +133,4 @@ def _object_code(text):
     return found
 
 
-__all__ = ["LANES", "WORD", "Gpu", "Processor"]
+__all__ = ["LANES", "WORD", "Gpu", "Processor", "object_code"]

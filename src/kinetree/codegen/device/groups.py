@@ -1,0 +1,248 @@
+"""Procedures that groups of threads of a GPU compute, one item a group.
+
+A *phase* is a procedure ``(record, item, start, step)`` that does the parts ``start``,
+``start + step``, ... of an item. All threads of a group take a phase, each with its own start, and
+wait for each other before the next one. Records and arrays lie in the memory of the device as on
+the CPU. What several threads change, they change by ``raise_to``, ``lower_to`` and ``next_number``,
+each of which is one instruction there.
+"""
+
+import ctypes
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.build import program_key
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.device.assembly import TRIPLE, linked
+from kinetree.codegen.device.interleaved import symbol
+from kinetree.codegen.device.running import Gpu, object_code
+from kinetree.codegen.device.units import Unit, procedure_units
+from kinetree.codegen.machine_code import compiling, load
+from kinetree.codegen.procedures import procedure
+from kinetree.codegen.procedures.language import ArrayType, is_record
+
+THREADS = 128
+"""Threads of a group."""
+
+
+@procedure(inline=False)
+def raise_to(x: "float[:]", k: int, value: float) -> None:
+    """Let a number be at least ``value``; neither is negative."""
+    x[k] = max(x[k], value)
+
+
+@procedure(inline=False)
+def lower_to(x: "int[:]", k: int, value: int) -> None:
+    """Let a number be at most ``value``."""
+    x[k] = min(x[k], value)
+
+
+@procedure(inline=False)
+def next_number(x: "int[:]", k: int) -> int:
+    """Count one more, and return how many there were."""
+    n = x[k]
+    x[k] = n + 1
+    return n
+
+
+_AT_ONCE = {
+    raise_to: """void @{name}(ptr %x, i64 %k, double %value) alwaysinline nounwind {{
+  %at = getelementptr double, ptr %x, i64 %k
+  %bits = bitcast double %value to i64
+  %old = atomicrmw umax ptr %at, i64 %bits {scope}monotonic
+  ret void
+}}""",
+    lower_to: """void @{name}(ptr %x, i64 %k, i64 %value) alwaysinline nounwind {{
+  %at = getelementptr i64, ptr %x, i64 %k
+  %old = atomicrmw min ptr %at, i64 %value {scope}monotonic
+  ret void
+}}""",
+    next_number: """i64 @{name}(ptr %x, i64 %k) alwaysinline nounwind {{
+  %at = getelementptr i64, ptr %x, i64 %k
+  %old = atomicrmw add ptr %at, i64 1 {scope}monotonic
+  ret i64 %old
+}}""",
+}
+"""Procedures as one instruction: bits of numbers that are not negative have their order."""
+
+_GIVEN = "(ptr %record, i64 %item, i64 %start, i64 %step)"
+
+_DEVICE = """declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare void @llvm.nvvm.barrier0()
+{declared}
+
+define ptx_kernel void @groups(ptr %record) {{
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %c = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %b = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %start = zext i32 %t to i64
+  %item = zext i32 %c to i64
+  %step = zext i32 %b to i64
+{calls}
+  ret void
+}}
+"""
+
+_PROCESSOR = """{declared}
+
+define internal void @turn(ptr %record, i64 %item, i64 %step, ptr %phase) {{
+  br label %head
+head:
+  %start = phi i64 [0, %0], [%next, %head]
+  call void %phase{given}
+  %next = add i64 %start, 1
+  %more = icmp slt i64 %next, %step
+  br i1 %more, label %head, label %out
+out:
+  ret void
+}}
+
+define void @groups(i64 %count, i64 %step, ptr %record) {{
+  br label %head
+head:
+  %item = phi i64 [0, %0], [%next, %head]
+{calls}
+  %next = add i64 %item, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %head, label %out
+out:
+  ret void
+}}
+"""
+
+
+def launcher(phases: Sequence[Any], on: Any) -> Callable[[int, Any], None]:
+    """A function ``(count, words)`` that takes all phases of ``count`` items.
+
+    Args:
+        phases: procedures ``(record, item, start, step)``.
+        on: ``Gpu``, or ``Processor``: then the threads of a group take turns.
+    """
+    return _of_gpu(phases, on) if isinstance(on, Gpu) else _of_processor(phases, on)
+
+
+def _of_gpu(phases, gpu):
+    module = gpu.xp.cuda.function.Module()
+    module.load(linked({"groups": device_text(phases)}, gpu.device))
+    kernel = module.get_function("groups")
+
+    def start(count, words):
+        if count:
+            kernel((count,), (THREADS,), (words,))
+
+    return start
+
+
+def _of_processor(phases, on):
+    names = _symbols(phases)
+    turns = "call void @turn(ptr %record, i64 %item, i64 %step, ptr @{})"
+    calls = "\n".join("  " + turns.format(name) for name in names)
+    entry = _PROCESSOR.format(declared=_declared(names), given=_GIVEN, calls=calls)
+    code = load([object_code(text) for text in [entry, *_texts(phases, "")]])
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(code.address("groups"))
+
+    def start(count, words):
+        if count:
+            run(count, THREADS, on.address(words))
+
+    start.code = code  # pyright: ignore[reportFunctionMemberAccess]  stays alive
+    return start
+
+
+def device_text(phases: Sequence[Any]) -> str:
+    """LLVM's text of a kernel ``groups`` with all phases, optimised, from disk or written."""
+    names = _symbols(phases)
+    wait = "  call void @llvm.nvvm.barrier0()\n"
+    calls = wait.join(f"  call void @{name}{_GIVEN}\n" for name in names)
+    texts = [_DEVICE.format(declared=_declared(names), calls=calls)]
+    texts += _texts(phases, 'syncscope("device") ')
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    key = program_key(f"groups {digest}", "threads side by side")
+    kept = open_store().get(key)
+    if kept is None:
+        kept = _optimised(texts).encode()
+        open_store().put(key, kept)
+    return kept.decode()
+
+
+def _optimised(texts):
+    """Texts as one, after LLVM's passes: all functions are internal but the kernel."""
+    with compiling() as llvm:
+        target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu="sm_70", opt=3)
+        context, whole = llvm.create_context(), None
+        for text in texts:
+            module = llvm.parse_assembly(text, context)
+            module.triple, module.data_layout = TRIPLE, str(target.target_data)
+            if whole is None:
+                whole = module
+            else:
+                whole.link_in(module)
+        assert whole is not None
+        for function in whole.functions:
+            if not function.is_declaration and function.name != "groups":
+                function.linkage = "internal"
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = False
+        builder = llvm.create_pass_builder(target, options)
+        builder.getModulePassManager().run(whole, builder)
+        return str(whole)
+
+
+def _symbols(phases):
+    return [symbol(p.symbol) for p in phases]
+
+
+def _declared(names):
+    return "\n".join(f"declare void @{name}(ptr, i64, i64, i64)" for name in names)
+
+
+def _texts(phases, scope):
+    """Texts of all units that phases reach, with names that PTX can have."""
+    units: dict[str, Unit] = {u.name: u for p in phases for u in procedure_units(p)}
+    once = {p.request: p for p in _AT_ONCE}
+    texts = [_named(unit.write()) for name, unit in units.items() if name not in once]
+    for name, p in once.items():
+        if name in units:
+            text = _AT_ONCE[p].format(name=symbol(p.symbol), scope=scope)
+            texts.append(f"define {text}\n")
+    return texts
+
+
+def _named(text):
+    """A text whose functions that others call have names that PTX can have."""
+    parts = text.split('@"')
+    named = [parts[0]]
+    for part in parts[1:]:
+        name, _, rest = part.partition('"')
+        named.append(f"@{symbol(name)}{rest}")
+    return "".join(named)
+
+
+def record_words(record: Any, on: Any, arrays: Mapping[str, Any] | None = None) -> tuple[Any, list]:
+    """A record as words on a device, and the arrays that they point to, which have to be kept.
+
+    Args:
+        record: of procedures.
+        on: ``Gpu`` or ``Processor``.
+        arrays: on the device, by names of fields, instead of those of the record.
+    """
+    words = np.frombuffer(bytes(record), dtype=np.int64).copy()
+    kept: list[Any] = []
+    for name, kind in record.types.items():
+        given = (arrays or {}).get(name)
+        if isinstance(kind, ArrayType):
+            array = on.xp.asarray(getattr(record, name)) if given is None else given
+        elif is_record(kind):
+            array, more = record_words(getattr(record, name), on) if given is None else given
+            kept += more
+        else:
+            continue
+        words[record.offsets[name] // 8] = on.address(array)
+        kept.append(array)
+    return on.xp.asarray(words), kept
+
