@@ -127,7 +127,7 @@ def images_on(
         raise ShapeError(f"q must have shape (..., {model.nq}), got {tuple(q.shape)}")
     batch = q.shape[:-1]
     poses = _poses(model, q.reshape(math.prod(batch), model.nq), xp)
-    eye, axes = _eyes(model, poses, camera, xp)
+    eye, axes = stage.eyes(poses, camera, xp)
     rows = xp.ascontiguousarray(poses[:, :, :3]).reshape(len(poses), -1, 12)
     eyes = xp.concatenate([eye, axes.reshape(-1, 9)], axis=1)
     view = _view(camera, np.zeros(3), np.eye(3))
@@ -201,6 +201,17 @@ class Stage:
         # What is seen through has no depth; a plane that is, is drawn as a solid one.
         self.sky = _sky(model)
         self._many: dict[Any, ManyPictures] = {}
+        self._mount: Any = (None, 0, np.eye(4))  # of the last camera
+
+    def eyes(self, poses: Array, camera: Camera, xp: Any = np) -> tuple[Array, Array]:
+        """Positions and axes of a camera in every configuration, (n, 3) and (n, 3, 3)."""
+        known, body, on = self._mount
+        if known is not camera:
+            frame = self.model.frame(camera.of or self.model.base_name)
+            on = (frame.placement.to_pose() @ camera.placement.to_pose()).astype(float)
+            self._mount, body = (camera, frame.body, on), frame.body
+        pose = poses[:, body] @ xp.asarray(on)
+        return pose[:, :3, 3], pose[:, :3, :3].swapaxes(1, 2)
 
     def many(self, on) -> ManyPictures:
         """Draws many pictures at once on a device."""
@@ -237,28 +248,25 @@ class Stage:
     def images(self, poses, camera, kinds, shadows):
         """Images of every configuration, on all threads."""
         count, (width, height) = len(poses), map(int, camera.size)
-        found = {
-            "color": np.empty((count, height, width, 3), dtype=np.uint8),
-            "depth": np.empty((count, height, width)),
-            "shape": np.empty((count, height, width), dtype=np.int64),
-            "body": np.empty((count, height, width), dtype=np.int64),
-        }
-        found = {kind: found[kind] for kind in kinds}
-        seen = zip(*_eyes(self.model, poses, camera), strict=True)
+        shape = (count, height, width)
+        found = {kind: np.empty(shape, dtype=np.int64) for kind in kinds}
+        found |= {"color": np.empty((*shape, 3), dtype=np.uint8)} if "color" in found else {}
+        found |= {"depth": np.empty(shape)} if "depth" in found else {}
+        seen = zip(*self.eyes(poses, camera), strict=True)
         views = [_view(camera, eye, axes) for eye, axes in seen]
         sky = self.sky._replace(shadows=bool(shadows))
         rows = np.ascontiguousarray(poses[:, :, :3].reshape(count, -1, 12))
 
         def draw(k, most):
             if "color" in found:
-                found["color"][k] = self.renderer.paint(
-                    rows[k], views[k], sky, self._behind(views[k]), most=most
-                )
+                behind, out = self._behind(views[k]), found["color"][k]
+                self.renderer.paint(rows[k], views[k], sky, behind, most=most, out=out)
             if {*found} - {"color"}:
-                depth, part = self.renderer.measure(rows[k], views[k], most)
-                for kind in found:
-                    if kind != "color":
-                        found[kind][k] = depth if kind == "depth" else self.numbers[kind][part]
+                depth = found["depth"][k] if "depth" in found else None
+                numbered = {*found} & {*self.numbers}
+                _, part = self.renderer.measure(rows[k], views[k], most, depth, bool(numbered))
+                for kind in numbered:
+                    found[kind][k] = self.numbers[kind][part]
 
         workers = min(threads(), count)
         if workers < 2:
@@ -276,14 +284,6 @@ def _plane(g, grid):
     surface = PLANE_SURFACE.placed(pose[:3, :3], pose[:3, 3])
     color = GROUND if g.color is None else g.color[:3]
     return SurfacePiece(surface, g.body, color, casts=False, grid=grid)
-
-
-def _eyes(model, poses, camera, xp=np):
-    """Positions and axes of a camera in every configuration, (n, 3) and (n, 3, 3)."""
-    frame = model.frame(camera.of or model.base_name)
-    on = frame.placement.to_pose() @ camera.placement.to_pose()
-    pose = poses[:, frame.body] @ xp.asarray(on.astype(float))
-    return pose[:, :3, 3], pose[:, :3, :3].swapaxes(1, 2)
 
 
 def _view(camera, eye, axes):

@@ -3,11 +3,12 @@
 from math import inf
 
 from kinetree.codegen.procedures import local, procedure
-from kinetree.rendering.shading import backdrop, shade
+from kinetree.rendering.shading import backdrop, shade, whole
 from kinetree.rendering.tables import PIXELS, TILE, Shot, Tile
 from kinetree.rendering.tiles import fill, fill_tile, group_of
 from kinetree.rendering.triangles import see_triangles, sort_into_tiles
 
+_PAIR = 16777216.0  # of the second of two pixels: 24 bits
 _ALIKE = 0.9  # cosine between normals of triangles that share a colour within a pixel
 
 
@@ -136,25 +137,31 @@ def in_front(value: int, bits: int) -> int:
 
 @procedure
 def pack(shot: Shot, tile: Tile, left: int, top: int, bottom: int) -> None:
-    """Write the colours of a tile as bytes: red, green, blue, eight pixels in three words."""
+    """Write the colours of a tile as bytes: red, green, blue, eight pixels in three words.
+
+    Two pixels are one number of 48 bits, because numbers become integers one by one.
+    """
     color = tile.color
     out = shot.images.color
-    p = local("int", TILE)
+    p = local("float", TILE)
     words = (shot.view.width + TILE - 1) // TILE * (TILE * 3 // 8)
     for j in range(top, bottom):
         at = (j - top) * TILE
         for i in range(TILE):
-            r = int(255 * color[0, at + i] + 0.5)
-            g = int(255 * color[1, at + i] + 0.5)
-            b = int(255 * color[2, at + i] + 0.5)
-            p[i] = r | (g << 8) | (b << 16)
+            red = whole(255 * color[0, at + i] + 0.5)
+            green = whole(255 * color[1, at + i] + 0.5)
+            blue = whole(255 * color[2, at + i] + 0.5)
+            p[i] = red + 256 * green + 65536 * blue
         w = j * words + left * 3 // 8
         for m in range(TILE // 8):
             k = 8 * m
-            out[w] = p[k] | (p[k + 1] << 24) | in_front(p[k + 2] & 65535, 16)
-            out[w + 1] = (p[k + 2] >> 16) | (p[k + 3] << 8) | (p[k + 4] << 32)
-            out[w + 1] = out[w + 1] | in_front(p[k + 5] & 255, 8)
-            out[w + 2] = (p[k + 5] >> 8) | (p[k + 6] << 16) | in_front(p[k + 7], 24)
+            a = int(p[k] + _PAIR * p[k + 1])
+            b = int(p[k + 2] + _PAIR * p[k + 3])
+            c = int(p[k + 4] + _PAIR * p[k + 5])
+            d = int(p[k + 6] + _PAIR * p[k + 7])
+            out[w] = a | in_front(b & 0xFFFF, 16)
+            out[w + 1] = (b >> 16) | in_front(c & 0xFFFFFFFF, 32)
+            out[w + 2] = (c >> 32) | in_front(d, 48)
             w += 3
 
 
@@ -194,9 +201,22 @@ def paint_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
 
 
 @procedure
-def measure_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
-    """Write depths and parts of every ``step``-th tile, at the middles of pixels."""
+def name_parts(shot: Shot, tile: Tile, at: int, k: int, count: int) -> None:
+    """Write the parts that are seen in ``count`` pixels of a row, of the tile from ``k`` on."""
     s = shot.surfaces
+    images = shot.images
+    for n in range(count):
+        part = -1
+        seen = tile.face[k + n]
+        if seen >= 0:
+            face = shot.work.face[seen]
+            part = -1 - face if face < 0 else s.owner[face]
+        images.part[at + n] = part
+
+
+@procedure
+def measure_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
+    """Write depths, and parts if wanted, of every ``step``-th tile, at the middles of pixels."""
     view = shot.view
     images = shot.images
     across = (view.width + TILE - 1) // TILE
@@ -206,17 +226,14 @@ def measure_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
         left = t % across * TILE
         top = t // across * TILE
         fill_tile(shot, t, left, top, tile, -1)
-        for j in range(top, min(top + TILE, view.height)):
-            for i in range(left, min(left + TILE, view.width)):
-                k = (j - top) * TILE + i - left
-                at = tile.face[k]
-                part = -1
-                if at >= 0:
-                    face = shot.work.face[at]
-                    part = -1 - face if face < 0 else s.owner[face]
-                near = tile.near[k]
-                images.depth[j * view.width + i] = 1 / near if near > 0.0 else inf
-                images.part[j * view.width + i] = part
+        count = min(TILE, view.width - left)
+        for j in range(min(TILE, view.height - top)):
+            at = (top + j) * view.width + left
+            for n in range(count):
+                near = tile.near[j * TILE + n]
+                images.depth[at + n] = 1 / near if near > 0.0 else inf
+            if images.wants_parts:
+                name_parts(shot, tile, at, j * TILE, count)
 
 
 @procedure

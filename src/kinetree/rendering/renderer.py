@@ -1,7 +1,9 @@
 """``Renderer``: pictures of surfaces on nodes, from any view, on all threads."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -114,8 +116,10 @@ class _Memory:
         )
         _enlarge(self.work, 2 * n)
 
-    def pixels(self, count):
-        """Colours, which are copied before the memory is used again."""
+    def pixels(self, count, words=None):
+        """Colours: ``words``, or else memory, which is copied before it is used again."""
+        if words is not None:
+            return words
         if len(self.color) != count:
             self.color = np.zeros(count, dtype=np.int64)
         return self.color
@@ -151,7 +155,16 @@ class Renderer:
         self.triangles = len(self.surfaces.face) + len(self.pieces)
         self._idle: list[_Memory] = []
 
-    def paint(self, poses, view: Viewpoint, sky: Sky, ground=None, samples=SMOOTH, most=None):
+    def paint(
+        self,
+        poses: np.ndarray,
+        view: Viewpoint,
+        sky: Sky,
+        ground: Ground | None = None,
+        samples: int = SMOOTH,
+        most: int | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Colours, (rows, columns, 3) of bytes.
 
         Args:
@@ -162,39 +175,54 @@ class Renderer:
                 piece.
             samples: along each side of a pixel.
             most: number of threads at most; by default all.
+            out: the array that is filled; by default a new one.
         """
         memory = self._take()
         width, height = view.size
-        images = Images(color=memory.pixels(_row_of_words(width) * height))
+        if out is None:
+            out = np.empty((height, width, 3), dtype=np.uint8)
+        words = _words_of(out)
+        images = Images(color=memory.pixels(_row_of_words(width) * height, words))
         light, sun = _light(memory, view, sky)
         shot = self._shot(memory, poses, view.record(samples), images)
         shot.light, shot.sun, shot.ground = light, sun, ground or Ground()
         cast_shadows(shot)
         self._draw(memory, shot, painting.paint_tiles, most)
-        found = _bytes_of(images.color, width, height)
+        if words is None:
+            out[:] = _bytes_of(images.color, width, height)
         self._idle.append(memory)
-        return found
+        return out
 
-    def measure(self, poses, view: Viewpoint, most=None):
+    def measure(
+        self,
+        poses: np.ndarray,
+        view: Viewpoint,
+        most: int | None = None,
+        depth: np.ndarray | None = None,
+        wants_parts: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Depths [m] along the axis of the view, and numbers of the pieces, at middles of pixels.
 
         Args:
             poses: as in ``paint``.
             view: from where.
             most: number of threads at most; by default all.
+            depth: the array that is filled; by default a new one.
+            wants_parts: whether numbers are wanted; they are an empty array otherwise.
 
         Returns:
             (rows, columns) each; infinite and -1 where nothing is.
         """
         memory = self._take()
         width, height = view.size
-        images = Images(
-            depth=np.empty(width * height), part=np.empty(width * height, dtype=np.int64)
-        )
+        if depth is None:
+            depth = np.empty((height, width))
+        part = np.empty((height, width) if wants_parts else (0, 0), dtype=np.int64)
+        images = Images(depth=depth.reshape(-1), part=part.reshape(-1), wants_parts=wants_parts)
         shot = self._shot(memory, poses, view.record(1), images)
         self._draw(memory, shot, painting.measure_tiles, most)
         self._idle.append(memory)
-        return images.depth.reshape(height, width), images.part.reshape(height, width)
+        return depth, part
 
     def _draw(self, memory, shot, tiles, most):
         """Fill in the images of a shot, on several threads."""
@@ -220,10 +248,19 @@ def _row_of_words(width):
     return -(-width // TILE) * (TILE * 3 // 8)
 
 
+def _words_of(image):
+    """Bytes of a picture as words that can be filled; None where rows do not consist of tiles."""
+    fits = image.shape[1] % TILE == 0 and image.flags.c_contiguous and image.size
+    if not fits or sys.byteorder != "little":
+        return None
+    words = image.reshape(-1).view(np.int64)
+    return words if words.flags.aligned else None
+
+
 def _bytes_of(color, width, height):
     """Colours as bytes, (height, width, 3)."""
     bytes_ = color.astype("<i8", copy=False).view(np.uint8).reshape(height, -1, 3)
-    return bytes_[:, :width].copy()
+    return bytes_[:, :width]
 
 
 def tiles_of(view: View) -> int:
@@ -231,23 +268,30 @@ def tiles_of(view: View) -> int:
     return -(-view.width // TILE) * -(-view.height // TILE)
 
 
+@lru_cache(maxsize=16)
+def _directions(sun, up):
+    """Unit vectors towards the sun and upwards, and two across the rays of the sun."""
+    sun = np.array(sun) / np.linalg.norm(sun)
+    across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
+    across = across / np.linalg.norm(across)
+    return sun, np.array(up), across, np.cross(sun, across)
+
+
 def _light(memory, view, sky):
     """The sun, and the view of its map of shadows, which is about as fine as the picture."""
     size = min(_MOST_TEXELS, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
-    sun = np.asarray(sky.sun, dtype=float) / np.linalg.norm(sky.sun)
+    sun, up, across, other = _directions(tuple(map(float, sky.sun)), tuple(map(float, sky.up)))
     shine = sun + view.axes[2]
-    across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
-    across = across / np.linalg.norm(across)
     light = Light(
         sun=sun,
         shine=shine / max(np.linalg.norm(shine), 1e-9),
-        up=np.array(sky.up, dtype=float),
+        up=up,
         shadow=_SHADOW if sky.shadows else 0.0,
         size=size,
         map=memory.texels(size),
         face=memory.faces,
     )
-    axes = np.array([across, np.cross(sun, across), sun])
+    axes = np.array([across, other, sun])
     return light, View(axes=axes, width=size, height=size, samples=1, parallel=True)
 
 

@@ -15,6 +15,20 @@ from kinetree.rendering.tables import (
 
 SKY = (0.965, 0.972, 0.98)
 FAINT = 0.36  # of a shadow on the ground
+_WHOLE = 1.5 * 2**52  # numbers of this size are whole
+
+
+@procedure(inline=True)
+def nearest(x: float) -> float:
+    """The nearest whole number, below 2**51: integers would be made one by one, not in vectors."""
+    return (x + _WHOLE) - _WHOLE
+
+
+@procedure(inline=True)
+def whole(x: float) -> float:
+    """A number below 2**51 rounded down."""
+    y = nearest(x)
+    return y - 1.0 if y > x else y
 
 
 @procedure
@@ -209,8 +223,10 @@ def ground_row(
     far: "float[:]",
     line: "float[:]",
     fade: "float[:]",
-) -> None:
+) -> bool:
     """The ground along a row of pixels: how far it is, how much of it is line, and is seen.
+
+    Returns whether it is seen at all.
 
     Args:
         shot: the picture.
@@ -230,6 +246,10 @@ def ground_row(
     rise = A[0] @ up
     fall = (A[1] @ up) * y - A[2] @ up
     above = e @ up - ground.height
+    first = (left + 0.5 - 0.5 * view.width) * view.pixel
+    last = (left + count - 0.5 - 0.5 * view.width) * view.pixel
+    if not above > 0.0 or max(-(rise * first + fall), -(rise * last + fall)) <= 1e-9:
+        return False
     # Coordinates in the ground, from its middle, are those of the eye plus depth times these.
     u0 = a[0] @ e
     w0 = a[1] @ e
@@ -254,11 +274,12 @@ def ground_row(
         away = max(1 - sqrt(du * du + dw * dw) * reach, 0.0)
         p = u * step
         q = w * step
-        near = min(abs(p - floor(p + 0.5)), abs(q - floor(q + 0.5)))
+        near = min(abs(p - nearest(p)), abs(q - nearest(q)))
         sharp = thin * down * min(max(down, 0.05), 1.0)
         far[i] = z
         line[i] = min(max(1.2 - near * sharp, 0.0), 0.8)
-        fade[i] = away * sqrt(away) if down > 1e-9 and above > 0.0 else 0.0
+        fade[i] = away * sqrt(away) if down > 1e-9 else 0.0
+    return True
 
 
 @procedure
@@ -305,12 +326,11 @@ def backdrop(
     for j in range(top, bottom):
         y = (0.5 * view.height - j - 0.5) * view.pixel
         at = (j - top) * TILE
-        if not ground.drawn:
+        if not ground.drawn or not ground_row(shot, y, left, count, far, line, fade):
             for c in range(3):
                 for i in range(count):
                     color[c, at + i] = SKY[c]
             continue
-        ground_row(shot, y, left, count, far, line, fade)
         for c in range(3):
             for i in range(count):
                 tint = ground.color[c] + line[i] * (ground.lines[c] - ground.color[c])

@@ -181,11 +181,12 @@ class Ground:
 
 @record
 class Images:
-    """Results, rows from the top: bytes of colours, depths [m], tags of parts."""
+    """Results, rows from the top: bytes of colours, depths [m], numbers of parts if wanted."""
 
     color: "int[:]"
     depth: "float[:]"
     part: "int[:]"
+    wants_parts: bool
 
 
 @record

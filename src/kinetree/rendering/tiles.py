@@ -14,6 +14,8 @@ from kinetree.rendering.tables import (
     Work,
 )
 
+_ABREAST = 8  # samples: most triangles are smaller, and loops of fixed length become vectors
+
 
 @procedure
 def fill(
@@ -42,18 +44,28 @@ def fill(
     bounds = work.bounds[k]
     i0 = max(bounds[LEFT], left) - left
     i1 = min(bounds[RIGHT], left + side - 1) - left + 1
+    ax = f[0]
+    bx = f[3]
+    cx = f[6]
+    dx = f[9]
     for j in range(max(bounds[TOP], top), min(bounds[BOTTOM], top + side - 1) + 1):
-        a = f[0] * left + f[1] * j + f[2]
-        b = f[3] * left + f[4] * j + f[5]
-        c = f[6] * left + f[7] * j + f[8]
-        d = f[9] * left + f[10] * j + f[11]
-        row = (j - top) * side
-        for i in range(i0, i1):
-            w = f[9] * i + d
-            inside = min(f[0] * i + a, f[3] * i + b, f[6] * i + c) >= 0.0
-            front = inside & (w > near[row + i]) & (w <= most)
-            near[row + i] = w if front else near[row + i]
-            face[row + i] = k if front else face[row + i]
+        a = ax * left + f[1] * j + f[2]
+        b = bx * left + f[4] * j + f[5]
+        c = cx * left + f[7] * j + f[8]
+        d = dx * left + f[10] * j + f[11]
+        for m in range((i1 - i0 + _ABREAST - 1) // _ABREAST):
+            first = min(i0 + m * _ABREAST, side - _ABREAST)
+            row = (j - top) * side + first
+            x = float(first)
+            for n in range(_ABREAST):  # beyond its bounds a triangle covers nothing
+                i = x + n
+                w = dx * i + d
+                w0 = near[row + n]
+                k0 = face[row + n]
+                inside = min(ax * i + a, bx * i + b, cx * i + c) >= 0.0
+                front = inside & (w > w0) & (w <= most)
+                near[row + n] = w if front else w0
+                face[row + n] = k if front else k0
 
 
 @procedure
