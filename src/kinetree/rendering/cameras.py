@@ -170,6 +170,28 @@ class _Plain(NamedTuple):
     body: int
 
 
+class _GroundPlane(NamedTuple):
+    """Numbers of the plane that is drawn as ground, as of ``Ground``."""
+
+    origin: np.ndarray
+    along: np.ndarray
+    normal: np.ndarray
+    height: float
+    color: np.ndarray
+    lines: np.ndarray
+    step: float
+    reach: float
+
+    @classmethod
+    def of(cls, piece):
+        """Numbers of a piece."""
+        origin, x, y = piece.surface.vertices
+        along = np.array([x - origin, y - origin])
+        normal, color = np.cross(*along), np.array(piece.color, dtype=float)
+        height = float(normal @ origin)
+        return cls(origin, along, normal, height, color, color * LINES / GROUND, *piece.grid)
+
+
 class Stage:
     """The shapes of a model, to be drawn in any configuration."""
 
@@ -191,7 +213,7 @@ class Stage:
         pieces = [_plane(g, (step, _HAZE * step)) for g in planes]
         ours = zip(pieces, planes, strict=True)
         found = [*(_Plain(piece, number[id(g)], g.body) for piece, g in ours), *found]
-        self.ground = pieces[0] if planes and not planes[0].body else None
+        self._plane = _GroundPlane.of(pieces[0]) if planes and not planes[0].body else None
         self.model = model
         self.renderer = Renderer([x.piece for x in found])
         self.numbers = {
@@ -222,27 +244,23 @@ class Stage:
 
     def _behind(self, view):
         """The first plane as ground behind everything, where it is seen from above."""
-        if self.ground is None:
+        plane = self._plane
+        if plane is None:
             return None
-        origin, x, y = self.ground.surface.vertices
-        along = np.array([x - origin, y - origin])
-        normal = np.cross(*along)
-        above = normal @ (view.eye - origin)
+        above = plane.normal @ (view.eye - plane.origin)
         if not above > 0:
             return None
-        step, reach = self.ground.grid
-        color = np.array(self.ground.color, dtype=float)
         return Ground(
             drawn=True,
             part=0,
-            normal=normal,
-            color=color,
-            lines=color * LINES / GROUND,
-            height=float(normal @ origin),
-            along=along,
-            step=step,
-            reach=reach + 4 * above,
-            middle=view.eye - above * normal,
+            normal=plane.normal,
+            color=plane.color,
+            lines=plane.lines,
+            height=plane.height,
+            along=plane.along,
+            step=plane.step,
+            reach=plane.reach + 4 * above,
+            middle=view.eye - above * plane.normal,
         )
 
     def images(self, poses, camera, kinds, shadows):

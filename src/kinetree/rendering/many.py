@@ -29,7 +29,9 @@ from kinetree.rendering.tables import (
 from kinetree.rendering.triangles import bound, faces_away, move, set_edges, set_plane
 
 FEW = 64  # pixels of a triangle that one thread puts into a picture
-ROOM = 128  # larger triangles of a picture that are listed; further ones are put there by one thread
+ROOM = (
+    128  # larger triangles of a picture that are listed; further ones are put there by one thread
+)
 _NOBODY = 1 << 40  # above all numbers of parts
 
 
@@ -46,7 +48,7 @@ class Pictures:
         eyes: of each picture: position, then the axes of its view, as of ``View``.
         placed: poses of the parts in the coordinates of the view.
         large: faces that are listed, ``ROOM`` for each picture.
-        listed: how many have asked for a place in the list.
+        listed: how many faces want to be in the list.
         wants_parts: whether parts are wanted.
         depth: inverse depths, then depths [m].
         part: numbers of parts.
@@ -187,9 +189,7 @@ def put_small(d: Pictures, image: int, start: int, step: int, last: bool) -> Non
 
 
 @procedure
-def put_together(
-    d: Pictures, image: int, face: int, start: int, step: int, last: bool
-) -> None:
+def put_together(d: Pictures, image: int, face: int, start: int, step: int, last: bool) -> None:
     """Put a triangle or the plane -1 - face into a picture, a share of its pixels."""
     f = local("float", 12)
     bounds = local("int", 4)

@@ -20,7 +20,7 @@ _WHOLE = 1.5 * 2**52  # numbers of this size are whole
 
 @procedure(inline=True)
 def nearest(x: float) -> float:
-    """The nearest whole number, below 2**51: integers would be made one by one, not in vectors."""
+    """The nearest integer as a float, below 2**51: integers would be made one by one."""
     return (x + _WHOLE) - _WHOLE
 
 
@@ -214,28 +214,11 @@ def shade_plane(
         out[c] = s.color[part, c] * (1 - 0.23 * line) * lit
 
 
-@procedure
-def ground_row(
-    shot: Shot,
-    y: float,
-    left: int,
-    count: int,
-    far: "float[:]",
-    line: "float[:]",
-    fade: "float[:]",
-) -> bool:
-    """The ground along a row of pixels: how far it is, how much of it is line, and is seen.
+@procedure(inline=True)
+def ground_in_row(shot: Shot, y: float, g: "float[14]") -> None:
+    """Numbers of the ground along a row of pixels ``y`` at unit distance, for ``ground_at``.
 
-    Returns whether it is seen at all.
-
-    Args:
-        shot: the picture.
-        y: of the row, at unit distance.
-        left: first column.
-        count: of columns.
-        far: depths [m]; huge above the horizon.
-        line: from 0 to 1.
-        fade: from 0, only sky, to 1.
+    Coordinates in the ground, from its middle, are those of the eye plus depth times others.
     """
     view = shot.view
     ground = shot.ground
@@ -243,43 +226,37 @@ def ground_row(
     up = ground.normal
     a = ground.along
     e = view.eye
-    rise = A[0] @ up
-    fall = (A[1] @ up) * y - A[2] @ up
-    above = e @ up - ground.height
-    first = (left + 0.5 - 0.5 * view.width) * view.pixel
-    last = (left + count - 0.5 - 0.5 * view.width) * view.pixel
-    if not above > 0.0 or max(-(rise * first + fall), -(rise * last + fall)) <= 1e-9:
-        return False
-    # Coordinates in the ground, from its middle, are those of the eye plus depth times these.
-    u0 = a[0] @ e
-    w0 = a[1] @ e
-    u1 = a[0] @ A[0]
-    u2 = (a[0] @ A[1]) * y - a[0] @ A[2]
-    w1 = a[1] @ A[0]
-    w2 = (a[1] @ A[1]) * y - a[1] @ A[2]
-    um = a[0] @ ground.middle
-    wm = a[1] @ ground.middle
-    step = 1 / ground.step
-    reach = 1 / ground.reach
-    wide = 0.525 * view.pixel * step * max(above, 1e-30)
-    thin = 1 / wide  # of a line at depth 1, in units of the step; it is wider where seen flatly
-    for i in range(count):
-        x = (left + i + 0.5 - 0.5 * view.width) * view.pixel
-        down = -(rise * x + fall)
-        z = above / max(down, 1e-9)
-        u = u0 + z * (u1 * x + u2)
-        w = w0 + z * (w1 * x + w2)
-        du = u - um
-        dw = w - wm
-        away = max(1 - sqrt(du * du + dw * dw) * reach, 0.0)
-        p = u * step
-        q = w * step
-        near = min(abs(p - nearest(p)), abs(q - nearest(q)))
-        sharp = thin * down * min(max(down, 0.05), 1.0)
-        far[i] = z
-        line[i] = min(max(1.2 - near * sharp, 0.0), 0.8)
-        fade[i] = away * sqrt(away) if down > 1e-9 else 0.0
-    return True
+    g[0] = A[0] @ up
+    g[1] = (A[1] @ up) * y - A[2] @ up
+    g[2] = e @ up - ground.height
+    for c in range(2):
+        g[3 + 4 * c] = a[c] @ e
+        g[4 + 4 * c] = a[c] @ A[0]
+        g[5 + 4 * c] = (a[c] @ A[1]) * y - a[c] @ A[2]
+        g[6 + 4 * c] = a[c] @ ground.middle
+    g[11] = 1 / ground.step
+    g[12] = 1 / ground.reach
+    wide = 0.525 * view.pixel * g[11] * max(g[2], 1e-30)
+    g[13] = 1 / wide  # of a line at depth 1, in units of the step; it is wider where seen flatly
+
+
+@procedure(inline=True)
+def ground_at(g: "float[14]", x: float) -> "(float, float, float)":
+    """Ground of a row at a column: its depth [m], how much is line, and is seen, from 0 to 1."""
+    down = -(g[0] * x + g[1])
+    z = g[2] / max(down, 1e-9)
+    u = g[3] + z * (g[4] * x + g[5])
+    w = g[7] + z * (g[8] * x + g[9])
+    du = u - g[6]
+    dw = w - g[10]
+    away = max(1 - sqrt(du * du + dw * dw) * g[12], 0.0)
+    p = u * g[11]
+    q = w * g[11]
+    near = min(abs(p - nearest(p)), abs(q - nearest(q)))
+    sharp = g[13] * down * min(max(down, 0.05), 1.0)
+    line = min(max(1.2 - near * sharp, 0.0), 0.8)
+    fade = away * sqrt(away) if down > 1e-9 else 0.0
+    return z, line, fade
 
 
 @procedure
@@ -318,35 +295,75 @@ def backdrop(
         color: of the pixels.
     """
     view = shot.view
-    A = view.axes
     count = right - left
-    far, line, fade = local("float", 3, TILE)
+    g = local("float", 14)
+    low, span = local("float", 2, 3)
     ground = shot.ground
-    slope = ground.normal @ shot.light.sun
+    for c in range(3):
+        low[c] = ground.color[c]
+        span[c] = ground.lines[c] - low[c]
     for j in range(top, bottom):
         y = (0.5 * view.height - j - 0.5) * view.pixel
         at = (j - top) * TILE
-        if not ground.drawn or not ground_row(shot, y, left, count, far, line, fade):
+        if ground.drawn:
+            ground_in_row(shot, y, g)
+        first = (left + 0.5 - 0.5 * view.width) * view.pixel
+        last = (left + count - 0.5 - 0.5 * view.width) * view.pixel
+        down = max(-(g[0] * first + g[1]), -(g[0] * last + g[1]))
+        if not ground.drawn or not (g[2] > 0.0 and down > 1e-9):
             for c in range(3):
                 for i in range(count):
                     color[c, at + i] = SKY[c]
             continue
-        for c in range(3):
-            for i in range(count):
-                tint = ground.color[c] + line[i] * (ground.lines[c] - ground.color[c])
-                color[c, at + i] = SKY[c] + fade[i] * (tint - SKY[c])
-        x0 = (left + 0.5 - 0.5 * view.width) * view.pixel
-        x1 = x0 + (count - 1) * view.pixel
-        if may_be_shaded(shot, x0, x1, y, far[0], far[count - 1]):
-            for i in range(count):
-                if fade[i] > 0.0:
-                    x = x0 + i * view.pixel
-                    z = far[i]
-                    px = view.eye[0] + z * (A[0, 0] * x + A[1, 0] * y - A[2, 0])
-                    py = view.eye[1] + z * (A[0, 1] * x + A[1, 1] * y - A[2, 1])
-                    pz = view.eye[2] + z * (A[0, 2] * x + A[1, 2] * y - A[2, 2])
-                    dark = FAINT * (1 - sunlight(shot, px, py, pz, slope))
-                    if dark > 0.0:
-                        for c in range(3):
-                            tint = ground.color[c] + line[i] * (ground.lines[c] - ground.color[c])
-                            color[c, at + i] -= fade[i] * tint * dark
+        for i in range(count):
+            x = (left + i + 0.5 - 0.5 * view.width) * view.pixel
+            _, line, fade = ground_at(g, x)
+            color[0, at + i] = SKY[0] + fade * (low[0] + line * span[0] - SKY[0])
+            color[1, at + i] = SKY[1] + fade * (low[1] + line * span[1] - SKY[1])
+            color[2, at + i] = SKY[2] + fade * (low[2] + line * span[2] - SKY[2])
+        shade_ground(shot, y, left, count, g, at, color)
+
+
+@procedure
+def shade_ground(
+    shot: Shot,
+    y: float,
+    left: int,
+    count: int,
+    g: "float[14]",
+    at: int,
+    color: "float[3, PIXELS]",
+) -> None:
+    """Darken a row of ground in the shadow.
+
+    Args:
+        shot: the picture.
+        y: of the row, at unit distance.
+        left: first column.
+        count: of columns.
+        g: numbers of the row.
+        at: its first pixel in the tile.
+        color: of the pixels.
+    """
+    view = shot.view
+    ground = shot.ground
+    A = view.axes
+    first = (left + 0.5 - 0.5 * view.width) * view.pixel
+    last = first + (count - 1) * view.pixel
+    near = g[2] / max(-(g[0] * first + g[1]), 1e-9)
+    far = g[2] / max(-(g[0] * last + g[1]), 1e-9)
+    if not may_be_shaded(shot, first, last, y, near, far):
+        return
+    slope = ground.normal @ shot.light.sun
+    for i in range(count):
+        x = first + i * view.pixel
+        z, line, fade = ground_at(g, (left + i + 0.5 - 0.5 * view.width) * view.pixel)
+        if fade > 0.0:
+            px = view.eye[0] + z * (A[0, 0] * x + A[1, 0] * y - A[2, 0])
+            py = view.eye[1] + z * (A[0, 1] * x + A[1, 1] * y - A[2, 1])
+            pz = view.eye[2] + z * (A[0, 2] * x + A[1, 2] * y - A[2, 2])
+            dark = FAINT * (1 - sunlight(shot, px, py, pz, slope))
+            if dark > 0.0:
+                for c in range(3):
+                    tint = ground.color[c] + line * (ground.lines[c] - ground.color[c])
+                    color[c, at + i] -= fade * tint * dark

@@ -1,3 +1,4 @@
+# pyright: reportInvalidTypeArguments=false, reportIndexIssue=false
 """Procedures that groups of threads of a GPU compute, one item a group.
 
 A *phase* is a procedure ``(record, item, start, step)`` that does the parts ``start``,
@@ -245,4 +246,3 @@ def record_words(record: Any, on: Any, arrays: Mapping[str, Any] | None = None) 
         words[record.offsets[name] // 8] = on.address(array)
         kept.append(array)
     return on.xp.asarray(words), kept
-
