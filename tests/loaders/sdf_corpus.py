@@ -102,6 +102,8 @@ MOTION = {
     "damping below zero": make(axis=AXIS.replace(
         "<limit>", "<dynamics><damping>-1</damping></dynamics><limit>")),
     "unknown element of a link": make("<foo>1</foo>"),
+    "mimics nothing": make(axis=AXIS.replace(
+        "<limit>", '<mimic joint="nope"><multiplier>1</multiplier></mimic><limit>')),
 }  # fmt: skip
 """What is read with a notice that it may bear on the motion."""
 
@@ -126,8 +128,6 @@ REFUSED = {
     "mass with a unit": (make(inertial=INERTIAL.replace("2<", "2 kg<")), "must be a number"),
     "pose of the mass": (make(inertial=INERTIAL.replace("0 0 .1 0 0 0", "0 0")), "6 numbers"),
     "static or not": (make(more="<static>maybe</static>"), "must be true or false"),
-    "mimics nothing": (make(axis=AXIS.replace(
-        "<limit>", '<mimic joint="nope"><multiplier>1</multiplier></mimic><limit>')), "to follow"),
     "included file missing": (make(more="<include><uri>model://nope</uri></include>"), "nope"),
     "shape that has the mass": (make(shown("<box><size>1</size></box>", kind="collision"),
                                      inertial='<inertial auto="true"/>'), "3 numbers"),

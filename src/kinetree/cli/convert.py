@@ -91,8 +91,10 @@ def _print(robot, findings, counts, most):
             rest = sum(map(len, rows[shown:]))
             table.add_row("", f"and {rest} more", "(--all lists them)", style="dim")
         console.print(table)
-        console.print(Text(f"  why   {first.why}", "dim"))
-        console.print(Text(f"  fix   {first.fix}\n", "dim"))
+        lines = Table.grid(padding=(0, 3, 0, 0))
+        lines.add_row("  why", Text(first.why), style="dim")
+        lines.add_row("  fix", Text(first.fix), style="dim")
+        console.print(lines, "", sep="\n")
     console.print(_verdict(robot, counts), soft_wrap=True)
 
 

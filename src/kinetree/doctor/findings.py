@@ -57,7 +57,7 @@ KINDS = {
     ),
     "unknown-name": Kind(
         "error",
-        "a reference to a missing part leaves the robot disconnected",
+        "what refers to a missing part hangs on nothing, or follows nothing",
         "correct the name, or add the part that it refers to",
     ),
     "two-parents": Kind(

@@ -13,7 +13,7 @@ from kinetree.loaders.xml import numbers_in, parse
 from kinetree.model.geometry import solids_of_format
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import rx, ry, rz
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import close_names, did_you_mean
 
 _SOLIDS = solids_of_format("urdf")
 _ZERO, _LIMITS = (0.0, 0.0, 0.0), ("lower", "upper", "effort", "velocity")
@@ -153,7 +153,9 @@ class _Reader:
             if source == name:
                 self.report("unknown-name", part, "it follows itself", element)
             elif source and source not in known:
-                text = f"it follows a joint {short(source)}, which does not exist"
+                close = close_names(source, known)
+                hint = f"; did you mean {short(close[0])}?" if close else ""
+                text = f"it follows a joint {short(source)}, which does not exist{hint}"
                 self.report("unknown-name", part, text, element)
 
     # --- numbers and text, or a finding ----------------------------------------------------------

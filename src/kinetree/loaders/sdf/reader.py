@@ -318,7 +318,8 @@ def _mimic(joint: Joint, by_name):
         return None
     source = joint.scope.key(mimic.source)
     if source not in by_name:
-        raise mimic.node.error(f"there is no joint {mimic.source!r} to follow")
+        mimic.node.ignored(f"there is no joint {mimic.source!r} to follow")
+        return None
     for key in (joint.key, source):
         if by_name[key].joint.nv != 1:
             raise mimic.node.error(
