@@ -339,6 +339,12 @@ def test_servos_without_range():
     assert servo(kp=10.0, effort=(-5, 5)) == [("note", text)]
     assert servo(kp=10.0, control=(-1, 1)) == []
     assert servo(kp=10.0, control=(-1, 1), effort=(-5, 5)) == []
+    slow = {"kp": 10.0, "effort": (-5, 5), "time_constant": 0.1, "activation": "filter"}
+    assert servo(**slow, control=(-1, 1)) == servo(**slow, activation_range=(-1, 1)) == []
+    assert servo(**slow) == [("note", text)]
+    drifting = {"kp": 10.0, "effort": (-5, 5), "activation": "integrator"}
+    assert servo(**drifting, control=(-1, 1)) == [("note", text)]
+    assert servo(**drifting, activation_range=(-1, 1)) == []
     assert servo(kv=10.0)[0] == ("note", "neither it nor joint 'ball_joint' has a largest force")
 
 

@@ -7,7 +7,7 @@ from support.mechanisms import gripper
 
 from kinetree.cli.info import facts
 from kinetree.joints import Revolute
-from kinetree.model import JointDynamics, ModelBuilder
+from kinetree.model import Coupling, JointDynamics, ModelBuilder, shapes
 from kinetree.model.describe import summary
 from kinetree.samples import four_bar, pendulum
 
@@ -61,6 +61,23 @@ def test_formulas_of_couplings(rng):
     ):
         changed = model.replace(couplings=[replace(model.couplings[0], coefficients=coefficients)])
         assert f"coupling gear: follow = {text}" in changed.summary()
+
+
+def test_sums_of_leaders_read_as_formulas():
+    rod = shapes.sphere(0.1, mass=1)
+    builder = ModelBuilder()
+    for name in "abc":
+        builder.body(name, joint=Revolute("x"), inertia=rod, joint_name=f"{name}_joint")
+    for weights, factor, text in (
+        ({"a_joint": -1, "b_joint": -1}, 1, "-a_joint - b_joint"),
+        ({"a_joint": 1, "b_joint": 0.5}, 1, "a_joint + 0.5 b_joint"),
+        ({"a_joint": 1, "b_joint": -1}, 2, "2 (a_joint - b_joint)"),
+    ):
+        model = builder.build()
+        sources = tuple(model.joint_names.index(name) + 1 for name in weights)
+        law = Coupling("sum", 3, 0, (0.0, factor), sources, tuple(weights.values()))
+        lines = model.replace(couplings=[law]).summary().splitlines()
+        assert f"coupling sum: c_joint = {text}" in lines
 
 
 def test_armature_is_inertia_too():

@@ -112,3 +112,13 @@ def test_joints_whose_limits_exclude_zero_begin_in_the_middle():
         kt.poses(DOUBLE, np.array([0.0, 1.0]))[:, :3, 3],
         ulps=8,
     )
+
+
+def test_what_floats_begins_where_its_file_puts_it():
+    ball = kt.ModelBuilder().body("ball", joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1))
+    model = ball.build()
+    for names, expected in ((["qpos0"], 0), (["crouch", "initial"], 1), (["qpos0", "home"], 1)):
+        places = [[0, 0, 1 + k, 0, 0, 0, 1] for k in range(len(names))]
+        postures = [kt.Posture(n, q) for n, q in zip(names, places, strict=True)]
+        shown = motions.motion_of(model.replace(postures=postures))
+        assert shown.q[0, 2] == 1 + expected

@@ -8,7 +8,9 @@ import numpy as np
 from kinetree.cli import options as cli
 from kinetree.cli.options import Json, KeepFixed, RobotArgument
 from kinetree.cli.records import Reading, with_records
+from kinetree.joints import Reversed
 from kinetree.model.describe import (
+    bare_sum,
     contact_text,
     follower_texts,
     leader_text,
@@ -171,6 +173,8 @@ def count_of(number, one, many=None) -> str:
 
 def kind_of(joint) -> str:
     """The kind of a joint and its axis, such as ``revolute -z``."""
+    if isinstance(joint, Reversed):
+        return f"reversed {kind_of(joint.joint)}"
     kind, axis = joint.spelling, getattr(joint, "axis", None)
     return kind if axis is None else f"{kind} {_axis(axis)}"
 
@@ -230,7 +234,8 @@ def coupling_text(model, coupling) -> str:
         variable = {0: "", 1: source}.get(power, f"{source}^{power}")
         number = f"{c:g}" if not variable or c != 1 else ""
         terms.append(" ".join(filter(None, (number, variable))))
-    return f"{names[coupling.joint]} = {' + '.join(terms) or '0'}".replace("+ -", "- ")
+    right = bare_sum(" + ".join(terms), source)
+    return f"{names[coupling.joint]} = {right or '0'}".replace("+ -", "- ")
 
 
 def some(names, most) -> str:

@@ -207,8 +207,11 @@ def actuators(model):
         parts = model.loops if actuator.loop else model.bodies
         limits = parts[(actuator.loop or actuator.joint) - 1].limits if joint else None
         bounded = limits is not None and limits.effort and np.all(np.isfinite(limits.effort))
-        reach = actuator.activation_range if actuator.activation else actuator.control
-        if actuator.kind in ("position", "intvelocity") and not np.all(np.isfinite(reach)):
+        # An integrated control leaves its range; other activations stay within that of the control.
+        reaches = [actuator.activation_range]
+        reaches += [actuator.control] if actuator.activation != "integrator" else []
+        endless = not any(np.all(np.isfinite(reach)) for reach in reaches)
+        if actuator.kind in ("position", "intvelocity") and endless:
             forced = bounded or np.all(np.isfinite(actuator.effort))
             text = "it is a position servo without a range of commands"
             text += "" if forced else ", and without a largest force"

@@ -129,7 +129,7 @@ def _follows(model, coupling):
         return f"follows {_formula(model, coupling).partition(' = ')[2]}"
     factor = "" if slope == 1 else f" × {_number(slope)}"
     shift = f" {'-' if offset < 0 else '+'} {_number(abs(offset))}" if offset else ""
-    return f"follows {leader}{factor}{shift}"
+    return f"follows {leader if factor or shift else bare_sum(leader, leader)}{factor}{shift}"
 
 
 def _formula(model, coupling):
@@ -143,8 +143,8 @@ def _formula(model, coupling):
         size = "" if abs(c) == 1 and k else _number(abs(c))
         sign = ("- " if c < 0 else "+ ") if right else ("-" if c < 0 else "")
         right += f"{sign}{size}{' ' if size and k else ''}{power} "
-    right = leader if coupling.function else right
-    return f"{names[coupling.joint - 1]} = {right.strip() or '0'}"
+    right = leader if coupling.function else bare_sum(right.strip(), leader)
+    return f"{names[coupling.joint - 1]} = {right or '0'}"
 
 
 def leader_text(model, coupling):
@@ -154,8 +154,14 @@ def leader_text(model, coupling):
         return f"{coupling.function.__name__}({', '.join(names)})"
     if not coupling.sources:
         return "".join(names)
-    terms = (f"{w:g} {n}" if w != 1 else n for w, n in zip(coupling.shares, names, strict=True))
+    signs = {1: "", -1: "-"}
+    terms = (signs.get(w, f"{w:g} ") + n for w, n in zip(coupling.shares, names, strict=True))
     return f"({' + '.join(terms)})".replace("+ -", "- ")
+
+
+def bare_sum(text: str, leader: str) -> str:
+    """The right side of a formula, without the parentheses of a sum that is all of it."""
+    return text[1:-1] if text == leader and text.startswith("(") else text
 
 
 def tendon_text(model, tendon):

@@ -18,7 +18,7 @@ from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.contacts import Contacts, forces_seen
 from kinetree.viewer.scenes.description import Scene
 from kinetree.viewer.scenes.stage import Overlays, Stage
-from kinetree.worlds.pieces import model_named
+from kinetree.worlds.pieces import PLACED, model_named
 from kinetree.worlds.world import World
 
 FRAMES_PER_SECOND = 30
@@ -123,7 +123,8 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
         what: a ``Model``, a ``Trajectory`` of one motion, a ``World`` as it is, the name of a file
             of a model or motion, or the name of a sample.
         q: positions of a model: one state (nq,), or (T, nq); by default the posture ``home`` where
-            there is one, else the neutral position within the limits.
+            there is one, else where a file puts what floats (``qpos0``, ``initial``), else the
+            neutral position within the limits.
         t: times of ``q`` [s], (T,); 30 a second unless given.
     """
     if isinstance(what, Motion):
@@ -260,8 +261,9 @@ def _posed_world(world, q, t):
 
 def _poses(model, q, t):
     if q is None:
-        home = [p for p in model.postures if p.name == "home"]
-        q = np.array(home[0].q) if home else _within_limits(model)
+        named = {p.name: p for p in model.postures}
+        usual = next((named[name] for name in ("home", *PLACED) if name in named), None)
+        q = _within_limits(model) if usual is None else np.array(usual.q)
     q = np.atleast_2d(as_configuration(model, q))
     if q.ndim != 2:
         raise ShapeError(f"q must be (nq,) or (T, nq) to be shown, got shape {q.shape}")

@@ -52,7 +52,8 @@ def view(
         what: a ``Model``, a ``Trajectory`` of one motion, a ``World`` as it is, the name of a file
             of a model or motion, or the name of a sample.
         q: positions of a model: one state (nq,), or a motion (T, nq); by default the posture
-            ``home`` where there is one, else the neutral position.
+            ``home`` where there is one, else where a file puts what floats (``qpos0``,
+            ``initial``), else the neutral position.
         t: times of ``q`` [s], (T,); 30 a second unless given.
         forces: on the bodies, as ``f_ext`` of the dynamics: one for all times, or (T, NB, 6).
         reactions: of the joints: ``"total"``, ``"bearing"`` or ``"drive"``, in a motion under the
