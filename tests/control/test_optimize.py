@@ -9,6 +9,7 @@ from scipy.linalg import solve_discrete_are
 import kinetree as kt
 from kinetree.control import QuadraticCost, iterations, optimize, riccati, shooting
 from kinetree.control.steps_on_arrays import StepsOnArrays, _of_samples
+from kinetree.control.tiles import padded
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration import on_arrays
 
@@ -42,13 +43,15 @@ def sliders():
 def solved(F, H, gap, solve=riccati.solve_horizon, h=0.0):
     """Solutions, gains and failures of linear-quadratic problems, one after the other."""
     T, n, size = F.shape[1:]
-    m, H = size - n, H.copy()
+    m, wide = size - n, padded(size + 1)
+    H = np.concatenate([H, np.full((*H.shape[:-1], wide - size - 1), np.nan)], -1)
     z, K, failed = np.zeros(H.shape[:-1]), np.zeros((len(F), T, m, n)), []
     for s in range(len(F)):
         arrays = {"F": F, "H": H, "gap": gap, "K": K, "z": z}
         flat = {name: x[s].reshape(-1) for name, x in arrays.items()}
-        room = np.empty(2 * n * (size + 1))
-        failed.append(solve(riccati.Horizon(n=n, m=m, steps=T, h=h, room=room, **flat)))
+        sizes = {"n": n, "m": m, "steps": T, "wide": wide, "h": h}
+        room = np.empty(riccati.room_of(n, m))
+        failed.append(solve(riccati.Horizon(room=room, **sizes, **flat)))
     return z, K, failed
 
 

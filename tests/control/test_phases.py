@@ -124,6 +124,21 @@ def ends(b, w, q, qd, u):
     return [x.reshape(T, -1).copy() for x in (k.q_after, k.v_after, k.path)] + [k.cost]
 
 
+def with_positions(b, w):
+    """Derivatives of steps: those of velocities, and of positions that follow from them."""
+    nv, m, T, c = b.nv, b.m, b.steps, b.contacts
+    F = w.F.reshape(T, b.n, b.size).copy()
+    A, B = np.tile(np.eye(nv), (2, T, 1, 1))
+    for i, (first, width) in enumerate(zip(c.turn, c.width, strict=True)):
+        at = slice(first, first + width)
+        for x, own in ((A, w.stance.turned), (B, w.stance.spun)):
+            own = own.reshape(T, c.turns, 36)[:, i, : width**2]
+            x[:, at, at] = own.reshape(T, width, width)
+    F[:, :nv] = b.h * B @ F[:, nv:]
+    F[:, :nv, m : m + nv] += A
+    return F
+
+
 def check_derivatives(model, q0, phases, steps, rng):
     """Derivatives of steps, cones and costs of feet are those of differences."""
     b, w = shot(model, q0, phases, steps, model.joint_names[1:])
@@ -134,7 +149,7 @@ def check_derivatives(model, q0, phases, steps, rng):
     q_after, v_after, _, _ = ends(b, w, q, qd, u)
     w.now.q_after[:], w.now.v_after[:] = q_after.ravel(), v_after.ravel()
     derive(b, w)
-    F, path = w.F.reshape(T, b.n, b.size).copy(), w.path.reshape(T, b.nc, b.size).copy()
+    F, path = with_positions(b, w), w.path.reshape(T, b.nc, b.size).copy()
     slope = w.g.reshape(T + 1, b.size).sum(axis=0)
     for c in range(b.size):
         d = e * np.eye(b.size)[c]

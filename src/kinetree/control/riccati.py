@@ -5,7 +5,7 @@
 A knot has the variables ``z = (u, x)``: controls first, so that eliminating them from the matrix
 ``[[H_uu, H_ux], [H_xu, H_xx]]`` leaves the matrix of the cost to go. Every matrix ``H`` has its
 gradient as one more column, and so do factors and what they leave. Matrices are symmetric: only
-what is on and above the diagonal is read and written.
+what is on and above the diagonal counts. Products and factors are those of ``tiles``.
 
 Where positions follow from velocities at the end of a step, ``dq' = dq + h dqd'``, with ``V`` the
 derivatives of velocities, the cost to go ``P`` becomes ``V' M V + V' N + N' V + P_qq``, with
@@ -14,8 +14,13 @@ floating bodies, ``dq' = A dq + h B dqd'`` with small blocks.
 """
 
 from kinetree.codegen.procedures import local, procedure, record, view
-from kinetree.contact.newton.cholesky import take
-from kinetree.control.cholesky import factored, substituted
+from kinetree.control.tiles import (
+    factor_rows,
+    padded,
+    solve_upper,
+    subtract,
+    subtract_square,
+)
 
 
 @record
@@ -27,10 +32,12 @@ class Horizon:
     Attributes:
         n, m: numbers of states and controls;  steps: of the horizon.
         h: of steps whose positions follow from velocities, 0 for others.
-        F: derivatives of next states, (steps, n, m + n);  gap: (steps, n).
-        H: matrices and gradients, (steps + 1, m + n, m + n + 1); overwritten.
+        F: derivatives of next states, (steps, n, m + n), where ``h`` is 0, else the last half of
+            them, those of velocities;  gap: (steps, n).
+        wide: of the rows of ``H``, ``padded(m + n + 1)``.
+        H: matrices and gradients, (steps + 1, m + n, wide); overwritten.
         K: gains ``du = K dx``, (steps, m, n);  z: the solution, (steps + 1, m + n).
-        room: ``2 n (n + m + 2)`` numbers.
+        room: as many numbers as ``room_of`` says.
         turns: joints whose positions follow by blocks, ``dq' = turned dq + h spun dqd'``;  turn,
             width: their first variables, and how many;  turned, spun: (steps, turns, 36).
     """
@@ -38,6 +45,7 @@ class Horizon:
     n: int
     m: int
     steps: int
+    wide: int
     h: float
     F: "float[:]"
     gap: "float[:]"
@@ -52,20 +60,9 @@ class Horizon:
     spun: "float[:]"
 
 
-@procedure
-def take_upper(
-    C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int, rows: int
-):
-    """``C -= A' B`` where it counts: of a symmetric matrix with a column more, from its diagonal.
-
-    ``C`` is (rows, rows + 1) with wider rows; some numbers below the diagonal are written, too.
-    """
-    r = 0
-    while r < rows:
-        count = min(6, rows - r)
-        to = view(C, r * wc + r)
-        take(to, wc, view(A, r), wa, view(B, r), wb, depth, count, rows + 1 - r)
-        r += count
+def room_of(n: int, m: int) -> int:
+    """Numbers of working memory for ``n`` states and ``m`` controls."""
+    return (4 * n + 6) * padded(n + m + 1) + n * (n + 1) + m * (padded(n + 1) + 6)
 
 
 @procedure
@@ -79,126 +76,192 @@ def mirror(P: "float[:]", n: int, wide: int):
 @procedure
 def pull_back(x: Horizon, k: int):
     """Add the cost to go after step ``k`` to the matrix of its knot."""
-    n, size, room = x.n, x.n + x.m, x.room
-    wide = size + 1
-    F = view(x.F, k * n * size)
-    P = view(x.H, ((k + 1) * size + x.m) * wide + x.m)
+    n, m, size, wide = x.n, x.m, x.n + x.m, x.wide
+    P = view(x.H, ((k + 1) * size + m) * wide + m)
+    F = view(x.room, 0)
+    W = view(x.room, n * wide)
     mirror(P, n, wide)
-    for i in range(n * wide):
-        room[i] = 0.0
-    for r in range(0, n, 6):
-        take(view(room, r * wide), wide, view(P, r), wide, F, size, n, min(6, n - r), size)
     for i in range(n):
         total = P[i * wide + n]
         for j in range(n):
             total += P[i * wide + j] * x.gap[k * n + j]
-        room[i * wide + size] = -total
-    take_upper(view(x.H, k * size * wide), wide, F, size, room, wide, n, size)
+        row = view(W, i * wide)
+        own = view(F, i * wide)
+        for c in range(size, wide):
+            own[c] = row[c] = 0.0
+        for c in range(size):
+            own[c] = x.F[(k * n + i) * size + c]
+            row[c] = 0.0
+        row[size] = -total
+    subtract(W, wide, P, wide, F, n, n, wide)
+    subtract_square(view(x.H, k * size * wide), wide, F, W, n, 0, size)
 
 
 @procedure
-def times_blocks(x: Horizon, k: int, blocks: "float[:]", P: "float[:]", transposed: int):
-    """``P B``, or ``Bᵀ P``, in place for (nv, nv), with the blocks of joints that turn at ``k``."""
-    nv = x.n // 2
-    for t in range(x.turns):
-        first, count = x.turn[t], x.width[t]
-        B = view(blocks, (k * x.turns + t) * 36)
-        y = local("float", 6)
-        for i in range(nv):
-            step = nv if transposed == 1 else 1
-            line = view(P, i + first * nv) if transposed == 1 else view(P, i * nv + first)
+def times_block(X: "float[:]", wide: int, rows: int, B: "float[:]", count: int):
+    """``X B`` in place, (rows, count), for a block of a joint that turns."""
+    y = local("float", 6)
+    for i in range(rows):
+        line = view(X, i * wide)
+        if count == 6:
+            y[0:6] = line[0] * view(B, 0, 6)
+            for e in range(1, 6):
+                y += line[e] * view(B, 6 * e, 6)
+        else:
             for c in range(count):
                 y[c] = 0.0
                 for e in range(count):
-                    y[c] += line[e * step] * B[e * count + c]
-            for c in range(count):
-                line[c * step] = y[c]
+                    y[c] += line[e] * B[e * count + c]
+        for c in range(count):
+            line[c] = y[c]
 
 
 @procedure
-def fill_simple(x: Horizon, k: int, P: "float[:]", M: "float[:]", N: "float[:]"):
-    """``M`` and ``N`` of a step, from the cost to go."""
-    h, nv, wide = x.h, x.n // 2, x.n + x.m + 1
+def block_times(B: "float[:]", count: int, P: "float[:]", wide: int, out: "float[:]", n: int):
+    """``Bᵀ P``, (count, n), for a block of a joint that turns; rows are ``wide`` numbers long.
+
+    ``n`` is a multiple of eight.
+    """
+    for c in range(count):
+        for i in range(0, n, 8):
+            zero = view(out, c * wide + i, 8)
+            zero[0:8] = 0.0
+    subtract(out, wide, B, count, P, count, count, n)
+    for c in range(count):
+        for i in range(0, n, 8):
+            own = view(out, c * wide + i, 8)
+            own[0:8] = -1.0 * own
+
+
+@procedure
+def turn_rows(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
+    """Rows of ``P`` with the blocks of joints that turn: ``Bᵀ P`` and ``Aᵀ P`` of positions.
+
+    ``P`` itself becomes that of ``Bᵀ P``; the rows of ``Aᵀ P`` are in ``room``.
+    """
+    n, wide = x.n, x.wide
+    long = 8 * ((n + 7) // 8)
+    spun = view(room, 6 * x.turns * wide)
+    for t in range(x.turns):
+        first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
+        rows = view(P, first * wide)
+        block_times(view(x.turned, at), count, rows, wide, view(room, 6 * t * wide), long)
+        block_times(view(x.spun, at), count, rows, wide, spun, long)
+        for c in range(count):
+            row = view(rows, c * wide)
+            for j in range(n):
+                row[j] = spun[c * wide + j]
+
+
+@procedure
+def fill_rows(x: Horizon, P: "float[:]", M: "float[:]", own: "float[:]", minus: "float[:]"):
+    """``M``, ``-N`` and ``P_qq`` of a step, as if no joint turned."""
+    h, nv, wide = x.h, x.n // 2, x.wide
     for i in range(nv):
         top = view(P, i * wide)
         low = view(P, (nv + i) * wide)
+        to = view(M, i * nv)
         for j in range(nv):
-            both = h * top[nv + j] + h * low[j]
-            M[i * nv + j] = h * h * top[j] + both + low[nv + j]
-            N[i * nv + j] = h * top[j] + low[j]
+            to[j] = h * (h * top[j] + (top[nv + j] + low[j])) + low[nv + j]
+        less = view(minus, i * wide)
+        for j in range(nv):
+            less[j] = -(h * top[j] + low[j])
+        into = view(own, i * wide)
+        for j in range(nv):
+            into[j] += top[j]
 
 
 @procedure
-def fill_turning(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
-    """``fill_simple`` with blocks, ``dq' = A dq + h B dqd'``, and ``A' P_qq A``."""
-    h, nv, wide = x.h, x.n // 2, x.n + x.m + 1
-    square = nv * nv
-    M = view(room, 0)
-    N = view(room, square)
-    Q = view(room, 2 * square)
-    R = view(room, 3 * square)
-    for i in range(nv):
+def fill_turning(
+    x: Horizon, k: int, P: "float[:]", M: "float[:]", own: "float[:]", minus: "float[:]"
+):
+    """``fill_rows`` with blocks, ``dq' = A dq + h B dqd'``, and ``A' P_qq A`` for ``P_qq``.
+
+    With ``U = Bᵀ P_q`` and ``T = Aᵀ P_q``, ``M = h² U_q B + h (U_v + U_vᵀ) + P_vv`` and
+    ``N = h U_q A + T_vᵀ``. ``P`` is overwritten.
+    """
+    h, nv, wide = x.h, x.n // 2, x.wide
+    T = view(M, nv * nv)
+    Q = view(T, 6 * (x.turns + 1) * wide)
+    turn_rows(x, k, P, T)
+    for i in range(nv):  # T_q
+        row, top = view(Q, i * nv), view(P, i * wide)
         for j in range(nv):
-            M[i * nv + j] = N[i * nv + j] = Q[i * nv + j] = P[i * wide + j]
-            R[i * nv + j] = P[i * wide + nv + j]
-    times_blocks(x, k, x.spun, N, 1)
-    times_blocks(x, k, x.spun, R, 1)
-    times_blocks(x, k, x.spun, M, 1)
-    times_blocks(x, k, x.spun, M, 0)
-    times_blocks(x, k, x.turned, Q, 1)
-    times_blocks(x, k, x.turned, Q, 0)
-    for i in range(nv):
-        low = view(P, (nv + i) * wide)
+            row[j] = top[j]
+    for i in range(nv):  # U_q, and T_vᵀ: low rows hold P_vq
+        top, low = view(P, i * wide), view(P, (nv + i) * wide)
+        to, less = view(M, i * nv), view(minus, i * wide)
         for j in range(nv):
-            both = R[i * nv + j] + R[j * nv + i]
-            M[i * nv + j] = h * h * M[i * nv + j] + h * both + low[nv + j]
-            N[i * nv + j] = h * N[i * nv + j] + low[j]
-    times_blocks(x, k, x.turned, N, 0)
+            to[j] = top[j]
+            less[j] = h * top[j]
+    for t in range(x.turns):
+        first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
+        for c in range(count):
+            for j in range(nv):
+                Q[(first + c) * nv + j] = T[(6 * t + c) * wide + j]
+            for i in range(nv):
+                P[(nv + i) * wide + first + c] = T[(6 * t + c) * wide + nv + i]
+        times_block(view(M, first), nv, nv, view(x.spun, at), count)
+        times_block(view(minus, first), wide, nv, view(x.turned, at), count)
+        times_block(view(Q, first), nv, nv, view(x.turned, at), count)
+    for i in range(nv):
+        top, low = view(P, i * wide), view(P, (nv + i) * wide)
+        to, less, into = view(M, i * nv), view(minus, i * wide), view(own, i * wide)
+        for j in range(nv):
+            to[j] = h * (h * to[j] + (top[nv + j] + P[j * wide + nv + i])) + low[nv + j]
+        for j in range(nv):
+            less[j] = -(less[j] + low[j])
+            into[j] += Q[i * nv + j]
 
 
 @procedure
 def pull_back_simply(x: Horizon, k: int):
-    """``pull_back`` where positions follow from velocities."""
-    n, m, size, h, nv = x.n, x.m, x.n + x.m, x.h, x.n // 2
-    wide = size + 1
+    """``pull_back`` where positions follow from velocities.
+
+    ``H += V' (M V + N, w) + N' V``, ``N`` for positions alone: ``B`` has the rows of
+    ``-(M V + N, w)``, then of ``V``; ``A``, which begins there, those of ``V``, then of ``-N``.
+    """
+    n, m, size, h, nv, wide = x.n, x.m, x.n + x.m, x.h, x.n // 2, x.wide
     P = view(x.H, ((k + 1) * size + m) * wide + m)
-    V = view(x.F, (k * n + nv) * size)
     own = view(x.H, k * size * wide)
+    B = view(x.room, 0)
+    A = view(x.room, nv * wide)
+    minus = view(x.room, n * wide)
+    lines = view(x.room, 3 * nv * wide)
+    M = view(lines, n)
     mirror(P, n, wide)
-    M = view(x.room, 0)
-    N = view(x.room, nv * nv)
-    Q = view(x.room, 2 * nv * nv)
-    W = view(x.room, 4 * nv * nv)
-    lines = view(x.room, 4 * nv * nv + nv * wide)
-    if x.turns > 0:
-        fill_turning(x, k, P, x.room)
-    else:
-        fill_simple(x, k, P, M, N)
     push = view(x.gap, k * n)
     for i in range(n):
         row = view(P, i * wide)
-        lines[i] = row[n]
-        for j in range(n):
-            lines[i] += row[j] * push[j]
+        lines[i] = row[n] + product(row, push, n)
     for i in range(nv):
-        row = view(W, i * wide)
-        into = view(own, (m + i) * wide + m)
-        for c in range(size):
-            row[c] = 0.0
-        row[size] = -(h * along(x, k, x.spun, lines, i) + lines[nv + i])
-        for j in range(nv):
-            row[m + j] = -N[i * nv + j]
-            into[j] += Q[i * nv + j] if x.turns > 0 else P[i * wide + j]
-        into[n] += along(x, k, x.turned, lines, i)
-    # W = -(M V + N, w) and H += V' (M V + N, w) + N' V, positions alone
-    for r in range(0, nv, 6):
-        take(view(W, r * wide), wide, view(M, r), nv, V, size, nv, min(6, nv - r), size)
-    take_upper(own, wide, V, size, W, wide, nv, size)
-    for i in range(nv * nv):
-        N[i] = -N[i]
-    for r in range(0, nv, 6):
-        count, into = min(6, nv - r), view(own, (m + r) * wide + m)
-        take(into, wide, view(N, r), nv, view(V, m), size, nv, count, n)
+        V, less = view(A, i * wide), view(minus, i * wide)
+        F = view(x.F, (k * n + nv + i) * size)
+        for c in range(0, wide, 8):
+            zero, to = view(less, c, 8), view(V, c, 8)
+            zero[0:8] = 0.0
+            if c + 8 <= size:
+                to[0:8] = view(F, c, 8)
+            else:
+                to[0:8] = 0.0
+        for c in range(8 * (size // 8), size):
+            V[c] = F[c]
+    if x.turns > 0:
+        fill_turning(x, k, P, M, view(own, m * wide + m), view(minus, m))
+    else:
+        fill_rows(x, P, M, view(own, m * wide + m), view(minus, m))
+    for i in range(nv):
+        W, less = view(B, i * wide), view(minus, i * wide)
+        for c in range(0, wide, 8):
+            to = view(W, c, 8)
+            to[0:8] = view(less, c, 8)
+        W[size] = -(h * along(x, k, x.spun, lines, i) + lines[nv + i])
+        own[(m + i) * wide + size] += along(x, k, x.turned, lines, i)
+    subtract(B, wide, M, nv, A, nv, nv, wide)
+    first, end = 6 * (m // 6), min(size, 6 * ((m + nv + 5) // 6))
+    subtract_square(own, wide, A, B, nv, 0, first)
+    subtract_square(own, wide, A, B, n, first, end)
+    subtract_square(own, wide, A, B, nv, end, size)
 
 
 @procedure
@@ -217,13 +280,21 @@ def along(x: Horizon, k: int, blocks: "float[:]", p: "float[:]", i: int) -> floa
 
 @procedure
 def find_gains(x: Horizon, k: int):
-    """``u = K x + z`` from the rows of the factor, which are overwritten."""
-    n, m = x.n, x.m
-    wide = n + m + 1
+    """``u = K x + z`` from the rows of the factor."""
+    n, m, wide = x.n, x.m, x.wide
     U = view(x.H, k * (n + m) * wide)
-    substituted(U, wide, m, view(U, m), n + 1, x.room)
+    short = 8 * ((n + 8) // 8)
+    X = view(x.room, 0)
     for a in range(m):
         row = view(U, a * wide + m)
+        to = view(X, a * short)
+        for c in range(n + 1):
+            to[c] = row[c]
+        for c in range(n + 1, short):
+            to[c] = 0.0
+    solve_upper(U, wide, m, X, short, short, view(x.room, m * short))
+    for a in range(m):
+        row = view(X, a * short)
         K = view(x.K, (k * m + a) * n)
         for c in range(n):
             K[c] = -row[c]
@@ -232,15 +303,15 @@ def find_gains(x: Horizon, k: int):
 
 @procedure
 def product(a: "float[:]", b: "float[:]", count: int) -> float:
-    """The scalar product of two arrays: six sums, then theirs."""
-    sums = local("float", 6)
-    for i in range(6):
-        sums[i] = 0.0
+    """The scalar product of two arrays: eight sums, then theirs."""
+    sums = local("float", 8)
+    sums[0:8] = 0.0
     c = 0
-    while c + 6 <= count:
-        sums += view(a, c, 6) * view(b, c, 6)
-        c += 6
-    total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + (sums[4] + sums[5])
+    while c + 8 <= count:
+        sums += view(a, c, 8) * view(b, c, 8)
+        c += 8
+    total = (sums[0] + sums[4]) + (sums[2] + sums[6])
+    total += (sums[1] + sums[5]) + (sums[3] + sums[7])
     while c < count:
         total += a[c] * b[c]
         c += 1
@@ -255,20 +326,41 @@ def roll_out(x: Horizon):
         z[m + i] = 0.0
     for i in range(m):
         z[x.steps * size + i] = 0.0
+    half = x.n // 2 if x.h != 0.0 else 0  # positions follow from velocities
     for k in range(x.steps):
         here = k * size
         for a in range(m):
             z[here + a] += product(view(x.K, (k * m + a) * n), view(z, here + m), n)
-        for i in range(n):
+        after = view(z, here + size + m)
+        for i in range(half, n):
             row = view(x.F, (k * n + i) * size)
-            z[here + size + m + i] = x.gap[k * n + i] + product(row, view(z, here), size)
+            after[i] = product(row, view(z, here), size)
+        if half > 0:
+            move_positions(x, k, view(z, here + m), after)
+        for i in range(n):
+            after[i] += x.gap[k * n + i]
+
+
+@procedure
+def move_positions(x: Horizon, k: int, now: "float[:]", after: "float[:]"):
+    """Changes of positions after a step from those before, and from velocities after it."""
+    nv = x.n // 2
+    for i in range(nv):
+        after[i] = now[i] + x.h * after[nv + i]
+    for t in range(x.turns):
+        first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
+        for i in range(count):
+            total = 0.0
+            for e in range(count):
+                total += x.turned[at + i * count + e] * now[first + e]
+                total += x.spun[at + i * count + e] * (x.h * after[nv + first + e])
+            after[first + i] = total
 
 
 @procedure
 def solve_horizon(x: Horizon) -> int:
     """Solve a linear-quadratic problem: 0, or 1 if a matrix was not positive."""
-    n, m, size = x.n, x.m, x.n + x.m
-    wide = size + 1
+    m, size, wide = x.m, x.n + x.m, x.wide
     for e in range(x.steps):
         k = x.steps - 1 - e
         if x.h != 0.0:
@@ -276,10 +368,9 @@ def solve_horizon(x: Horizon) -> int:
         else:
             pull_back(x, k)
         own = view(x.H, k * size * wide)
-        if factored(own, m, wide) != 0:
+        if factor_rows(own, m, wide) != 0:
             return 1
-        right = view(own, m)
-        take_upper(view(own, m * wide + m), wide, right, wide, right, wide, m, n)
+        subtract_square(own, wide, own, own, m, m, size)
         find_gains(x, k)
     roll_out(x)
     return 0

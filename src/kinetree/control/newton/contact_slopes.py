@@ -8,8 +8,7 @@ Carpentier, Mansard, 2018: Analytical derivatives of rigid body dynamics algorit
 al., 2018: Differential dynamic programming for multi-phase rigid contact dynamics.
 """
 
-from kinetree.codegen.procedures import cross, dot, procedure, view
-from kinetree.contact.newton.cholesky import take
+from kinetree.codegen.procedures import cross, dot, local, procedure, vector, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance
 from kinetree.control.newton.records import Batch, Work
@@ -21,6 +20,7 @@ from kinetree.control.newton.stance import (
     find_point_force,
     find_rows,
     find_terms,
+    pad,
     solve_rows,
     spread_force,
 )
@@ -40,8 +40,29 @@ def contact_slopes(b: Batch, w: Work):
     call(s.now.slopes, 0, b.steps)
     if s.now.forced == 1:
         call(s.now.force_slopes, 0, b.steps)
+    gather_impacts(b, w)
     for i in range(b.steps):
         slopes_of_step(b, w, i)
+
+
+@procedure
+def gather_impacts(b: Batch, w: Work):
+    """Derivatives by positions of inertia times jumps of velocities, and of weight, at impacts."""
+    s, c, q, nq, nv, count = w.stance, b.contacts, w.now.q, b.nq, b.nv, 0
+    for k in range(b.steps):
+        hits = 0
+        for i in range(c.count):
+            hits += c.landing[k * c.count + i]
+        if hits > 0:
+            s.hit[k] = 2 * count
+            for i in range(nq):
+                s.hit_q[2 * count * nq + i] = s.hit_q[(2 * count + 1) * nq + i] = q[k * nq + i]
+            for i in range(nv):
+                s.jump[2 * count * nv + i] = s.v[k * nv + i] - w.now.qd[k * nv + i]
+                s.jump[(2 * count + 1) * nv + i] = 0.0
+            count += 1
+    if count > 0:
+        call(s.now.impact, 0, 2 * count)
 
 
 @procedure
@@ -55,14 +76,15 @@ def slopes_of_step(b: Batch, w: Work, k: int):
         impact_slopes(b, w, k)
     find_motions(b, c, s, k, view(w.now.qdd, k * nv))
     live = find_rows(b, c, s, k)
-    wide = nv + live + size
+    third = pad(nv) + pad(live)
+    wide = third + pad(size)
     fill_matrix(b, s, k, live, wide)
     contact_rows(b, c, s, k, live)
     force_rows(b, c, s, k, s.f)
-    fill_right(b, s, k, live, wide)
-    right = view(s.Q, live)
+    fill_right(b, s, k, third, wide)
+    right = view(s.Q, pad(live))
     for r in range(live):
-        row = view(right, r * (live + size))
+        row = view(right, r * wide)
         for j in range(m):
             row[j] = 0.0
         for j in range(nv):
@@ -70,18 +92,18 @@ def slopes_of_step(b: Batch, w: Work, k: int):
             row[m + nv + j] = -s.A_v[r * nv + j]
     solve_rows(s, nv, live, size)
     if hits > 0:
-        chain_impact(b, s, view(s.P, nv + live), wide, nv)
-        chain_impact(b, s, right, live + size, live)
+        chain_impact(b, s, view(s.P, third), wide, nv)
+        chain_impact(b, s, right, wide, live)
     fill_step(b, w, k, live, hits)
     cone_rows(b, w, k, live)
 
 
 @procedure
-def fill_right(b: Batch, s: Stance, k: int, live: int, wide: int):
+def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
     """Derivatives of joint and contact forces without what inverse dynamics need."""
     nv, m, size = b.nv, b.m, b.size
     for i in range(nv):
-        row = view(s.P, i * wide + nv + live)
+        row = view(s.P, i * wide + first)
         at = (k * nv + i) * nv
         if s.now.forced == 1:
             f_z = view(s.f_z, (k * nv + i) * size)
@@ -95,7 +117,7 @@ def fill_right(b: Batch, s: Stance, k: int, live: int, wide: int):
             row[m + nv + j] -= s.E_v[at + j]
     if s.now.forced == 0:
         for j in range(m):
-            s.P[b.columns[j] * wide + nv + live + j] += 1.0
+            s.P[b.columns[j] * wide + first + j] += 1.0
 
 
 @procedure
@@ -163,7 +185,11 @@ def columns_of_variable(b: Batch, c: Contacts, s: Stance, k: int, i: int, e: int
 
 @procedure
 def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
-    """Derivatives of the joint forces of contact forces that are held along the base, in ``D``."""
+    """Derivatives of the joint forces of contact forces that are held along the base, in ``D``.
+
+    A variable moves a contact by its way, and turns it. Of two variables on the path to a contact,
+    that nearer to the base moves the axis of the other.
+    """
     nv = b.nv
     for i in range(nv * nv):
         s.D[i] = 0.0
@@ -173,53 +199,59 @@ def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
             continue
         find_arm(c, s, k, i, arm)
         f = view(forces, k * c.rows + c.first[i], 3)
-        for x in range(c.path_first[i], c.path_first[i + 1]):
-            S = view(s.S, (k * nv + c.path[x]) * 6)
+        begin, end = c.path_first[i], c.path_first[i + 1]
+        for e in range(begin, end):
+            S = view(s.S, (k * nv + c.path[e]) * 6)
             turn = view(S, 0, 3)
-            way = view(S, 3, 3) + cross(turn, arm)
-            for y in range(c.path_first[i], c.path_first[i + 1]):
-                T = view(s.S, (k * nv + c.path[y]) * 6)
-                other = view(T, 0, 3)
-                total = 0.0
+            own = view(s.room, 9 * (e - begin))
+            own[0:3] = view(S, 3, 3) + cross(turn, arm)
+            own[3:6] = cross(f, turn)
+            if c.size[i] == 6:
+                own[6:9] = cross(view(forces, k * c.rows + c.first[i] + 3, 3), turn)
+        for x in range(begin, end):
+            own = view(s.room, 9 * (x - begin))
+            way = view(own, 0, 3)
+            push = view(own, 3, 3)
+            to = view(s.D, c.path[x] * nv)
+            for y in range(begin, end):
+                other = view(s.room, 9 * (y - begin))
                 if c.owner[y] <= c.owner[x]:
-                    total = dot(f, cross(other, way))
+                    total = dot(view(other, 3, 3), way)
                     if c.size[i] == 6:
-                        moment = view(forces, k * c.rows + c.first[i] + 3, 3)
-                        total += dot(moment, cross(other, turn))
+                        total += dot(view(other, 6, 3), view(s.S, (k * nv + c.path[x]) * 6, 3))
+                    to[c.path[y]] += total
                 else:
-                    total = dot(f, cross(turn, view(T, 3, 3) + cross(other, arm)))
-                s.D[c.path[x] * nv + c.path[y]] += total
+                    to[c.path[y]] += dot(push, view(other, 0, 3))
 
 
 @procedure
 def impact_slopes(b: Batch, w: Work, k: int):
     """Derivatives of velocities after impacts by positions and velocities before, in ``B``."""
-    s, c, nv, x = w.stance, b.contacts, b.nv, w.stance.now
-    for i in range(nv):
-        s.jump[k * nv + i] = s.v[k * nv + i] - w.now.qd[k * nv + i]
-    call(x.impact, k, 1)
-    call(x.rest, k, 1)
+    s, c, nv = w.stance, b.contacts, b.nv
+    I_q = view(s.I_q, s.hit[k] * nv * nv)
+    G_q = view(I_q, nv * nv)
     for i in range(nv):
         s.room[i] = 0.0
     find_motions(b, c, s, k, s.room)
     live = find_rows(b, c, s, k)
-    wide = nv + live + 2 * nv
+    third = pad(nv) + pad(live)
+    wide = third + pad(2 * nv)
     fill_matrix(b, s, k, live, wide)
     force_rows(b, c, s, k, s.impulse)
     for i in range(nv):
-        row = view(s.P, i * wide + nv + live)
+        row = view(s.P, i * wide + third)
         for j in range(nv):
-            row[j] = s.D[i * nv + j] - s.I_q[(k * nv + i) * nv + j] + s.G_q[(k * nv + i) * nv + j]
+            row[j] = s.D[i * nv + j] - I_q[i * nv + j] + G_q[i * nv + j]
             row[nv + j] = s.M[(k * nv + i) * nv + j]
     speed_rows(b, c, s, k, live)
     for r in range(live):
-        row = view(s.Q, r * (live + 2 * nv) + live)
+        row = view(s.Q, r * wide + pad(live))
         for j in range(nv):
             row[j] = -s.A_q[r * nv + j]
             row[nv + j] = 0.0
     solve_rows(s, nv, live, 2 * nv)
     for i in range(nv):
-        row = view(s.P, i * wide + nv + live)
+        row = view(s.P, i * wide + third)
         for j in range(2 * nv):
             s.B[i * 2 * nv + j] = row[j]
 
@@ -260,24 +292,26 @@ def chain_impact(b: Batch, s: Stance, X: "float[:]", wide: int, rows: int):
     nv, m = b.nv, b.m
     for i in range(rows):
         row = view(X, i * wide + m)
-        for j in range(2 * nv):
-            total = row[j] if j < nv else 0.0
-            for e in range(nv):
-                total += row[nv + e] * s.B[e * 2 * nv + j]
-            s.room[j] = total
+        for j in range(nv):
+            s.room[j] = row[j]
+            s.room[nv + j] = 0.0
+        for e in range(nv):
+            x, of_speed = row[nv + e], view(s.B, e * 2 * nv)
+            for j in range(2 * nv):
+                s.room[j] += x * of_speed[j]
         for j in range(2 * nv):
             row[j] = s.room[j]
 
 
 @procedure
 def fill_step(b: Batch, w: Work, k: int, live: int, hits: int):
-    """Derivatives of the end of a step, from those of its accelerations."""
+    """Derivatives of velocities after a step, from those of accelerations; blocks of positions."""
     s, nv, m, n, size, h = w.stance, b.nv, b.m, b.n, b.size, b.h
-    wide = nv + live + size
+    third = pad(nv) + pad(live)
+    wide = third + pad(size)
     V = view(w.F, (k * n + nv) * size)
-    T = view(w.F, k * n * size)
     for i in range(nv):
-        a = view(s.P, i * wide + nv + live)
+        a = view(s.P, i * wide + third)
         row = view(V, i * size)
         for j in range(size):
             row[j] = h * a[j]
@@ -286,80 +320,72 @@ def fill_step(b: Batch, w: Work, k: int, live: int, hits: int):
                 row[m + j] += s.B[i * 2 * nv + j]
         else:
             row[m + nv + i] += 1.0
-        top = view(T, i * size)
-        for j in range(size):
-            top[j] = h * row[j]
-        top[m + i] += 1.0
     c = b.contacts
     for t in range(c.turns):
         first, count = c.turn[t], c.width[t]
         at = (k * c.turns + t) * 36
-        turned = view(s.turned, at)
-        spun = view(s.spun, at)
         motion = view(w.now.v_after, k * nv + first)
-        turning(s, motion, h, count, turned, spun)
-        for i in range(count):
-            for e in range(count):
-                s.room[e * count + i] = -h * spun[i * count + e]
-            top = view(T, (first + i) * size)
-            for j in range(size):
-                top[j] = 0.0
-        moving = view(V, first * size)
-        take(view(T, first * size), size, s.room, count, moving, size, count, count, size)
-        for i in range(count):
-            top = view(T, (first + i) * size)
-            for e in range(count):
-                top[m + first + e] += turned[i * count + e]
+        turning(s, motion, h, count, view(s.turned, at), view(s.spun, at))
 
 
 @procedure
 def turning(s: Stance, v: "float[:]", h: float, n: int, turned: "float[:]", spun: "float[:]"):
-    """``exp(-ad)`` and ``(1 - exp(-ad)) / ad`` of the motion of a step, by their series."""
-    ad = view(s.room, 0)
-    term = view(s.room, 36)
-    more = view(s.room, 72)
+    """``exp(-ad)`` and ``(1 - exp(-ad)) / ad`` of the motion of a step, by their series.
+
+    Their terms are ``[A 0; B A]``, as ``-ad`` is; a ball joint has ``A`` alone.
+    """
+    A, B, W, V = local("float", 4, 3, 3)
+    W[0] = vector(0.0, h * v[2], -h * v[1])
+    W[1] = vector(-h * v[2], 0.0, h * v[0])
+    W[2] = vector(h * v[1], -h * v[0], 0.0)
+    for i in range(3):
+        for j in range(3):
+            A[i, j] = 1.0 if i == j else 0.0
+            B[i, j] = V[i, j] = 0.0
+    if n == 6:
+        V[0] = vector(0.0, h * v[5], -h * v[4])
+        V[1] = vector(-h * v[5], 0.0, h * v[3])
+        V[2] = vector(h * v[4], -h * v[3], 0.0)
     for i in range(n * n):
-        ad[i] = 0.0
-    for t in range(n // 3):
-        for e in range(t, n // 3):  # -[w× 0; v× w×]
-            x = view(v, 3 * (e - t))
-            at = (3 * e) * n + 3 * t
-            ad[at + 1] = h * x[2]
-            ad[at + 2] = -h * x[1]
-            ad[at + n] = -h * x[2]
-            ad[at + n + 2] = h * x[0]
-            ad[at + 2 * n] = h * x[1]
-            ad[at + 2 * n + 1] = -h * x[0]
-    for i in range(n):
-        for j in range(n):
-            term[i * n + j] = 1.0 if i == j else 0.0
-            turned[i * n + j] = spun[i * n + j] = term[i * n + j]
+        turned[i] = spun[i] = 0.0
+    add_term(n, A, B, 1.0, turned)
+    add_term(n, A, B, 1.0, spun)
     for order in range(1, 60):
+        part = 1.0 / order
+        B[:, :] = part * (B @ W + A @ V)
+        A[:, :] = part * (A @ W)
+        add_term(n, A, B, 1.0, turned)
+        add_term(n, A, B, 1.0 / (order + 1), spun)
         most = 0.0
-        for i in range(n):
-            for j in range(n):
-                total = 0.0
-                for e in range(n):
-                    total += term[i * n + e] * ad[e * n + j]
-                more[i * n + j] = total / order
-        for i in range(n * n):
-            term[i] = more[i]
-            most = max(most, abs(term[i]))
-            turned[i] += term[i]
-            spun[i] += term[i] / (order + 1)
+        for i in range(3):
+            for j in range(3):
+                most = max(most, max(abs(A[i, j]), abs(B[i, j])))
         if most < SMALL:
             return
+
+
+@procedure(inline=True)
+def add_term(n: int, A: "float[3, 3]", B: "float[3, 3]", part: float, to: "float[:]"):
+    """Add a part of ``[A 0; B A]``, or of ``A`` where ``n`` is 3."""
+    for i in range(3):
+        row = view(to, i * n, 3)
+        row += part * A[i]
+        if n == 6:
+            below = view(to, (3 + i) * 6, 3)
+            below += part * B[i]
+            below = view(to, (3 + i) * 6 + 3, 3)
+            below += part * A[i]
 
 
 @procedure
 def cone_rows(b: Batch, w: Work, k: int, live: int):
     """Derivatives of the cones of a step, which ``Q`` has for contact forces."""
     s, c, size = w.stance, b.contacts, b.size
-    wide = live + size
+    wide = pad(b.nv) + pad(live) + pad(size)
     at = 0
     for i in range(c.count):
         on = c.active[k * c.count + i]
-        df = view(s.Q, at * wide + live)
+        df = view(s.Q, at * wide + pad(live))
         for p in range(c.point_first[i], c.point_first[i + 1]):
             of_point, row_width = df, wide
             if on == 1 and c.size[i] == 6:
@@ -429,7 +455,7 @@ def feet_slopes(b: Batch, w: Work):
                 for j in range(3):
                     total += way[j] * (arm[j] + root[4 * j + 3] - c.goal[at + j])
                 w.g[k * size + row] += total
-                for x in range(c.path_first[i], c.path_first[i + 1]):
+                for x in range(e, c.path_first[i + 1]):  # variables ascend along a path
                     T = view(s.S, (k * nv + c.path[x]) * 6)
                     other = view(T, 3, 3) + cross(view(T, 0, 3), arm)
                     w.H[(k * size + row) * size + m + c.path[x]] += dot(way, other)

@@ -79,7 +79,6 @@ class StanceKernels:
     slopes: Loop
     force_slopes: Loop
     impact: Loop
-    rest: Loop
 
 
 @record
@@ -92,7 +91,9 @@ class Stance:
         pose, S, F: of knots;  M, bias, v: inertia and bias forces, velocities after impacts;
             lines: motions of steps.
         f, impulse: forces and impulses of contacts, (steps, rows).
-        E_q, E_v: derivatives of inverse dynamics;  zero: numbers;  jump: changes of velocities.
+        E_q, E_v: derivatives of inverse dynamics;  zero: numbers;  hit: where
+            impacts of a step are in hit_q, jump, I_q: positions, jumps of velocities and zeros,
+            derivatives of inertia times these, two for each.
         vel, acc: motions of bodies of one knot;  J, drift: rows of active contacts;  row: their
             numbers, live: how many, in one array.
         P, Q, Y: factors;  A_q, A_v: derivatives of contact accelerations;  B: of impacts;  D: of
@@ -116,9 +117,10 @@ class Stance:
     E_v: "float[:]"
     f_z: "float[:]"
     zero: "float[:]"
+    hit: "int[:]"
+    hit_q: "float[:]"
     jump: "float[:]"
     I_q: "float[:]"
-    G_q: "float[:]"
     vel: "float[:]"
     acc: "float[:]"
     J: "float[:]"

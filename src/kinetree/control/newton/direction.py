@@ -3,9 +3,9 @@
 import math
 
 from kinetree.codegen.procedures import isfinite, procedure, view
-from kinetree.contact.newton.cholesky import take
 from kinetree.control.newton.records import Batch, Work
-from kinetree.control.riccati import solve_horizon
+from kinetree.control.riccati import Horizon, along, product, solve_horizon
+from kinetree.control.tiles import subtract_square
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
 PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are positive
@@ -56,31 +56,43 @@ def find_costates(b: Batch, w: Work) -> float:
     add_final(b, w, 0.0)
     scale = 1.0
     worst = 0.0
+    x = w.horizon
+    half = b.nv if x.h != 0.0 else 0  # positions follow from velocities
     for e in range(b.steps):
         k = b.steps - 1 - e
         g = view(w.gradient, k * size)
-        after = view(w.gradient, (k + 1) * size + m)
         p = view(w.costates, k * n)
-        for c in range(m):
-            scale = max(scale, abs(force_of(w.F, k * n * size + c, size, after, n)))
         for i in range(n):
-            weight = after[i]
-            p[i] = weight
+            p[i] = w.gradient[(k + 1) * size + m + i]
+        pull = view(w.room, 0)
+        if half > 0:
+            pull_positions(x, k, p, pull, view(g, m))
+        else:
+            pull[:n] = p[:n]
+        forces = view(w.room, n)
+        for c in range(m):
+            forces[c] = g[c]
+        for i in range(half, n):
+            weight = pull[i]
             row = view(w.F, (k * n + i) * size)
             for c in range(size):
                 g[c] += row[c] * weight
         for c in range(m):
+            scale = max(scale, abs(g[c] - forces[c]))
             worst = larger(worst, abs(g[c]))
     return worst / scale
 
 
 @procedure
-def force_of(F: "float[:]", first: int, size: int, p: "float[:]", n: int) -> float:
-    """A column of derivatives of a step times costates."""
-    total = 0.0
-    for i in range(n):
-        total += F[first + i * size] * p[i]
-    return total
+def pull_positions(x: Horizon, k: int, p: "float[:]", pull: "float[:]", g: "float[:]"):
+    """Costates of velocities after a step with those of positions, and what positions before get.
+
+    The former in ``pull``, the latter added to ``g``.
+    """
+    nv = x.n // 2
+    for i in range(nv):
+        pull[nv + i] = p[nv + i] + x.h * along(x, k, x.spun, p, i)
+        g[i] += along(x, k, x.turned, p, i)
 
 
 @procedure
@@ -120,7 +132,7 @@ def mix(b: Batch, w: Work, share: float):
 @procedure
 def fill_squares(b: Batch, w: Work):
     """The matrices of the linear-quadratic problem above their diagonals, with gradients."""
-    size, wide = b.size, b.size + 1
+    size, wide = b.size, w.horizon.wide
     all_of_them = w.mixed if b.exact == 1 else w.H
     for k in range(b.steps + 1):
         own = view(w.square, k * size * wide)
@@ -137,50 +149,38 @@ def fill_squares(b: Batch, w: Work):
             add_path(b, w, k, own)
     for j in range(b.ne):
         end = view(w.square, b.steps * size * wide)
-        add_square(end, view(w.final, j * size), size, 1.0 / PROXIMAL)
+        add_square(end, view(w.final, j * size), size, wide, 1.0 / PROXIMAL)
 
 
 @procedure
 def add_path(b: Batch, w: Work, k: int, own: "float[:]"):
     """Add the squares of the path constraints of a knot with their weights."""
-    size, count = b.size, 0
+    size, wide, count = b.size, w.horizon.wide, 0
     rows = view(w.rows, 0)
-    scaled = view(w.rows, b.nc * size)
+    scaled = view(w.rows, b.nc * wide)
     for j in range(b.nc):
         x = w.ratio[k * b.ni + b.nb + j]
         if x != 0.0:
             row = view(w.path, (k * b.nc + j) * size)
-            to = count * size
+            to = count * wide
             for c in range(size):
                 rows[to + c] = row[c]
                 scaled[to + c] = -x * row[c]
+            for c in range(size, wide):
+                rows[to + c] = 0.0
             count += 1
-    r = 0
-    while r < size and count > 0:
-        high = min(6, size - r)
-        at = r * (size + 2)
-        take(
-            view(own, at),
-            size + 1,
-            view(scaled, r),
-            size,
-            view(rows, r),
-            size,
-            count,
-            high,
-            size - r,
-        )
-        r += high
+    if count > 0:
+        subtract_square(own, wide, scaled, rows, count, 0, size)
 
 
 @procedure
-def add_square(H: "float[:]", a: "float[:]", size: int, weight: float):
+def add_square(H: "float[:]", a: "float[:]", size: int, wide: int, weight: float):
     """Add ``weight a a'``, a being mostly zero."""
     for i in range(size):
         x = weight * a[i]
         if x != 0.0:
             for c in range(i, size):
-                H[i * (size + 1) + c] += x * a[c]
+                H[i * wide + c] += x * a[c]
 
 
 @procedure
@@ -234,15 +234,14 @@ def find_slack_step(b: Batch, w: Work, k: int, j: int):
     if b.mask[r] == 0.0:
         w.dlam[r] = w.ds[r] = w.de[r] = 0.0
         return
-    along = 0.0
     if j < b.nb:
-        along = b.sign[j] * w.dz[k * b.size + b.index[j]]
+        way = b.sign[j] * w.dz[k * b.size + b.index[j]]
     else:
-        for c in range(b.size):
-            along += w.path[(k * b.nc + j - b.nb) * b.size + c] * w.dz[k * b.size + c]
-    dlam = w.pull[r] + w.ratio[r] * along  # not from push: what give magnifies has all digits
+        row = view(w.path, (k * b.nc + j - b.nb) * b.size)
+        way = product(row, view(w.dz, k * b.size), b.size)
+    dlam = w.pull[r] + w.ratio[r] * way  # not from push: what give magnifies has all digits
     de = w.mu / w.w[r] - x.e[r] + w.give[r] * dlam if b.soft[r] != 0.0 else 0.0
-    ds = -(x.c[r] + x.s[r] - x.e[r]) - along + de
+    ds = -(x.c[r] + x.s[r] - x.e[r]) - way + de
     w.dlam[r] = dlam
     w.de[r] = de
     w.ds[r] = ds

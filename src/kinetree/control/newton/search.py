@@ -6,6 +6,7 @@ from kinetree.codegen.procedures import isfinite, procedure, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.records import Batch, Work
 from kinetree.control.newton.values import find_merit, is_finite, refresh, take_steps
+from kinetree.control.riccati import product
 
 TRIALS = 12  # halvings of a step before its matrices are damped instead
 SHORT, FAR = 0.3, 0.5  # parts of a step from which on matrices are damped more, and less
@@ -21,10 +22,8 @@ def find_curve(b: Batch, w: Work) -> float:
     for k in range(b.steps + 1):
         d = view(w.dz, k * b.size)
         for i in range(b.size):
-            row = view(H, (k * b.size + i) * b.size)
-            half = 0.5 * row[i] * d[i]
-            for c in range(i + 1, b.size):
-                half += row[c] * d[c]
+            row = view(H, (k * b.size + i) * b.size + i)
+            half = product(row, view(d, i), b.size - i) - 0.5 * row[0] * d[i]
             curve += 2.0 * d[i] * half
     return curve
 

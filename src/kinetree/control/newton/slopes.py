@@ -71,7 +71,7 @@ def add_convex(H: "float[:]", C: "float[:]", n: int, room: "float[:]"):
 
 @procedure
 def simple_steps(b: Batch, w: Work):
-    """Derivatives of semi-implicit Euler's steps from those of accelerations."""
+    """Derivatives of velocities after semi-implicit Euler's steps from those of accelerations."""
     nv, n, m, size, h = b.nv, b.n, b.m, b.size, b.h
     if w.slopes.forced == 1:
         call(w.slopes.force, 0, b.steps)
@@ -97,10 +97,6 @@ def simple_steps(b: Batch, w: Work):
                     for c in range(size):
                         row[c] += x * f_z[j * size + c]
             row[m + nv + i] += 1.0
-            above = view(w.F, (k * n + i) * size)
-            for c in range(size):
-                above[c] = h * row[c]
-            above[m + i] += 1.0
 
 
 @procedure

@@ -9,11 +9,10 @@
 import math
 
 from kinetree.codegen.procedures import cross, procedure, view
-from kinetree.contact.newton.cholesky import take
-from kinetree.control.cholesky import factored, substituted
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
 from kinetree.control.newton.records import Batch, Work
+from kinetree.control.tiles import factor_rows, solve_upper, subtract
 
 SOFT = 1e-9  # accelerations for unit forces [1/kg]
 
@@ -103,17 +102,23 @@ def find_drift(c: Contacts, s: Stance, i: int, arm: "float[3]", drift: "float[:]
             drift[3 + j] = a[j] + c.damping[i] * w[j]
 
 
+@procedure(inline=True)
+def pad(count: int) -> int:
+    """The next multiple of eight, see ``tiles``."""
+    return 8 * ((count + 7) // 8)
+
+
 @procedure
 def fill_matrix(b: Batch, s: Stance, k: int, live: int, wide: int):
-    """``[M | Jᵀ]`` in the first columns of ``P``."""
-    nv = b.nv
+    """``[M | Jᵀ]`` in the first columns of ``P``, each padded."""
+    nv, second = b.nv, pad(b.nv)
     M = view(s.M, k * nv * nv)
     for i in range(nv):
         row = view(s.P, i * wide)
         for j in range(i, nv):
             row[j] = M[i * nv + j]
         for r in range(live):
-            row[nv + r] = s.J[r * nv + i]
+            row[second + r] = s.J[r * nv + i]
 
 
 @procedure
@@ -121,37 +126,38 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
     """Accelerations in the last columns of ``P``, and forces in those of ``Q``: 0, or 1.
 
     From ``[M | Jᵀ | r]`` in ``P``, and the right-hand sides of contacts in the last columns of
-    ``Q``. ``M a - Jᵀ f = r`` and ``J a + SOFT f = Q``.
+    ``Q``, ``[. | r]``, all of them padded, in rows of the same length. ``M a - Jᵀ f = r`` and
+    ``J a + SOFT f = Q``.
     """
-    wide, own = nv + live + columns, live + columns
+    second, third, count = pad(nv), pad(nv) + pad(live), pad(columns)
+    wide = third + count
     P, Q = s.P, s.Q
-    if factored(P, nv, wide) != 0:
+    if factor_rows(P, nv, wide) != 0:
         return 1
-    right = view(P, nv + live)
+    right = view(P, third)
     if live > 0:
-        Y = view(P, nv)
+        Y = view(P, second)
+        forces = view(Q, pad(live))
         for i in range(live):
-            for j in range(live):
-                Q[i * own + j] = 0.0
+            for j in range(i, live):
+                Q[i * wide + j] = 0.0
         for r in range(0, live, 6):
-            take(view(Q, r * own), own, view(Y, r), wide, Y, wide, nv, min(6, live - r), live)
+            c = 8 * (r // 8)
+            rows, to = min(6, live - r), view(Q, r * wide + c)
+            subtract(to, wide, view(Y, r), wide, view(Y, c), nv, rows, pad(live) - c)
         for i in range(live):
-            for j in range(live):
-                Q[i * own + j] = -Q[i * own + j]
-            Q[i * own + i] += SOFT
-        for r in range(0, live, 6):
-            count, into = min(6, live - r), view(Q, live + r * own)
-            take(into, own, view(Y, r), wide, right, wide, nv, count, columns)
-        if factored(Q, live, own) != 0:
+            for j in range(i, live):
+                Q[i * wide + j] = -Q[i * wide + j]
+            Q[i * wide + i] += SOFT
+        subtract(forces, wide, Y, wide, right, nv, live, count)
+        if factor_rows(Q, live, wide) != 0:
             return 1
-        substituted(Q, own, live, view(Q, live), columns, s.room)
+        solve_upper(Q, wide, live, forces, wide, count, s.room)
         for i in range(nv):
             for j in range(live):
-                s.Y[j * nv + i] = -P[i * wide + nv + j]
-        for r in range(0, nv, 6):
-            count, into, lines = min(6, nv - r), view(right, r * wide), view(Q, live)
-            take(into, wide, view(s.Y, r), nv, lines, own, live, count, columns)
-    substituted(P, wide, nv, right, columns, s.room)
+                s.Y[j * nv + i] = -Y[i * wide + j]
+        subtract(right, wide, s.Y, nv, forces, live, nv, count)
+    solve_upper(P, wide, nv, right, wide, count, s.room)
     return 0
 
 
@@ -170,19 +176,20 @@ def stop_contacts(b: Batch, c: Contacts, s: Stance, k: int, qd: "float[:]"):
     if hits == 0:
         return
     live = find_rows(b, c, s, k)
-    fill_matrix(b, s, k, live, nv + live + 1)
+    left, right = pad(live), pad(nv) + pad(live)
+    fill_matrix(b, s, k, live, right + 8)
     for i in range(nv):
-        s.P[i * (nv + live + 1) + nv + live] = 0.0
+        s.P[i * (right + 8) + right] = 0.0
     for r in range(live):
         total = 0.0
         for i in range(nv):
             total -= s.J[r * nv + i] * qd[i]
-        s.Q[r * (live + 1) + live] = total
+        s.Q[r * (right + 8) + left] = total
     failed = solve_rows(s, nv, live, 1)
     for i in range(nv):
-        own[i] += s.P[i * (nv + live + 1) + nv + live] if failed == 0 else math.inf
+        own[i] += s.P[i * (right + 8) + right] if failed == 0 else math.inf
     for r in range(live):
-        s.impulse[k * c.rows + s.row[r]] = s.Q[r * (live + 1) + live]
+        s.impulse[k * c.rows + s.row[r]] = s.Q[r * (right + 8) + left]
 
 
 @procedure
@@ -193,19 +200,19 @@ def accelerate(b: Batch, c: Contacts, s: Stance, k: int, force: "float[:]", qdd:
         qdd[i] = 0.0
     find_motions(b, c, s, k, qdd)
     live = find_rows(b, c, s, k)
-    wide = nv + live + 1
-    fill_matrix(b, s, k, live, wide)
+    left, right = pad(live), pad(nv) + pad(live)
+    fill_matrix(b, s, k, live, right + 8)
     for i in range(nv):
-        s.P[i * wide + nv + live] = force[i] - s.bias[k * nv + i]
+        s.P[i * (right + 8) + right] = force[i] - s.bias[k * nv + i]
     for r in range(live):
-        s.Q[r * (live + 1) + live] = -s.drift[r]
+        s.Q[r * (right + 8) + left] = -s.drift[r]
     failed = solve_rows(s, nv, live, 1)
     for i in range(nv):
-        qdd[i] = s.P[i * wide + nv + live] if failed == 0 else math.inf
+        qdd[i] = s.P[i * (right + 8) + right] if failed == 0 else math.inf
     for r in range(c.rows):
         s.f[k * c.rows + r] = 0.0
     for r in range(live):
-        s.f[k * c.rows + s.row[r]] = s.Q[r * (live + 1) + live]
+        s.f[k * c.rows + s.row[r]] = s.Q[r * (right + 8) + left]
 
 
 @procedure

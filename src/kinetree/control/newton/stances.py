@@ -7,6 +7,7 @@ import numpy as np
 from kinetree.contact.engine.terms import term_kernel
 from kinetree.control.newton.calls import no_loop
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
+from kinetree.control.tiles import padded
 from kinetree.errors import ModelError
 from kinetree.functional.differentiate import differentiate
 from kinetree.joints import Free, Spherical
@@ -158,15 +159,15 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
         "E_v": T * nv * nv,
         "f_z": T * nv * size * forced,
         "zero": nv,
-        "jump": T * nv,
-        "I_q": T * nv * nv,
-        "G_q": T * nv * nv,
+        "hit_q": 2 * T * b.nq,
+        "jump": 2 * T * nv,
+        "I_q": 2 * T * nv * nv,
         "vel": 6 * (c.bodies + 1),
         "acc": 6 * (c.bodies + 1),
         "J": R * nv,
         "drift": R,
-        "P": nv * (nv + R + max(size, 2 * nv)),
-        "Q": R * (R + max(size, 2 * nv)),
+        "P": nv * (padded(nv) + padded(R) + padded(max(size, 2 * nv))),
+        "Q": R * (padded(nv) + padded(R) + padded(max(size, 2 * nv))),
         "Y": R * nv,
         "A_q": R * nv,
         "A_v": R * nv,
@@ -175,11 +176,12 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
         "R": 32,
         "turned": T * 36 * c.turns,
         "spun": T * 36 * c.turns,
-        "room": max(3 * size, 6 * nv, 6 * R, 108),
+        "room": max(3 * size, 9 * nv, 6 * R, 108),
     }
     a = {name: np.zeros(count) for name, count in sizes.items()}
     of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, slopes=True)
-    return Stance(tried=of_trial, now=of_now, row=np.zeros(max(R, 1), np.int64), **a)
+    rows, hit = np.zeros(max(R, 1), np.int64), np.zeros(T, np.int64)
+    return Stance(tried=of_trial, now=of_now, row=rows, hit=hit, **a)
 
 
 def _no_kernels():
@@ -207,12 +209,11 @@ def _kernels(tied, a, k, slopes=False):
     if slopes:
         zero = np.zeros(nv)
         call = FORCE_SLOPES.bind(model, model.neutral(), zero, zero)
-        kernel, unused = FORCE_SLOPES.prepared(call).kernel, np.zeros(square)
-        by_q = {name: a[name].reshape(square) for name in ("E_q", "E_v", "I_q", "G_q")}
-        jump, rest = tied.rows(a["jump"]), a["zero"]
+        kernel, unused = FORCE_SLOPES.prepared(call).kernel, np.zeros((2 * T, nv, nv))
+        by_q = {name: a[name].reshape(-1, nv, nv) for name in ("E_q", "E_v", "I_q")}
+        hits = a["hit_q"].reshape(2 * T, -1), a["zero"], a["jump"].reshape(2 * T, nv)
         found["slopes"] = tied.tied(kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"])
-        found["impact"] = tied.tied(kernel, q[:T], rest, jump, by_q["I_q"], unused)
-        found["rest"] = tied.tied(kernel, q[:T], rest, rest, by_q["G_q"], unused)
+        found["impact"] = tied.tied(kernel, *hits, by_q["I_q"], unused)
         if f.forced:
             f_z = a["f_z"].reshape(T, nv, b.size)
             found["force_slopes"] = tied.tied(f.force_slopes_kernel(), *state, *given, f_z)

@@ -7,6 +7,8 @@ from kinetree.control.newton.calls import call
 from kinetree.control.newton.records import Batch, Knots, Work
 from kinetree.control.newton.stance import follow_feet, take_contact_steps
 
+FEW, MANY = 1e-100, 1e100  # products of slacks that are far from the ends of numbers
+
 
 @procedure
 def hold(b: Batch, k: Knots, first: int, count: int):
@@ -128,15 +130,20 @@ def find_merit(b: Batch, k: Knots, mu: float) -> float:
         theta += abs(k.final[i])
     barrier = 0.0
     paid = 0.0
+    together = 1.0  # of several slacks, which one logarithm takes
     for i in range(b.steps + 1):
         for j in range(b.ni):
             r = i * b.ni + j
             if b.mask[r] != 0.0:
                 theta += abs(k.c[r] + k.s[r] - k.e[r])
-                barrier += math.log(k.s[r])
+                together *= k.s[r]
                 if b.soft[r] != 0.0:
-                    barrier += math.log(k.e[r])
+                    together *= k.e[r]
                     paid += b.rho[j] * k.e[r]
+                if not (FEW < together < MANY):
+                    barrier += math.log(together)
+                    together = 1.0
+    barrier += math.log(together)
     k.theta = theta
     return k.cost + paid - mu * barrier
 

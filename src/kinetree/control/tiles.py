@@ -1,0 +1,282 @@
+# pyright: reportArgumentType=false, reportInvalidTypeForm=false, reportIndexIssue=false
+# pyright: reportInvalidTypeArguments=false, reportCallIssue=false, reportOperatorIssue=false
+"""Products and factors of dense matrices in tiles of eight columns, in compiled code.
+
+Rows are multiples of eight numbers long (``padded``) and are taken in whole tiles, so that loops
+have no remainders: what stands in the padding, and left of the diagonal of symmetric matrices, is
+overwritten with numbers that mean nothing.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt, view
+
+
+def padded(count: int) -> int:
+    """The next multiple of eight."""
+    return -(-count // 8) * 8
+
+
+@procedure(inline=True)
+def take_six_rows(
+    C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
+) -> None:
+    """``C -= A' B`` for six rows and eight columns."""
+    x = local("float", 6, 8)
+    for r in range(6):
+        x[r] = view(C, r * wide, 8)
+    for e in range(depth):
+        k = e * wa
+        row = view(B, e * wide, 8)
+        x[0] -= A[k] * row
+        x[1] -= A[k + 1] * row
+        x[2] -= A[k + 2] * row
+        x[3] -= A[k + 3] * row
+        x[4] -= A[k + 4] * row
+        x[5] -= A[k + 5] * row
+    row = view(C, 0, 8)
+    row[0:8] = x[0]
+    row = view(C, wide, 8)
+    row[0:8] = x[1]
+    row = view(C, 2 * wide, 8)
+    row[0:8] = x[2]
+    row = view(C, 3 * wide, 8)
+    row[0:8] = x[3]
+    row = view(C, 4 * wide, 8)
+    row[0:8] = x[4]
+    row = view(C, 5 * wide, 8)
+    row[0:8] = x[5]
+
+
+@procedure(inline=True)
+def take_three_rows(
+    C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
+) -> None:
+    """``C -= A' B`` for three rows and eight columns."""
+    x, y, z = local("float", 3, 8)
+    x[0:8] = view(C, 0, 8)
+    y[0:8] = view(C, wide, 8)
+    z[0:8] = view(C, 2 * wide, 8)
+    for e in range(depth):
+        k = e * wa
+        row = view(B, e * wide, 8)
+        x -= A[k] * row
+        y -= A[k + 1] * row
+        z -= A[k + 2] * row
+    row = view(C, 0, 8)
+    row[0:8] = x
+    row = view(C, wide, 8)
+    row[0:8] = y
+    row = view(C, 2 * wide, 8)
+    row[0:8] = z
+
+
+@procedure(inline=True)
+def take_one_row(
+    C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
+) -> None:
+    """``C -= A' B`` for one row and eight columns."""
+    x = local("float", 8)
+    own = view(C, 0, 8)
+    x[0:8] = own
+    for e in range(depth):
+        x -= A[e * wa] * view(B, e * wide, 8)
+    own[0:8] = x
+
+
+@procedure
+def subtract(
+    C: "float[:]",
+    wide: int,
+    A: "float[:]",
+    wa: int,
+    B: "float[:]",
+    depth: int,
+    rows: int,
+    width: int,
+) -> None:
+    """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
+
+    Rows of ``C`` and ``B`` are ``wide`` numbers long. ``width`` is a multiple of eight.
+    """
+    r = 0
+    while r + 6 <= rows:
+        c = 0
+        while c < width:
+            take_six_rows(view(C, r * wide + c), wide, view(A, r), wa, view(B, c), depth)
+            c += 8
+        r += 6
+    if r + 3 <= rows:
+        c = 0
+        while c < width:
+            take_three_rows(view(C, r * wide + c), wide, view(A, r), wa, view(B, c), depth)
+            c += 8
+        r += 3
+    while r < rows:
+        c = 0
+        while c < width:
+            take_one_row(view(C, r * wide + c), wide, view(A, r), wa, view(B, c), depth)
+            c += 8
+        r += 1
+
+
+@procedure
+def subtract_square(
+    H: "float[:]", wide: int, A: "float[:]", B: "float[:]", depth: int, first: int, end: int
+) -> None:
+    """``H -= A' B`` for rows from ``first`` to ``end`` of a symmetric matrix, from its diagonal.
+
+    All rows are ``wide`` numbers long and begin at column 0.
+    """
+    r = first
+    while r < end:
+        count, c = min(6, end - r), 8 * (r // 8)
+        to = view(H, r * wide + c)
+        subtract(to, wide, view(A, r), wide, view(B, c), depth, count, wide - c)
+        r += count
+
+
+@procedure
+def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
+    """Cholesky factor of a block of up to six rows: 0, or 1 if it is not positive.
+
+    ``U`` has rows of six numbers, with inverse pivots on its diagonal.
+    """
+    for a in range(count):
+        pivot = D[a * wide + a]
+        for e in range(a):
+            pivot -= U[6 * e + a] * U[6 * e + a]
+        if not pivot > 0.0:
+            return 1
+        scale = 1.0 / sqrt(pivot)
+        U[7 * a] = scale
+        for b in range(a + 1, count):
+            x = D[a * wide + b]
+            for e in range(a):
+                x -= U[6 * e + a] * U[6 * e + b]
+            U[6 * a + b] = scale * x
+    return 0
+
+
+@procedure(inline=True)
+def divide_six(X: "float[:]", wide: int, U: "float[36]") -> None:
+    """``X`` becomes ``U⁻ᵀ X`` for six rows and eight columns."""
+    a = U[0] * view(X, 0, 8)
+    b = U[7] * (view(X, wide, 8) - U[1] * a)
+    c = U[14] * (view(X, 2 * wide, 8) - U[2] * a - U[8] * b)
+    d = U[21] * (view(X, 3 * wide, 8) - U[3] * a - U[9] * b - U[15] * c)
+    e = U[28] * (view(X, 4 * wide, 8) - U[4] * a - U[10] * b - U[16] * c - U[22] * d)
+    f = U[35] * (view(X, 5 * wide, 8) - U[5] * a - U[11] * b - U[17] * c - U[23] * d - U[29] * e)
+    row = view(X, 0, 8)
+    row[0:8] = a
+    row = view(X, wide, 8)
+    row[0:8] = b
+    row = view(X, 2 * wide, 8)
+    row[0:8] = c
+    row = view(X, 3 * wide, 8)
+    row[0:8] = d
+    row = view(X, 4 * wide, 8)
+    row[0:8] = e
+    row = view(X, 5 * wide, 8)
+    row[0:8] = f
+
+
+@procedure
+def divide_rows(X: "float[:]", wide: int, count: int, U: "float[36]", width: int) -> None:
+    """``X`` becomes ``U⁻ᵀ X`` for up to six rows; ``width`` is a multiple of eight."""
+    c = 0
+    while c < width:
+        if count == 6:
+            divide_six(view(X, c), wide, U)
+        else:
+            for a in range(count):
+                row = view(X, a * wide + c, 8)
+                for e in range(a):
+                    row -= U[6 * e + a] * view(X, e * wide + c, 8)
+                row *= U[7 * a]
+        c += 8
+
+
+@procedure
+def factor_rows(P: "float[:]", rows: int, wide: int) -> int:
+    """Cholesky factor ``U`` of a symmetric ``H = Uᵀ U`` in place: 0, or 1 if it is not positive.
+
+    ``P`` holds the first rows of ``H``, of which the upper half counts; rows are ``wide`` numbers
+    long, a multiple of eight. Columns after those of ``H`` are multiplied by the inverse of ``Uᵀ``.
+    """
+    U = local("float", 36)
+    first = 0
+    while first < rows:
+        count, c = min(6, rows - first), 8 * (first // 8)
+        D = view(P, first * wide)
+        if first > 0:
+            before = view(P, first)
+            subtract(view(D, c), wide, before, wide, view(P, c), first, count, wide - c)
+        if factor_block(view(D, first), wide, count, U) != 0:
+            return 1
+        divide_rows(view(D, c), wide, count, U, wide - c)
+        first += count
+    return 0
+
+
+@procedure(inline=True)
+def solve_six(X: "float[:]", wide: int, U: "float[36]") -> None:
+    """``X`` becomes ``U⁻¹ X`` for six rows and eight columns."""
+    f = U[35] * view(X, 5 * wide, 8)
+    e = U[28] * (view(X, 4 * wide, 8) - U[29] * f)
+    d = U[21] * (view(X, 3 * wide, 8) - U[23] * f - U[22] * e)
+    c = U[14] * (view(X, 2 * wide, 8) - U[17] * f - U[16] * e - U[15] * d)
+    b = U[7] * (view(X, wide, 8) - U[11] * f - U[10] * e - U[9] * d - U[8] * c)
+    a = U[0] * (view(X, 0, 8) - U[5] * f - U[4] * e - U[3] * d - U[2] * c - U[1] * b)
+    row = view(X, 0, 8)
+    row[0:8] = a
+    row = view(X, wide, 8)
+    row[0:8] = b
+    row = view(X, 2 * wide, 8)
+    row[0:8] = c
+    row = view(X, 3 * wide, 8)
+    row[0:8] = d
+    row = view(X, 4 * wide, 8)
+    row[0:8] = e
+    row = view(X, 5 * wide, 8)
+    row[0:8] = f
+
+
+@procedure
+def solve_block(X: "float[:]", wide: int, count: int, U: "float[36]", width: int) -> None:
+    """``X`` becomes ``U⁻¹ X`` for up to six rows; ``width`` is a multiple of eight."""
+    c = 0
+    while c < width:
+        if count == 6:
+            solve_six(view(X, c), wide, U)
+        else:
+            for k in range(count):
+                a = count - 1 - k
+                row = view(X, a * wide + c, 8)
+                for e in range(a + 1, count):
+                    row -= U[6 * a + e] * view(X, e * wide + c, 8)
+                row *= U[7 * a]
+        c += 8
+
+
+@procedure
+def solve_upper(
+    U: "float[:]", wu: int, n: int, X: "float[:]", wx: int, width: int, room: "float[:]"
+) -> None:
+    """``X`` becomes ``U⁻¹ X``, (n, width), a multiple of eight; ``room`` for ``6 n`` numbers."""
+    T = local("float", 36)
+    end = n
+    while end > 0:
+        first = max(0, end - 6)
+        count, rest = end - first, n - end
+        own = view(X, first * wx)
+        if rest > 0:
+            for e in range(rest):
+                for a in range(count):
+                    room[6 * e + a] = U[(first + a) * wu + end + e]
+            subtract(own, wx, room, 6, view(X, end * wx), rest, count, width)
+        for a in range(count):
+            at = (first + a) * wu + first
+            for b in range(a + 1, count):
+                T[6 * a + b] = U[at + b]
+            T[7 * a] = 1.0 / U[at + a]
+        solve_block(own, wx, count, T, width)
+        end = first
