@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.contact.engine.machine import Machine
-from kinetree.contact.engine.renewal import SCRATCH
+from kinetree.contact.engine.renewal import LISTS, SCRATCH
 
 
 class Stepped(NamedTuple):
@@ -45,3 +45,9 @@ def spoil(engine):
         for holder in (engine.parts.work, engine.parts.problem):
             if hasattr(holder, name):
                 getattr(holder, name)[...] = np.nan
+    of = engine.parts
+    for holder in (of.found, of.late, of.before, of.rows):
+        names = LISTS[type(holder).__name__] or holder.types
+        for array in (getattr(holder, name) for name in names if name != "fixed"):
+            if isinstance(array, np.ndarray):
+                array[...] = np.nan if array.dtype == float else 1

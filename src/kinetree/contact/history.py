@@ -42,6 +42,12 @@ SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"
 """Residuals that add up over steps; of the others the largest counts."""
 
 
+def worst_of(totals) -> Residuals:
+    """Residuals of a whole simulation from those of every motion, (n, 10 or more)."""
+    numbers = totals[0] if len(totals) == 1 else totals.max(axis=0)
+    return Residuals(*numbers[: len(Residuals._fields)].tolist())
+
+
 def accumulate(total, step):
     """Residuals of several steps, (..., 10), with those of one more."""
     return select(SUMMED, total + step, select(less(step, total), total, step))
@@ -102,8 +108,7 @@ class RecordedHistory(ContactHistory):
     @property
     def worst(self) -> Residuals:
         """See ``ContactHistory``."""
-        totals = self.__dict__["_totals"]
-        return Residuals(*(totals[0] if len(totals) == 1 else totals.max(axis=0)).tolist())
+        return worst_of(self.__dict__["_totals"])
 
     @cached_property
     def _named(self):

@@ -149,7 +149,8 @@ class KernelRecorder:
         w = self.walk
         if w.control.status[0] != 0:
             w.control.status[0] = 0
-            w.held[:] = self._control.call(float(w.time[0]), w.q.copy(), w.v.copy())
+            with np.errstate(all="ignore"):  # what is no number is an error of the step
+                w.held[:] = self._control.call(float(w.time[0]), w.q.copy(), w.v.copy())
 
     def begin(self, q: Array, qd: Array, every: int, rows: int, origin: tuple[float, int]) -> None:
         """Start from a state, and store it.

@@ -1,5 +1,6 @@
 """One step of a simulation, as compiled code where everything in it can be traced."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -329,6 +330,11 @@ class Stepper:
     def saved(self) -> dict[str, Array]:
         """Memory that steps leave for the next beside the state, by name: copies."""
         return {}
+
+    def snapshot(self) -> Callable[[], dict[str, Array]]:
+        """Function that returns what ``saved`` would return now, whatever steps follow."""
+        memory = self.saved()
+        return lambda: memory
 
     def restore(self, memory: dict[str, Array]) -> None:
         """Go on with what ``saved`` returned, or with nothing where it is of other steps."""

@@ -126,6 +126,8 @@ def as_numbers(x, name):
 
 def as_seconds(x, name, *, least: float | None = None) -> float:
     """``x`` as a time [s]: a finite number, above ``least`` if that is given."""
+    if type(x) is float and isfinite(x) and (least is None or x > least):
+        return x
     number = None
     if isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, bool):
         with suppress(OverflowError):

@@ -241,8 +241,12 @@ class Controls:
 
     def read(self, t, q, qd):
         """The controls, (..., n)."""
-        u = as_numbers(self.function(t, q, qd), "controls").astype(float)
-        n = len(self.model.actuators)
+        u, n = self.function(t, q, qd), len(self.model.actuators)
+        plain = type(u) is np.ndarray and u.dtype == float and u.shape == (n,) and q.ndim == 1
+        if plain and all_finite(u):
+            self.last = u.copy()
+            return self.last
+        u = as_numbers(u, "controls").astype(float)
         if u.ndim == 0 or u.shape[-1] != n:
             names = [a.name for a in self.model.actuators]
             raise ShapeError(

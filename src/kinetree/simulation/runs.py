@@ -2,22 +2,26 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from kinetree.contact.engine.summary import FASTEST
+from kinetree.contact.history import worst_of
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import NamingTime, check_finite_state, joint_of, largest_size
 from kinetree.integration.manifold import settled
 from kinetree.integration.step import Step, step_length
+from kinetree.simulation.results.later import Later
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
 _FIRST = 8  # steps in the first call,
 _LARGE = 512  # or as many as have this many velocities in all
 _LOOKS = 16  # calls of a simulation whose progress is watched, at least
+_EPS = float(np.finfo(float).eps)
 _BREATH = 0.05  # about how long compiled code may run on [s], so that it can be interrupted
 
 
@@ -61,8 +65,8 @@ class Clock:
     def count(self) -> int:
         """Number of steps."""
         n = (self.end - self.start) / self.dt
-        rounding = 4 * np.finfo(float).eps * (abs(self.end) + abs(self.start)) / self.dt
-        return round(n) if abs(n - round(n)) < 1e-6 + rounding else int(np.ceil(n))
+        rounding = 4 * _EPS * (abs(self.end) + abs(self.start)) / self.dt
+        return round(n) if abs(n - round(n)) < 1e-6 + rounding else ceil(n)
 
     @cached_property
     def last(self) -> float:
@@ -185,14 +189,25 @@ class Record:
         self.recorded = found if "kinetic" in found else None
         if spread:
             self.tau, self.controls = (
-                np.full((len(times), *x[0].shape), x[0]) if len(x) else x
-                for x in (self.tau, self.controls)
+                _repeated(x[0], len(times)) if len(x) else None for x in (self.tau, self.controls)
             )
 
     @cached_property
     def contact(self):
-        """Forces and residuals of contact, or None."""
+        """Forces and residuals of contact, perhaps a ``Later``, or None."""
+        later = (self.recorded or {}).get("history")
+        if later is not None:
+            return Later(later)
         return None if self.notes is None else self.notes.history()
+
+    @property
+    def worst(self):
+        """Residuals of contact of the whole simulation; of a batch, the worst; or None."""
+        summary = (self.recorded or {}).get("summary")
+        if summary is not None:
+            return worst_of(summary)
+        history: Any = self.contact
+        return None if history is None else history.worst
 
     def take(self, step):
         """Count a step, and keep its events."""
@@ -211,8 +226,19 @@ class Record:
 
     def arrays(self) -> dict[str, Any]:
         """Stored arrays, time first."""
-        names = ("t", "q", "qd", "tau", "work", *(("controls",) if len(self.controls) else ()))
-        return {name: np.asarray(getattr(self, name)) for name in names}
+        found = {name: getattr(self, name) for name in ("t", "q", "qd", "tau", "work")}
+        if isinstance(self.controls, Later) or (self.controls is not None and len(self.controls)):
+            found["controls"] = self.controls
+        for name, x in found.items():
+            if type(x) is list:
+                found[name] = np.asarray(x)
+        return found
+
+
+def _repeated(row, times) -> Later:
+    """Rows of the same numbers, one for each time."""
+    kept = row.copy()
+    return Later(lambda: np.full((times, *kept.shape), kept))
 
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
@@ -302,8 +328,8 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
         progress(clock.time(k))
         many = min(_pace(many, now - since), most)
         since, stepper.pace = now, many if full else stepper.pace
-    motion.q, motion.qd = stepper.reached()
     if not together:
+        motion.q, motion.qd = stepper.reached()
         record.hold(motion.tau(clock.end))
     record.fill(stepper, clock.times(stored), spread=together)
     if control is not None:

@@ -215,7 +215,7 @@ def checked_setup(function: str, model: Model, **options: Any) -> Setup:
     key = None
     of_user = any(options.get(name) for name in ("forces", "prescribed"))
     if isinstance(contact, TimeStepping) and not of_user:
-        key = function, id(model), *sorted((k, x) for k, x in options.items() if k not in _UNKEYED)
+        key = function, id(model), *(options.get(name) for name in _KEYED)
         motors = options.get("motors")
         key += (*motors.items(),) if isinstance(motors, Mapping) else (motors,)
     try:
@@ -232,7 +232,10 @@ def checked_setup(function: str, model: Model, **options: Any) -> Setup:
     return found
 
 
-_UNKEYED = ("t0", "forces", "motors", "prescribed")  # the time matters for integrators alone
+_KEYED = (  # the time matters for integrators alone
+    "contact", "integrator", "constraints", "friction", "limits", "adaptive", "batch", "servos",
+    "parameters",
+)  # fmt: skip
 
 
 def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:

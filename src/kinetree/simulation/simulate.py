@@ -37,6 +37,7 @@ from kinetree.simulation.controllers import ServoControls, as_controller, at_ins
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
+from kinetree.simulation.results.later import Later
 from kinetree.simulation.results.observables import driven_motion, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State
@@ -257,9 +258,12 @@ def _start(model, q0, qd0, t0) -> State:
     return State(time, np.array(q), np.array(qd), activation, memory)
 
 
+_BELOW_ZERO = -float(np.finfo(float).tiny)
+
+
 def _clock(start, duration, dt, store_every):
     t0, dt = as_seconds(start.time, "t0"), as_seconds(dt, "dt", least=0.0)
-    duration = as_seconds(duration, "duration", least=-np.finfo(float).tiny)
+    duration = as_seconds(duration, "duration", least=_BELOW_ZERO)
     whole_number(store_every, "store_every", least=1)
     return Clock.of(t0, duration, dt, start.memory)
 
@@ -324,11 +328,13 @@ class _Run:
         """The record of all steps; those that adapt have a tolerance."""
         clock, name = self.clock, f"simulating {self.setup.model.name}"
         motion.watched = bool(progress)
+        given = self.stepper, clock, motion, self.store_every
+        if not (progress or self.adaptive):
+            return run_equal_steps(*given, _nobody)
         with clock_reporter(progress, clock.start, clock.end, name) as reached:
-            given = self.stepper, clock, motion, self.store_every, reached
-            return (
-                run_adaptive_steps(*given, tolerance) if self.adaptive else run_equal_steps(*given)
-            )
+            if self.adaptive:
+                return run_adaptive_steps(*given, reached, tolerance)
+            return run_equal_steps(*given, reached)
 
     def trajectory(self, record, start, control, tier) -> Trajectory:
         """The result, with its report; the engine, if there is one, is free again."""
@@ -336,12 +342,14 @@ class _Run:
         model, arrays = setup.model, record.arrays()
         arrays |= driven_motion(stepper, setup.servos, arrays)
         record.events = self._with_passes(record.events, arrays)
-        seen = observe(model, arrays["q"], arrays["qd"], record.recorded)
-        open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
+        t, q, qd = (arrays[name] for name in ("t", "q", "qd"))
+        seen = observe(model, q, qd, record.recorded)
+        open_by, shape = loop_errors(model, t, q, qd) if model.is_constrained else None, q.shape
+        closed: Any = Later(lambda: np.zeros(shape[:-1])) if open_by is None else open_by[0]
         found = Trajectory(
             model,
-            energy=seen.kinetic + seen.gravity + seen.elastic,
-            loop_error=open_by[0],
+            energy=seen.energy,
+            loop_error=closed,
             events=tuple(record.events),
             report=check_result(
                 stepper,
@@ -404,11 +412,22 @@ class _Run:
         return sorted([*events, *passes], key=lambda event: event.t) if passes else events
 
 
-def _end(start, clock, stepper, control, arrays) -> State:
-    """The state at the end, to go on from."""
-    memory, held = stepper.saved() | clock.saved(), getattr(control, "held", None)
-    if held is not None:
-        memory["held"] = np.array(held)
+def _nobody(t):
+    """Report to nobody how far a simulation is."""
+
+
+def _end(start, clock, stepper, control, arrays) -> Later:
+    """The state at the end, to go on from: copies, put together when they are read."""
+    saved, held = stepper.snapshot(), getattr(control, "held", None)
+    held = None if held is None else np.array(held)
     activation = arrays["activation"][-1] if "activation" in arrays else start.activation
-    t, q, qd = (arrays[name][-1].copy() for name in ("t", "q", "qd"))
-    return State(float(t), q, qd, np.array(activation), memory)
+    activation, t = np.array(activation), float(arrays["t"][-1])
+    q, qd = arrays["q"][-1].copy(), arrays["qd"][-1].copy()
+
+    def put_together():
+        memory = saved() | clock.saved()
+        if held is not None:
+            memory["held"] = held
+        return State(t, q, qd, activation, memory)
+
+    return Later(put_together)

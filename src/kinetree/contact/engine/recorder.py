@@ -1,5 +1,6 @@
 """Room for what steps store, and the record of a simulation made of it."""
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from math import prod
 
@@ -107,35 +108,40 @@ class Recorder:
 
     def array(self, name: str) -> Array:
         """Stored array, (times, ..., width)."""
-        values = getattr(self.storage, name)
-        shape = (self.times, *self.batch)
-        if name in self._widths:
-            values = values[: self.times * self.n * self._widths[name]]
-            values = values.reshape(*shape, self._widths[name])
-            if name in ("joints", "push") or not self.engine.model.couplings:
-                return values
-            of = self.engine.of_q if name == "q" else self.engine.of_v
-            return np.take(values, of, axis=-1)  # contiguous, which an index is not
-        return values[: self.times * self.n].reshape(*shape, *values.shape[1:])
+        values, wide = getattr(self.storage, name), self._widths.get(name)
+        shape, rows = (self.times, *self.batch), self.times * self.n
+        if wide is None:
+            if len(values) != rows:
+                values = values[:rows]
+            return values.reshape(shape + values.shape[1:])
+        if len(values) != rows * wide:
+            values = values[: rows * wide]
+        values = values.reshape(*shape, wide)
+        if name in ("joints", "push") or not self.engine.model.couplings:
+            return values
+        of = self.engine.of_q if name == "q" else self.engine.of_v
+        return values.take(of, axis=-1)  # contiguous, which an index is not
 
-    def history(self, columns) -> RecordedHistory:
-        """Forces and residuals; ``columns`` as of ``RecordedHistory``, with an engine first."""
-        x, engine = self.storage, self.engine
-        first = x.first[: (self.times + 1) * self.n].reshape(self.times + 1, self.n)
-        counts = np.diff(first, axis=0)
-        if self.n == 1:
-            key, force = (y[: first[-1, 0]].copy() for y in (x.key, x.force))
+    def history(self, columns: Callable, summary: Array) -> Callable[[], RecordedHistory]:
+        """Function that returns forces and residuals; it may be called when others are stored.
+
+        Args:
+            columns: as of ``RecordedHistory``, with an engine first.
+            summary: what ``summary`` returned.
+        """
+        x, n = self.storage, self.n
+        first = x.first[: (self.times + 1) * n].reshape(self.times + 1, n)
+        if n == 1:  # lists go on to be used; other arrays are new ones for every record
+            end = int(first[-1, 0])
+            key, force = x.key[:end].copy(), x.force[:end].copy()
         else:
-            lists = [y.reshape(self.n, x.most, 3) for y in (x.key, x.force)]
-            key, force = (
-                np.concatenate([y[k, : first[-1, k]] for k in range(self.n)]) for y in lists
-            )
-        return RecordedHistory(
-            counts.reshape(self.times, *self.batch),
-            key,
-            force,
-            self.array("joints"),
-            self.array("residuals"),
-            partial(columns, engine),
-            self.summary()[:, :10],
-        )
+            lists = [y.reshape(n, x.most, 3) for y in (x.key, x.force)]
+            key, force = (np.concatenate([y[k, : first[-1, k]] for k in range(n)]) for y in lists)
+        of_joints, residuals = self.array("joints"), self.array("residuals")
+        shape, named = (self.times, *self.batch), partial(columns, self.engine)
+
+        def found():
+            counts, totals = np.diff(first, axis=0).reshape(shape), summary[:, :10]
+            return RecordedHistory(counts, key, force, of_joints, residuals, named, totals)
+
+        return found

@@ -25,6 +25,13 @@ LARGE = 2**20
 _CONSTANT = ("shapes", "special", "kernels")  # which steps read, or write before they read
 SCRATCH = ("A", "AJ", "J", "discs", "impulses", "changes", "small", "compliance", "response")
 """Numbers of ``Problem`` and ``Work`` that steps write before they read them."""
+LISTS = {
+    "Found": None, "Before": None, "Storage": ("key", "force"), "Rows": ("fixed", "slept"),
+}  # fmt: skip
+"""Numbers that they write likewise, by the name of the record: some, or all arrays.
+
+``Rows.fixed`` is zero, but for prescribed joints, with which every step writes it.
+"""
 
 
 class AsMade:
@@ -47,8 +54,11 @@ class AsMade:
         self._records.append((now, dict(now)))
         numbers = np.frombuffer(record, dtype=np.uint8)
         self._arrays[id(record)] = numbers, numbers.copy()
+        lists = LISTS.get(type(record).__name__, ())
         for name, kind in record.types.items():
             value = getattr(record, name)
+            if isinstance(kind, ArrayType) and (lists is None or name in lists):
+                continue
             if is_record(kind):
                 if kind is not Code and name not in leave_out:
                     self._note(value)
@@ -70,7 +80,8 @@ def parts_as_made(parts: Record) -> AsMade:
 
 def idle_machines(scene: Any) -> "IdleMachines":
     """Machines that earlier simulations of a scene have left."""
-    return scene.memo.setdefault("machines", IdleMachines())
+    found = scene.memo.get("machines")
+    return scene.memo.setdefault("machines", IdleMachines()) if found is None else found
 
 
 class IdleMachines:

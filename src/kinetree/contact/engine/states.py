@@ -36,6 +36,11 @@ _OF_CONTACTS = {
     "place": (float, 18),
     "which": (np.int64, 5),
 }
+_NO_CONTACTS = {
+    name: np.zeros((0, width), dtype=kind)
+    for name, (kind, width) in _OF_CONTACTS.items()
+    if name in _KEPT
+}
 _CHANGED = (
     "row",
     "number",
@@ -212,14 +217,25 @@ class MotionStates:
 
         By the names of ``Rows``, ``Step``, ``Balance`` and ``Sleep``; and the state it belongs to.
         """
+        return self.snapshot(k)()
+
+    def snapshot(self, k: int) -> Callable[[], dict[str, Array]]:
+        """Function that returns what ``saved`` would return now."""
         self._fetch()
-        b, e = self.motions, self.engine
+        b = self.motions
         n, first = int(self._whole["known"][k]), k * b.room
         row = b.row[k * b.width : (k + 1) * b.width].copy()
         number = b.number[k * b.whole : (k + 1) * b.whole].copy()
+        lists = _NO_CONTACTS
+        if n:
+            lists = {name: getattr(b, name)[first : first + n].copy() for name in _KEPT}
+        return lambda: self._memory_of(row, number, lists)
+
+    def _memory_of(self, row, number, lists):
+        e = self.engine
         found = {name: row[self._at[name]] for name in _MEMORY}
         found |= {name: np.asarray(number[self._at[name]]) for name in _WHOLE}
-        found |= {name: getattr(b, name)[first : first + n].copy() for name in _KEPT}
+        found |= {name: x if len(x) else x.copy() for name, x in lists.items()}
         q, v = row[self._at["q"]], row[self._at["v"]]
         if e.model.couplings:  # those that follow are where rows of steps have left them
             found["all"] = np.concatenate([q, v])
@@ -251,11 +267,12 @@ class MotionStates:
         b, key = self.motions, arrays.get("key", ())
         while len(key) > b.room:
             self._have_room(2 * b.room)
-        self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
         same = np.array_equal(arrays.get("state"), np.concatenate([q, qd]))
         if same and "all" in arrays:
             nq = self.engine.tree.nq
             self._of["q"][k], self._of["v"][k] = arrays["all"][:nq], arrays["all"][nq:]
+        else:
+            self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
         for name in _MEMORY:
             if name in arrays and (same or name.endswith("_kept")):
                 self._of[name][k] = arrays[name]

@@ -63,19 +63,19 @@ class EngineNotes:
     """Forces and residuals of motions, which the machine stores.
 
     Args:
-        stepper: that takes the steps.
+        machine: that takes the steps.
         constraints: of these.
     """
 
-    def __init__(self, stepper, constraints):
-        self.stepper, self.constraints = stepper, constraints
+    def __init__(self, machine, constraints):
+        self.machine, self.constraints = machine, constraints
 
     def keep(self, q):
         """Store the forces of the last step, and residuals since the last stored time.
 
         Where a hook has moved the bodies to ``q``, how deep they are there counts as well.
         """
-        machine, recorder = self.stepper.machine, self.stepper.machine.recorder
+        machine, recorder = self.machine, self.machine.recorder
         if recorder.storage.pending < 0:
             recorder.expect()
         residuals, now = recorder.keep(), q.reshape(len(machine), -1)
@@ -87,7 +87,11 @@ class EngineNotes:
 
     def history(self) -> RecordedHistory:
         """All that was stored."""
-        return self.stepper.machine.recorder.history(columns_in(self.stepper.scene))
+        return self.later(self.machine.recorder.summary())()
+
+    def later(self, summary) -> Callable[[], RecordedHistory]:
+        """Function that returns all that was stored, of which ``summary`` is known."""
+        return self.machine.recorder.history(columns_in(self.constraints.scene), summary)
 
 
 def columns_in(scene) -> Callable:
@@ -135,6 +139,10 @@ class EngineStepper(Stepper):
     """
 
     inside = ""
+    machine: Machine
+    engine: Engine
+    _memory: dict = {}
+    _has_begun = False
 
     def __init__(self, model, method, field, settings, joints, batch, *, compiled):
         super().__init__(model, method, field, compiled=compiled)
@@ -148,13 +156,17 @@ class EngineStepper(Stepper):
         served = model.couplings and field.actuators is not None
         self.flies = self.flies and not (rigid or served)
         self._made_of = (model, field), (settings, joints, compiled, prod(batch))
-        take = idle_machines(self.scene).take
-        self.machine: Machine = take(*self._made_of, self._new_machine)
-        self.machine.flight = lambda: self._flight
-        self.notes, self.engine = EngineNotes(self, constraints), self.machine.engine
-        self._resists = self.engine.stiffness, self.engine.damping
-        self._memory: dict = {}
-        self._has_begun = False
+        self._rows = constraints
+
+    def ready(self) -> "EngineStepper":
+        """A copy for one simulation, with a machine."""
+        new = object.__new__(EngineStepper)
+        vars(new).update(vars(self))
+        new.machine = idle_machines(new.scene).take(*new._made_of, new._new_machine)
+        if new.flies:
+            new.machine.flight = lambda: new._flight
+        new.notes, new.engine = EngineNotes(new.machine, new._rows), new.machine.engine
+        return new
 
     def _new_machine(self) -> Machine:
         """A machine that records its steps under what it holds, zeros (n, ...) at first."""
@@ -209,6 +221,10 @@ class EngineStepper(Stepper):
         """See ``Stepper``; motions of a batch have none."""
         return {} if self.batch else self.machine.saved(0)
 
+    def snapshot(self):
+        """See ``Stepper``."""
+        return dict if self.batch else self.machine.snapshot(0)
+
     def restore(self, memory):
         """See ``Stepper``."""
         if not self.batch and "state" in memory:
@@ -262,12 +278,14 @@ class EngineStepper(Stepper):
 
         After an error ``times`` is how many states there are.
         """
+        recorder = self.machine.recorder
         if times is not None:
-            self.machine.recorder.times = times
+            recorder.times = times
         names = {"q": "q", "qd": "v", "work": "work", "kinetic": "kinetic", "gravity": "potential"}
-        found = {name: self.machine.recorder.array(own) for name, own in names.items()}
-        summary = self.machine.recorder.summary()
-        return found | {"pivot": self.machine.worst[0], "summary": summary}
+        found: dict[str, Any] = {name: recorder.array(own) for name, own in names.items()}
+        found["pivot"], found["summary"] = self.machine.worst[0], recorder.summary()
+        found["history"] = self.notes.later(found["summary"])
+        return found
 
     def _hold(self, tau):
         """Let the next steps hold inputs of forces, or joint forces, (..., n), of all motions."""
@@ -327,7 +345,7 @@ class EngineStepper(Stepper):
     def _alone(self) -> "EngineStepper":
         """Steps of one motion, for samples of a batch."""
         given = self.model, self.method, self.field, self.settings, self.joints, ()
-        return EngineStepper(*given, compiled=self.compiled)
+        return EngineStepper(*given, compiled=self.compiled).ready()
 
     def retaken(self, t, h, q, qd, tau, count):
         """State, work and residuals after steps of one motion that remembers nothing."""
@@ -368,5 +386,6 @@ class EngineStepper(Stepper):
         if self.compiled:
             return tau
         if field.resists:
-            engine.resist(self._resists, field.resistance(model, t, q, qd, tau))
+            own = engine.stiffness, engine.damping
+            engine.resist(own, field.resistance(model, t, q, qd, tau))
         return field.joint_force(model, t, q, qd, tau)

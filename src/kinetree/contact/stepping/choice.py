@@ -41,8 +41,11 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         stepper: Any = ContactStepper(model, method, field, step, batch)
         found = _start_gaps(constraints, q)
     else:
-        given = model, method, field, settings, constraints.joints, batch
-        stepper = EngineStepper(*given, compiled=compiled)
+        key = *key, batch, id(method), id(field)  # which the stepper that is known keeps
+        if key not in effects.known:
+            given = model, method, field, settings, constraints.joints, batch
+            effects.known[key] = EngineStepper(*given, compiled=compiled)
+        stepper = effects.known[key].ready()
         found = _deep_starts(stepper.engine, q, effects.known)
     if not compiled:
         _warn_of_python(model, field)

@@ -169,7 +169,7 @@ class ContactStepper(Stepper):
     def _engine(self):
         step = self.contact_step
         given = self.model, self.method, self.field, step.settings, step.constraints.joints, ()
-        return EngineStepper(*given, compiled=True)
+        return EngineStepper(*given, compiled=True).ready()
 
     def _forces_of(self, q):
         """Forces of all rows, from those of the engine: contacts by pair, the nearest point."""

@@ -1,6 +1,5 @@
 """Energy, momentum, constraint error and joint reactions along a motion."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.reactions import joint_reactions
 from kinetree.simulation.forces.applied import ExternalForce
 from kinetree.simulation.forces.limits import limits_effort
+from kinetree.simulation.results.later import Later, found
 
 
 class Observables(NamedTuple):
@@ -28,11 +28,18 @@ class Observables(NamedTuple):
     gravity: Any
     """Potential energy in the gravity field [J], (...)."""
     elastic: Any
-    """Energy of springs in joints and tendons, and of gravity compensation [J], (...)."""
+    """Energy of springs in joints and tendons, and of gravity compensation [J], (...), or None."""
     momentum: Any
     """Spatial momentum about the origin of the base, (..., 6)."""
     center: Any
     """Centre of mass [m], (..., 3); the origin where there is no mass."""
+
+    @property
+    def energy(self) -> Any:
+        """Kinetic and potential energy [J], (...), perhaps a ``Later``."""
+        if self.elastic is None:
+            return Later(lambda: self.kinetic + self.gravity)
+        return self.kinetic + self.gravity + self.elastic
 
 
 def observe(model, q, qd, recorded=None) -> Observables:
@@ -45,12 +52,13 @@ def observe(model, q, qd, recorded=None) -> Observables:
         recorded: kinetic and potential energies where steps have stored them, or None: then no
             momentum is found.
     """
-    with calling("simulate"):
-        if recorded is not None:
-            elastic = np.zeros(q.shape[:-1])
-            if has_passive_forces(model, "stiffness") or model.gravity_compensation:
+    if recorded is not None:
+        elastic = None
+        if has_passive_forces(model, "stiffness") or model.gravity_compensation:
+            with calling("simulate"):
                 (elastic,) = of_states(lambda q: (_elastic(model, q),), q)
-            return Observables(recorded["kinetic"], recorded["gravity"], elastic, None, None)
+        return Observables(recorded["kinetic"], recorded["gravity"], elastic, None, None)
+    with calling("simulate"):
         return Observables(*of_states(lambda q, qd: _observe(model, q, qd), q, qd))
 
 
@@ -126,18 +134,20 @@ def driven_motion(stepper, servos, arrays) -> dict:
         servos: actuators with servos among them, or None.
         arrays: what was stored, by name; ``tau`` is what steps held.
     """
-    found, prescribed = {}, stepper.field.prescription is not None
+    new, prescribed = {}, stepper.field.prescription is not None
     if prescribed:
-        found["tau"] = drive_forces(stepper, arrays)
+        arrays["tau"] = found(arrays["tau"])
+        new["tau"] = drive_forces(stepper, arrays)
     if servos is not None:
         t, q, qd, held = (arrays[name] for name in ("t", "q", "qd", "tau"))
         t = t.reshape(-1, *[1] * (qd.ndim - 2))
         if servos.states:
-            found["activation"] = servos.state(stepper.model, t, held)[1]
+            held = found(held)
+            new["activation"] = servos.state(stepper.model, t, held)[1]
         if not prescribed:
-            find = partial(servos, stepper.model, t, q, qd, held)
-            found["tau"] = find() if limits_effort(stepper.model) else find
-    return found
+            tau = Later(lambda: servos(stepper.model, t, q, qd, found(held)))
+            new["tau"] = found(tau) if limits_effort(stepper.model) else tau
+    return new
 
 
 @kernel

@@ -1,6 +1,7 @@
 """The report of a simulation: checks of its result."""
 
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from kinetree.model.limits import has_dynamics
 from kinetree.model.memo import kept
 from kinetree.notebook import block, table
 from kinetree.quantities import dynamics
-from kinetree.simulation.forces.limits import beyond_effort
+from kinetree.simulation.forces.limits import beyond_effort, limits_effort
+from kinetree.simulation.results.later import Later, found
 from kinetree.simulation.results.observables import of_states
 
 _WHERE_ANY = (
@@ -151,21 +153,21 @@ _OPERATIONS = 64 * 150**3  # or as many as this many operations of its factors a
 
 def check_result(
     stepper, record, arrays, seen, loop_error, *, adaptive, reason="", tier="specialised"
-) -> Report:
-    """The report; its warnings are issued as well.
+) -> Later:
+    """The report, made when it is read; its numbers are found and its warnings issued at once.
 
     Args:
         stepper: what took the steps.
         record: what was counted.
         arrays: what was stored, by name.
         seen: ``Observables`` of the stored states.
-        loop_error: position and velocity errors of loops at the stored states.
+        loop_error: position and velocity errors of loops at the stored states, or None.
         adaptive: whether steps were as long as their error allowed.
         reason: why the integrator is an implicit one.
         tier: of the code that ran.
     """
     model, kicked = stepper.model, any(_changes_the_state(event) for event in record.events)
-    contact = None if record.contact is None else record.contact.worst
+    contact = record.worst
     if record.recorded is None:
         H = _inertia_matrices(model, arrays["q"], getattr(stepper.field, "chosen", None))
         pivot = _smallest_pivot(_of_others(model, stepper.field.prescription, H))
@@ -178,7 +180,10 @@ def check_result(
     if engine is not None and contact is not None and not inside:  # measured in every step
         deep = contact.penetration
         too_deep = deep if deep > engine.trusted_overlap else 0.0
-    report = Report(
+    opened = (0.0, 0.0)
+    if loop_error is not None:
+        opened = tuple(float(np.max(x, initial=0.0)) for x in loop_error)
+    numbers = SimpleNamespace(
         integrator=stepper.method.name,
         steps=record.steps,
         rejected=record.rejected,
@@ -188,11 +193,11 @@ def check_result(
         momentum_error=None
         if kicked or contact
         else _momentum_error(model, stepper.field, arrays, seen, H),
-        loop_error=float(np.max(loop_error[0], initial=0.0)),
+        loop_error=opened[0],
         smallest_pivot=pivot,
         largest_advance=float(record.largest_advance),
         smallest_distance=min((float(np.min(d)) for d in distances.values()), default=None),
-        loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
+        loop_rate_error=opened[1],
         constraints=getattr(stepper, "constraints", None),
         refined=getattr(stepper, "refined", 0),
         singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
@@ -204,12 +209,11 @@ def check_result(
     asked = getattr(getattr(stepper, "settings", None), "tolerance", 0.0)  # of velocities
     slip = max(TOLERATED_SLIP, 1e4 * asked)
     slip *= 1 + _fastest(arrays["qd"], summary)
-    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside, slip, too_deep))
-    found += tuple(_warnings_of_inertia(model, report, arrays["t"], distances))
-    for message in found:
+    said = [*_warnings(model, numbers, arrays, loop_error, adaptive, inside, slip, too_deep)]
+    said += _warnings_of_inertia(model, numbers, arrays["t"], distances)
+    for message in said:
         warn(message, SimulationWarning)
-    object.__setattr__(report, "warnings", found)
-    return report
+    return Later(lambda: Report(**vars(numbers), warnings=tuple(said)))
 
 
 def _fastest(qd, summary) -> float:
@@ -293,7 +297,7 @@ def _floats_freely(model, field, tau):
         and not any(model.children[0][0] in t.moves_with(model) for t in model.tendons)
         and not (model.is_constrained or field.forces)
         and not (model.gravity_compensation or model.fluid_forces)
-        and not np.any(np.asarray(tau() if callable(tau) else tau)[..., :6])
+        and not np.any(np.asarray(found(tau))[..., :6])
     )
 
 
@@ -379,7 +383,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
             f"{name} floats freely and yet its momentum changes, by {report.momentum_error:.2g}; "
             f"{advice(otherwise=higher)}"
         )
-    first = float(np.max(loop_error[0], initial=0.0))
+    first = 0.0 if loop_error is None else float(np.max(loop_error[0][0], initial=0.0))
     if report.loop_error > max(TOLERATED_LOOP_ERROR, 10 * first):
         yield (
             f"{name} lets its loops open: the error grew from {first:.2g} to "
@@ -391,7 +395,9 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
             f"{name}: joint {joint!r} moves by {report.largest_advance:.2g} rad or m in one step; "
             f"{advice()}"
         )
-    too_strong = beyond_effort(model, arrays["tau"], arrays["t"])
+    too_strong = None
+    if limits_effort(model):
+        too_strong = beyond_effort(model, found(arrays["tau"]), arrays["t"])
     if too_strong:
         yield f"{name}: {too_strong}"
     if report.contact is not None:
@@ -402,11 +408,16 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
 
 def _distances(model, q):
     """Distances of joint variables from their singularities, by name of the joint, (T, ...)."""
-    joints = [i for i, j in enumerate(model.joint) if i and j.may_be_singular]
+    joints = kept(model, ("singular joints",), lambda: (_may_be_singular(model),))[0]
     if not joints or not q.size:
         return {}
     found = _singularities(model, q)
     return {model.joint_names[i - 1]: found[..., k] for k, i in enumerate(joints)}
+
+
+def _may_be_singular(model):
+    """Numbers of the joints whose variables may be singular."""
+    return tuple(i for i, j in enumerate(model.joint) if i and j.may_be_singular)
 
 
 @kernel

@@ -25,6 +25,7 @@ from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.results import plotting, storage
+from kinetree.simulation.results.later import Later
 from kinetree.simulation.results.observables import observe, reactions
 from kinetree.simulation.results.state import State
 from kinetree.spelling import OF_TRAJECTORIES, explains_methods, name_here
@@ -183,6 +184,15 @@ def _events_of(trajectory, index):
     return tuple(replace(e, sample=tuple(e.sample[len(place) :])) for e in found)
 
 
+_LATER = ("tau", "energy", "loop_error", "report", "contact", "controls", "end")
+"""Attributes that may be found when they are read."""
+
+
+def _none() -> Any:
+    """Default of attributes that may be found later: no value of the class stands for them."""
+    return None
+
+
 @explains_methods
 @dataclass(frozen=True, repr=False)
 class Trajectory:
@@ -220,25 +230,27 @@ class Trajectory:
     work: np.ndarray
     loop_error: np.ndarray
     events: tuple = ()
-    report: Any = None
-    contact: Any = None
+    report: Any = field(default_factory=_none)
+    contact: Any = field(default_factory=_none)
     acted: Any = field(default=None, compare=False)
-    controls: np.ndarray | None = None
+    controls: np.ndarray | None = field(default_factory=_none)
     activation: np.ndarray | None = None
-    end: Any = field(default=None, compare=False)
+    end: Any = field(default_factory=_none, compare=False)
 
     def __post_init__(self):
-        if callable(self.tau):  # found when they are read
-            self.__dict__["_find_tau"] = self.__dict__.pop("tau")
+        own = self.__dict__
+        later = {name: own.pop(name) for name in _LATER if type(own[name]) is Later}
+        if later:
+            own["_later"] = later
 
     def __getattr__(self, name):
-        found = self.__dict__.get("_find_tau")
-        if name != "tau" or found is None:
+        later = self.__dict__.get("_later", ())
+        if name not in later:
             here = name_here(name, OF_TRAJECTORIES)
             hint = f"; write {here}" if here else ""
             raise AttributeError(f"a Trajectory has no attribute {name!r}{hint}")
-        tau = self.__dict__["tau"] = found()
-        return tau
+        found = self.__dict__[name] = later[name].find()
+        return found
 
     @property
     def state(self) -> State:
@@ -285,8 +297,10 @@ class Trajectory:
         )
 
     def __getstate__(self):
-        kept = {name: x for name, x in self.__dict__.items() if name != "_find_tau"}
-        return kept | {"tau": self.tau, "acted": None}  # functions of the user's cannot be sent
+        for name in self.__dict__.get("_later", ()):
+            getattr(self, name)
+        kept = {name: x for name, x in self.__dict__.items() if name != "_later"}
+        return kept | {"acted": None}  # functions of the user's cannot be sent
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name, time first."""

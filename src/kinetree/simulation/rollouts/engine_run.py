@@ -203,7 +203,7 @@ class EngineRun(Run):
         recorder = self.machine.record(self.arrays.batch)
         self.take(self.machine, marks, q, qd, work, recorder)
         self._failed = self.machine.motions.failed.copy()
-        self._recorded = recorder.history(columns_in(self.scene))
+        self._recorded = recorder.history(columns_in(self.scene), recorder.summary())()
         if not self.changes_tables:
             idle_machines(self.scene).give(*self._made_of, self.machine)
         if (self._failed == NO_INERTIA).any():
