@@ -3,6 +3,8 @@
 No GPU is needed: ``Processor`` lets the threads of a group take turns.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -19,12 +21,15 @@ KINDS = ("depth", "shape", "body")
 
 
 def images(model, q, camera):
-    """The images of the CPU, and those of the text of a GPU."""
+    """The images of single pictures, and those of the text of a GPU and of many on a CPU."""
     stage = kept(model, ("render", False), lambda: cameras.Stage(model, False))
-    return (
-        kt.render(model, q, camera, KINDS),
-        cameras.images_on(Processor(), stage, np.asarray(q), camera, KINDS),
-    )
+    single = [
+        kt.render(model, x, camera, KINDS) for x in q.reshape(math.prod(q.shape[:-1]), model.nq)
+    ]
+    one = {kind: np.array([x[kind] for x in single]) for kind in KINDS}
+    one = {kind: x.reshape(*q.shape[:-1], *x.shape[1:]) for kind, x in one.items()}
+    assert_equal(one, kt.render(model, q, camera, KINDS))
+    return one, cameras.images_on(Processor(), stage, q, camera, KINDS)
 
 
 def assert_equal(ours, theirs):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from kinetree.model.memo import kept
 from kinetree.model.names import number_of
 from kinetree.quantities import kinematics
 from kinetree.rendering.bodies import drawn_pieces, round_number, shapes_seen
-from kinetree.rendering.on_device import ManyPictures, OnGpu, gpu_of
+from kinetree.rendering.on_device import ManyPictures, OnGpu, draw_small, gpu_of
 from kinetree.rendering.renderer import (
     GROUND,
     LINES,
@@ -43,6 +44,7 @@ __all__ = ["render"]
 
 KINDS = ("color", "depth", "shape", "body")
 """Kinds of images."""
+_SMALL = 64 * 64  # pixels of pictures that are drawn all in one call
 _HAZE = 60.0  # lengths of lines on the ground after which it fades
 
 
@@ -127,15 +129,8 @@ def images_on(
         raise ShapeError(f"q must have shape (..., {model.nq}), got {tuple(q.shape)}")
     batch = q.shape[:-1]
     poses = _poses(model, q.reshape(math.prod(batch), model.nq), xp)
-    eye, axes = stage.eyes(poses, camera, xp)
-    rows = xp.ascontiguousarray(poses[:, :, :3]).reshape(len(poses), -1, 12)
-    eyes = xp.concatenate([eye, axes.reshape(-1, 9)], axis=1)
-    view = _view(camera, np.zeros(3), np.eye(3))
-    depth, part = stage.many(on).measure(rows, eyes, view, {*kinds} != {"depth"})
-    found = {"depth": depth}
-    for kind in {*kinds} - {"depth"}:
-        found[kind] = xp.asarray(stage.numbers[kind])[part]
-    return {kind: found[kind].reshape(*batch, *found[kind].shape[1:]) for kind in kinds}
+    found = stage.measured(poses, camera, kinds, stage.many(on).measure, xp)
+    return {kind: x.reshape(*batch, *x.shape[1:]) for kind, x in found.items()}
 
 
 def chosen_camera(model, camera) -> Camera:
@@ -263,9 +258,23 @@ class Stage:
             middle=view.eye - above * plane.normal,
         )
 
+    def measured(
+        self, poses: Array, camera: Camera, kinds: Sequence[str], measure: Any, xp: Any = np
+    ) -> dict[str, Array]:
+        """Images without colours of every configuration by kind, by a function that draws all."""
+        eye, axes = self.eyes(poses, camera, xp)
+        rows = xp.ascontiguousarray(poses[:, :, :3]).reshape(len(poses), -1, 12)
+        eyes = xp.concatenate([eye, axes.reshape(-1, 9)], axis=1)
+        view = _view(camera, np.zeros(3), np.eye(3))
+        depth, part = measure(rows, eyes, view, {*kinds} != {"depth"})
+        numbers = {kind: xp.asarray(x) for kind, x in self.numbers.items()}
+        return {kind: depth if kind == "depth" else numbers[kind][part] for kind in kinds}
+
     def images(self, poses, camera, kinds, shadows):
         """Images of every configuration, on all threads."""
         count, (width, height) = len(poses), map(int, camera.size)
+        if count > 1 and width * height <= _SMALL and "color" not in kinds:
+            return self.measured(poses, camera, kinds, partial(draw_small, self.renderer))
         shape = (count, height, width)
         found = {kind: np.empty(shape, dtype=np.int64) for kind in kinds}
         found |= {"color": np.empty((*shape, 3), dtype=np.uint8)} if "color" in found else {}

@@ -248,3 +248,15 @@ def end(d: Pictures, image: int, start: int, step: int) -> None:
 
 
 PHASES = (begin, see_small, see_large, name_parts, end)
+
+
+@procedure
+def draw_all(d: Pictures, images: int, start: int, step: int) -> None:
+    """Every ``step``-th picture by one thread, all phases: what small pictures take on a CPU."""
+    for turn in range(turns(images, start, step)):
+        image = start + turn * step
+        begin(d, image, 0, 1)
+        see_small(d, image, 0, 1)
+        see_large(d, image, 0, 1)
+        name_parts(d, image, 0, 1)
+        end(d, image, 0, 1)

@@ -1,12 +1,15 @@
-"""Depths and parts of many pictures at once, on a GPU."""
+"""Depths and parts of many pictures at once, on a GPU, and of small ones on the CPU."""
 
 from typing import Any
+
+import numpy as np
 
 from kinetree.arrays.device import external_stream
 from kinetree.arrays.kinds import Array, kind_of
 from kinetree.codegen.device.groups import launcher, record_words
 from kinetree.codegen.device.running import Gpu
-from kinetree.rendering.many import PHASES, ROOM, Pictures
+from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.rendering.many import PHASES, ROOM, Pictures, draw_all
 from kinetree.rendering.renderer import Renderer, Viewpoint
 
 
@@ -82,29 +85,69 @@ class ManyPictures:
         xp, count = self._on.xp, len(poses)
         width, height = view.size
         pixels, parts = count * width * height, int(self._surfaces.parts)
-        numbers = pixels if wants_parts else 0
-        words = pixels + numbers + count * (12 * parts + ROOM + 1)
+        words = (2 if wants_parts else 1) * pixels + count * (12 * parts + ROOM + 1)
         self._on.have_room(8 * words, f"{count} pictures of {width} x {height}")
-        depth, part = xp.empty(pixels), xp.empty(numbers, dtype="int64")
-        arrays = {
-            "surfaces": self._words,
-            "poses": poses.reshape(-1, 12),
-            "eyes": xp.ascontiguousarray(eyes),
-            "placed": xp.empty((count * parts, 12)),
-            "large": xp.empty(count * ROOM, dtype="int64"),
-            "listed": xp.empty(count, dtype="int64"),
-            "depth": depth,
-            "part": part,
-        }
-        pictures = Pictures(
-            surfaces=self._surfaces,
-            view=view.record(1),
-            nodes=poses.shape[1],
-            faces=len(self._surfaces.face),
-            wants_parts=wants_parts,
-        )
+        arrays = {"surfaces": self._words, **_arrays(xp, self._surfaces, poses, eyes, pixels)}
+        arrays["part"] = xp.empty(pixels if wants_parts else 0, dtype="int64")
+        pictures = _pictures(self._surfaces, poses, view, wants_parts)
         given, kept = record_words(pictures, self._on, arrays)
         self._start(count, given)
         del kept  # memory is used again in the order of the stream
-        depth = depth.reshape(count, height, width)
-        return depth, part.reshape(count, height, width) if wants_parts else part
+        return _images(arrays, count, view, wants_parts)
+
+
+def draw_small(
+    renderer: Renderer, poses: np.ndarray, eyes: np.ndarray, view: Viewpoint, wants_parts: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Depths and numbers of the pieces on the CPU, one call for all; as ``ManyPictures.measure``.
+
+    Args:
+        renderer: has the pieces.
+        poses: of the nodes, (n, N, 12), contiguous.
+        eyes: positions and axes of the views, (n, 12).
+        view: their size and angle.
+        wants_parts: whether numbers are wanted; they are undefined otherwise.
+    """
+    count, (width, height) = len(poses), view.size
+    pixels = count * width * height
+    pictures = _pictures(renderer.surfaces, poses, view, wants_parts)
+    arrays = _arrays(np, renderer.surfaces, poses, eyes, pixels)
+    arrays["part"] = np.empty(pixels if wants_parts else 0, dtype="int64")
+    for name, array in arrays.items():
+        setattr(pictures, name, array)
+    workers = max(1, min(threads(), count))
+    on_threads(lambda k: draw_all(pictures, count, k, workers), workers)
+    return _images(arrays, count, view, wants_parts)
+
+
+def _arrays(xp, surfaces, poses, eyes, pixels):
+    """Arrays of pictures by name."""
+    count = len(poses)
+    return {
+        "poses": poses.reshape(-1, 12),
+        "eyes": xp.ascontiguousarray(eyes),
+        "placed": xp.empty((count * int(surfaces.parts), 12)),
+        "large": xp.empty(count * ROOM, dtype="int64"),
+        "listed": xp.empty(count, dtype="int64"),
+        "depth": xp.empty(pixels),
+    }
+
+
+def _pictures(surfaces, poses, view, wants_parts):
+    """The record of pictures, without arrays."""
+    return Pictures(
+        surfaces=surfaces,
+        view=view.record(1),
+        nodes=poses.shape[1],
+        faces=len(surfaces.face),
+        wants_parts=wants_parts,
+    )
+
+
+def _images(arrays, count, view, wants_parts):
+    """Depths and parts in the shape of pictures."""
+    width, height = view.size
+    depth, part = arrays["depth"], arrays["part"]
+    return depth.reshape(count, height, width), (
+        part.reshape(count, height, width) if wants_parts else part
+    )
