@@ -62,11 +62,11 @@ def test_newtons_steps_are_bounded_and_end_at_the_next_root():
     model = slide(kt.ConstraintFunction("square", position=lambda q: [q[0] ** 2 - 4]))
     space = samples._Space(model)
     starts = np.array([[1e-4], [-1e-4], [0.3], [9.0], [-2.0]])
-    found = samples._closed(space, starts, 0.0)
+    found = samples._close(space, starts, 0.0)
     assert_close(found, [[2.0], [-2.0], [2.0], [2.0], [-2.0]], ulps=10)
     # what is closed up to a tolerance, at first or in the end, is polished
     for start in ([[2 + 1e-12]], *([[2 + 1e-12], [2 + far]] for far in (3e-7, 1e-6, 2e-6))):
-        found = samples._closed(space, np.array(start), 0.0)
+        found = samples._close(space, np.array(start), 0.0)
         assert_close(found, np.full_like(found, 2.0), ulps=4)
 
 
@@ -75,7 +75,7 @@ def test_where_a_function_has_no_value_nothing_is_found():
     model = slide(root)
     space = samples._Space(model)
     with np.errstate(all="ignore"):
-        found = samples._closed(space, np.array([[-1.0], [5.0], [-3.0], [3.0]]), 0.0)
+        found = samples._close(space, np.array([[-1.0], [5.0], [-3.0], [3.0]]), 0.0)
     assert_close(found, [[4.0], [4.0]], ulps=10)
     q, K, error = space.defined(np.array([[-1.0], [4.0], [9.0]]))
     assert_close(q, [[4.0], [9.0]])

@@ -119,12 +119,12 @@ def test_activations_follow_their_differential_equation(rng):
             k2 = rate(u, x + h / 2 * k1)
             k3 = rate(u, x + h / 2 * k2)
             x += h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(u, x + h * k3))
-        found = muscles.excited(u, a, (rise, fall), 0.03)
+        found = muscles.muscle_activation(u, a, (rise, fall), 0.03)
         assert found == pytest.approx(x, abs=1e-10)
         assert compiled.excited.python(u, a, rise, fall, 0.03) == pytest.approx(found, abs=1e-15)
-    assert muscles.excited(1.0, 0.0, (rise, fall), 100.0) == pytest.approx(1.0, abs=1e-15)
-    assert muscles.excited(0.0, 1.0, (rise, fall), 100.0) == pytest.approx(0.0, abs=1e-15)
-    assert muscles.excited(0.3, 0.3, (rise, fall), 1.0) == 0.3
+    assert muscles.muscle_activation(1.0, 0.0, (rise, fall), 100.0) == pytest.approx(1.0, abs=1e-15)
+    assert muscles.muscle_activation(0.0, 1.0, (rise, fall), 100.0) == pytest.approx(0.0, abs=1e-15)
+    assert muscles.muscle_activation(0.3, 0.3, (rise, fall), 1.0) == 0.3
 
 
 def test_an_arm_with_muscles_moves_as_in_mujoco(arm):

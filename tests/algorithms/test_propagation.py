@@ -7,7 +7,7 @@ import pytest
 from support.closeness import assert_close
 
 from kinetree.algorithms.propagation import (
-    cleared,
+    clear_rows,
     inverse_joint_inertia,
     joint_inertia_bound,
     moves_no_inertia,
@@ -81,7 +81,7 @@ def test_force_across_the_joint_as_parent_and_child_see_it(rng):
         assert_close(S.T @ f, tau, condition=cond, scale=10 + np.abs(tau).max(initial=0))
 
 
-@pytest.mark.covers("RBDA 7.2", by=cleared)
+@pytest.mark.covers("RBDA 7.2", by=clear_rows)
 @pytest.mark.parametrize(
     ("joint", "rows"),
     [
@@ -103,11 +103,11 @@ def test_aligned_joints_leave_exact_zero_rows_and_columns(joint, rows, rng):
         assert np.all(np.abs(Ia[others][:, others].diagonal()) > 1e-3)
 
 
-@pytest.mark.covers("RBDA 7.2", by=cleared)
+@pytest.mark.covers("RBDA 7.2", by=clear_rows)
 def test_slanted_and_helical_joints_have_no_zero_rows(rng):
     for joint in (Revolute((1.0, 2.0, -3.0)), Helical("z", pitch=0.1)):
         IA, S = random_articulated(rng), joint.motion_subspace(joint.neutral())
-        assert np.array_equal(cleared(IA, S).to_matrix(), IA.to_matrix())
+        assert np.array_equal(clear_rows(IA, S).to_matrix(), IA.to_matrix())
         pA, c = random_vectors(rng)
         Ia = propagate(IA, pA, S, c, np.ones(1)).Ia
         assert np.all(np.abs(Ia.to_matrix().diagonal()) > 1e-6)

@@ -14,7 +14,7 @@ from kinetree.algorithms.sparsity import (
     depths,
     pattern,
     predicted_cost,
-    renumbered,
+    renumber_parents,
     sparsity,
 )
 from kinetree.errors import ModelError, UnknownNameError
@@ -92,13 +92,13 @@ def test_several_trees_on_the_base_give_a_block_diagonal_matrix(rng):
             start = stop
 
 
-@pytest.mark.covers("RBDA 6.4", by=renumbered)
+@pytest.mark.covers("RBDA 6.4", by=renumber_parents)
 def test_renumbering_the_tree_permutes_the_matrix(rng):
     m = samples.random_tree(7, rng, joints=[Revolute("x"), Revolute("z")])
     lam = m.expanded_parent
     order = _other_regular_numbering(lam)
     moved = _reordered(m, order)
-    assert moved.expanded_parent == renumbered(lam, order)
+    assert moved.expanded_parent == renumber_parents(lam, order)
     q = m.random_configuration(rng)
     H = crba.joint_space_inertia(m, q)
     assert_close(crba.joint_space_inertia(moved, q[order]), H[np.ix_(order, order)])
@@ -123,9 +123,9 @@ def _reordered(m, order):
 
 def test_irregular_numberings_are_rejected():
     with pytest.raises(ModelError, match="lists variable 1 before variable 0, which it hangs on"):
-        renumbered((-1, 0), [1, 0])
+        renumber_parents((-1, 0), [1, 0])
     with pytest.raises(ModelError, match=r"permutation of 0 to 1, got \[0, 0\]"):
-        renumbered((-1, 0), [0, 0])
+        renumber_parents((-1, 0), [0, 0])
 
 
 @pytest.mark.covers("RBDA Table 6.6", "RBDA 6.5", by=predicted_cost)

@@ -852,7 +852,7 @@ PARTS = {
     "minv.articulated_joints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",
     "propagation.require_regular_variables", "reactions.joint_reactions", "reactions.multipliers",
-    "reactions.pushed", "reactions.with_loop_forces", "sensors.readings",
+    "reactions.add_loop_forces", "reactions.with_loop_forces", "sensors.readings",
     "stacked.stacked_operators", "stacked.stacked_vectors", "state_space.split_state",
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""

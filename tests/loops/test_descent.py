@@ -16,7 +16,7 @@ from kinetree.loops.kinematics.constraint import closing, closure_error, constra
 from kinetree.loops.kinematics.descent import (
     Descent,
     DescentBounds,
-    _damped,
+    _damped_step,
     _Errors,
     _movable,
     descend,
@@ -39,7 +39,7 @@ def test_a_step_minimises_the_error_and_its_own_length(shape, rng):
     """``|e + A z|² + mu |z|²``, by least squares with ``√mu`` times one more row for each ``z``."""
     m, k = shape
     A, e, damping = rng.normal(size=(3, m, k)), rng.normal(size=(3, m)), np.array([0.1, 3.0, 1e-6])
-    found = _damped(A, e, damping)
+    found = _damped_step(A, e, damping)
     assert found.shape == (3, k)
     for n in range(3):
         mean = np.sum(A[n] ** 2) / max(min(m, k), 1)
@@ -163,8 +163,8 @@ def test_turns_are_taken_away_from_every_angle(joint, rng):
         turned[at][k] += 2 * np.pi * n * (-1) ** n
     for part in joint.unit_parts:
         turned[at][part] *= -1
-    assert_close(assembly._wrapped(model, near, turned), q, ulps=1e3)
-    assert_close(assembly._wrapped(model, near, q), q)
+    assert_close(assembly._wrap_angles(model, near, turned), q, ulps=1e3)
+    assert_close(assembly._wrap_angles(model, near, q), q)
 
 
 BALL = kt.Inertia.from_mass_center(1.0, (0, 0, 0), np.eye(3))
@@ -176,7 +176,7 @@ def test_starts_are_scattered_as_far_as_requested(rng):
     free = np.ones(model.nv, dtype=bool)
     free[0] = False
     q = model.neutral()
-    found = assembly.scattered(model, q, 0.4, free, None, rng, 500)
+    found = assembly.scatter(model, q, 0.4, free, None, rng, 500)
     away = np.max(np.abs(model.difference(q, found) / units), axis=0)
     assert away[0] == 0
     assert np.all((away[1:] > 0.38) & (away[1:] <= 0.4))

@@ -8,7 +8,7 @@ from support.linkages import allowed_velocity, parallel_four_bar, parallelogram,
 import kinetree as kt
 from kinetree.loops.linear.linearization import (
     LinearModel,
-    _requested,
+    _read_coordinates,
     equations,
     linearize_in_coordinates,
     motion_state,
@@ -338,9 +338,9 @@ def test_variables_of_a_loop_joint_where_axes_turn(rng):
 
 def test_coordinates_by_name_are_numbers_of_variables():
     m = kt.samples.four_bar()
-    assert _requested(m, ("rocker_joint",)).at == (2,)
-    assert _requested(m, ("crank_joint",)).chosen.names == ("crank_joint",)
-    assert _requested(LOADER, ("tilt_eye", "boom_joint")).chosen is None
-    assert _requested(LOADER, ("bucket_joint", "boom_joint")).at == tuple(
+    assert _read_coordinates(m, ("rocker_joint",)).at == (2,)
+    assert _read_coordinates(m, ("crank_joint",)).chosen.names == ("crank_joint",)
+    assert _read_coordinates(LOADER, ("tilt_eye", "boom_joint")).chosen is None
+    assert _read_coordinates(LOADER, ("bucket_joint", "boom_joint")).at == tuple(
         LOADER.v_slice[LOADER.joint_index(name)].start for name in ("bucket_joint", "boom_joint")
     )

@@ -19,7 +19,7 @@ from kinetree.errors import ShapeError
 from kinetree.loops.state_space import charts
 from kinetree.loops.state_space.charts import atlas
 from kinetree.loops.state_space.charts.atlas import runge_kutta_step
-from kinetree.loops.state_space.charts.chart import inverted, row_condition
+from kinetree.loops.state_space.charts.chart import invert, row_condition
 from kinetree.loops.state_space.invariants import invariant_gradient, newton
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.system import given_relation
@@ -115,13 +115,13 @@ def test_implicit_steps_are_exact_for_polynomials_of_their_order(name, degree):
 def test_the_condition_of_no_equations_is_the_best():
     assert row_condition(np.zeros((0, 0)), np.zeros((0, 0))) == 1.0
     A = np.diag([1.0, 1e6, 1e-6])
-    assert_close(row_condition(A, inverted(A, "?")), 1.0)
+    assert_close(row_condition(A, invert(A, "?")), 1.0)
     B = np.array([[1.0, 0.0], [3.0, 4.0]])  # rows of unit length: (1, 0), (0.6, 0.8)
     scaled = np.array([[1.0, 0.0], [0.6, 0.8]])
     expected = (
         np.linalg.norm(np.linalg.inv(scaled)) / np.sqrt(2) * np.linalg.norm(scaled) / np.sqrt(2)
     )
-    assert_close(row_condition(B, inverted(B, "?")), expected)
+    assert_close(row_condition(B, invert(B, "?")), expected)
 
 
 def test_a_linear_chart_inverts_rows_that_are_not_its_own(rng):

@@ -13,7 +13,7 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_changes,
     coordinate_rates,
     coordinate_values,
-    moved,
+    move_coordinates,
     velocity_basis,
 )
 from kinetree.samples.earthmovers import loader
@@ -51,7 +51,7 @@ def test_positions_by_newtons_method(independent, rng):
     q = parallelogram(0.9, 0.35)
     chosen, _ = basis(q, independent)
     dy = 0.2 * rng.standard_normal(2)
-    there = moved(FOUR_BAR, q, dy, chosen)
+    there = move_coordinates(FOUR_BAR, q, dy, chosen)
     assert np.abs(closure_error(FOUR_BAR, there)).max() < 1e-14
     assert_close(coordinate_changes(FOUR_BAR, q, there, chosen), dy, ulps=1e3, scale=1)
     if independent == ["q1", "q2"]:

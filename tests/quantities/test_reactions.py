@@ -590,9 +590,9 @@ def test_forces_along_loop_joints_join_those_from_outside(rng):
     model, q = closed_anywhere(Revolute("z"), rng)
     loop_tau = rng.standard_normal(2)
     outside = [None, *(Force.from_array(x) for x in rng.standard_normal((6, 6)))]
-    assert texts.pushed(model, q, outside, None) is outside
-    alone = texts.pushed(model, q, None, loop_tau)
-    both = texts.pushed(model, q, outside, loop_tau)
+    assert texts.add_loop_forces(model, q, outside, None) is outside
+    alone = texts.add_loop_forces(model, q, None, loop_tau)
+    both = texts.add_loop_forces(model, q, outside, loop_tau)
     assert len(alone) == len(both) == 7
     for f, g, sum_of in zip(alone[1:], outside[1:], both[1:], strict=True):
         assert_close(sum_of.to_array(), f.to_array() + g.to_array())

@@ -8,7 +8,12 @@ from kinetree.algorithms import armature, crba
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, external_forces
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, kept_rows, singular_at
+from kinetree.algorithms.propagation import (
+    clear_rows,
+    inverse_joint_inertia,
+    kept_rows,
+    singular_at,
+)
 from kinetree.algorithms.rnea_tensor import limb_by_limb
 from kinetree.spatial import Force, crf, crm, dyadic
 
@@ -74,7 +79,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
         u[i] = tau[model.v_slice[i]] - S[i].T @ pA[i]
         if lam[i] != 0:
             Ia = IA[i] - dyadic(U[i], D_inv[i])
-            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+            Ia = Ia if armature.is_present(model, i) else clear_rows(Ia, S[i])
             pa = pA[i] + Ia @ c[i] + U[i] @ (D_inv[i] @ u[i])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
             pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
@@ -116,10 +121,10 @@ def accelerations_at_rest(model, q, tau, forces):
         u[i] = D_inv @ (tau[at[i]] - S[i].T @ pA[i])
         if lam[i] != 0:
             keep[i] = np.ones(6, int) if armature.is_present(model, i) else kept_rows(S[i])
-            W[i] = _masked(U @ D_inv, keep[i])
-            Ia, pa = IA[i] - dyadic(U, D_inv), _masked(pA[i] + U @ u[i], keep[i])
+            W[i] = _mask_rows(U @ D_inv, keep[i])
+            Ia, pa = IA[i] - dyadic(U, D_inv), _mask_rows(pA[i] + U @ u[i], keep[i])
             if not keep[i].all():
-                Ia, pa = cleared(Ia, S[i]), pa + Force.from_array(S[i].to_array() @ tau[at[i]])
+                Ia, pa = clear_rows(Ia, S[i]), pa + Force.from_array(S[i].to_array() @ tau[at[i]])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
             pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
 
@@ -130,11 +135,11 @@ def accelerations_at_rest(model, q, tau, forces):
         a_ = X[i] @ a[lam[i]]
         given = u[i] - W[i].T @ a_
         qdd[i] = given if keep[i].all() else given - S[i].to_array().T @ a_.to_array()
-        a[i] = _masked(a_, keep[i]) + S[i] @ given
+        a[i] = _mask_rows(a_, keep[i]) + S[i] @ given
     return np.concatenate(qdd)
 
 
-def _masked(x, keep):
+def _mask_rows(x, keep):
     """A spatial vector, or columns, with zeros in rows that are not kept."""
     return type(x)((x.angular.T * keep[:3]).T, (x.linear.T * keep[3:]).T)
 

@@ -61,7 +61,7 @@ def forward_dynamics_derivatives(
     forces = composite_forces(model, bodies, qd, qdd, f_ext)
     dq, dqd = force_derivatives(model, bodies, forces)
     known_q, known_qd = _free_root_columns(model, bodies, forces)
-    dq, dqd = _solved(L, lam, (dq, dqd), (known_q, known_qd))
+    dq, dqd = _solve_columns(L, lam, (dq, dqd), (known_q, known_qd))
     return ForwardDynamicsDerivatives(dq, dqd, ltl.inverse_ltdl(L, lam))
 
 
@@ -121,7 +121,7 @@ def _free_root_columns(model, bodies, forces):
     return known_q, known_qd
 
 
-def _solved(L, lam, B, known):
+def _solve_columns(L, lam, B, known):
     """``-H⁻¹ B`` of several ``B`` from the factors of ``H``, but for the columns that are known.
 
     Column ``j`` of ``B`` is zero but for the variables that support ``j`` or hang on it. So is it

@@ -16,7 +16,7 @@ import numpy as np
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
-from kinetree.algorithms.muscles import excited, muscle_force
+from kinetree.algorithms.muscles import muscle_activation, muscle_force
 from kinetree.algorithms.tendons import tendon_motion
 from kinetree.joints import Free
 from kinetree.model.gearing import Gearing
@@ -123,7 +123,7 @@ def driving_force(model, q, qd, controls, activation=None):
     through = transmission(model, q, qd)
     tau = through.arms @ _forces(model, through, controls, activation)
     limits = [(-x, x) if x > 0 else (-np.inf, np.inf) for x in model.effort_limits]
-    return np.array([_clipped(x, *pair) for x, pair in zip(tau, limits, strict=True)])
+    return np.array([_clip(x, *pair) for x, pair in zip(tau, limits, strict=True)])
 
 
 def resistance(model, q, qd, controls, activation=None):
@@ -138,7 +138,7 @@ def resistance(model, q, qd, controls, activation=None):
         model,
         q,
         qd,
-        [_clipped(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)],
+        [_clip(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)],
     )
     motion = zip(through.length, through.velocity, strict=True)
     for a, (u, f), (l, ld) in zip(model.actuators, laws, motion, strict=True):
@@ -172,14 +172,14 @@ def _within_efforts(model, q, qd, forces):
 def _forces(model, through, controls, activation):
     laws = force_laws(model, through.length, through.velocity, controls, activation)
     pairs = zip(model.actuators, laws, strict=True)
-    return np.array([_clipped(force, *a.effort) for a, (_, force) in pairs])
+    return np.array([_clip(force, *a.effort) for a, (_, force) in pairs])
 
 
 def force_laws(model, length, velocity, controls, activation):
     """``u``, and the force that bounds have not cut yet, of every actuator."""
     states = iter(() if activation is None else activation)
     for k, a in enumerate(model.actuators):
-        u = next(states, 0) if a.activation else _clipped(controls[k], *a.control)
+        u = next(states, 0) if a.activation else _clip(controls[k], *a.control)
         l, ld = length[k], velocity[k]
         if a.muscle is not None:
             yield u, muscle_force(a.muscle, l, ld, u)[0]
@@ -201,7 +201,7 @@ def _affine(coefficients, length, velocity):
     return value + second * velocity if second else value
 
 
-def _clipped(x, low, high):
+def _clip(x, low, high):
     x = select(less(x, low), low, x) if np.isfinite(low) else x
     return select(less(high, x), high, x) if np.isfinite(high) else x
 
@@ -214,17 +214,17 @@ def stateful(model) -> tuple:
     return tuple(k for k, a in enumerate(model.actuators) if a.activation)
 
 
-def integrated(u, act, times, time):
+def integrate(u, act, times, time):
     """``act' = u``."""
     return act + u * time
 
 
-def filtered(u, act, times, time):
+def low_pass(u, act, times, time):
     """``act' = (u - act) / times[0]``."""
     return u + (act - u) * exp(-time / times[0]) if times[0] else u
 
 
-AFTER = {"integrator": integrated, "filter": filtered, "muscle": excited}
+AFTER = {"integrator": integrate, "filter": low_pass, "muscle": muscle_activation}
 """Activations after a time with a held control ``u``, by name; on numbers of any kind.
 
 ``times`` are the two time constants, with which activations rise and fall.
@@ -243,7 +243,7 @@ def activation_after(model, controls, activation, time):
     found = []
     for k, act in zip(stateful(model), activation, strict=True):
         a = model.actuators[k]
-        u = _clipped(controls[k], *a.control)
+        u = _clip(controls[k], *a.control)
         act = AFTER[a.activation](u, act, (a.time_constant, a.deactivation_time), time)
-        found.append(_clipped(act, *a.activation_range))
+        found.append(_clip(act, *a.activation_range))
     return np.array(found)

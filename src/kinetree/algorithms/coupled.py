@@ -126,7 +126,7 @@ def rates_of(function):
     return rule
 
 
-def curved(function):
+def second_derivative_rule(function):
     """The rule for second derivatives (..., nv, nv); ``function`` computes the first ones."""
 
     def rule(second, at):
@@ -156,7 +156,7 @@ def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
     return by_model
 
 
-def _called(quantity, model, *arrays, f_ext=None):
+def _call_quantity(quantity, model, *arrays, f_ext=None):
     """A quantity of the model without couplings, called where a program is traced."""
     extra = () if f_ext is None else ("f_ext",)
     forces = [] if f_ext is None else [np.array([f.to_array() for f in f_ext[1:]])]
@@ -167,36 +167,36 @@ def _called(quantity, model, *arrays, f_ext=None):
 def called_inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """``Gᵀ tau``."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
-    return force(_called("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
+    return force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
 
 
 @for_couplings
 def called_bias_force(model, q, qd, f_ext=None):
     """``Gᵀ(C + H g)``."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": model.zero_velocity}, {})
-    return force(_called("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
+    return force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
 
 
 @for_couplings
 def called_gravity_force(model, q):
     """``Gᵀ`` times the forces that hold all joints against gravity."""
     at = Expansion(model, {"q": q}, {})
-    return force(_called("gravity_force", at.model, at.q), at)
+    return force(_call_quantity("gravity_force", at.model, at.q), at)
 
 
 @for_couplings
 def called_inertia(model, q):
     """``GᵀHG``."""
     at = Expansion(model, {"q": q}, {})
-    return congruent(_called("mass_matrix", at.model, at.q), at)
+    return congruent(_call_quantity("mass_matrix", at.model, at.q), at)
 
 
 @for_couplings
 def called_forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd`` from ``GᵀHG qdd = tau - Gᵀ(C + H g)``."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": model.zero_velocity}, {})
-    C = force(_called("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
-    H = congruent(_called("mass_matrix", at.model, at.q), at)
+    C = force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
+    H = congruent(_call_quantity("mass_matrix", at.model, at.q), at)
     lam = model.expanded_parent
     return ltl.solve_ltdl(ltl.ltdl(H, lam), lam, tau - C)
 

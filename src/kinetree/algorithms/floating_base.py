@@ -42,7 +42,7 @@ class EquationOfMotion(NamedTuple):
     """Joint forces at zero acceleration, (nv,)."""
 
 
-def _coupled(equation, at):
+def _couple(equation, at):
     """The coefficients in the variables that follow nothing."""
     I0c, F, H, p0c, C = equation
     return EquationOfMotion(
@@ -50,7 +50,7 @@ def _coupled(equation, at):
     )
 
 
-@for_all_joints(_coupled)
+@for_all_joints(_couple)
 def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMotion:
     """Coefficients of the equation of motion — RBDA Table 9.5.
 
@@ -124,7 +124,7 @@ def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMo
         IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
         pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
 
-    a[0] = _accelerated(IA[0], -pA[0])
+    a[0] = _accelerate(IA[0], -pA[0])
     for i in range(1, NB + 1):
         a_ = X[i] @ a[lam[i]] + c[i]
         qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
@@ -147,7 +147,7 @@ def inverse_dynamics(model, I_0, q, v_0, qd, qdd, a_g, f_ext=None) -> FloatingMo
         IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
         pC[lam[i]] = pC[lam[i]] + X[i].T @ pC[i]
 
-    a_0 = _accelerated(IC[0], -pC[0])
+    a_0 = _accelerate(IC[0], -pC[0])
     X_0 = base_transforms(model, X)
     tau = [S[i].T @ (IC[i] @ (X_0[i] @ a_0) + pC[i]) for i in range(1, NB + 1)]
     tau = np.concatenate([model.zero_velocity[:0], *tau])
@@ -215,5 +215,5 @@ def _solver(I):
     return lambda f: solve_ltdl(L, lam, f)
 
 
-def _accelerated(I, f):
+def _accelerate(I, f):
     return Motion.from_array(_solver(I)(f.to_array()))

@@ -82,14 +82,14 @@ def _armature(model):
     return joints and f"the armature of joint {model.joint_names[joints[0] - 1]!r}"
 
 
-def _timed(model):
+def _first_prescribed(model):
     joints = timed_joints(model)
     return joints and f"prescribed joint {model.joint_names[joints[0] - 1]!r}"
 
 
 _FOUND = {
     "loops": _loops, "constraints": _constraints, "couplings": _couplings, "armature": _armature,
-    "prescribed": _timed,
+    "prescribed": _first_prescribed,
 }  # fmt: skip
 _ERROR = {
     "loops": LoopError, "constraints": LoopError, "couplings": ModelError, "armature": ModelError,

@@ -35,7 +35,7 @@ def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
     at = variables(model, free)
     _, qdd = given_forces_and_accelerations(model, tau, qdd, free)
     C = rnea.inverse_dynamics(model, q, qd, qdd, f_ext)  # C' of (9.2): the free joints coast
-    qdd_free = _solved(model, q, tau[at] - C[at], free)
+    qdd_free = _solve(model, q, tau[at] - C[at], free)
     increment = _at_free(model, qdd_free, at)
     return np.stack([C + rnea.inertia_product(model, q, increment), qdd + increment])
 
@@ -240,7 +240,7 @@ def _solver(model, q, free):
     return lambda b: ltl.solve_ltdl(L, lam, b)
 
 
-def _solved(model, q, b, free):
+def _solve(model, q, b, free):
     return _solver(model, q, free)(b) if len(b) else b
 
 

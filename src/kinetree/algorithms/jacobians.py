@@ -17,7 +17,7 @@ are ``J qd`` and their rates ``J qdd + Jd qd``, apart from what prescribed joint
 
 import numpy as np
 
-from kinetree.algorithms.coupled import columns, curved, for_all_joints, rates_of
+from kinetree.algorithms.coupled import columns, for_all_joints, rates_of, second_derivative_rule
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import (
     base_transforms,
@@ -241,7 +241,7 @@ def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, obse
     return rate
 
 
-@for_all_joints(curved(frame_jacobian))
+@for_all_joints(second_derivative_rule(frame_jacobian))
 def frame_hessian(model, q, frame, reference="world", point=None, observer=None):
     """Derivatives of ``frame_jacobian``: entry [:, j, k] along the k-th velocity variable.
 
@@ -259,13 +259,13 @@ def frame_hessian(model, q, frame, reference="world", point=None, observer=None)
         for j in seen.before(i):
             u = _coordinate_motion(seen, j, J[j])
             moving = J[j] - u if seen.carries(j, i) else -u
-            second[:, at[i], at[j]] = seen.signed(i, _crossed(moving, J[i]))
+            second[:, at[i], at[j]] = seen.signed(i, _cross_columns(moving, J[i]))
             u = _coordinate_motion(seen, i, J[i])
-            second[:, at[j], at[i]] = seen.signed(j, _crossed(-u, J[j]))
+            second[:, at[j], at[i]] = seen.signed(j, _cross_columns(-u, J[j]))
     return second
 
 
-def _crossed(u, J):
+def _cross_columns(u, J):
     """``u_k × J_j`` of all pairs of columns, (6, j, k)."""
     return _by_variable(u.angular.shape[1], J, lambda e_k: crm(u @ e_k, J))
 
@@ -278,7 +278,7 @@ def _by_variable(n, J, motion):
 
 def _own_rates(model, q, seen, i, J):
     """Rates of the columns of a joint along its own variables: its axes may move in the body."""
-    crossed = _crossed(J - _coordinate_motion(seen, i, J), J)
+    crossed = _cross_columns(J - _coordinate_motion(seen, i, J), J)
     joint, q_i, still = model.joint[i], q[model.q_slice[i]], model.zero_motion
     return crossed + _by_variable(
         joint.nv, J, lambda e_k: seen.carry(i, joint_subspace_rate(joint, q_i, e_k, still))
@@ -363,7 +363,9 @@ def joint_velocity(model, q, velocity, frame, reference="world", *, rows=range(6
     """
     J, rows = frame_jacobian(model, q, frame, reference, **options), list(rows)
     still = frame_velocity(model, q, model.zero_velocity, frame, reference, **options)
-    return _solved(J[rows], velocity - still[rows], lambda _: singular_jacobian(model, frame))
+    return _smallest_solution(
+        J[rows], velocity - still[rows], lambda _: singular_jacobian(model, frame)
+    )
 
 
 @refuses("loops", use="kinetree.joint_acceleration, which supports loops")
@@ -374,10 +376,12 @@ def joint_acceleration(
     J, rows = frame_jacobian(model, q, frame, reference, **options), list(rows)
     kind = "classical" if reference == "aligned" else "spatial"
     bias = frame_bias_acceleration(model, q, qd, frame, reference, kind, **options)
-    return _solved(J[rows], acceleration - bias[rows], lambda _: singular_jacobian(model, frame))
+    return _smallest_solution(
+        J[rows], acceleration - bias[rows], lambda _: singular_jacobian(model, frame)
+    )
 
 
-def _solved(J, b, message):
+def _smallest_solution(J, b, message):
     """The smallest ``x`` with ``J x = b``, by orthogonalising the rows: ``J = U Y``, last first.
 
     ``U`` is unit upper triangular and the rows of ``Y`` are orthogonal, so that ``Y x = U⁻¹ b`` is

@@ -12,7 +12,7 @@ from kinetree.algorithms.dual import derivative_along
 from kinetree.spatial import Motion, crm
 
 
-def _chosen(model, bodies):
+def _bodies_or_all(model, bodies):
     return model.outward() if bodies is None else bodies
 
 
@@ -21,7 +21,7 @@ def joint_transforms(model, q, bodies=None):
     """``X[i]`` from parent to body coordinates and ``S[i]``, for every body."""
     X_T = model.tree_transform
     X, S = model.table(), model.table()
-    for i in _chosen(model, bodies):
+    for i in _bodies_or_all(model, bodies):
         X_J, S[i], _, _ = model.jcalc(i, q, model.zero_velocity)
         X[i] = X_J @ X_T[i]
     return X, S
@@ -30,7 +30,7 @@ def joint_transforms(model, q, bodies=None):
 def base_transforms(model, X, bodies=None):
     """``X_0[i]`` from base to body coordinates — RBDA Example 4.3."""
     lam, X_0 = model.parent, model.table(model.identity_transform)
-    for i in _chosen(model, bodies):
+    for i in _bodies_or_all(model, bodies):
         X_0[i] = X[i] @ X_0[lam[i]] if lam[i] != 0 else X[i]
     return X_0
 
@@ -53,7 +53,7 @@ def body_velocities(model, q, qd, bodies=None):
     """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
     lam, X_T = model.parent, model.tree_transform
     X, v = model.table(), model.filled(model.zero_motion)
-    for i in _chosen(model, bodies):
+    for i in _bodies_or_all(model, bodies):
         X_J, _, v_J, _ = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J
@@ -69,7 +69,7 @@ def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
     lam, X_T, zero = model.parent, model.tree_transform, model.zero_motion
     X, v, a = model.table(), model.filled(zero), model.filled(zero)
     a[0] = zero if a_0 is None else a_0
-    for i in _chosen(model, bodies):
+    for i in _bodies_or_all(model, bodies):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J

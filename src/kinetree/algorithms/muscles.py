@@ -67,7 +67,7 @@ def _where(x, bound, below, above):
     return tuple(select(less(x, bound), a, b) for a, b in zip(below, above, strict=True))
 
 
-def excited(u: Any, a: Any, times: tuple, time: Any) -> Any:
+def muscle_activation(u: Any, a: Any, times: tuple, time: Any) -> Any:
     """Activation after a time with a held control; control and activation are within 0 and 1.
 
     Rising, ``e = u - a`` obeys ``k ln(e/e_0) = 3/2 (e - e_0) - t/T`` with ``k = 1/2 + 3/2 u``;

@@ -32,7 +32,7 @@ def propagate(IA, pA, S, c, tau):
     """
     U = IA @ S
     D_inv = inverse_joint_inertia(IA, S, S.T @ U)
-    Ia = cleared(IA - dyadic(U, D_inv), S)
+    Ia = clear_rows(IA - dyadic(U, D_inv), S)
     return Propagated(Ia, pA + Ia @ c + U @ (D_inv @ (tau - S.T @ pA)))
 
 
@@ -46,7 +46,7 @@ def joint_response(model, i, IA, S):
 def apparent_inertia(model, i, IA, S, U, D_inv):
     """``Ia = IA - U D⁻¹ Uᵀ``: the inertia of a body across its joint ``i`` — RBDA Table 7.1."""
     Ia = IA - dyadic(U, D_inv)
-    return Ia if armature.is_present(model, i) else cleared(Ia, S)
+    return Ia if armature.is_present(model, i) else clear_rows(Ia, S)
 
 
 def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
@@ -139,7 +139,7 @@ def singular_at(model, i):
     return lambda k: moves_no_inertia(model, i)
 
 
-def cleared(Ia, S):
+def clear_rows(Ia, S):
     """``Ia`` with exact zeros where ``Ia S = 0`` requires them — RBDA §7.2.2.
 
     When ``S`` consists of coordinate vectors (a revolute joint about z, a planar joint), the rows

@@ -23,7 +23,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed.constraints import is_steady, loop_constraints
 from kinetree.algorithms.closed.elimination import positive_solution
 from kinetree.algorithms.closed.forces import forces_on_bodies, loop_joint_motion
-from kinetree.algorithms.closed.rank import counted, independent, rank_policy, scaling
+from kinetree.algorithms.closed.rank import count_values, independent, rank_policy, scaling
 from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.passive import own_force
@@ -71,13 +71,13 @@ def joint_reactions(
             drive = body.active_subspace(q[model.q_slice[n]]) @ (S[n].T @ f[n])
             f_J = drive if part == "drive" else f[n] - drive
         X_J = X[n] @ model.tree_transform[n].inverse()
-        return _placed(f_J, frame, X_0[n], X_J, model.identity_transform, X_0).to_array()
+        return _express_in_frame(f_J, frame, X_0[n], X_J, model.identity_transform, X_0).to_array()
 
     def of_loop(n):
         joint, (X_s, drive, bearing) = model.loops[n - NB - 1], closing[n - NB - 1]
         X_J = X_s @ (joint.predecessor_placement @ X_0[joint.predecessor]).inverse()
         f_J = {"total": drive + bearing, "bearing": bearing, "drive": drive}[part]
-        return _placed(f_J, frame, X_s, X_J, joint.successor_placement, X_0).to_array()
+        return _express_in_frame(f_J, frame, X_s, X_J, joint.successor_placement, X_0).to_array()
 
     if joints is None:
         rows = model.table()
@@ -98,7 +98,7 @@ def with_loop_forces(model, q, qd, X_0, lam, f_ext=None, loop_tau=None):
     return acting, closing
 
 
-def pushed(model, q, f_ext, loop_tau):
+def add_loop_forces(model, q, f_ext, loop_tau):
     """External forces with those along loop joints among them, entry 0 unused; None for none."""
     if loop_tau is None:
         return f_ext
@@ -106,7 +106,7 @@ def pushed(model, q, f_ext, loop_tau):
     return along if f_ext is None else [None, *map(add, along[1:], f_ext[1:])]
 
 
-def _placed(f, frame, X_s, X_J, to_body, X_0):
+def _express_in_frame(f, frame, X_s, X_J, to_body, X_0):
     """A force in successor coordinates, in those of ``frame``."""
     if frame == "joint":
         return f
@@ -188,7 +188,7 @@ def _smallest(model, K, b, size, agreement):
     """The smallest ``lam`` with ``Kᵀ lam = b``, in pure numbers, where ranks can be decided."""
     units = scaling(model)
     U, s, Vt = np.linalg.svd(np.asarray(K, dtype=float))
-    r, generic = int(counted(s, units)), units.generic_rank()
+    r, generic = int(count_values(s, units)), units.generic_rank()
     lam = U[:, :r] @ ((Vt[:r] @ b) / s[:r])
     missing = float(np.linalg.norm(K.T @ lam - b))
     if missing > (agreement + 10 * rank_policy(model).misalignment) * size:

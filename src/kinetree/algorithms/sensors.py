@@ -63,11 +63,11 @@ def _readings(
     model, q, qd=None, qdd=None, f_ext=None, lam=None, controls=None, activation=None, t=None
 ):
     state = _State(model, q, qd, qdd, f_ext, lam, controls, activation, t)
-    rows = [_clipped(s, np.atleast_1d(_READ[s.kind](state, s))) for s in model.sensors]
+    rows = [_clip(s, np.atleast_1d(_READ[s.kind](state, s))) for s in model.sensors]
     return np.concatenate([np.zeros(0, dtype=int), *rows])
 
 
-def _clipped(sensor, reading):
+def _clip(sensor, reading):
     """The reading within ``cutoff``."""
     c, data = sensor.cutoff, KINDS[sensor.kind].data
     if not c or not data:

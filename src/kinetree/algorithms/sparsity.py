@@ -103,7 +103,7 @@ def predicted_cost(lam, task, factors="ltdl") -> Cost:
     return _COST[task, factors](s.n, s.D1, s.D2)
 
 
-def renumbered(lam, order):
+def renumber_parents(lam, order):
     """Parent array after renumbering: new variable ``k`` is old variable ``order[k]``.
 
     The matrix of the renumbered tree is ``H[np.ix_(order, order)]``, a symmetric permutation.

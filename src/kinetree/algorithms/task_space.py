@@ -86,9 +86,9 @@ class Task:
 
     def inertia_times(self, x, damping=None):
         """``Lambda x``, for a vector (k,) or columns (k, n)."""
-        return ltl.solve_ltdl(self._factored(damping), ltl.dense(len(self.J)), x)
+        return ltl.solve_ltdl(self._factor(damping), ltl.dense(len(self.J)), x)
 
-    def _factored(self, damping):
+    def _factor(self, damping):
         if damping is None:
             return self._gram_factors()
         Phi = self.inverse_inertia()

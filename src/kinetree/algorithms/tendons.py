@@ -129,13 +129,13 @@ def _wound(seen, first, last, wrap):
         _piece(b, p1),
     )
 
-    def chosen(wound, otherwise):
+    def choose(wound, otherwise):
         pairs = zip(wound.to_array(), otherwise.to_array(), strict=True)
         return Force.from_array(np.array([select(way.wraps, x, y) for x, y in pairs]))
 
     pulls = [
-        (first.body, -chosen(come, direct)),
-        (center.body, chosen(come - leave, direct * 0)),
-        (last.body, chosen(leave, direct)),
+        (first.body, -choose(come, direct)),
+        (center.body, choose(come - leave, direct * 0)),
+        (last.body, choose(leave, direct)),
     ]
     return select(way.wraps, before + way.arc + after, straight), pulls

@@ -68,21 +68,21 @@ def _plane(p0, p1):
     # Where the points are opposite each other any plane will do: that of the longer of two edges.
     flat = less(abs(_real(c)), abs(_real(a)))
     other = np.array([select(flat, -b, 0 * a), select(flat, a, -c), select(flat, 0 * a, b)])
-    n = _selected(less(TINY * TINY, n @ n), n, other)
+    n = _select(less(TINY * TINY, n @ n), n, other)
     return np.array([x, cross(n / norm(n), x)])
 
 
 def _by_side(d0, d1, r, side, inside):
     """``_around``, or ``_within`` where the side is inside."""
     within = _within(d0, d1, r)
-    if _known(inside):
+    if _known_outcome(inside):
         return within
     around = _around(d0, d1, r, side)
-    if _known(inside) is False:
+    if _known_outcome(inside) is False:
         return around
     return (
         select(inside, within[0], around[0]),
-        [_selected(inside, x, y) for x, y in zip(within[1], around[1], strict=True)],
+        [_select(inside, x, y) for x, y in zip(within[1], around[1], strict=True)],
         select(inside, within[2], around[2]),
     )
 
@@ -98,7 +98,7 @@ def _around(d0, d1, r, side):
     apart = _square(across)
     outside = _not(_either(less(s0, r * r), less(s1, r * r), less(apart, TINY)))
     t = -(across @ d0) / _positive(apart)
-    hit = _not(less(r * r, _square(d0 + across * _clipped(t, 0.0, 1.0))))
+    hit = _not(less(r * r, _square(d0 + across * _clip(t, 0.0, 1.0))))
     sense = shorter = select(less(_turn(d0, d1), 0), 1.0, -1.0)  # 1: clockwise
     if side is not None:
         to, on = _turn(d0, side), _turn(side, d1)
@@ -138,7 +138,7 @@ def _within(d0, d1, r):
         df = A * c / a + B * c / b - 2
         phi = phi - f / select(less(df, -TINY), df, -1 + 0 * df)
     first = less(0, turn)
-    k, near = select(first, A, B), _selected(first, d0 * (A / r), d1 * (B / r))
+    k, near = select(first, A, B), _select(first, d0 * (A / r), d1 * (B / r))
     s = sin(phi)
     turned = phi - atan2(k * s, sqrt(_positive(1 - k * k * s * s)))
     x, y = cos(turned), sin(turned)
@@ -147,7 +147,7 @@ def _within(d0, d1, r):
     middle = middle * (r / sqrt(_positive(_square(middle))))
     # Where the points are that close to the circle, there is no such angle, as in MuJoCo.
     last = atan2(A, sqrt(_positive(1 - A * A))) + atan2(B, sqrt(_positive(1 - B * B))) - pi + G
-    touch = _selected(_either(less(0, last), less(G, 4e-8)), middle, touch)
+    touch = _select(_either(less(0, last), less(G, 4e-8)), middle, touch)
     return outside & _not(through) & less(G, pi - 4e-8), (touch, touch), 0 * G
 
 
@@ -173,7 +173,7 @@ def _positive(x):
     return select(less(TINY * TINY, x), x, 1 + 0 * x)
 
 
-def _clipped(x, low, high):
+def _clip(x, low, high):
     x = select(less(x, low), low + 0 * x, x)
     return select(less(high, x), high + 0 * x, x)
 
@@ -186,7 +186,7 @@ def _real(x):
     return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 
-def _selected(condition, a, b):
+def _select(condition, a, b):
     return np.array([select(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
@@ -200,6 +200,6 @@ def _not(condition):
     return not condition if isinstance(condition, (bool, np.bool_)) else ~condition
 
 
-def _known(condition):
+def _known_outcome(condition):
     """Outcome of a condition that is known before any number is, else None."""
     return bool(condition) if isinstance(condition, (bool, np.bool_)) else None

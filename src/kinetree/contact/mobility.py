@@ -8,7 +8,7 @@ Gears need nothing: the variables of a model are those that follow nothing. NumP
 import numpy as np
 
 from kinetree.algorithms import rnea
-from kinetree.algorithms.closed.joint_space import expanded
+from kinetree.algorithms.closed.joint_space import expand_forces
 from kinetree.algorithms.closed.rank import kept_rows, scaling
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
@@ -93,7 +93,7 @@ def loop_forces(model, q, missing, free):
     scaled, columns = units.apply(K).T[free], units.columns[free]
     scaled = scaled if rows is None else scaled[:, rows]
     found = np.linalg.lstsq(scaled, columns * missing[free], rcond=1e-10)[0]
-    kappa = units.rows * expanded(found, rows, len(K))
+    kappa = units.rows * expand_forces(found, rows, len(K))
     return kappa, K.T @ kappa
 
 

@@ -139,7 +139,7 @@ class CompiledFunction:
             )
         call = bind(self.function, (self.model, *args[:n]), {**self.options, **options})
         key = (self.function, "compiled", self.parameters, call.key)
-        prepared = kept(self.model, key, lambda: self._prepared(call))
+        prepared = kept(self.model, key, lambda: self._prepare(call))
         if not options and self.dtype is None and len(call.arrays) == n:
             self._remember(_look(args), prepared)
         arrays = [
@@ -150,7 +150,7 @@ class CompiledFunction:
             arrays = [_cast(a, self.dtype) for a in arrays]
         return prepared.call(*arrays, out=out)
 
-    def _prepared(self, call):
+    def _prepare(self, call):
         """Code for this model, optimised at once: that is what was requested."""
         prepared = prepare(self.function, call, self.parameters)
         prepared.kernel.settle()

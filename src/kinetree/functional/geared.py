@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kinetree.model.define import FUNCTIONS
-from kinetree.model.general.gears import gears_of, solved
+from kinetree.model.general.gears import gears_of, solve_positive
 
 _FORCES = "inverse_dynamics", "bias_force", "gravity_force"
 
@@ -57,7 +57,7 @@ def _of_accelerations(derivative, call, gears):
         H = gears.inertia(full["q"])
         found = iter(_contract(gears, kernel, wanted, given) if wanted else ())
         one = np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape)
-        return tuple(solved(H, one if e == "tau" else -next(found)) for e in entries)
+        return tuple(solve_positive(H, one if e == "tau" else -next(found)) for e in entries)
 
     return of_arrays
 

@@ -189,6 +189,6 @@ def command_vectors(commands: dict[str, dict], actuators) -> dict[str, tuple]:
     }
 
 
-def fitted(postures, old, new) -> list:
+def fit_postures(postures, old, new) -> list:
     """Postures for ``new`` actuators, which find their controls by their names."""
     return [replace(p, **command_vectors(commands_of(p, old), new)) for p in postures]

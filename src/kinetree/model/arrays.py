@@ -78,15 +78,15 @@ def require_unit_parts(model, q):
 
 def as_position_vector(model, q, name="q"):
     """``q`` as an array of shape (..., nq) of finite numbers; quaternions of any length."""
-    return _checked(model, q, name, "nq")
+    return _require_size(model, q, name, "nq")
 
 
 def as_joint_vector(model, x, name):
     """``x`` as an array of shape (..., nv) of finite numbers."""
-    return _checked(model, x, name, "nv")
+    return _require_size(model, x, name, "nv")
 
 
-def _checked(model, x, name, size_name):
+def _require_size(model, x, name, size_name):
     size = getattr(as_model(model), size_name)
     a = as_numbers(x, name)
     if a.ndim == 0 or a.shape[-1] != size:

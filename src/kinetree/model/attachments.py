@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError, require_known
-from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fitted, servo_law
+from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fit_postures, servo_law
 from kinetree.model.cameras import Camera
 from kinetree.model.fluid import FluidForce
 from kinetree.model.geometry import ContactPair, Geometry, Surface
@@ -23,7 +23,7 @@ from kinetree.model.numbering import (
     posture_of,
     with_joints,
 )
-from kinetree.model.parts import Coupling, as_floats, as_placement, relabelled
+from kinetree.model.parts import Coupling, as_floats, as_placement, relabel
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.tendon import Tendon
 from kinetree.model.transfer import loop_state
@@ -348,7 +348,7 @@ class Attachments:
         self._actuators += own
         for g in model.gravity_compensation:
             self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
-        self._fluid_forces += [relabelled(f, body=body[f.body]) for f in model.fluid_forces]
+        self._fluid_forces += [relabel(f, body=body[f.body]) for f in model.fluid_forces]
         driven = {a.name: model.driven_joint(a) for a in model.actuators}
         self._sensors += [s for s in model.sensors if not {s.of, driven.get(s.of)} & set(without)]
         self._cameras += model.cameras
@@ -364,7 +364,7 @@ class Attachments:
                 if loop.name not in without and loop.joint.nv:
                     state = p.q, p.qd if p.moves else model.zero_velocity
                     q[loop.name], qd[loop.name] = loop_state(model, loop, *state)
-            commands = fitted([p], model.actuators, [a for _, a in own])[0]
+            commands = fit_postures([p], model.actuators, [a for _, a in own])[0]
             commands = {k: x or None for k, x in commands_of(commands, [a for _, a in own]).items()}
             self.posture(p.name, q=q, qd=qd if p.moves else None, **commands)
             self._complete_postures.add(p.name)

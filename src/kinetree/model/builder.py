@@ -11,7 +11,7 @@ from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute
 from kinetree.model.attachments import Attachments
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.model import STANDARD_GRAVITY, Model
-from kinetree.model.names import number_of, numbered
+from kinetree.model.names import number_names, number_of
 from kinetree.model.numbering import Numbering
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.tree import check_parents, regular_order
@@ -159,7 +159,7 @@ class ModelBuilder(Attachments):
     def build(self, *, strict: bool = True) -> Model:
         """The finished, validated model."""
         names = [self._base_name, *(b["name"] for b in self._bodies)]
-        given = numbered(names, "body")
+        given = number_names(names, "body")
         parent = [-1] + [_number(given, b["parent"], b["name"]) for b in self._bodies]
         order = regular_order(parent)
         if len(order) < len(names):

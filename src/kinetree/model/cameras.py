@@ -117,7 +117,7 @@ def for_constructor(fields) -> dict:
     return found
 
 
-def carried(cameras, parts) -> tuple:
+def cameras_among(cameras, parts) -> tuple:
     """The cameras on something among the fields of a model."""
     if not cameras:
         return ()

@@ -104,7 +104,7 @@ class ConstraintFunction:
             role: ``"position"`` or ``"rate"``.
             **values: ``model``, ``q``, ``qd`` and ``t``, of which it gets those that it takes.
         """
-        function, model = _written(getattr(self, role)), values.get("model")
+        function, model = _source_function(getattr(self, role)), values.get("model")
         given = {name: values[name] for name in self._parameters(role)}
         try:
             found = np.asarray(function(**given))
@@ -127,7 +127,7 @@ class ConstraintFunction:
 
     def _parameters(self, role):
         """Names of what a function takes."""
-        function = _written(getattr(self, role))
+        function = _source_function(getattr(self, role))
         if function is None:
             return ()
         what = f"{role} of constraint {self.name!r}"
@@ -142,7 +142,7 @@ class ConstraintFunction:
         return names
 
 
-def _written(function):
+def _source_function(function):
     """The function that a kernel was made of, or the function itself."""
     return getattr(function, "function", function)
 
@@ -186,7 +186,7 @@ def constraints_of_part(model: Any, prefix: str, q: slice, v: slice) -> list[Con
         functions = {
             role: PartFunction(own, model.spanning_tree, (q.start, q.stop), (v.start, v.stop))
             for role in _TAKEN
-            if (own := _written(getattr(c, role))) is not None
+            if (own := _source_function(getattr(c, role))) is not None
         }
         found.append(replace(c, name=prefix + c.name, **functions))
     return found

@@ -214,14 +214,14 @@ def quantity(
             raise TypeError(f"there are two quantities {defined.name!r}")
         DEFINITIONS[defined.name] = defined
         rest = otherwise if serve is None else serve(defined)
-        door: Any = door_of(defined, function, _named(function, rest or defined))
+        door: Any = door_of(defined, function, _name_after(function, rest or defined))
         door.definition = defined
-        return _listed(door) if public else door
+        return _list(door) if public else door
 
     return decorate
 
 
-def _named(function, otherwise):
+def _name_after(function, otherwise):
     """Function for other calls, with the name and the arguments of the first for errors."""
 
     @functools.wraps(function)
@@ -236,10 +236,10 @@ def composed(function: F) -> F:
 
     It consists of others, or decides about ranks on the CPU, and does what it did before.
     """
-    return _listed(with_guard(explains(function)))
+    return _list(with_guard(explains(function)))
 
 
-def _listed(function):
+def _list(function):
     FUNCTIONS[function.__name__] = function
     return function
 

@@ -20,14 +20,14 @@ def door_of(defined, function, otherwise):
         "_no_argument": lambda name: no_argument(defined.name, name, defined.signature.parameters),
     }  # fmt: skip
 
-    def written():
+    def write():
         source, file = _door_text(defined), f"<{function.__module__}.{defined.name}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         exec(compile(source, file, "exec"), space)
         door.__code__ = space[defined.name].__code__
         return door
 
-    space["_written"] = written
+    space["_written"] = write
     door: Any = functools.wraps(function)(FunctionType(_first_call.__code__, space))
     door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return door

@@ -22,13 +22,13 @@ from kinetree.model.fluid import FluidForce, inertia_box
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
-from kinetree.model.parts import Body, Frame, Posture, as_placement, is_identity, relabelled
-from kinetree.model.sensors import PARTIAL, lumped, mounted
+from kinetree.model.parts import Body, Frame, Posture, as_placement, is_identity, relabel
+from kinetree.model.sensors import PARTIAL, lump_sensors, mount_sensors
 from kinetree.model.transfer import (
     body_motion,
     held_positions,
     inside,
-    transferred,
+    transfer_parts,
     transferred_postures,
 )
 from kinetree.spatial import Inertia, Plucker
@@ -62,7 +62,7 @@ def lump_fixed(model: Model) -> Model:
             X.append(Plucker.identity())
             inertia.append(b.inertia)
     bodies = [replace(b, inertia=I) for b, I in zip(kept, inertia[1:], strict=True)]
-    parts = transferred(model, owner, X)
+    parts = transfer_parts(model, owner, X)
     for old, new in zip(model.loops, parts["loops"], strict=True):
         if new.predecessor == new.successor:
             ends = (model.body_names[k] for k in (old.predecessor, old.successor))
@@ -74,7 +74,7 @@ def lump_fixed(model: Model) -> Model:
     for k, g in enumerate(model.geometry):  # a link keeps its shapes
         if isinstance(model.joint[g.body], Fixed) and not g.link:
             parts["geometry"][k] = replace(parts["geometry"][k], link=model.body_names[g.body])
-    return model.replace(bodies=bodies, **parts, sensors=lumped(model))
+    return model.replace(bodies=bodies, **parts, sensors=lump_sensors(model))
 
 
 @names_itself
@@ -263,7 +263,7 @@ class Assembly:
         number = [on.body, *range(shift + 1, shift + other.body_count + 1)]
         key, known = (shift, loops, taken), {} if known is None else known
         if known.get("key") != key or known["model"] is not other:
-            parts = self._mounted(other, on, at, prefix, free, number)
+            parts = self._mount(other, on, at, prefix, free, number)
             known |= {"key": key, "model": other, "parts": parts}
         for kind, new in known["parts"].items():
             fields[kind] += new
@@ -272,7 +272,7 @@ class Assembly:
         self.strict = self.strict and other.strict
         return number
 
-    def _mounted(self, other, on, at, prefix, free, number) -> dict[str, list]:
+    def _mount(self, other, on, at, prefix, free, number) -> dict[str, list]:
         """The parts of ``other``, with these numbers of its bodies."""
         mount, loops, bodies = at @ on.placement, len(self.fields["loops"]), []
         count = len(number)
@@ -287,8 +287,8 @@ class Assembly:
         here = prefix + other.base_name
         taken = here in self.names
         parts = {
-            kind: [_named(p, prefix) for p in parts] if prefix else parts
-            for kind, parts in transferred(other, number, X).items()
+            kind: [_prefix_names(p, prefix) for p in parts] if prefix else parts
+            for kind, parts in transfer_parts(other, number, X).items()
         }
         parts["contact_pairs"] = [
             replace(p, first=prefix + p.first, second=prefix + p.second)
@@ -305,7 +305,7 @@ class Assembly:
             )
             for a in parts["actuators"]
         ]
-        parts["sensors"] = mounted(other, prefix, on.name if taken else "", at)
+        parts["sensors"] = mount_sensors(other, prefix, on.name if taken else "", at)
         parts["cameras"] = mounted_cameras(other, prefix, on.name, at)
         parts["groups"] = [group.prefixed(prefix) for group in other.groups]
         return parts | {"bodies": bodies}
@@ -314,7 +314,7 @@ class Assembly:
         """Add a body with shapes, whose own numbers of bodies do not count; its number."""
         self.fields["bodies"].append(body)
         number = len(self.fields["bodies"])
-        self.fields["geometry"] += [relabelled(g, body=number) for g in shapes]
+        self.fields["geometry"] += [relabel(g, body=number) for g in shapes]
         self.names.add(body.name)
         return number
 
@@ -333,7 +333,7 @@ class Assembly:
         )
 
 
-def _named(part, prefix):
+def _prefix_names(part, prefix):
     """A part with a prefix to the names that it has."""
     given = {n: prefix + x for n in ("name", "link") if (x := getattr(part, n, ""))}
     return replace(part, **given) if given else part
@@ -409,7 +409,7 @@ def extract(model: Model, body: str) -> Model:
     for new, old in enumerate(subtree, start=1):
         number[old] = new
     part = inside(model, subtree, body)
-    parts = transferred(part, number, [Plucker.identity()] * len(number))
+    parts = transfer_parts(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in subtree]
     postures = transferred_postures([b.joint for b in bodies], (subtree, model), parts["actuators"])
     base_name = model.body_names[model.parent[i]]
@@ -436,7 +436,7 @@ def floating(
     inertia = Inertia.zero() if inertia is None else inertia
     root = Body(model.base_name, 0, Free(), Plucker.identity(), inertia, joint_name)
     number = range(1, model.body_count + 2)
-    parts = transferred(model, number, [Plucker.identity()] * len(number))
+    parts = transfer_parts(model, number, [Plucker.identity()] * len(number))
     bodies = (root, *(replace(b, parent=b.parent + 1) for b in model.bodies))
     old = (None, *range(1, model.body_count + 1))
     postures = transferred_postures([b.joint for b in bodies], (old, model))
@@ -459,7 +459,7 @@ def grounded(model: Model) -> Model:
     X = model.tree_transform[1]
     number = [None, *range(model.body_count)]
     part = inside(model, range(1, model.body_count + 1), model.body_names[1])
-    parts = transferred(part, number, [Plucker.identity()] * len(number))
+    parts = transfer_parts(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(b, parent=b.parent - 1) for b in model.bodies[1:]]
     old = range(2, model.body_count + 1)
     postures = transferred_postures([b.joint for b in bodies], (old, model), parts["actuators"])

@@ -103,7 +103,7 @@ class ConnectivityGraph:
             arcs: the arcs of the tree; by default every body is as few joints away from the base
                 as possible.
         """
-        return self._numbered(self._parents(arcs))
+        return self._number(self._parents(arcs))
 
     def spanning_trees(self) -> Iterator:
         """Every choice of tree arcs, as tuples. Their number grows fast: for small graphs."""
@@ -116,7 +116,7 @@ class ConnectivityGraph:
         for arcs in self.spanning_trees():
             parents = self._parents(arcs)
             for order in _orders(children(_parent_list(parents))):
-                yield self._numbered(parents, order)
+                yield self._number(parents, order)
 
     def numbering_count(self) -> int:
         """Number of regular numberings, without enumerating them — RBDA Fig. 4.4."""
@@ -153,7 +153,7 @@ class ConnectivityGraph:
             )
         return found
 
-    def _numbered(self, parents, order=None):
+    def _number(self, parents, order=None):
         order = regular_order(_parent_list(parents)) if order is None else order
         new = {old: i for i, old in enumerate(order)}
         tree = [parents[old][1] for old in order[1:]]
@@ -262,7 +262,7 @@ def best_tree(graph, levels, freedoms) -> tuple:
 
     if graph.node_count > _LARGEST_EXCHANGE:
         return min(starts, key=cost)
-    return min((_improved(graph, arcs, cost) for arcs in dict.fromkeys(starts)), key=cost)
+    return min((_improve(graph, arcs, cost) for arcs in dict.fromkeys(starts)), key=cost)
 
 
 def _greedy(graph, order):
@@ -286,7 +286,7 @@ def _distances(tree, count):
     return near
 
 
-def _improved(graph, arcs, cost):
+def _improve(graph, arcs, cost):
     """The tree after the best exchange of one joint for another, until none helps."""
     best = cost(arcs)
     while True:

@@ -167,7 +167,7 @@ class KernelBuild:
             return shortest(texts, graph)
         return evaluate(self._kernel.program, arrays)
 
-    def _checked(self, algorithm):
+    def _check_units(self, algorithm):
         """An algorithm that requires unit quaternions of the configurations it is given."""
 
         def with_checks(*symbols):
@@ -179,7 +179,7 @@ class KernelBuild:
         return with_checks
 
     def _cheapest_text(self):
-        texts = [self._checked(a) for a in self._algorithms]
+        texts = [self._check_units(a) for a in self._algorithms]
         return cheapest([trace(text, self.inputs, self.quantity.name) for text in texts])
 
     def _validate(self, arrays):
@@ -216,7 +216,7 @@ class KernelBuild:
 
     def _by_calls(self, algorithm):
         """Tracer of an algorithm that calls other kernels."""
-        text = self._checked(self._bound(algorithm))
+        text = self._check_units(self._bound(algorithm))
         return lambda: trace(text, self.inputs, self.quantity.name)
 
     def _first_on_arrays(self, function, algorithm):

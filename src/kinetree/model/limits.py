@@ -24,7 +24,7 @@ def travel(model) -> tuple:
     for c in model.couplings:
         leader, bounds = ultimate_leader(model, c.joint), own[c.joint]
         if leader is not None and bounds is not None:
-            own[leader] = _narrowed(model, c.joint, leader, own[leader], bounds)
+            own[leader] = _narrow(model, c.joint, leader, own[leader], bounds)
     return tuple(None if i in following else limits for i, limits in enumerate(own))
 
 
@@ -53,13 +53,13 @@ def constant_ratio(model, joint):
     return None if row in at.second else np.array(at.G[row], dtype=float)
 
 
-def _narrowed(model, joint, leader, own, bounds):
+def _narrow(model, joint, leader, own, bounds):
     own = Limits() if own is None else own
     low, high = (x[0] if x else s * np.inf for x, s in ((own.lower, -1), (own.upper, 1)))
     lower, upper = (x[0] if x else s * np.inf for x, s in ((bounds.lower, -1), (bounds.upper, 1)))
     ratio = ratio_to_leader(model, joint)
     if ratio is None:
-        low, high = _searched(model, joint, leader, (low, high), (lower, upper))
+        low, high = _search(model, joint, leader, (low, high), (lower, upper))
         return replace(own, lower=low, upper=high)
     gain = ratio[1]
     if gain == 0:
@@ -80,7 +80,7 @@ def _position(model, joint, leader, x):
     return model.expand(q)[model.uncoupled.q_slice[joint].start]
 
 
-def _searched(model, joint, leader, own, bounds):
+def _search(model, joint, leader, own, bounds):
     """The part of the leader's travel, around its middle or zero, in which the follower fits."""
     middle = np.mean(own) if np.all(np.isfinite(own)) else np.clip(0.0, *own)
 
@@ -115,8 +115,8 @@ class Bounds(NamedTuple):
 def position_limits(model) -> Bounds:
     """Bounds of the position variables, with those that joints which follow set to their leader."""
     return Bounds(
-        _collected(model, "lower", model.q_slice, model.nq, -np.inf),
-        _collected(model, "upper", model.q_slice, model.nq, np.inf),
+        _collect(model, "lower", model.q_slice, model.nq, -np.inf),
+        _collect(model, "upper", model.q_slice, model.nq, np.inf),
     )
 
 
@@ -151,15 +151,15 @@ def position_bounds(model):
 
 def velocity_limits(model):
     """Largest speeds, (nv,), with those that joints which follow set to their leader."""
-    return _collected(model, "velocity", model.v_slice, model.nv, np.inf)
+    return _collect(model, "velocity", model.v_slice, model.nv, np.inf)
 
 
 def effort_limits(model):
     """Largest joint forces, (nv,)."""
-    return _collected(model, "effort", model.v_slice, model.nv, np.inf)
+    return _collect(model, "effort", model.v_slice, model.nv, np.inf)
 
 
-def _collected(model, name, slices, size, none):
+def _collect(model, name, slices, size, none):
     values = np.full(size, none)
     for at, limits in zip(slices, model.travel, strict=True):
         given = () if limits is None else getattr(limits, name)

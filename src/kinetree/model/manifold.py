@@ -100,7 +100,7 @@ def normalize(model: "Model", q: ArrayLike) -> Array:
     return parts
 
 
-def continued(model, q, qd, near):
+def continue_state(model, q, qd, near):
     """State in variables that continue a motion from the configuration ``near``."""
     q, qd = np.array(q), np.array(qd)
     for i, joint in enumerate(model.joint[1:], start=1):

@@ -13,8 +13,8 @@ from kinetree.errors import ModelWarning
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
-from kinetree.model.actuator import fitted
-from kinetree.model.cameras import Camera, carried, for_constructor
+from kinetree.model.actuator import fit_postures
+from kinetree.model.cameras import Camera, cameras_among, for_constructor
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.describe import as_html, summary
@@ -537,13 +537,13 @@ class Model:
             dynamics=dynamics,
         )
         if "postures" not in fields and parts["actuators"] != self.actuators:
-            kept["postures"] = fitted(kept["postures"], self.actuators, parts["actuators"])
+            kept["postures"] = fit_postures(kept["postures"], self.actuators, parts["actuators"])
         strict = self.strict if strict is None else strict
         changed = {**kept, **fields, **parts}
         if "sensors" not in fields:
             changed["sensors"] = measurable(self.sensors, changed)
         if "cameras" not in fields:
-            changed["cameras"] = carried(self.cameras, changed)
+            changed["cameras"] = cameras_among(self.cameras, changed)
         return Model(strict=strict, **for_constructor(changed))
 
     def with_constraint(

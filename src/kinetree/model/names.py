@@ -14,7 +14,7 @@ from kinetree.model.parts import Frame
 from kinetree.spelling import FUNCTIONS, OF_MODELS, did_you_mean, name_here
 
 
-def numbered(names, kind) -> dict[str, int]:
+def number_names(names, kind) -> dict[str, int]:
     """Position of each name; raises ModelError for one that is used twice, or is not one."""
     found: dict[str, int] = {}
     for name in names:

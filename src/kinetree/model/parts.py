@@ -34,7 +34,7 @@ __all__ = [
     "as_numbers",
     "as_placement",
     "is_identity",
-    "relabelled",
+    "relabel",
 ]  # fmt: skip
 
 OF_BODIES = ("body", "parent", "predecessor", "successor")
@@ -130,13 +130,13 @@ class FrozenPart:
             if isinstance(value, np.ndarray) and value.shape == (4, 4):
                 value = as_placement(value)
             if isinstance(value, _OF_ARRAYS):
-                object.__setattr__(self, name, _frozen(value))
+                object.__setattr__(self, name, _freeze(value))
 
 
 P = TypeVar("P", bound=FrozenPart)
 
 
-def relabelled(part: P, **changes: Any) -> P:
+def relabel(part: P, **changes: Any) -> P:
     """A copy of a part with other names or numbers: a tenth of ``replace``, which checks all."""
     new = copy(part)
     vars(new).update(changes)
@@ -172,7 +172,7 @@ class Jointed(FrozenPart):
 _OF_ARRAYS = (Plucker, Inertia)
 
 
-def _frozen(x):
+def _freeze(x):
     if isinstance(x, Plucker):
         return Plucker(_read_only(x.E), _read_only(x.r))
     return Inertia(x.mass, _read_only(x.first_moment), _read_only(x.rotational))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from kinetree.model.model import Model
-from kinetree.model.transfer import inside, transferred, transferred_postures
+from kinetree.model.transfer import inside, transfer_parts, transferred_postures
 from kinetree.spatial import Plucker
 
 
@@ -29,7 +29,7 @@ def without_bodies(model: Model, gone: Collection[int]) -> Model:
     cameras = [c for c in model.cameras if c.of not in names]
     model = model.replace(sensors=sensors, cameras=cameras)
     part = inside(model, (0, *stays), model.body_names[min(gone)])
-    parts = transferred(part, number, [Plucker.identity()] * len(number))
+    parts = transfer_parts(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in stays]
     postures = transferred_postures([b.joint for b in bodies], (stays, model), parts["actuators"])
     return part.replace(bodies=bodies, **parts, postures=postures)

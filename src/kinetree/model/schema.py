@@ -29,7 +29,7 @@ def check_fields(kind: type, values: Mapping[str, Any], what: str) -> None:
     for name, expected in _types(kind).items():
         if name in values and not _fits(values[name], expected):
             raise ModelError(
-                f"{name} of {what} must be {_described(expected)}, got {values[name]!r}"
+                f"{name} of {what} must be {_describe(expected)}, got {values[name]!r}"
             )
         inner = values.get(name)
         if is_dataclass(inner) and not isinstance(inner, type):
@@ -80,12 +80,12 @@ def holds_numbers(x) -> bool:
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
-def _described(expected) -> str:
+def _describe(expected) -> str:
     """Expected value of a field, in words."""
     inner = [one for one in get_args(expected) if one is not type(None)]
     if get_origin(expected) in (Union, UnionType):
         null = " or null" if len(inner) < len(get_args(expected)) else ""
-        return " or ".join(map(_described, inner)) + null
+        return " or ".join(map(_describe, inner)) + null
     if get_origin(expected) is tuple:
         kind = {float: "numbers", int: "integers", str: "texts"}.get(inner[0], "rows of numbers")
         return f"a list of {kind}" if inner[-1] is Ellipsis else f"{len(inner)} {kind}"

@@ -217,21 +217,21 @@ def size_of(model, sensor) -> int:
 # --- sensors of bodies that become part of others -------------------------------------------------
 
 
-def lumped(model) -> list[Sensor]:
+def lump_sensors(model) -> list[Sensor]:
     """The sensors where bodies on fixed joints become part of their parents.
 
     What a body carries is then a part of the new body, and of what that carries.
     """
-    return [_lumped(model, s) if s.kind in PARTIAL else s for s in model.sensors]
+    return [_lump(model, s) if s.kind in PARTIAL else s for s in model.sensors]
 
 
-def _lumped(model, s):
+def _lump(model, s):
     frame = model.frame(s.of)
 
-    def merged(i):
+    def is_merged(i):
         return i == 0 or isinstance(model.joint[i], Fixed)
 
-    if s.inertia is None and not merged(frame.body):
+    if s.inertia is None and not is_merged(frame.body):
         return s
     inertia = Inertia.zero() if s.inertia is None else s.inertia
     roots = [frame.body] if s.inertia is None else [model.body_index(b) for b in s.beyond]
@@ -240,7 +240,7 @@ def _lumped(model, s):
     waiting = roots[::-1]
     while waiting:
         i = waiting.pop()
-        if not merged(i):
+        if not is_merged(i):
             beyond.append(model.body_names[i])
             continue
         if i != frame.body:
@@ -257,7 +257,7 @@ def _between(model, X, i):
     return X[p] if p in X else model.tree_transform[p] @ _between(model, X, p)
 
 
-def mounted(other, prefix, taken_by, at) -> list[Sensor]:
+def mount_sensors(other, prefix, taken_by, at) -> list[Sensor]:
     """Sensors of a model that is mounted on another, with a prefix on all names.
 
     Args:

@@ -39,7 +39,7 @@ def box(
 ) -> Inertia:
     """Cuboid with edges ``x``, ``y``, ``z``."""
     m = _mass("box", x * y * z, mass, density, x, y, z)
-    return _placed(m, (m / 12) * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), at)
+    return _place_moments(m, (m / 12) * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), at)
 
 
 @explains
@@ -54,7 +54,7 @@ def ellipsoid(
 ) -> Inertia:
     """Solid ellipsoid with semi-axes ``a``, ``b``, ``c`` along x, y, z."""
     m = _mass("ellipsoid", 4 / 3 * math.pi * a * b * c, mass, density, a, b, c)
-    return _placed(m, (m / 5) * np.array([b * b + c * c, a * a + c * c, a * a + b * b]), at)
+    return _place_moments(m, (m / 5) * np.array([b * b + c * c, a * a + c * c, a * a + b * b]), at)
 
 
 @explains
@@ -67,7 +67,7 @@ def sphere(
 ) -> Inertia:
     """Solid ball."""
     m = _mass("sphere", 4 / 3 * math.pi * radius**3, mass, density, radius)
-    return _placed(m, np.full(3, 2 / 5 * m * radius**2), at)
+    return _place_moments(m, np.full(3, 2 / 5 * m * radius**2), at)
 
 
 @explains
@@ -80,7 +80,7 @@ def sphere_shell(
 ) -> Inertia:
     """Thin spherical shell; density per area."""
     m = _mass("sphere shell", 4 * math.pi * radius**2, mass, density, radius)
-    return _placed(m, np.full(3, 2 / 3 * m * radius**2), at)
+    return _place_moments(m, np.full(3, 2 / 3 * m * radius**2), at)
 
 
 @explains
@@ -96,7 +96,7 @@ def cylinder(
     """Solid cylinder about its centre."""
     m = _mass("cylinder", math.pi * radius**2 * length, mass, density, radius, length)
     across = m * (3 * radius**2 + length**2) / 12
-    return _placed(m, _about(axis, across, m * radius**2 / 2), at)
+    return _place_moments(m, _about(axis, across, m * radius**2 / 2), at)
 
 
 @explains
@@ -111,7 +111,7 @@ def cylinder_shell(
 ) -> Inertia:
     """Thin tube without ends; density per area."""
     m = _mass("cylinder shell", 2 * math.pi * radius * length, mass, density, radius, length)
-    return _placed(m, _about(axis, m * (radius**2 / 2 + length**2 / 12), m * radius**2), at)
+    return _place_moments(m, _about(axis, m * (radius**2 / 2 + length**2 / 12), m * radius**2), at)
 
 
 @explains
@@ -125,7 +125,7 @@ def disc(
 ) -> Inertia:
     """Thin disc; density per area."""
     m = _mass("disc", math.pi * radius**2, mass, density, radius)
-    return _placed(m, _about(axis, m * radius**2 / 4, m * radius**2 / 2), at)
+    return _place_moments(m, _about(axis, m * radius**2 / 4, m * radius**2 / 2), at)
 
 
 @explains
@@ -139,7 +139,7 @@ def rod(
 ) -> Inertia:
     """Thin rod about its centre; density per length. It has no inertia about its own axis."""
     m = _mass("rod", length, mass, density, length)
-    return _placed(m, _about(axis, m * length**2 / 12, 0.0), at)
+    return _place_moments(m, _about(axis, m * length**2 / 12, 0.0), at)
 
 
 @explains
@@ -159,7 +159,7 @@ def capsule(
     # The mass centre of a half-ball is 3r/8 from its flat side.
     across = m_tube * (3 * r**2 + length**2) / 12
     across += m_balls * (2 / 5 * r**2 + length**2 / 4 + 3 / 8 * length * r)
-    return _placed(m, _about(axis, across, m_tube * r**2 / 2 + m_balls * 2 / 5 * r**2), at)
+    return _place_moments(m, _about(axis, across, m_tube * r**2 / 2 + m_balls * 2 / 5 * r**2), at)
 
 
 @explains
@@ -175,13 +175,13 @@ def cone(
     """Solid cone about its mass centre, a quarter of the height above the base; tip at +z."""
     m = _mass("cone", math.pi * radius**2 * height / 3, mass, density, radius, height)
     across = m * (3 / 20 * radius**2 + 3 / 80 * height**2)
-    return _placed(m, _about(axis, across, 3 / 10 * m * radius**2), at)
+    return _place_moments(m, _about(axis, across, 3 / 10 * m * radius**2), at)
 
 
 @explains
 def point(*, mass: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
     """Point mass."""
-    return _placed(_mass("point", 1, mass, None), np.zeros(3), at)
+    return _place_moments(_mass("point", 1, mass, None), np.zeros(3), at)
 
 
 def _mass(shape, extent, mass, density, *sizes):
@@ -201,7 +201,7 @@ def _about(axis, across, along):
     return np.array([along if axis == name else across for name in "xyz"])
 
 
-def _placed(mass, moments, at):
+def _place_moments(mass, moments, at):
     """``moments`` about the centre, in body coordinates."""
     return Inertia.from_mass_center(mass, np.zeros(3), np.diag(moments)).inverse_transformed(
         as_placement(at)

@@ -7,13 +7,13 @@ import numpy as np
 
 from kinetree.errors import LoopError, ModelError
 from kinetree.joints import AbstractJoint
-from kinetree.model.actuator import fitted
+from kinetree.model.actuator import fit_postures
 from kinetree.model.parts import OF_BODIES, OF_JOINTS
 from kinetree.model.sensors import KINDS
 from kinetree.spatial import Plucker
 
 
-def transferred(model, number, X) -> dict[str, Any]:
+def transfer_parts(model, number, X) -> dict[str, Any]:
     """Frames, loops, couplings, geometry, actuators, tendons on new numbers, as fields of a model.
 
     Args:
@@ -24,15 +24,15 @@ def transferred(model, number, X) -> dict[str, Any]:
     Loop joints keep their numbers.
     """
     kinds = ("frames", "loops", "couplings", "geometry", "actuators", "tendons")
-    parts = {kind: [_moved(p, number, X) for p in getattr(model, kind)] for kind in kinds}
+    parts = {kind: [_move(p, number, X) for p in getattr(model, kind)] for kind in kinds}
     carried = (g for g in model.gravity_compensation if number[g.body])
     parts["gravity_compensation"] = [g.moved(number[g.body], X[g.body]) for g in carried]
     wet = (f for f in model.fluid_forces if number[f.body])
-    parts["fluid_forces"] = [_moved(f, number, X) for f in wet]
+    parts["fluid_forces"] = [_move(f, number, X) for f in wet]
     return parts
 
 
-def _moved(part, number, X):
+def _move(part, number, X):
     """A part with new numbers of its bodies and joints, and its placements on these bodies."""
     changes = {}
     for f in fields(part):
@@ -69,7 +69,7 @@ def transferred_postures(joints, old, actuators=None):
         ]
         q, qd = (tuple(float(x) for y in z for x in y) for z in (q, qd))
         result.append(replace(p, q=q, qd=qd))
-    return result if actuators is None else fitted(result, model.actuators, actuators)
+    return result if actuators is None else fit_postures(result, model.actuators, actuators)
 
 
 def inside(model, bodies, body):

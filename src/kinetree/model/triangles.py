@@ -44,7 +44,7 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
     factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
     mesh: Any = None
     if kind in FORMATS:
-        mesh = _parsed("load_mesh", name, kind, path, skip_materials=True)
+        mesh = _parse("load_mesh", name, kind, path, skip_materials=True)
     else:
         bare = [(_bare(mesh), transform) for mesh, transform in open_scene(name)]
         placed = [each.apply_transform(transform) for each, transform in bare]
@@ -99,7 +99,7 @@ def open_scene(path):
     kind = _kind(path, DRAWN, path)
     if kind == ".dae":
         _package("collada", "COLLADA meshes (.dae)", "mesh")
-    loaded = _parsed("load_scene", path, kind, path, process=False)  # points are merged later
+    loaded = _parse("load_scene", path, kind, path, process=False)  # points are merged later
     found, count = [], 0
     try:
         for node in loaded.graph.nodes_geometry:
@@ -125,7 +125,7 @@ def _kind(name, formats, path):
     return kind
 
 
-def _parsed(load, name, kind, path, **options):
+def _parse(load, name, kind, path, **options):
     trimesh = _trimesh()
     data = content_of(name, path)
     try:
@@ -165,23 +165,23 @@ class _RefusedError(Exception):
     """Something in a file that is not read, and why."""
 
 
-def _limited(count, most, what):
+def _require_at_most(count, most, what):
     if count > most:
         raise _RefusedError(f"the mesh has {count} {what}; at most {most} are read")
 
 
 def _stl(data):
     if len(data) >= 84 and len(data) == 84 + 50 * (count := struct.unpack("<I", data[80:84])[0]):
-        _limited(count, MOST_TRIANGLES, "triangles")
+        _require_at_most(count, MOST_TRIANGLES, "triangles")
     else:
-        _limited(len(re.findall(rb"^[ \t]*solid\b", data, re.M)), _MOST_PIECES, "solids")
+        _require_at_most(len(re.findall(rb"^[ \t]*solid\b", data, re.M)), _MOST_PIECES, "solids")
     return data
 
 
 def _obj(data):
     pieces = len(re.findall(rb"^[ \t]*(?:usemtl|o|g)\b", data, re.M))
-    _limited(pieces, _MOST_PIECES, "groups")
-    _limited(len(re.findall(rb"^[ \t]*f[ \t]", data, re.M)), MOST_TRIANGLES, "faces")
+    _require_at_most(pieces, _MOST_PIECES, "groups")
+    _require_at_most(len(re.findall(rb"^[ \t]*f[ \t]", data, re.M)), MOST_TRIANGLES, "faces")
     return data
 
 
@@ -190,20 +190,20 @@ def _ply(data):
     if not found:
         raise _RefusedError("this is not a PLY mesh: its header does not end")
     counts = [int(n[:20]) for n in re.findall(rb"^[ \t]*element[ \t]+\S+[ \t]+(\d+)", head, re.M)]
-    _claimed(sum(counts), data)
-    _limited(max(counts, default=0), MOST_TRIANGLES, "vertices or triangles")
+    _require_bytes(sum(counts), data)
+    _require_at_most(max(counts, default=0), MOST_TRIANGLES, "vertices or triangles")
     return data
 
 
 def _off(data):
     text = re.sub(rb"#[^\n]*", b"", data[: 2**12]).split()
     counts = [int(n[:20]) for n in text[:4] if n.isdigit()]
-    _claimed(sum(counts[:2]), data)
-    _limited(max(counts[:2], default=0), MOST_TRIANGLES, "vertices or triangles")
+    _require_bytes(sum(counts[:2]), data)
+    _require_at_most(max(counts[:2], default=0), MOST_TRIANGLES, "vertices or triangles")
     return data
 
 
-def _claimed(count, data):
+def _require_bytes(count, data):
     if count > len(data):
         raise _RefusedError(f"the mesh claims {count} elements and has {len(data)} bytes")
 
@@ -212,7 +212,7 @@ def _dae(data):
     """A COLLADA text with grey in place of pictures: they are not read, and many are not there."""
     _look_through(data)
     root = ET.fromstring(data)
-    _limited(_placed(root), _MOST_PIECES, "places of surfaces")
+    _require_at_most(_count_places(root), _MOST_PIECES, "places of surfaces")
     for parent in root.iter():
         for k, child in reversed(list(enumerate(parent))):
             kind = child.tag.rpartition("}")[2]
@@ -236,7 +236,7 @@ def _look_through(data):
         depth, count = depth + 1, count + 1
         if depth > _DEEPEST:
             raise _RefusedError(f"the mesh has XML nested more than {_DEEPEST} deep")
-        _limited(count, _MOST_ELEMENTS, "XML elements")
+        _require_at_most(count, _MOST_ELEMENTS, "XML elements")
 
     def end(*_):
         nonlocal depth
@@ -247,7 +247,7 @@ def _look_through(data):
     parser.Parse(data, True)
 
 
-def _placed(root):
+def _count_places(root):
     """Number of places of surfaces after nodes were put wherever other nodes name them."""
     parts = {f"#{e.get('id')}": e for e in root.iter() if e.get("id") is not None}
     known: dict = {}
@@ -330,7 +330,7 @@ def _harmless(described):
     for material in described.get("materials", []):
         _without_pictures(material)
     for part in ("accessors", "bufferViews", "meshes", "nodes"):
-        _limited(len(described.get(part, [])), _MOST_PIECES, part)
+        _require_at_most(len(described.get(part, [])), _MOST_PIECES, part)
     _check_tree(described.get("nodes", []), described.get("scenes", []))
     _check_accessors(described)
     return described
@@ -381,7 +381,7 @@ def _check_accessors(described):
             primitive.pop("targets", None)
             named = [*primitive["attributes"].values(), primitive.get("indices")]
             total += sum(accessors[k]["count"] for k in named if k is not None)
-            _limited(total, 10 * MOST_TRIANGLES, "numbers")
+            _require_at_most(total, 10 * MOST_TRIANGLES, "numbers")
 
 
 _CHECKS = {

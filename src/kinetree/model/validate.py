@@ -14,7 +14,7 @@ from kinetree.model.coupling import GravityCompensation
 from kinetree.model.fluid import FluidForce, check_fluid_force
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
-from kinetree.model.names import Group, check_group, numbered
+from kinetree.model.names import Group, check_group, number_names
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.sensors import Sensor, check_sensors
 from kinetree.model.tendon import Tendon
@@ -116,7 +116,7 @@ def _check_names(model):
         "camera": tuple(c.name for c in model.cameras),
     }
     for kind, names in kinds.items():
-        numbered(names, kind)
+        number_names(names, kind)
     shared = set(model.frame_names) & set(model.body_names)
     if shared:
         raise ModelError(
@@ -143,7 +143,7 @@ def _are_sound(bodies):
     if any(type(b.inertia) is not Inertia for b in bodies):
         return np.zeros(len(bodies), dtype=bool)
     names = {"mass": (), "first_moment": (3,), "rotational": (3, 3)}
-    m, h, I = (_stacked([getattr(b.inertia, n) for b in bodies], x) for n, x in names.items())
+    m, h, I = (_stack([getattr(b.inertia, n) for b in bodies], x) for n, x in names.items())
     if m is None or h is None or I is None:
         return np.zeros(len(bodies), dtype=bool)
     with np.errstate(all="ignore"):
@@ -164,8 +164,8 @@ def _are_proper(placements):
     sound = np.zeros(len(placements), dtype=bool)
     if any(type(X) is not Plucker for X in placements):
         return sound
-    E = _stacked([X.E for X in placements], (3, 3))
-    r = _stacked([X.r for X in placements], (3,))
+    E = _stack([X.E for X in placements], (3, 3))
+    r = _stack([X.r for X in placements], (3,))
     if E is None or r is None:
         return sound
     with np.errstate(all="ignore"):
@@ -175,7 +175,7 @@ def _are_proper(placements):
     return sound
 
 
-def _stacked(numbers, shape):
+def _stack(numbers, shape):
     """Arrays of real numbers as one; None unless all of them are of that shape."""
     try:
         found = np.array(numbers)

@@ -128,8 +128,8 @@ class AxialView(ModelView):
     """A model whose turns about coordinate axes and placements are applied one by one."""
 
     def __init__(self, model):
-        super().__init__(model, _unchanged)
-        self.tree_transform = (None, *map(snapped, model.tree_transform[1:]))
+        super().__init__(model, _identity)
+        self.tree_transform = (None, *map(snap, model.tree_transform[1:]))
 
     def jcalc(self, i, q, qd):
         """``X_J, S, v_J, c_J``; ``X_J`` is an axial screw where the joint turns about an axis."""
@@ -137,7 +137,7 @@ class AxialView(ModelView):
         return _as_screw(X_J), S, v_J, c_J
 
 
-def _unchanged(x):
+def _identity(x):
     return x
 
 
@@ -166,7 +166,7 @@ def _is_number(x, value):
     return isinstance(x, (int, float, np.number)) and x == value
 
 
-def snapped(X):
+def snap(X):
     """``X`` with zeros and ones that rounding spoiled put right, such as the cosine of π/2."""
     if X.E.dtype == object or X.r.dtype == object:
         return X
@@ -238,7 +238,7 @@ class _WithInertia(ModelView):
     def __init__(self, model, inertia):
         super().__init__(model, lambda x: x)
         self.inertia = tuple(inertia)
-        self.tree_transform = (None, *map(snapped, model.tree_transform[1:]))
+        self.tree_transform = (None, *map(snap, model.tree_transform[1:]))
 
 
 guard_module(__name__)

@@ -163,7 +163,7 @@ def generalized_velocity(
         raise UnknownNameError(f"method must be 'least_squares' or 'joints', got {method!r}")
     if rows is not None and method == "joints":
         raise UnknownNameError("rows are for method='least_squares': 'joints' takes every body")
-    V = untraced(velocities, "velocities", "generalized_velocity")
+    V = require_numbers(velocities, "velocities", "generalized_velocity")
     require_shape(as_model(model), V, "velocities", ("body_count", 6))
     J = jacobians(model, q, frame=frame)
     check_batches("generalized_velocity", q=(J, 3), velocities=(V, 2))
@@ -200,7 +200,9 @@ def _joint_by_joint(model, q, V, frame):
     for i in range(1, model.body_count + 1):
         relative, parent = v[..., i - 1, :], model.parent[i]
         if parent != 0:
-            relative = relative - _moved(T[..., parent - 1, :, :], T[..., i - 1, :, :], v, parent)
+            relative = relative - _parent_velocity(
+                T[..., parent - 1, :, :], T[..., i - 1, :, :], v, parent
+            )
         own = S[..., i - 1, :, model.v_slice[i]]
         parts.append((np.linalg.pinv(own) @ relative[..., None])[..., 0])
         rank = rank + (np.linalg.matrix_rank(own) if own.shape[-1] else 0)
@@ -216,16 +218,16 @@ def _in_body_coordinates(model, q, V, frame):
     if frame == "world":
         u = u - cross(r, w)  # from the origin of the base to that of the body
     turn = np.swapaxes(R, -1, -2)
-    return np.concatenate([turned(turn, w), turned(turn, u)], axis=-1)
+    return np.concatenate([rotate(turn, w), rotate(turn, u)], axis=-1)
 
 
-def _moved(T_parent, T, v, parent):
+def _parent_velocity(T_parent, T, v, parent):
     """Velocity of the parent in coordinates of the child."""
     R = np.swapaxes(T[..., :3, :3], -1, -2) @ T_parent[..., :3, :3]
     apart = np.swapaxes(T_parent[..., :3, :3], -1, -2) @ (T[..., :3, 3:] - T_parent[..., :3, 3:])
     w, u = v[..., parent - 1, :3], v[..., parent - 1, 3:]
     u = u - cross(apart[..., 0], w)
-    return np.concatenate([turned(R, w), turned(R, u)], axis=-1)
+    return np.concatenate([rotate(R, w), rotate(R, u)], axis=-1)
 
 
 # --- from joints to bodies -----------------------------------------------------------------------
@@ -257,14 +259,14 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
         A named tuple of ``force`` and ``torque``, each (..., body_count, 3), at the mass centres,
         or at the origins of bodies without mass.
     """
-    tau = as_joint_vector(model, untraced(tau, "tau", "cartesian_forces"), "tau")
+    tau = as_joint_vector(model, require_numbers(tau, "tau", "cartesian_forces"), "tau")
     J = jacobians(model, q, frame="aligned")
     check_batches("cartesian_forces", q=(J, 3), tau=(tau, 1))
     R = poses(model, q)[..., :3, :3]
     w, u = J[..., :3, :], J[..., 3:, :]
     masses = [I if I.mass != 0 else None for I in model.inertia[1:]]
     centers = np.array([np.zeros(3) if I is None else I.center_of_mass for I in masses])
-    c = turned(R, centers.reshape(model.body_count, 3))[..., None]
+    c = rotate(R, centers.reshape(model.body_count, 3))[..., None]
     u = u + cross(w, np.broadcast_to(c, w.shape), axis=-2)
     flat = np.concatenate([w, u], -2).reshape(*J.shape[:-3], 6 * model.body_count, model.nv)
     f = np.linalg.pinv(np.swapaxes(flat, -1, -2)) @ tau[..., None]
@@ -284,7 +286,7 @@ def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
         SingularError: for a joint whose force no torque can replace: it slides, or its axes are in
             line (gimbal lock).
     """
-    tau = as_joint_vector(model, untraced(tau, "tau", "joint_torques"), "tau")
+    tau = as_joint_vector(model, require_numbers(tau, "tau", "joint_torques"), "tau")
     if model.couplings:
         forces = np.zeros((*tau.shape[:-1], model.uncoupled.nv), tau.dtype)
         forces[..., model.independent_variables[1]] = tau
@@ -321,7 +323,7 @@ def _parent_rotations(model, q):
     return np.concatenate([base, R], axis=-3)[..., list(model.parent[1:]), :, :]
 
 
-def turned(R, v):
+def rotate(R, v):
     """Vectors (..., 3) after rotations (..., 3, 3)."""
     return (R @ v[..., None])[..., 0]
 
@@ -332,7 +334,7 @@ def cross(a, b, axis=-1):
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis)
 
 
-def untraced(x, name, function):
+def require_numbers(x, name, function):
     """``x`` as numbers; raise TraceError for traced ones."""
     x = as_numbers(x, name)
     if x.dtype == object:

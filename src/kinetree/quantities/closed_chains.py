@@ -60,7 +60,7 @@ def forward_dynamics(model, arrays):
         qdd, health = _kernel(model, 0, len(arrays)).call(*arrays)
         return good_samples(qdd, health >= 1)
     if any(_is_traced(a) for a in arrays):
-        return _traced(model, *arrays)
+        return _trace_call(model, *arrays)
     core = [len(argument_shape(model, name)) for name in _NAMES[: len(arrays)]]
     if are_few(model.timeless, ("forward_dynamics",), arrays, core):
         return _by_numpy(model, *arrays)
@@ -68,7 +68,7 @@ def forward_dynamics(model, arrays):
         qdd, health = _kernel(model, 0, len(arrays)).call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled
         return _by_numpy(model, *arrays)
-    return qdd if np.all(health >= 1) else _repaired(model, arrays, qdd, health)
+    return qdd if np.all(health >= 1) else _repair(model, arrays, qdd, health)
 
 
 def forward_dynamics_program(model):
@@ -179,7 +179,7 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
         return tuple(part.reshape((*batch, *part.shape[1:])) for part in parts)
 
     key = ("closed_chains.inverse_dynamics", with_loop_joints)
-    kernel = _compiled(model, key, names, [sizes[n] for n in filled], text, reference)
+    kernel = _compile(model, key, names, [sizes[n] for n in filled], text, reference)
     try:
         found = kernel.call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled
@@ -189,7 +189,7 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
     return Terms(*(found.get(n, np.zeros((*batch, *size))) for n, size in enumerate(sizes)))
 
 
-def _repaired(model, arrays, qdd, health):
+def _repair(model, arrays, qdd, health):
     """``qdd`` with the samples that are not good replaced by those of the next solvers."""
     batch, count = np.shape(health), np.size(health)
     shapes = [argument_shape(model, name) for name in _NAMES[: len(arrays)]]
@@ -218,7 +218,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 def _kernel(model, number, count):
     """The compiled solver number ``number`` for a number of arrays: ``qdd`` and its health."""
 
-    def checked(model, q, *arrays):
+    def check(model, q, *arrays):
         require_unit_parts(model, q)
         return _motion(model, q, *arrays, way=next(islice(ways(model), number, None)))
 
@@ -227,10 +227,10 @@ def _kernel(model, number, count):
         return qdd, np.ones(qdd.shape[:-1])[()]
 
     key = ("closed_chains.forward_dynamics", number)
-    return _compiled(model, key, _NAMES[:count], ((model.nv,), ()), checked, reference)
+    return _compile(model, key, _NAMES[:count], ((model.nv,), ()), check, reference)
 
 
-def _compiled(model, key, names, sizes, text, reference):
+def _compile(model, key, names, sizes, text, reference):
     """A kernel with several results, kept with the model.
 
     Args:
@@ -291,7 +291,7 @@ def _motion(model, q, qd, tau, f_ext=None, *, way):
     return motion.qdd, health
 
 
-def _traced(model, *arrays):
+def _trace_call(model, *arrays):
     """Inside a kernel of the user's: what is not good there is computed outside it."""
     arrays = [np.asarray(a) for a in arrays]
     solve = _anywhere if is_by_the_book() else partial(_motion, way=next(ways(model)))

@@ -21,7 +21,7 @@ from kinetree.errors import TraceError, UnknownNameError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import quantity, require_tree
-from kinetree.model.general.gears import solved
+from kinetree.model.general.gears import solve_positive
 from kinetree.quantities import closed_chains
 from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.loops import coordinate_count, none_kept, with_loops
@@ -49,7 +49,7 @@ def _geared_forward_dynamics(gears, q, qd, tau, f_ext=None):
     """Accelerations of independent variables, of joints that follow others."""
     q, qd = gears.positions(q), gears.velocities(qd)
     C = gears.forces(q, qd, 0 * qd, *(() if f_ext is None else (f_ext,)))
-    return solved(gears.inertia(q), (tau - C)[..., None])[..., 0]
+    return solve_positive(gears.inertia(q), (tau - C)[..., None])[..., 0]
 
 
 @coupled.for_couplings
@@ -60,7 +60,7 @@ def _geared_inertia(gears, q):
 @coupled.for_couplings
 def _geared_inverse_inertia(gears, q):
     H = gears.inertia(gears.positions(q))
-    return solved(H, np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape))
+    return solve_positive(H, np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape))
 
 
 # --- equations of motion -------------------------------------------------------------------------

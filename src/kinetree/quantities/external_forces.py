@@ -61,7 +61,7 @@ def _any_forces(model, f_ext):
     if isinstance(f_ext, dict):
         forces = {name: _force(name, f) for name, f in f_ext.items()}
         if any(map(is_foreign, forces.values())):
-            return _stacked(model, forces)
+            return _stack(model, forces)
         array = np.zeros((*_common_batch(forces), model.body_count, 6), _common_type(forces))
         for name, f in forces.items():
             i = model.frame(name).body
@@ -79,7 +79,7 @@ def _any_forces(model, f_ext):
     return check_finite(array, "f_ext", core=2)
 
 
-def _stacked(model, forces):
+def _stack(model, forces):
     """Stack forces that are arrays of another library."""
     common("f_ext", [Argument(name, (6,)) for name in forces], list(forces.values()))
     rows = {}

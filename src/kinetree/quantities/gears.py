@@ -94,7 +94,7 @@ def by_armature(model: Model) -> Model:
             )
     for i, gear in moved.items():
         rotor = bodies[i - 1]
-        joint, ratio = _driven(gear, i)
+        joint, ratio = _driven_joint(gear, i)
         turned: Any = rotor.joint  # a Revolute joint, says _gear
         axis = np.array(turned.axis, dtype=float)
         inertia = ratio**2 * axis @ np.asarray(rotor.inertia.rotational, dtype=float) @ axis
@@ -109,7 +109,7 @@ def by_armature(model: Model) -> Model:
     return model.replace(bodies=bodies, couplings=couplings, actuators=actuators, postures=())
 
 
-def _driven(gear, i):
+def _driven_joint(gear, i):
     """The joint that rotor ``i`` drives, and how many times as fast the rotor turns."""
     ratio = gear.coefficients[1]
     return (gear.source, ratio) if gear.joint == i else (gear.joint, 1 / ratio)
@@ -117,7 +117,7 @@ def _driven(gear, i):
 
 def _moved_to_joint(actuator, gear):
     """Move an actuator from a rotor to its joint: torque times the ratio."""
-    joint, ratio = _driven(gear, actuator.joint)
+    joint, ratio = _driven_joint(gear, actuator.joint)
     c0, c1 = gear.coefficients  # the rotor is at ``ratio q + offset``
     offset = actuator.gear[0] * (c0 if gear.joint == actuator.joint else -c0 / c1)
     laws = {"gain": actuator.gain, "bias": actuator.bias}

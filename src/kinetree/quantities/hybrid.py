@@ -38,7 +38,7 @@ class HybridDynamics(NamedTuple):
     """Joint accelerations [m/s², rad/s²], (..., nv)."""
 
 
-def _given(model, options):
+def _given_variables(model, options):
     """The variables of the joints whose accelerations are given: coordinates of a closed chain."""
     rest = [i for i in range(1, model.body_count + 1) if i not in options["free"]]
     return tuple(map(int, hybrid.variables(model, rest)))
@@ -53,7 +53,7 @@ def _both(*algorithms, loops=None, general=True):
         read=FORCES,
         called="hybrid_dynamics",
         public=False,
-        serve=loops and with_loops(loops, _given),
+        serve=loops and with_loops(loops, _given_variables),
         general=general,
     )
 
@@ -126,7 +126,7 @@ def hybrid_dynamics(
         except SingularError as error:
             if not model.is_constrained:
                 raise
-            both = _tied(model, (q, qd, tau, qdd), f_ext, free, error)
+            both = _solve_tied(model, (q, qd, tau, qdd), f_ext, free, error)
     return HybridDynamics(both[..., 0, :], both[..., 1, :])
 
 
@@ -134,7 +134,7 @@ _ARRAYS = ("q", "qd", "tau", "qdd")
 
 
 @on_host
-def _tied(model, arrays, f_ext, free, error):
+def _solve_tied(model, arrays, f_ext, free, error):
     """``tau`` and ``qdd`` where loops tie what is given, one sample at a time; or the error."""
     named: dict[str, Any] = {n: np.asarray(a) for n, a in zip(_ARRAYS, arrays, strict=True)}
     if f_ext is not None:
@@ -165,7 +165,7 @@ def _tied(model, arrays, f_ext, free, error):
     called="hybrid_response",
     public=False,
     general=lambda options: hybrid.response_by_articulated_bodies,
-    serve=with_loops(hybrid.closed_response, _given),
+    serve=with_loops(hybrid.closed_response, _given_variables),
 )
 def _hybrid_response(model, q, *, free) -> Any:
     """``hybrid_response`` by numbers of joints."""

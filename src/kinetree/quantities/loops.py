@@ -117,14 +117,14 @@ class _Closed:
             return good_samples(found, health >= 1)
         if trace_of([np.asarray(a) for a in arrays]) is not None:
             self._require_plan()
-            return self._over_batch(self._traced, arrays)
+            return self._over_batch(self._trace_call, arrays)
         if self.plan is None:
             return self._one_by_one(arrays)
         try:
             found, health = self._kernel().call(*arrays)
         except (TraceError, SingularError):  # joints of one's own; what has no solution somewhere
             return self._one_by_one(arrays)
-        return found if np.all(health >= 1) else self._repaired(arrays, found, health)
+        return found if np.all(health >= 1) else self._repair(arrays, found, health)
 
     def _require_plan(self):
         if self.plan is None:
@@ -174,7 +174,7 @@ class _Closed:
         labels = coordinate_labels(self.model)
         return [repr(labels[c]) for c in self.coordinates]
 
-    def _traced(self, *arrays):
+    def _trace_call(self, *arrays):
         """Inside a kernel of the user's: what is not good there is computed outside it."""
         found, health = self._by_plan(*arrays, anywhere=True)
         is_good: Any = less(1, health)
@@ -197,10 +197,10 @@ class _Closed:
     def _kernel(self, anywhere=False):
         """Result and health, compiled."""
         if anywhere not in self.kernels:
-            self.kernels[anywhere] = self._compiled(anywhere)
+            self.kernels[anywhere] = self._compile(anywhere)
         return self.kernels[anywhere]
 
-    def _compiled(self, anywhere):
+    def _compile(self, anywhere):
         def text(q, *arrays):
             require_unit_parts(self.model, q)
             return self._by_plan(q, *arrays, anywhere=anywhere)
@@ -223,7 +223,7 @@ class _Closed:
             key=key if self.model.timeless is self.model else None,  # instants are many
         )
 
-    def _repaired(self, arrays, found, health):
+    def _repair(self, arrays, found, health):
         """The result, with the samples that are not good replaced."""
         batch, count = np.shape(health), np.size(health)
         flat = [

@@ -20,14 +20,14 @@ from kinetree.model.array_arguments import CONFIGURATION, require_shape
 from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.arrays import as_model, check_batches, check_finite
 from kinetree.model.define import composed, quantity
-from kinetree.model.manifold import continued
+from kinetree.model.manifold import continue_state
 from kinetree.quantities.cartesian import (
     Method,
     cartesian_forces,
     cross,
     generalized_velocity,
-    turned,
-    untraced,
+    require_numbers,
+    rotate,
 )
 from kinetree.quantities.kinematics import jacobians
 from kinetree.quantities.lagrangian import generalized_force
@@ -149,7 +149,7 @@ def _joint_by_joint(model, poses) -> Any:
 @quantity(("nq",), arrays={"near": CONFIGURATION}, called="generalized_position", public=False)
 def _turned_over(model, q, near) -> Any:
     """Configuration with rotation vectors that continue a motion."""
-    return continued(model, q, model.zero_velocity, near)[0]
+    return continue_state(model, q, model.zero_velocity, near)[0]
 
 
 @_of_poses(("body_count", 6), general=True)
@@ -236,8 +236,8 @@ def generalized_state(
     state = MaximalState(*state)
     _check_point(at, state.force)
     x = _vectors(model, state.position, "position")
-    R = untraced(state.rotation, "rotation", "generalized_state")
-    c = turned(R, _points(model, at))
+    R = require_numbers(state.rotation, "rotation", "generalized_state")
+    c = rotate(R, _points(model, at))
     T = np.zeros((*np.broadcast_shapes(x.shape[:-1], R.shape[:-2]), 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, x - c, 1
     q, residual = generalized_position(model, T, near=near, method=method, tolerance=tolerance)
@@ -331,13 +331,13 @@ def _check_point(at, force):
 
 
 def _vectors(model, x, name):
-    x = untraced(x, name, "generalized_state")
+    x = require_numbers(x, name, "generalized_state")
     require_shape(as_model(model), x, name, ("body_count", 3))
     return check_finite(x, name, core=2)
 
 
 def _checked_poses(model, T):
-    T = untraced(T, "poses", "generalized_position")
+    T = require_numbers(T, "poses", "generalized_position")
     require_shape(model, T, "poses", ("body_count", 4, 4))
     check_finite(T, "poses", core=3)
     R = T[..., :3, :3]

@@ -15,7 +15,7 @@ from kinetree.algorithms import aba
 from kinetree.algorithms import reactions as texts
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.inverse_dynamics import actuated_freedoms, loop_slices
-from kinetree.algorithms.closed.rank import counted, rank_policy, scaling
+from kinetree.algorithms.closed.rank import count_values, rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
@@ -133,7 +133,7 @@ def _of_motion(
 
 def _of_state(model, q, qd, qdd=None, tau=None, f_ext=None, loop_tau=None, *, part, frame, joint):
     """From the motion, from the joint forces, or from both."""
-    forces, lam = texts.pushed(model, q, f_ext, loop_tau), None
+    forces, lam = texts.add_loop_forces(model, q, f_ext, loop_tau), None
     if qdd is None and model.is_general:
         qdd = aba.forward_dynamics(model, q, qd, tau, forces)
     elif qdd is None:
@@ -286,7 +286,7 @@ def unique_reactions(
         size = np.repeat([1.0, units.length], 3)  # forces count as moments over a length
         for index in np.ndindex(batch):
             U, s, _ = np.linalg.svd(units.apply(K[index]))
-            idle = units.rows * U[:, int(counted(s, units)) :].T
+            idle = units.rows * U[:, int(count_values(s, units)) :].T
             lam = np.concatenate([np.zeros((1, idle.shape[1])), idle])
             f = _under(model, q[index], zero, zero, lam=lam, **options)
             unique[index] = np.all(np.abs(f[1:] - f[0]) * size < _IDLE, axis=0)

@@ -57,7 +57,7 @@ class AxialScrew(CoordinateTransform):
         if isinstance(x, Inertia):
             return self._rigid(x)
         if isinstance(x, ArticulatedInertia):
-            return self._articulated(x)
+            return self._to_articulated(x)
         raise self.refusal(x)
 
     def inv_apply(self, x):
@@ -89,7 +89,7 @@ class AxialScrew(CoordinateTransform):
         )
         return Inertia(m, self.rotation.rows([h[i], h[j], y_k]), self.rotation.matrix(Z))
 
-    def _articulated(self, x):
+    def _to_articulated(self, x):
         (i, j, k), d = self.rotation.indices, self.d
         M, I = self.rotation.symmetric(x.M), self.rotation.symmetric(x.I)
         H = self.rotation.general(x.H)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError, need
-from kinetree.model.views import snapped
+from kinetree.model.views import snap
 from kinetree.spatial import Inertia, Plucker
 
 
@@ -43,7 +43,7 @@ def exact(x):
 
 def exact_model(model):
     """The model in exact numbers; formulas that it has already stay."""
-    bodies = [replace(b, placement=snapped(b.placement)) for b in model.bodies]
+    bodies = [replace(b, placement=snap(b.placement)) for b in model.bodies]
     return model.replace(bodies=bodies).map_numbers(exact)
 
 

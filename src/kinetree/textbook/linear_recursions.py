@@ -28,7 +28,7 @@ from kinetree.loops.linear.velocity_basis import (
     along_columns,
     coordinate_accelerations,
     coordinate_rates,
-    moved,
+    move_coordinates,
     velocities,
     velocity_basis,
 )
@@ -185,7 +185,7 @@ def _differences(model, q, qd, tau, f_ext, chosen):
 
     def acceleration(dy, dyd, dtau):
         """``ydd`` of the local state-space form — Spencer (4.8)–(4.10)."""
-        here = moved(model, q, dy, chosen) if np.any(dy) else q
+        here = move_coordinates(model, q, dy, chosen) if np.any(dy) else q
         K = constraint(model, here, np.zeros(model.nv)).K
         basis = velocity_basis(model, here, K, chosen)
         v = velocities(model, here, yd + dyd, basis)

@@ -125,7 +125,7 @@ def solve_articulated(instant: ConstrainedEquations) -> Accelerations:
         stabilization=instant.stabilization,
         rows=instant.chosen_rows,
     )
-    loops = joint_space.reduced(instant.constraint.loops, instant.chosen_rows)
+    loops = joint_space.keep_rows(instant.constraint.loops, instant.chosen_rows)
     lam = [
         np.linalg.lstsq(loop.T.to_array().astype(float), f.to_array(), rcond=None)[0]
         for loop, f in zip(loops, found.f_J[model.body_count + 1 :], strict=True)

@@ -21,8 +21,8 @@ from kinetree.algorithms import armature
 from kinetree.algorithms.closed.divide_and_conquer import generalised_inverse, pushing
 from kinetree.algorithms.closed.joint_space import (
     joint_constraints,
+    keep_rows,
     loop_constraint,
-    reduced,
     with_own_rows,
 )
 from kinetree.algorithms.coupled import AllJoints, all_joints, coupling_rows
@@ -78,8 +78,8 @@ def solve(instant: ConstrainedEquations) -> Accelerations:
     model, q, qd, tau, rows = with_own_rows(of, instant.q, instant.qd, every, T, instant.rows)
     X_0, v = base_velocities(model, q, qd)
     joints = joint_constraints(model, q, qd, X_0, v)
-    joints = [*joints[: model.body_count], *reduced(joints[model.body_count :], instant.rows)]
-    moved = _solved(model, X_0, v, joints, tau, instant.f_ext, T, rows, order_of(of))
+    joints = [*joints[: model.body_count], *keep_rows(joints[model.body_count :], instant.rows)]
+    moved = _solve_joints(model, X_0, v, joints, tau, instant.f_ext, T, rows, order_of(of))
     qdd = [
         J.T_a.T @ (moved.a[J.successor] - moved.a[J.predecessor] - J.c)  # T_aᵀ S = 1
         for J in joints[: model.body_count]
@@ -117,7 +117,7 @@ def solve_bodies(
     full, joints = model.uncoupled, []
     q, qd = np.zeros(full.nq), np.zeros(full.nv)
     for i, body in enumerate(model.bodies, start=1):
-        J, q[full.q_slice[i]], qd[full.v_slice[i]] = _measured(body, i, X_0, v)
+        J, q[full.q_slice[i]], qd[full.v_slice[i]] = _tree_constraint(body, i, X_0, v)
         joints.append(J)
     joints += [loop_constraint(loop, X_0, v) for loop in model.loops]
     rows, order = coupling_rows(model, q, qd), order_of(model)
@@ -134,10 +134,12 @@ def solve_bodies(
     every = AllJoints(full, q, qd, tau, rows)
     rows = with_own_rows(model, q[of_q], qd[of_v], every, stabilization).rows
     with calling("solve_bodies"):
-        return _solved(full, X_0, v, joints, tau, f_ext, stabilization, rows, order, massless=True)
+        return _solve_joints(
+            full, X_0, v, joints, tau, f_ext, stabilization, rows, order, massless=True
+        )
 
 
-def _measured(body, i, X_0, v):
+def _tree_constraint(body, i, X_0, v):
     """The constraint of a tree joint, with the position and velocity variables that it is at.
 
     ``c`` is the acceleration that the constraint demands along ``T``, and that of the joint
@@ -155,7 +157,7 @@ def _measured(body, i, X_0, v):
     return J._replace(T_a=T_a, c=Motion.from_array(c)), q, qd
 
 
-def _solved(
+def _solve_joints(
     model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None, massless=False
 ):
     system = BlockSystem(order_of(model) if order is None else order)

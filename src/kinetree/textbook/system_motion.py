@@ -136,7 +136,7 @@ def integrate_system(
         lam = recovered_multipliers(system, t, q, v, vdot)
         logged.append((seen.kappa, seen.indicator, lam, v @ system.M(q) @ v / 2))
         if end is not None:
-            q, v = _stepped(system, acceleration, t, end - t, q, v, vdot)
+            q, v = _step(system, acceleration, t, end - t, q, v, vdot)
             if not (np.all(np.isfinite(q)) and np.all(np.isfinite(v))):
                 raise SimulationError(
                     f"the motion blew up in the step from t = {t:.6g} s, by form {form!r}"
@@ -167,7 +167,7 @@ def _motion(system, watch, times, states, logged) -> SystemMotion:
     )
 
 
-def _stepped(system, acceleration, t, h, q, v, vdot):
+def _step(system, acceleration, t, h, q, v, vdot):
     """The state after a step of ``h`` seconds; in coordinates about ``q`` if it is not a vector."""
     n, space = system.n, system.space
 

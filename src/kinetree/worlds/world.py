@@ -21,7 +21,7 @@ from kinetree.model.cameras import Camera
 from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.model.names import is_known, names_that_touch
-from kinetree.model.parts import Posture, as_placement, relabelled
+from kinetree.model.parts import Posture, as_placement, relabel
 from kinetree.notebook import block, show
 from kinetree.rendering.cameras import render
 from kinetree.simulation.results.state import State
@@ -826,7 +826,7 @@ def _named_parameters(function):
 
 
 def _named(g: Geometry, name: str) -> Geometry:
-    return relabelled(g, name=name)
+    return relabel(g, name=name)
 
 
 def _moved(g: Geometry, at: Plucker) -> Geometry:

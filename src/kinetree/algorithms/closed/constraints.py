@@ -67,10 +67,10 @@ def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
             ``"base"``, all in base coordinates, as in the book.
     """
     parts = [loop_rows(model, loop, q, qd, coordinates) for loop in model.loops]
-    return stacked(model, [*parts, *function_rows(model, q, qd)])
+    return stack_constraints(model, [*parts, *function_rows(model, q, qd)])
 
 
-def stacked(model, parts) -> LoopConstraints:
+def stack_constraints(model, parts) -> LoopConstraints:
     """Constraints of several loops, or of none, one after the other."""
     none = model.zero_velocity[:0]
     parts = [LoopConstraints(np.zeros((0, model.nv)), none, none, none), *parts]
@@ -296,7 +296,7 @@ def _error_of_function(model, c, q, t):
 def _rate_of_function(model, c, q, qd, t):
     if c.rate is not None:
         return c.value("rate", model=model, q=q, qd=qd, t=t)
-    return rate_of(_error_of_function(model, c, duals(q, _flow(model, q, qd)), _moved(c, t)))
+    return rate_of(_error_of_function(model, c, duals(q, _flow(model, q, qd)), _advance_time(c, t)))
 
 
 def _rows_of_function(model, c, q, qd):
@@ -311,13 +311,13 @@ def _rows_of_function(model, c, q, qd):
     along = duals(q, _flow(model, q, qd))
     return LoopConstraints(
         K,
-        -rate_of(_rate_of_function(model, c, along, qd, _moved(c, t))),
+        -rate_of(_rate_of_function(model, c, along, qd, _advance_time(c, t))),
         _error_of_function(model, c, q, t),
         _rate_of_function(model, c, q, qd, t),
     )
 
 
-def _moved(c, t):
+def _advance_time(c, t):
     """Time, as it goes on."""
     return Dual(t, 1) if c.rheonomic else t
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.aba_absolute import bodies_in_base
-from kinetree.algorithms.closed.joint_space import joint_constraints, reduced
+from kinetree.algorithms.closed.joint_space import joint_constraints, keep_rows
 from kinetree.algorithms.closed.rank import kept_rows_at
 from kinetree.algorithms.closed.systems import block_diagonal
 from kinetree.algorithms.honours import refuses
@@ -218,7 +218,7 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
     bodies = bodies_in_base(model, q, qd, f_ext)
     constraints = joint_constraints(model, q, qd, bodies.X_0, bodies.v)
     of_tree, of_loops = constraints[: model.body_count], constraints[model.body_count :]
-    kept = [*of_tree, *reduced(of_loops, kept_rows_at(model, q) if rows is None else rows)]
+    kept = [*of_tree, *keep_rows(of_loops, kept_rows_at(model, q) if rows is None else rows)]
     joints = {
         j: _Joint.of(J, stabilization if j > model.body_count else None)
         for j, J in enumerate(kept, start=1)
@@ -229,7 +229,7 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
     }
     single = _single_bodies(model, bodies, active)
 
-    whole = _assembled(assembly_plan(model) if plan is None else plan, model, single, joints)
+    whole = _assemble(assembly_plan(model) if plan is None else plan, model, single, joints)
     a, f_c = [None] * (model.body_count + 1), {}
     _take_apart(whole, np.zeros(0), joints, a, f_c)
 
@@ -290,7 +290,7 @@ def _single_bodies(model, bodies, active):
     return single
 
 
-def _assembled(step, model, single, joints):
+def _assemble(step, model, single, joints):
     """The articulated body of a step, its handles in the order of the joints they wait for."""
     if not step.joints:
         (body,) = step.bodies
@@ -299,7 +299,7 @@ def _assembled(step, model, single, joints):
         h = len(handles)
         return HandledBody(step, handles, np.tile(Phi, (h, h)), np.tile(b, h))
 
-    parts = [_assembled(s, model, single, joints) for s in step.parts]
+    parts = [_assemble(s, model, single, joints) for s in step.parts]
     kept = [[j for j in part.handles if j not in step.joints] for part in parts]
     A12, A34 = (
         as_handle_sets(part.Phi, part.b, part.numbers(stay), part.numbers(step.joints))

@@ -37,7 +37,7 @@ def solve_for(rows, pivots):
     rows, solved, sizes = {i: dict(row) for i, row in rows.items()}, {}, []
     for n, (i, j) in enumerate(pivots):
         row = rows[i]
-        pivot = _checked(row.pop(j, 0))
+        pivot = _check_pivot(row.pop(j, 0))
         sizes.append(pivot)
         inverse = 1 / pivot
         solved[j] = {c: -(x * inverse) for c, x in row.items()}
@@ -50,7 +50,7 @@ def solve_for(rows, pivots):
     return solved, sizes
 
 
-def _checked(pivot):
+def _check_pivot(pivot):
     if is_zero(pivot):
         raise SingularError("a pivot that was chosen beforehand is zero: this matrix needs others")
     return pivot
@@ -74,7 +74,7 @@ def positive_solution(A, b):
     L, x = [list(row) for row in A], list(b)
     D = []
     for k in range(n):
-        D.append(_checked(L[k][k]))
+        D.append(_check_pivot(L[k][k]))
         inverse = 1 / D[k]
         column = [None if i <= k or is_zero(L[i][k]) else L[i][k] for i in range(n)]
         for i in range(k + 1, n):
@@ -116,7 +116,7 @@ def orthogonal_solution(A, b):
     R, parts, whole = {}, [], sum(column @ column for column in A.T)
     for k in range(r):
         q = columns[k]
-        square = _checked(q @ q)
+        square = _check_pivot(q @ q)
         parts.append(square / whole)
         for j in range(k + 1, r + m):
             R[k, j] = (q @ columns[j]) / square
@@ -145,7 +145,7 @@ def null_space(H, b, K, k, pivots):
     n = len(b)
     rest = [b[i] - _dot(row, g) for i, row in enumerate(sparse_rows(H))]
     place = {j: c for c, j in enumerate(free)}
-    ydd, more = positive_solution(projected(H, G, free), transposed_product(G, free, rest))
+    ydd, more = positive_solution(project_matrix(H, G, free), transposed_product(G, free, rest))
     qdd = [g[i] + sum((x * ydd[place[j]] for j, x in G[i].items()), start=0) for i in range(n)]
     return np.array(qdd), [*sizes, *more]
 
@@ -179,10 +179,10 @@ def null_space_basis(K, k, pivots) -> NullSpaceBasis:
     return NullSpaceBasis([solved.get(i, {i: 1}) for i in range(n)], g, free, sizes)
 
 
-def projected(H, G, free):
+def project_matrix(H, G, free):
     """``Gᵀ H G`` of a symmetric matrix: the lower triangle."""
     place = {j: c for c, j in enumerate(free)}
-    HG = [_combined(row, G) for row in sparse_rows(H)]
+    HG = [_combine_row(row, G) for row in sparse_rows(H)]
     M = [[0] * len(free) for _ in free]
     for row, products in zip(G, HG, strict=True):
         for j, x in row.items():
@@ -201,7 +201,7 @@ def transposed_product(G, free, x):
     return total
 
 
-def _combined(row, G):
+def _combine_row(row, G):
     """A row of ``H G``."""
     total = {}
     for i, h in row.items():

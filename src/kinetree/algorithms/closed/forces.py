@@ -49,7 +49,7 @@ def loop_joint_motion(model, q, qd, loops=None) -> LoopJointMotion:
     columns = [np.zeros((model.nv, 0), dtype=int)]
     for loop in model.loops if loops is None else loops:
         m, joint = loop_motion(model, loop, q, qd), loop.joint
-        q_k = _measured(loop, m.X_J)
+        q_k = _joint_position(loop, m.X_J)
         _, _, sigma, _ = joint.jcalc(q_k, np.zeros(joint.nv, dtype=int))
         positions.append(q_k)
         velocities.append(joint.velocity_variables(q_k, m.v_J - sigma))
@@ -91,7 +91,7 @@ def active_force(loop, X_0, tau):
     """
     X_p = loop.predecessor_placement @ X_0[loop.predecessor]
     X_s = loop.successor_placement @ X_0[loop.successor]
-    return X_s.T @ (loop.active_subspace(_measured(loop, X_s @ X_p.inverse())) @ tau)
+    return X_s.T @ (loop.active_subspace(_joint_position(loop, X_s @ X_p.inverse())) @ tau)
 
 
 def reference_position(loop):
@@ -107,7 +107,7 @@ def reference_position(loop):
     return reference
 
 
-def _measured(loop, X_J):
+def _joint_position(loop, X_J):
     """Position variables for a transform across the joint, with the right number of turns."""
     q = loop.joint.coordinates(X_J)
     if not loop.joint.angles:

@@ -92,7 +92,7 @@ def constrained_acceleration(
         way: one of ``ways(model)``; the first by default.
     """
     way = next(ways(model)) if way is None else way
-    qdd, sizes, c = _solved(model, q, qd, tau, f_ext, way.method, way.plan, stabilization)
+    qdd, sizes, c = _solve(model, q, qd, tau, f_ext, way.method, way.plan, stabilization)
     return ClosedChainMotion(qdd, health_of(way, sizes, c, qdd), c)
 
 
@@ -107,7 +107,7 @@ def health_of(way, sizes, c, qdd):
     return health
 
 
-def _solved(model, q, qd, tau, f_ext, method, plan, stabilization=None):
+def _solve(model, q, qd, tau, f_ext, method, plan, stabilization=None):
     """``qdd``, pivots and constraints by one of the methods."""
     c = stacked_rows(condensed(model), q, qd, plan.axes)
     k = c.k if stabilization is None else c.stabilized(stabilization)
@@ -236,11 +236,11 @@ def axes_to_try(model):
 def _way(model, method, plan):
     """A way to solve the model, or None where a pivot is zero in all configurations."""
 
-    def rehearsed(q, qd, tau):
-        return _solved(model, q, qd, tau, None, method, plan)[:2]
+    def rehearse(q, qd, tau):
+        return _solve(model, q, qd, tau, None, method, plan)[:2]
 
     try:
-        rehearsal = Rehearsal(rehearsed, q=(model.nq,), qd=(model.nv,), tau=(model.nv,))
+        rehearsal = Rehearsal(rehearse, q=(model.nq,), qd=(model.nv,), tau=(model.nv,))
     except SingularError:
         return None
     samples = plan.samples

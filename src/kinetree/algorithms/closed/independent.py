@@ -24,7 +24,7 @@ from kinetree.algorithms.closed.forward_dynamics import (
 )
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
 from kinetree.algorithms.closed.plan import EliminationPlan, make_plan, stacked_rows
-from kinetree.algorithms.closed.rank import closed_configurations, counted, kept_rows, scaling
+from kinetree.algorithms.closed.rank import closed_configurations, count_values, kept_rows, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import LoopError, SingularError, UnknownNameError
@@ -56,14 +56,14 @@ def coordinate_plan(model, keep=()) -> CoordinatePlan | None:
     model, keep = model.numeric, tuple(keep)
 
     def make():
-        found = [_rehearsed(model, axes, keep) for axes in axes_to_try(model)]
+        found = [_rehearse(model, axes, keep) for axes in axes_to_try(model)]
         best = min((f for f in found if f), key=lambda f: f[0], default=None)
         return (best and best[1],)
 
     return kept(model, ("coordinate_plan", keep), make)[0]
 
 
-def _rehearsed(model, axes, keep):
+def _rehearse(model, axes, keep):
     """The cost of a plan, and the plan; None where there is none."""
 
     def sizes(q):
@@ -90,7 +90,7 @@ def independent_variables(model) -> tuple:
     if found is not None:
         return found.columns
     q = closed_configurations(model)[0]
-    return _chosen(model, loop_constraints(model, q, model.zero_velocity).K, ())[0]
+    return _choose_variables(model, loop_constraints(model, q, model.zero_velocity).K, ())[0]
 
 
 def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
@@ -112,7 +112,7 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
     plan, moves = chosen.plan, qd is not None
     qd = qd if moves else model.zero_velocity
     c = stacked_rows(condensed(model), q, qd, plan.axes)
-    found = (_orthogonal if anywhere else _eliminated)(model, c, chosen)
+    found = (_orthogonal if anywhere else _eliminate)(model, c, chosen)
 
     def rates(model, q, qd):
         return stacked_rows(condensed(model), q, qd, plan.axes).rate
@@ -147,7 +147,7 @@ class _Solved(NamedTuple):
     """``x`` with ``K x = b``, for columns ``b``, and zero along the coordinates."""
 
 
-def _eliminated(model, c, chosen):
+def _eliminate(model, c, chosen):
     """By the pivots of the plan."""
     pivots = chosen.plan.pivots
     basis = null_space_basis(c.K, c.k, pivots)
@@ -171,19 +171,19 @@ def _orthogonal(model, c, chosen):
     weight = units.rows[rows]
     A = weight[:, None] * c.K[np.ix_(rows, dependent)] * units.columns[dependent]
 
-    def found(b):
+    def solve_dependent(b):
         b = weight[:, None] * b[rows]
         x, parts, _ = orthogonal_solution(A, b)
         whole = np.zeros((model.nv, b.shape[1]), dtype=x.dtype if x.size else float)
         whole[dependent] = units.columns[dependent, None] * x
         return whole, parts
 
-    first, parts = found(np.column_stack([-c.K[:, free], c.k]))
+    first, parts = solve_dependent(np.column_stack([-c.K[:, free], c.k]))
     G = first[:, :-1]
     for n, j in enumerate(free):
         G[j, n] = 1
     ratios = [part * (1 / SMALLEST_PIVOT**2) for part in parts]
-    return _Solved(G, first[:, -1], ratios, lambda b: found(b)[0])
+    return _Solved(G, first[:, -1], ratios, lambda b: solve_dependent(b)[0])
 
 
 # --- by singular values: one sample --------------------------------------------------------------
@@ -213,7 +213,7 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
     K, k = found.implicit.K.astype(float), found.implicit.k.astype(float)
     rows = kept_rows(model, K)
     rows = np.arange(len(K)) if rows is None else rows
-    columns, freedom = _chosen(model, K, keep)
+    columns, freedom = _choose_variables(model, K, keep)
     if every and len(keep) != freedom:
         raise SingularError(
             f"model {model.name!r} has {freedom} degrees of freedom in this configuration, and "
@@ -245,11 +245,11 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
     return at
 
 
-def _chosen(model, K, keep):
+def _choose_variables(model, K, keep):
     """Independent variables, those of ``keep`` among them, and how many there are."""
     units = scaling(model)
     _, s, Vt = np.linalg.svd(units.apply(K))
-    rank = int(counted(s, units))
+    rank = int(count_values(s, units))
     rest, chosen = Vt[rank:].copy(), []
     freedom = len(rest)
     for n in range(max(freedom, len(keep))):

@@ -30,7 +30,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed.constraints import closure_errors, loop_constraints
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, closure_limit
-from kinetree.algorithms.closed.rank import RANK_TOLERANCE, counted, scaling
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE, count_values, scaling
 from kinetree.algorithms.closed.scaling import rows_of, velocity_turns
 from kinetree.algorithms.passive import passive_force
 from kinetree.errors import LoopError, ModelError, ShapeError, SingularError, UnknownNameError
@@ -210,7 +210,7 @@ def solution(model, terms: Terms, B, freedoms: "Actuated", weights, low=None, hi
     U, s, Vt = np.linalg.svd(units.apply(K))
     r = model.nv - mobility
     lam = units.rows * (U[:, :r] @ ((Vt[:r] @ (units.columns * (total - tau))) / s[:r]))
-    idle = U[:, int(counted(s, units)) :]
+    idle = U[:, int(count_values(s, units)) :]
     return InverseSolution(u, tau, lam, np.all(np.abs(idle) < _IDLE, axis=1), mobility, rank)
 
 
@@ -223,7 +223,7 @@ def velocity_space(model, K, *, tolerance: float | None = None):
     if len(K) == 0:
         return np.diag(units.columns)
     _, s, V = np.linalg.svd(units.apply(K))
-    return units.columns[:, None] * V[int(counted(s, units, tolerance)) :].T
+    return units.columns[:, None] * V[int(count_values(s, units, tolerance)) :].T
 
 
 def driven_rank(G_u, freedoms: "Actuated", *, tolerance=RANK_TOLERANCE) -> int:

@@ -14,7 +14,7 @@ from kinetree.algorithms.closed.constraints import (
     function_rows,
     loop_constraints,
     loop_joint,
-    stacked,
+    stack_constraints,
 )
 from kinetree.algorithms.closed.rank import kept_rows, rank_at, rank_policy, scaling
 from kinetree.algorithms.closed.scaling import loop_length, rows_of
@@ -122,7 +122,7 @@ def solution(
     rows, count = kept_rows(model, c.implicit.K), c.implicit.count
     rank = len(rows) if rows is not None else int(rank_at(model, c.implicit.K))
     s = apply_implicit(system, c.implicit.some(rows), rank=rank, scale=c.scale)
-    lam = expanded(s.lam, rows, count)
+    lam = expand_forces(s.lam, rows, count)
     return Solution(s.qdd, lam, s.tau_c, s.rank, count - s.rank)
 
 
@@ -311,7 +311,7 @@ def with_own_rows(model, q, qd, joints: AllJoints, stabilization=None, rows=None
     """
     if not model.constraints:
         return joints
-    own = stacked(model, function_rows(model, q, qd))
+    own = stack_constraints(model, function_rows(model, q, qd))
     k = own.k if stabilization is None else own.stabilized(stabilization)
     K = np.zeros((len(k), joints.model.nv), np.asarray(own.K).dtype)
     K[:, model.independent_variables[1] if model.couplings else slice(None)] = own.K
@@ -323,7 +323,7 @@ def with_own_rows(model, q, qd, joints: AllJoints, stabilization=None, rows=None
     return joints._replace(rows=CouplingRows(*(np.concatenate(pair) for pair in pairs)))
 
 
-def reduced(loops, rows):
+def keep_rows(loops, rows):
     """The constraints of loop joints with some of all their rows; all for None.
 
     Args:
@@ -341,7 +341,7 @@ def reduced(loops, rows):
     return found
 
 
-def expanded(lam, rows, count):
+def expand_forces(lam, rows, count):
     """Forces of ``count`` rows, zero for those that were not kept; as they are for None."""
     if rows is None:
         return lam

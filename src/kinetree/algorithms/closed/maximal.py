@@ -21,9 +21,9 @@ from kinetree.algorithms.closed.joint_space import (
     check_constraints_hold,
     check_loops_closed,
     constraint,
-    expanded,
+    expand_forces,
     joint_constraints,
-    reduced,
+    keep_rows,
     with_own_rows,
 )
 from kinetree.algorithms.closed.rank import kept_rows_at
@@ -167,7 +167,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -
         p = [p[i - 1] - f_ext[i] for i in range(1, NB + 1)]
 
     joints = joint_constraints(model, q, qd, X_0, v)
-    joints = [*joints[:NB], *reduced(joints[NB:], rows)]
+    joints = [*joints[:NB], *keep_rows(joints[NB:], rows)]
     k = [J.T.T @ J.c for J in joints]
     if stabilization is not None:
         for n in range(NB, len(joints)):
@@ -235,7 +235,7 @@ def solution(
     f_c, f_a = eq.T @ lam, eq.T_a @ active
     of_tree = sum(len(J.rate) for J in eq.joints[:NB])
     count = sum(len(J.rate) for J in loops)
-    lam = np.concatenate([lam[:of_tree], expanded(lam[of_tree:], rows, count), lam_coupling])
+    lam = np.concatenate([lam[:of_tree], expand_forces(lam[of_tree:], rows, count), lam_coupling])
     error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
     return MaximalSolution(
         qdd=qdd[model.independent_variables[1]] if model.couplings else qdd,

@@ -18,12 +18,12 @@ from kinetree.algorithms.closed.constraints import (
     is_steady,
     loop_root,
     loop_rows,
-    stacked,
+    stack_constraints,
 )
-from kinetree.algorithms.closed.rank import counted, scaling
+from kinetree.algorithms.closed.rank import count_values, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.coupled import for_all_joints
-from kinetree.model.views import snapped
+from kinetree.model.views import snap
 from kinetree.spatial import Motion, Plucker, crm
 from kinetree.spatial.vector3 import cross, identity3
 
@@ -59,7 +59,7 @@ class EliminationPlan(NamedTuple):
 def stacked_rows(model, q, qd, axes) -> LoopConstraints:
     """Constraints of all loops, with turned rows, see ``turned_rows``, and those of one's own."""
     parts = [turned_rows(model, loop, q, qd, axes) for loop in model.loops]
-    return stacked(model, [*parts, *function_rows(model, q, qd)])
+    return stack_constraints(model, [*parts, *function_rows(model, q, qd)])
 
 
 def make_plan(model, axes, samples, independent=()) -> EliminationPlan:
@@ -82,7 +82,7 @@ def make_plan(model, axes, samples, independent=()) -> EliminationPlan:
     units = scaling(model)  # of turned rows as well: they stay with their loop
     pure = units.apply(K)
     sizes = np.linalg.svd(pure, compute_uv=False)
-    ranks = counted(sizes, units)
+    ranks = count_values(sizes, units)
 
     inertia = np.mean(H, axis=0)
     columns = 1 / np.sqrt(np.where(inertia > 0, inertia, 1))
@@ -253,7 +253,7 @@ def _tip(model, root, body, placement, q, qd):
         a = X_i @ a + c_J + crm(v, v_J)
         J = {j: X_i @ column for j, column in J.items()} | {i: S}
         X = X_i @ X
-    to = snapped(placement)
+    to = snap(placement)
     return _Tip(to @ X, to @ v, to @ a, {j: to @ column for j, column in J.items()})
 
 

@@ -55,7 +55,7 @@ def rank_policy(model: "Model") -> "RankPolicy":
     return scaling(model).policy
 
 
-def counted(s, units: Scaling | None, tolerance=None):
+def count_values(s, units: Scaling | None, tolerance=None):
     """Rank from the singular values ``s`` (..., k), descending; see the module.
 
     Args:
@@ -88,7 +88,7 @@ def _bounds(s, largest, units):
 def rank_at(model, K):
     """Number of independent rows of the constraint matrix ``K`` of a model, (..., nc, nv)."""
     units = scaling(model)
-    return counted(np.linalg.svd(units.apply(K), compute_uv=False), units)
+    return count_values(np.linalg.svd(units.apply(K), compute_uv=False), units)
 
 
 def kept_rows(model, K):
@@ -102,7 +102,7 @@ def kept_rows(model, K):
     s = np.linalg.svd(A, compute_uv=False)
     if not doubtful(s, units):
         return None
-    size, most = int(counted(s, units)), int(counted(s, units, RANK_TOLERANCE))
+    size, most = int(count_values(s, units)), int(count_values(s, units, RANK_TOLERANCE))
     return None if size == most else independent(A, size)
 
 
@@ -128,7 +128,7 @@ def counting_part(A, units: Scaling):
         return None
     if not policy.misalignment:
         return None
-    kept = np.arange(A.shape[-2]) < np.asarray(counted(s, units))[..., None]
+    kept = np.arange(A.shape[-2]) < np.asarray(count_values(s, units))[..., None]
     return (U * kept[..., None, :]) @ np.swapaxes(U, -1, -2)
 
 

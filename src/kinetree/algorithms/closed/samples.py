@@ -42,7 +42,7 @@ class Manifold(NamedTuple):
 def sampled_manifold(model, near, count=SAMPLES) -> Manifold:
     """Look around: exactly, and where that leaves doubt, up to misalignment."""
     space = _Space(model)
-    q = _scattered(model, space, 0.0, count)
+    q = _scatter(model, space, 0.0, count)
     K, errors = space.at(q)
     if len(q):
         s = np.linalg.svd(K, compute_uv=False)
@@ -51,7 +51,7 @@ def sampled_manifold(model, near, count=SAMPLES) -> Manifold:
         if near == 0 or most == least:
             return Manifold(q, K, errors, _misalignment(np.max(np.abs(errors), initial=0.0)))
     if near > 0:
-        found = _scattered(model, space, near, count, seeds=q)
+        found = _scatter(model, space, near, count, seeds=q)
         K_near, errors_near = space.at(found)
         if len(found) and _is_spread(model, found):
             s = np.linalg.svd(K_near, compute_uv=False)
@@ -97,11 +97,11 @@ def _matrix_and_error(model, q):
     return c.K, c.error
 
 
-def _scattered(model, space, near, count, seeds=()):
+def _scatter(model, space, near, count, seeds=()):
     """Closed configurations, up to ``count``: near the postures first, then all over."""
     rng = np.random.default_rng(7)
     starts = [model.neutral(), *(posture.q for posture in model.postures), *seeds[:1]]
-    found = _closed(space, np.array(starts, dtype=float), near)
+    found = _close(space, np.array(starts, dtype=float), near)
     for spread in (0.3, 0.8, None, None):
         if len(found) >= count:
             break
@@ -113,11 +113,11 @@ def _scattered(model, space, near, count, seeds=()):
             else model.random_configuration(rng)
             for n in range(count)
         ]
-        found = np.concatenate([found, _closed(space, np.array(q), near)])
+        found = np.concatenate([found, _close(space, np.array(q), near)])
     return found[:count]
 
 
-def _closed(space, q, near):
+def _close(space, q, near):
     """The configurations that Newton's method reaches from those of ``q``, as far as it does.
 
     Constraints with singular values up to ``near`` are left alone, and may miss by as much.

@@ -16,7 +16,7 @@ from kinetree.algorithms.closed.constraints import (
     function_rows,
     loop_root,
     loop_signs,
-    stacked,
+    stack_constraints,
 )
 from kinetree.model.gearing import with_leaders
 from kinetree.model.memo import kept
@@ -114,7 +114,9 @@ def _sizes_of_functions(model, columns, length):
     rng, usual = np.random.default_rng(5), []
     with np.errstate(all="ignore"):
         for q in (model.neutral(), *(model.random_configuration(rng) for _ in range(_LOOKS))):
-            K = stacked(model, function_rows(model, q, model.zero_velocity)).K.astype(float)
+            K = stack_constraints(model, function_rows(model, q, model.zero_velocity)).K.astype(
+                float
+            )
             usual.append(np.linalg.norm(K * columns, axis=1))
             check_functions(model, q, rng.normal(size=model.nv))
     size = np.max(np.nan_to_num(usual, posinf=0.0), axis=0)

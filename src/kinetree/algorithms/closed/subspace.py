@@ -137,7 +137,7 @@ class Subspace:
 
 def is_direct_sum(*subspaces) -> bool:
     """Whether every vector has exactly one decomposition into elements of these — RBDA (3.24)."""
-    S = _stacked(subspaces)
+    S = _stack_bases(subspaces)
     return S.shape[0] == S.shape[1] and np.linalg.matrix_rank(S, RANK_TOLERANCE) == len(S)
 
 
@@ -154,13 +154,13 @@ def decompose(v, *subspaces):
             f"no unique decomposition: subspaces of dimensions {dims} are not a direct sum of "
             f"the {n}-dimensional space; {why}"
         )
-    alpha = np.linalg.solve(_stacked(subspaces), subspaces[0]._array(v))
+    alpha = np.linalg.solve(_stack_bases(subspaces), subspaces[0]._array(v))
     parts = np.split(alpha, np.cumsum([S.dim for S in subspaces])[:-1])
     components = [S.basis @ part for S, part in zip(subspaces, parts, strict=True)]
     return [type(v).from_array(c) if isinstance(v, (Motion, Force)) else c for c in components]
 
 
-def _stacked(subspaces):
+def _stack_bases(subspaces):
     for S in subspaces[1:]:
         subspaces[0]._same_space(S)
     return np.hstack([S.basis for S in subspaces])

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.actuators import transmission_of
-from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stacked
+from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stack_constraints
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.fluid import fluid_force
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
@@ -174,7 +174,7 @@ def constraint_kernel(model, loops, others):
         if len(which):
             rest = q[of_q], model.zero_velocity
             rows = [loop_rows(model, loop, *rest, "loop") for loop, _ in loops]
-            found = stacked(model, [*rows, *function_rows(model, *rest)])
+            found = stack_constraints(model, [*rows, *function_rows(model, *rest)])
             K = np.zeros((len(which), full.nv), dtype=np.asarray(found.K).dtype)
             K[:, of_v] = found.K[which]
             parts, errors = [*parts, K], [*errors, found.error[which]]

@@ -146,16 +146,16 @@ class LoopClosure:
         return _velocities(self.model, q, dq, ddq)
 
     def _position(self, y):
-        return _checked(y, sum(j.nq for j in self.variables), "y", self.names)
+        return _require_size(y, sum(j.nq for j in self.variables), "y", self.names)
 
     def _velocity(self, yd):
-        return _checked(yd, sum(j.nv for j in self.variables), "yd", self.names)
+        return _require_size(yd, sum(j.nv for j in self.variables), "yd", self.names)
 
 
 _PARTS = ("value", "first", "second")
 
 
-def _checked(x, count, what, names):
+def _require_size(x, count, what, names):
     x = np.asarray(x, dtype=float)
     if x.shape != (count,):
         raise ShapeError(f"{what} must have shape ({count},) for {', '.join(names)}, got {x.shape}")

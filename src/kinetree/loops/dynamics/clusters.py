@@ -29,7 +29,7 @@ from kinetree.loops.kinematics.constraint import rank
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.gearing import with_leaders
-from kinetree.model.transfer import transferred, transferred_postures
+from kinetree.model.transfer import transfer_parts, transferred_postures
 from kinetree.spatial import Plucker
 
 
@@ -124,7 +124,9 @@ def _in_order(model, order):
     same = [Plucker.identity()] * len(order)
     bodies = [replace(model.bodies[i - 1], parent=number[model.parent[i]]) for i in order[1:]]
     postures = transferred_postures([b.joint for b in bodies], (order[1:], model))
-    renumbered = model.replace(bodies=bodies, **transferred(model, number, same), postures=postures)
+    renumbered = model.replace(
+        bodies=bodies, **transfer_parts(model, number, same), postures=postures
+    )
     q, v = (
         np.concatenate([np.zeros(0, int), *(np.arange(s[i].start, s[i].stop) for i in order[1:])])
         for s in (model.q_slice, model.v_slice)

@@ -232,7 +232,7 @@ def bounds_of(freedoms, given):
                 f"{bounds!r}"
             )
         for bound, x in zip((low, high), pair, strict=True):
-            bound[at] = _sized(x, at, f"bounds of joint {name!r}")
+            bound[at] = _require_size(x, at, f"bounds of joint {name!r}")
         if not np.all(low[at] <= high[at]):
             raise ModelError(
                 f"bounds of joint {name!r} must be the smallest and the largest force, got "
@@ -246,7 +246,7 @@ def weights_of(freedoms, given):
     weights = np.ones(freedoms.count)
     for name, x in (given or {}).items():
         at = _slice(freedoms, name, "weights")
-        weights[at] = _sized(x, at, f"weight of joint {name!r}")
+        weights[at] = _require_size(x, at, f"weight of joint {name!r}")
         if not (np.all(np.isfinite(weights[at])) and np.all(weights[at] > 0)):
             raise ModelError(f"weight of joint {name!r} must be positive and finite, got {x!r}")
     return weights
@@ -277,7 +277,7 @@ def _slice(freedoms, name, what):
     return freedoms.slices[name]
 
 
-def _sized(x, at, what):
+def _require_size(x, at, what):
     x, n = np.asarray(x, dtype=float), at.stop - at.start
     if x.shape not in ((), (n,)) or np.any(np.isnan(x)):
         raise ShapeError(f"{what} must be one number or {n}, got {x}")

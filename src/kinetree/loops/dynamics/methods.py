@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.independent import variable_names
-from kinetree.algorithms.closed.joint_space import expanded
+from kinetree.algorithms.closed.joint_space import expand_forces
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, kept_rows, scaling
 from kinetree.algorithms.closed.scaling import Scaling
 from kinetree.algorithms.closed.systems import (
@@ -120,7 +120,7 @@ class ConstrainedEquations:
 
     def forces(self, lam):
         """Forces of all constraints from those of ``counting``, (nc,)."""
-        return expanded(lam, self.rows, len(self.K))
+        return expand_forces(lam, self.rows, len(self.K))
 
 
 # --- null space: independent accelerations first, RBDA §8.5, method 3, and §8.8 ------------------

@@ -63,7 +63,7 @@ def assemble(
         AssemblyError: the loops do not close; the message says which, by how much, and why.
     """
     q = as_configuration(as_model(model), _guess(model) if q is None else q).astype(float)
-    q, free = held(model, q, hold)
+    q, free = hold_joints(model, q, hold)
     flat, bounds = q.reshape(prod(q.shape[:-1]), model.nq), limits_of(model) if limits else None
     if bounds is not None:
         flat = _within(model, flat, bounds, free)
@@ -89,7 +89,7 @@ def _guess(model):
     return guesses[int(np.argmin(np.maximum(gaps, 1e-9)))]  # the first of the closed ones
 
 
-def scattered(model, q, spread, free, bounds, rng, count):
+def scatter(model, q, spread, free, bounds, rng, count):
     """Random configurations around one, (count, nq); each angle within ``± spread`` rad."""
     step = rng.uniform(-spread, spread, (count, model.nv)) * scaling(model).columns * free
     q = space_of(model).move(np.tile(q, (count, 1)), step)
@@ -104,7 +104,7 @@ def _within(model, q, bounds, free):
 
 
 def _around(model, q, free, bounds, rng, options):
-    starts = [scattered(model, q, s, free, bounds, rng, _EACH) for s in _SPREADS]
+    starts = [scatter(model, q, s, free, bounds, rng, _EACH) for s in _SPREADS]
     return descend(model, np.concatenate(starts), free=free, limits=bounds, **options)
 
 
@@ -160,7 +160,7 @@ def _reason(model, q, free, limits, options):
 # --- held joints ---------------------------------------------------------------------------------
 
 
-def held(model, q, hold):
+def hold_joints(model, q, hold):
     """Configurations with the held joints set, and which velocity variables stay free, (nv,).
 
     Args:
@@ -226,14 +226,14 @@ def assemblies(
     q = as_configuration(as_model(model), model.neutral() if q is None else q).astype(float)
     if q.ndim > 1:
         raise ShapeError(f"assemblies start from one configuration ({model.nq},), got {q.shape}")
-    q, free = held(model, q, hold)
+    q, free = hold_joints(model, q, hold)
     starts = whole_number(starts, "starts")
     bounds, rng = limits_of(model) if limits else None, np.random.default_rng(seed)
     bodies = np.array([model.body_index(name) - 1 for name in by or model.body_names[1:]], int)
     found, idle, tried = np.zeros((0, model.nq)), 0, 0
     while tried < starts and idle < 3:
         count = min(_ROUND, starts - tried)
-        some = scattered(model, q, np.pi, free, bounds, rng, count)
+        some = scatter(model, q, np.pi, free, bounds, rng, count)
         some[0] = q if tried == 0 else some[0]
         ended = descend(model, some, free=free, limits=bounds, tolerance=tolerance, iterations=100)
         closed = ended.q[is_assembled(model, ended, tolerance, limits)]
@@ -241,7 +241,9 @@ def assemblies(
         found = _distinct(model, np.concatenate([found, closed]), bodies)
         idle = idle + 1 if len(found) == before else 0
     _require_isolated(model, found, free)
-    found = np.array([_wrapped(model, q, other) for other in found]).reshape(len(found), model.nq)
+    found = np.array([_wrap_angles(model, q, other) for other in found]).reshape(
+        len(found), model.nq
+    )
     away = [space_of(model).difference(q, other) / scaling(model).columns for other in found]
     return found[np.argsort(np.linalg.norm(np.reshape(away, (len(found), model.nv)), axis=1))]
 
@@ -274,7 +276,7 @@ def _require_isolated(model, q, free):
         )
 
 
-def _wrapped(model, reference, q):
+def _wrap_angles(model, reference, q):
     """``q`` with angles within ±π of a reference and quaternions on its side."""
     q = q.copy()
     for i in range(1, model.body_count + 1):
@@ -298,7 +300,7 @@ def assemblies_nearby(model, q, seed=0):
     if not model.is_constrained:
         return q[None]
     free, rng = np.ones(model.nv, dtype=bool), np.random.default_rng(seed)
-    starts = scattered(model, q, _SPREAD, free, None, rng, _COUNT)
+    starts = scatter(model, q, _SPREAD, free, None, rng, _COUNT)
     found = descend(model, starts, tolerance=POSITION_TOLERANCE, iterations=100)
     return found.q[found.error <= max(POSITION_TOLERANCE, smallest_error(model))]
 

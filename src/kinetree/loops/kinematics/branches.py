@@ -14,7 +14,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
-from kinetree.loops.kinematics.assembly import assemblies_nearby, held, ranks
+from kinetree.loops.kinematics.assembly import assemblies_nearby, hold_joints, ranks
 from kinetree.loops.kinematics.constraint import (
     closing,
     independent_rows,
@@ -100,7 +100,7 @@ def follow(
     require_holonomic(model)
     path = _path(model, q, inputs)
     joints = [model.joint_index(name) for name in inputs]
-    walker = _Walker(model, q, joints, held(model, q, list(inputs))[1], tolerance)
+    walker = _Walker(model, q, joints, hold_joints(model, q, list(inputs))[1], tolerance)
     walker.check_start()
     reached = []
     for n in range(1, len(path)):

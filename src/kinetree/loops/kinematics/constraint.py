@@ -13,7 +13,7 @@ from kinetree.algorithms.closed.constraints import (
     velocity_rows,
 )
 from kinetree.algorithms.closed.independent import coordinate_labels, named_variables
-from kinetree.algorithms.closed.rank import counted
+from kinetree.algorithms.closed.rank import count_values
 from kinetree.algorithms.closed.rank import independent as far_from_dependent
 from kinetree.algorithms.closed.scaling import Scaling, rows_of
 from kinetree.arrays.host import on_host
@@ -55,12 +55,12 @@ def constraint(
             that carries all of it; ``"base"``, as in the book, which loses digits where the
             mechanism is far from the base.
     """
-    return Constraint(*compiled(equations, model, q, qd, coordinates=coordinates))
+    return Constraint(*call_compiled(equations, model, q, qd, coordinates=coordinates))
 
 
 def error(model: Model, q: ArrayLike) -> Array:
     """Position errors of loops and couplings [m or rad], (..., nc); zero where they hold."""
-    return compiled(_error, model, q)
+    return call_compiled(_error, model, q)
 
 
 @kernel
@@ -167,8 +167,8 @@ def rank(K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | Non
             policy. With a scaling, the largest is taken to be at least 1, so that rounding errors
             alone have rank 0. None for the policy, or 1e-10 without a scaling.
     """
-    s = np.linalg.svd(_scaled(K, scaling), compute_uv=False)
-    found = np.asarray(counted(s, scaling, tolerance))
+    s = np.linalg.svd(_in_pure_numbers(K, scaling), compute_uv=False)
+    found = np.asarray(count_values(s, scaling, tolerance))
     return int(found) if found.ndim == 0 else found
 
 
@@ -181,7 +181,7 @@ def independent_rows(
     The row that is farthest from the span of those already chosen comes next, the first of
     several; in ascending order.
     """
-    return far_from_dependent(_scaled(K, scaling), rank(K, scaling, tolerance=tolerance))
+    return far_from_dependent(_in_pure_numbers(K, scaling), rank(K, scaling, tolerance=tolerance))
 
 
 @on_host
@@ -193,8 +193,8 @@ def dependencies(
     A row of ``K`` whose entries in ``c`` are all zero is necessary; any other may be dropped
     instead of those that ``independent_rows`` drops.
     """
-    U, s, _ = np.linalg.svd(_scaled(K, scaling))
-    return U[:, int(counted(s, scaling, tolerance)) :].T
+    U, s, _ = np.linalg.svd(_in_pure_numbers(K, scaling))
+    return U[:, int(count_values(s, scaling, tolerance)) :].T
 
 
 def with_misalignment(model: Model, misalignment: float | None) -> Model:
@@ -210,7 +210,7 @@ def with_misalignment(model: Model, misalignment: float | None) -> Model:
     return model.replace(loops=[replace(loop, misalignment=misalignment) for loop in model.loops])
 
 
-def _scaled(K, units):
+def _in_pure_numbers(K, units):
     if hasattr(K, "bodies"):
         raise ModelError(
             "ranks are those of a constraint matrix, got a model: give "
@@ -237,7 +237,7 @@ _FEW = 256
 
 def closure_error(model: Model, q: ArrayLike) -> Any:
     """Errors of the loops [m or rad], (..., nc): zero where closed and nowhere else."""
-    return compiled(_closure_error, model, q)
+    return call_compiled(_closure_error, model, q)
 
 
 def closing(model, q) -> Any:
@@ -308,7 +308,7 @@ def require_holonomic(model):
 # --- compiled or as written ----------------------------------------------------------------------
 
 
-def compiled(function, *arguments, **options):
+def call_compiled(function, *arguments, **options):
     """Result of a kernel; of the function itself where a user's joint cannot be compiled."""
     try:
         return function(*arguments, **options)

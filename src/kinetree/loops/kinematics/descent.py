@@ -66,14 +66,14 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
     B = np.diag(scale.columns) if B is None else B
     B = np.broadcast_to(B if free is None else B * np.asarray(free)[:, None], (n, *B.shape[-2:]))
     tolerance = max(tolerance, smallest_error(model))
-    found = _descended(model, q, B, limits, tolerance, iterations)
+    found = _descend(model, q, B, limits, tolerance, iterations)
     left = (found.error > tolerance) & (found.error <= scale.alignment_tolerance)
     if np.any(left) and not scale.policy.is_known and scale.policy.misalignment:
-        found = _descended(model, q, B, limits, tolerance, iterations)  # now that it is known
+        found = _descend(model, q, B, limits, tolerance, iterations)  # now that it is known
     return found
 
 
-def _descended(model, q, B, limits, tolerance, iterations):
+def _descend(model, q, B, limits, tolerance, iterations):
     n, q, errors = len(q), np.array(q, dtype=float), _Errors(model)
     damping = np.full(n, _FIRST)
     e, J, error = errors.at(q)
@@ -90,8 +90,8 @@ def _descended(model, q, B, limits, tolerance, iterations):
         if limits is not None:
             downwards = -np.einsum("nij,ni->nj", J_s, e_s)
             metric = metric * _movable(limits, q[going], downwards)[:, :, None]
-        dq = np.einsum("nij,nj->ni", metric, _damped(J_s @ metric, e_s, damping[going]))
-        trial = _moved(model, q[going], dq, limits)
+        dq = np.einsum("nij,nj->ni", metric, _damped_step(J_s @ metric, e_s, damping[going]))
+        trial = _move_within(model, q[going], dq, limits)
         e_t, J_t, error_t = errors.at(trial)
         better = np.linalg.norm(e_t, axis=1) < np.linalg.norm(e_s, axis=1)
         damping[going] = np.maximum(damping[going] * np.where(better, _LESS, _MORE), _LEAST)
@@ -143,7 +143,7 @@ def limits_of(model) -> DescentBounds | None:
     return None if none else DescentBounds(lower, upper, q_of_v)
 
 
-def _damped(A, e, damping):
+def _damped_step(A, e, damping):
     """``-Aᵀ (A Aᵀ + mu)⁻¹ e``, in the smaller of its two forms."""
     m, k = A.shape[1:]
     At = np.swapaxes(A, 1, 2)
@@ -163,6 +163,6 @@ def _movable(limits, q, direction):
     return np.where(held & (k >= 0), 0.0, 1.0)
 
 
-def _moved(model, q, dq, limits):
+def _move_within(model, q, dq, limits):
     q = space_of(model).move(q, dq)
     return q if limits is None else np.clip(q, limits.lower, limits.upper)

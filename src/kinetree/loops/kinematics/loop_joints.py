@@ -17,7 +17,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Fixed
-from kinetree.loops.kinematics.constraint import compiled
+from kinetree.loops.kinematics.constraint import call_compiled
 from kinetree.model import Body, Loop, Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.spatial import Inertia
@@ -61,7 +61,7 @@ def loop_joint_forces(model: Model, q: ArrayLike, forces: dict) -> np.ndarray:
     B, slices = loop_motion_of(model, q).B, loop_slices(model)
     tau = np.zeros(B.shape[:-1])
     for name, given in forces.items():
-        part = slices[_known(name, slices, model)]
+        part = slices[_require_known(name, slices, model)]
         f, n = as_numbers(given, f"force of loop joint {name!r}"), part.stop - part.start
         f = f[None] if f.ndim == 0 else f
         if f.shape[-1:] != (n,):
@@ -82,7 +82,7 @@ def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     q = as_configuration(model, q)
     if not (model.nv and model.actuators):
         return np.zeros((*q.shape[:-1], model.nv, len(model.actuators)))
-    return np.asarray(compiled(_arms, model, q))
+    return np.asarray(call_compiled(_arms, model, q))
 
 
 @kernel
@@ -117,7 +117,7 @@ def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
             np.zeros((*batch, counts[1])),
             np.zeros((*batch, model.nv, counts[1])),
         )
-    return LoopJointMotion(*compiled(_motion, model, q, qd))
+    return LoopJointMotion(*call_compiled(_motion, model, q, qd))
 
 
 @kernel
@@ -125,7 +125,7 @@ def _motion(model, q, qd):
     return tuple(loop_joint_motion(model, q, qd))
 
 
-def _known(name, slices, model):
+def _require_known(name, slices, model):
     if name in slices:
         return name
     raise UnknownNameError(

@@ -16,8 +16,8 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_jacobian,
     coordinate_rates,
     coordinate_values,
-    moved,
-    turned,
+    coordinates_at,
+    move_coordinates,
     velocities,
     velocity_basis,
 )
@@ -82,7 +82,9 @@ def coordinate_motion(
     positions, q, neutral = [], q0, model.neutral()
     for sample in y.reshape(-1, y.shape[-1]):
         start = q if chosen.flat else neutral
-        q = moved(model, start, sample - coordinate_values(model, start, chosen), chosen, q)
+        q = move_coordinates(
+            model, start, sample - coordinate_values(model, start, chosen), chosen, q
+        )
         positions.append(q)
     q = np.array(positions).reshape(*y.shape[:-1], model.nq)
     K = constraint(model, q, np.zeros(model.nv)).K
@@ -197,7 +199,9 @@ def _by_displacements(model, q, at_q, linear):
     if linear.chosen.flat:
         return linear.A
     p, A = len(linear.coordinates), linear.A.copy()
-    gradient = coordinate_jacobian(model, at_q, turned(model, q, at_q, linear.chosen)) @ linear.G
+    gradient = (
+        coordinate_jacobian(model, at_q, coordinates_at(model, q, at_q, linear.chosen)) @ linear.G
+    )
     A[:p, :p] = 0
     A[p:, :p] = A[p:, :p] @ np.linalg.inv(gradient)
     return A
@@ -206,6 +210,6 @@ def _by_displacements(model, q, at_q, linear):
 def _state(model, near, q, change, yd, chosen):
     """The closed state whose coordinates differ by ``change`` from ``(q, yd)``."""
     p = len(yd)
-    q = moved(model, q, change[:p], chosen, near)
+    q = move_coordinates(model, q, change[:p], chosen, near)
     K = constraint(model, q, np.zeros(model.nv)).K
     return q, velocities(model, q, yd + change[p:], velocity_basis(model, q, K, chosen))

@@ -144,13 +144,13 @@ def _constraint_motion(m, q, qd, qdd):
 
 
 @kernel
-def _held(m, q, lam):
+def _constraint_force(m, q, lam):
     """``Kᵀ lam``."""
     return loop_constraints(m, q, m.zero_velocity).K.T @ lam
 
 
 _constraint_rate = jvp(_constraint_motion, wrt=("q", "qd"))
-_held_rate = jvp(_held, wrt=("q",))
+_held_rate = jvp(_constraint_force, wrt=("q",))
 _inverse_derivatives = differentiate(inverse_dynamics, wrt=("q", "qd"))
 _passive_derivatives = differentiate(passive_force, wrt=("q", "qd"))
 

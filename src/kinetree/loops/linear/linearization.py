@@ -145,7 +145,7 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
             return found
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
     blocks = equations if method == _METHODS[0] else from_textbook("linear_recursions", method)
-    return _assembled(state, chosen, basis.G, *blocks(state, chosen, basis))
+    return _assemble(state, chosen, basis.G, *blocks(state, chosen, basis))
 
 
 def _are_few(model, *arrays):
@@ -153,7 +153,7 @@ def _are_few(model, *arrays):
     return model.is_constrained and are_few(model, ("linear_model",), arrays, [1, 1, 1])
 
 
-def _assembled(state, chosen, G, A21, A22, B2, turning=None):
+def _assemble(state, chosen, G, A21, A22, B2, turning=None):
     """The linear model from its blocks; ``turning`` is ``R [G dy, qd]``, if that is known."""
     model, q, qd, qdd, *_ = state
     batch, p = qdd.shape[:-1], len(chosen.names)
@@ -183,7 +183,7 @@ def _by_plan(model, q, qd, tau, f_ext, independent):
     q, qd, tau = (np.asarray(a) for a in (q, qd, tau))
     if f_ext is not None:
         f_ext = external_forces(as_model(model), f_ext)
-    wanted = _requested(as_model(model), independent)
+    wanted = _read_coordinates(as_model(model), independent)
     if wanted is None or not model.nv:
         return None
     if wanted.at is not None and model.is_constrained:
@@ -205,10 +205,10 @@ def _by_plan(model, q, qd, tau, f_ext, independent):
     if np.all(fits):
         return linear
     state = MotionState(model, q, qd, qdd, tau, f_ext)
-    return _repaired(linear, state, wanted.chosen, ~fits) if np.any(fits) else None
+    return _solve_poor_samples(linear, state, wanted.chosen, ~fits) if np.any(fits) else None
 
 
-def _repaired(linear, state, chosen, poor):
+def _solve_poor_samples(linear, state, chosen, poor):
     """The linear model, with the samples that the plan does not fit solved in the general way.
 
     None where these cannot be solved, for the error to name the sample.
@@ -223,7 +223,7 @@ def _repaired(linear, state, chosen, poor):
         f_ext = np.broadcast_to(f_ext, (*poor.shape, model.body_count, 6))[poor]
     try:
         of_poor = motion_state(model, q, qd, tau, f_ext, chosen.names)
-        rest = _assembled(of_poor[0], chosen, of_poor[2].G, *equations(*of_poor))
+        rest = _assemble(of_poor[0], chosen, of_poor[2].G, *equations(*of_poor))
     except (LoopError, ShapeError, SingularError):
         return None
     parts = {name: np.array(getattr(linear, name)) for name in ("A", "B", "rate", "G", "qdd")}
@@ -237,7 +237,7 @@ def _in_variables(state, t, chosen, at):
     order = [t.columns.index(k) for k in at]
     G, W, U, B = t.G[..., order], t.W[..., order], t.U[..., order], t.B[..., order, :]
     turning = t.turning if np.ndim(t.turning) == 0 else t.turning[..., at, :][..., order]
-    return _assembled(state, chosen, G, W[..., at, :], U[..., at, :], B, turning)
+    return _assemble(state, chosen, G, W[..., at, :], U[..., at, :], B, turning)
 
 
 class _Requested(NamedTuple):
@@ -248,17 +248,17 @@ class _Requested(NamedTuple):
     """Their numbers, in the order in which they were named."""
 
 
-def _requested(model, independent):
+def _read_coordinates(model, independent):
     """Coordinates that a caller requests; None for what the general way must reject."""
     if isinstance(independent, str) or independent is None or not are_names(independent):
         return _Requested()
     key = ("named coordinates", tuple(independent))
     if key not in model.memo:
-        model.memo[key] = _named(model, independent)
+        model.memo[key] = _read_names(model, independent)
     return model.memo[key]
 
 
-def _named(model, names):
+def _read_names(model, names):
     chosen = coordinates_by_name(model, names)
     if chosen.loops or not chosen.names:
         return _Requested()
@@ -293,7 +293,7 @@ def _in_other_coordinates(state, t, independent):
     A22 = (R @ t.U + z2) @ inverse
     A21 = (R @ t.W + z1 - A22 @ (R @ t.V + y1)) @ inverse
     turning = t.turning if np.ndim(t.turning) == 0 else chosen.rows @ t.turning @ inverse
-    return _assembled(state, chosen, t.G @ inverse, A21, A22, T @ t.B, turning)
+    return _assemble(state, chosen, t.G @ inverse, A21, A22, T @ t.B, turning)
 
 
 _DETERMINED = 1e-5

@@ -25,7 +25,7 @@ from kinetree.algorithms.closed.elimination import (
     is_zero,
     null_space_basis,
     positive_solution,
-    projected,
+    project_matrix,
     solve_for,
     sparse_rows,
     transposed_product,
@@ -101,7 +101,7 @@ def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics 
     arrays = (q, qd, tau) if f_ext is None else (q, qd, tau, f_ext)
     if not model.is_constrained:
         return _of_tree(model, *arrays)
-    found = _called(model, columns, arrays)
+    found = _call_kernel(model, columns, arrays)
     if found is None:
         return None
     (G, V, W, U, B, qdd, *turning, health), free = found
@@ -120,11 +120,11 @@ def plan_blocks(model, at, q, qd, tau, f_ext=None) -> PlanBlocks | None:
         f_ext: forces on the bodies, (..., body_count, 6), or None.
     """
     arrays = (q, qd, tau) if f_ext is None else (q, qd, tau, f_ext)
-    found = _called(model, tuple(sorted(at)), arrays, at)
+    found = _call_kernel(model, tuple(sorted(at)), arrays, at)
     return None if found is None else PlanBlocks(*found[0])
 
 
-def _called(model, columns, arrays, at=None):
+def _call_kernel(model, columns, arrays, at=None):
     """Results of the kernel, and the numbers of its variables; None where it cannot be called."""
     key = ("linear model", columns, at, len(arrays))
     found = model.memo.get(key)
@@ -201,7 +201,7 @@ def kernel_and_columns(model, columns, count, at=None):
     def text(q, *arrays):
         require_unit_parts(model, q)
         found = _text(model, way, q, *arrays)
-        return found if at is None else _assembled(model, at, arrays[0], *found)
+        return found if at is None else _assemble_blocks(model, at, arrays[0], *found)
 
     kernel = kernel_for(
         model,
@@ -230,7 +230,7 @@ def _text(m, way, q, qd, tau, f_ext=None):
     total = tau + passive.passive_force(m, q, qd)
     b = total - fewest.bias_force(m, q, qd, forces)
     basis, g, free, sizes = null_space_basis(c.K, c.k, pivots)
-    inertia = projected(H, basis, free)
+    inertia = project_matrix(H, basis, free)
     G = _dense(basis, free)
     ydd, more = positive_solution(inertia, list(G.T @ (b - H @ np.array(g))))
     qdd = np.array(g) + G @ np.array(ydd)
@@ -256,7 +256,7 @@ def _text(m, way, q, qd, tau, f_ext=None):
     return G, V, motion[:, :p], motion[:, p:], found[:, 2 * p :], qdd, *turning, health
 
 
-def _assembled(m, at, qd, G, V, W, U, B, qdd, *others):
+def _assemble_blocks(m, at, qd, G, V, W, U, B, qdd, *others):
     """``PlanBlocks``, with the coordinates in the order of ``at``."""
     *turning, health = others
     order = [sorted(at).index(k) for k in at]

@@ -117,7 +117,7 @@ def coordinate_changes(model, q0, q, chosen):
     return dy
 
 
-def moved(model, q, dy, chosen, near=None):
+def move_coordinates(model, q, dy, chosen, near=None):
     """The closed configuration whose coordinates differ from those of ``q`` by ``dy``, (nq,).
 
     Newton's method, from ``q`` or a better guess ``near``.
@@ -131,7 +131,7 @@ def moved(model, q, dy, chosen, near=None):
         wanted = dy - coordinate_changes(model, start, q, chosen)
         error = np.concatenate([wanted, -closure_error(model, q)])
         K = constraint(model, q, np.zeros(model.nv)).K
-        step = velocity_basis(model, q, K, turned(model, start, q, chosen)).inverse @ error
+        step = velocity_basis(model, q, K, coordinates_at(model, start, q, chosen)).inverse @ error
         before, left = left, float(np.max(np.abs(step / scaling(model).columns), initial=0))
         if left <= 4e-16 or (before < 1e-12 and left >= before / 2):
             return q
@@ -142,7 +142,7 @@ def moved(model, q, dy, chosen, near=None):
     )
 
 
-def turned(model, q0, q, chosen):
+def coordinates_at(model, q0, q, chosen):
     """Coordinates whose rates at ``q`` are those of ``coordinate_changes(model, q0, q, chosen)``.
 
     The same, where rates are derivatives; displacements of free and ball joints turn their axes.

@@ -169,11 +169,11 @@ def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, 
             f"at most {tolerance:.3g} is required: no small step reduces it; start elsewhere"
         )
     if nearest:
-        q = _settled(towards_nearest, q, space.move)
+        q = _iterate_linearly(towards_nearest, q, space.move)
     return q
 
 
-def _settled(step, q, move, *, limit=500):
+def _iterate_linearly(step, q, move, *, limit=500):
     """Linear convergence, the slower the nearer the start is to a centre of curvature."""
     for _ in range(limit):
         dq, _ = step(q)

@@ -12,7 +12,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import JointError, LoopError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.loops.kinematics.constraint import compiled
+from kinetree.loops.kinematics.constraint import call_compiled
 from kinetree.loops.kinematics.space import space_of
 from kinetree.loops.state_space.system import (
     ConstrainedSystem,
@@ -81,13 +81,13 @@ def system_of(
         m=len(units.rows),
         M=lambda q: dynamics.mass_matrix(tree, q),
         F=F,
-        g=lambda q: compiled(_error, model, q),
-        G=lambda q: compiled(_matrix, model, q),
-        Gdot_v=lambda q, v: compiled(_products, model, q, v),
+        g=lambda q: call_compiled(_error, model, q),
+        G=lambda q: call_compiled(_matrix, model, q),
+        Gdot_v=lambda q, v: call_compiled(_products, model, q, v),
         energy=(lambda q, v: _energy(tree, q, v)) if isolated else None,
         energy_gradient=energy_gradient if isolated else None,
         weights=units.rows,
-        terms=lambda q, v: ConstraintTerms(*compiled(_terms, model, q, v)),
+        terms=lambda q, v: ConstraintTerms(*call_compiled(_terms, model, q, v)),
         rate_gradient=lambda q, v: _rate_gradient(model, q, v),
         derivatives=derivatives,
         space=space,

@@ -216,8 +216,8 @@ def _require_derivative(name, of, along, claim):
     missed = np.max(np.abs(difference - claim), initial=0.0)
     if not missed <= _ALIKE * size + 10 * error:
         raise ShapeError(
-            f"{name} is not the rate of {of} along v: it is {_shown(claim)}, and differences give "
-            f"{_shown(difference)}; look for a sign or a factor, or derive it from g by "
+            f"{name} is not the rate of {of} along v: it is {_short_text(claim)}, and differences "
+            f"give {_short_text(difference)}; look for a sign or a factor, or derive it from g by "
             f"ConstrainedSystem.from_functions"
         )
 
@@ -225,10 +225,10 @@ def _require_derivative(name, of, along, claim):
 def _require_equal(name, of, found, expected):
     size = np.max(np.abs([found, expected]), initial=0.0)
     if not np.max(np.abs(found - expected), initial=0.0) <= _ALIKE * size:
-        raise ShapeError(f"{name} is {_shown(found)}, and {of} is {_shown(expected)}")
+        raise ShapeError(f"{name} is {_short_text(found)}, and {of} is {_short_text(expected)}")
 
 
-def _shown(value):
+def _short_text(value):
     return np.array2string(np.asarray(value), precision=4, threshold=6)
 
 

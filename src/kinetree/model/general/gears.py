@@ -96,7 +96,7 @@ class Gears:
         return kernel_of(self.full, quantity, extra)
 
 
-def solved(H, b) -> Any:
+def solve_positive(H, b) -> Any:
     """``H⁻¹ b`` of positive definite matrices and of columns; raises LinAlgError for others."""
     np.linalg.cholesky(H)
     return np.linalg.solve(H, b)

@@ -373,8 +373,8 @@ class Source:
     @cached_property
     def outline(self) -> Outline:
         """Outline of the algorithm that the recording of single kinds of bodies needs."""
-        first = outline_of(*self._recorded(self.typical))
-        return outline_of(*self._recorded(self.typical, first))
+        first = outline_of(*self._record(self.typical))
+        return outline_of(*self._record(self.typical, first))
 
     def program(self, kinds: Any, pairs: Any = None) -> LoopProgram:
         """The loops, with cases for some kinds of bodies, or kinds by domain.
@@ -382,10 +382,10 @@ class Source:
         Those of nested walks are for all pairs of these kinds, or those given.
         """
         kinds = tuple(kinds[BODIES] if isinstance(kinds, dict) else kinds)
-        recorder, results = self._recorded(kinds, self.outline, pairs)
+        recorder, results = self._record(kinds, self.outline, pairs)
         return assembled(recorder, self.name, tuple(self.arguments), results)
 
-    def _recorded(self, kinds, outline=None, pairs=None):
+    def _record(self, kinds, outline=None, pairs=None):
         """A recorder on which the text has run, and the names of its results."""
         frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
         domains = [Domain(BODIES, COLUMNS), Domain(VARIABLES, {"v": "v"}), Domain("", frames)]

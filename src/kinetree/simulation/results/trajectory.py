@@ -19,7 +19,7 @@ from kinetree.functional import layout
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.model import Model
-from kinetree.model.manifold import continued
+from kinetree.model.manifold import continue_state
 from kinetree.notebook import block, curve, fold, line, show, table
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
@@ -73,7 +73,7 @@ def resample(trajectory, times):
 
 @kernel
 def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
-    q1, qd1 = continued(model, q1, qd1, q)
+    q1, qd1 = continue_state(model, q1, qd1, q)
     d = model.difference(q, q1)
     a, b = h * qd, h * local_rate(model, q, d, qd1, order=6)
     c2, c3 = 3 * d - 2 * a - b, a + b - 2 * d

@@ -86,7 +86,7 @@ class Atlas:
         """
         found = None
         try:
-            found = self._advanced(t, q, v, advance)
+            found = self._advance(t, q, v, advance)
             if not self.is_worn:
                 return found
         except SingularError:
@@ -95,7 +95,7 @@ class Atlas:
             self.chart = self._begin(q, v)
             self.changes += 1
             try:
-                return self._advanced(t, q, v, advance)
+                return self._advance(t, q, v, advance)
             except SingularError:
                 found = None
         if found is None:
@@ -107,7 +107,7 @@ class Atlas:
             )
         return found
 
-    def _advanced(self, t, q, v, advance):
+    def _advance(self, t, q, v, advance):
         y = advance(self.chart, t, self.chart.coordinates(q, v))
         return self.chart.state(y)
 

@@ -146,7 +146,7 @@ def row_condition(A, inverse) -> float:
     return float(np.sqrt(total / len(A))) if len(A) else 1.0
 
 
-def inverted(A, what):
+def invert(A, what):
     """Inverse of a square matrix, or a SingularError."""
     try:
         inverse = np.linalg.inv(A)
@@ -320,7 +320,7 @@ class AbstractPositionChart(AbstractChart):
 
     def inverse(self, rows, G):
         """Inverse of ``[rows; G]``, (n, n)."""
-        return inverted(np.concatenate([rows, G]), END)
+        return invert(np.concatenate([rows, G]), END)
 
     # --- the chart -------------------------------------------------------------------------------
 
@@ -342,7 +342,9 @@ class AbstractPositionChart(AbstractChart):
         condition = row_condition(np.concatenate([V, G]), B)
         K = _times(B[:, :p], D)
         v = K @ y_v
-        bias = self.cross_terms(q, y_q, v, y_v, v, _solved(D, self.position_rows(q, y_q) @ v))
+        bias = self.cross_terms(
+            q, y_q, v, y_v, v, _minus_solution(D, self.position_rows(q, y_q) @ v)
+        )
         c = -B @ np.concatenate([bias, system.Gdot_v(q, v)])  # with (2.45) for curved coordinates
         self.last, self.health = (q, v), condition
         return ChartPoint(q, v, K, c, condition, found.iterations)
@@ -352,7 +354,7 @@ class AbstractPositionChart(AbstractChart):
         q, v = as_state(q, v)
         y_q = self.position_coordinates(q)
         D = self.parameter_columns(q, y_q)
-        y_v = _solved(D, self.velocity_rows(q, y_q) @ v)
+        y_v = _minus_solution(D, self.velocity_rows(q, y_q) @ v)
         self.last = (q, v)
         return np.concatenate([y_q, y_v])
 
@@ -360,7 +362,7 @@ class AbstractPositionChart(AbstractChart):
         """``dy/dt``, (P,)."""
         point, y_q = self.solve(y, guess), np.asarray(y, dtype=float)[: self.p]
         D = self.parameter_columns(point.q, y_q)
-        first = _solved(D, self.position_rows(point.q, y_q) @ point.v)
+        first = _minus_solution(D, self.position_rows(point.q, y_q) @ point.v)
         if acceleration is None:
             q, v, K, c, *_ = point
             z = multipliers.independent_acceleration(self.system, t, q, v, K, c)
@@ -368,7 +370,7 @@ class AbstractPositionChart(AbstractChart):
         vdot = acceleration(t, point.q, point.v)
         y_v = np.asarray(y, dtype=float)[self.p :]
         bias = self.cross_terms(point.q, y_q, point.v, y_v, point.v, first)
-        second = _solved(D, self.velocity_rows(point.q, y_q) @ vdot + bias)
+        second = _minus_solution(D, self.velocity_rows(point.q, y_q) @ vdot + bias)
         return np.concatenate([first, second])
 
     def derivative(self, q, v):
@@ -389,18 +391,18 @@ class AbstractPositionChart(AbstractChart):
         q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         V = self.velocity_rows(q, y_q)
-        first = _solved(D, self.position_rows(q, y_q))
+        first = _minus_solution(D, self.position_rows(q, y_q))
         moved = zip(np.eye(self.system.n), first.T, strict=True)
         cross = [self.cross_terms(q, y_q, v, y_v, dq, dy_q) for dq, dy_q in moved]
-        below = _solved(D, np.reshape(cross, (self.system.n, p)).T)
-        return np.block([[first, np.zeros_like(first)], [below, _solved(D, V)]])
+        below = _minus_solution(D, np.reshape(cross, (self.system.n, p)).T)
+        return np.block([[first, np.zeros_like(first)], [below, _minus_solution(D, V)]])
 
     def condition(self, q) -> float:
         """How well the coordinates determine states at ``q``: 1 at best — Spencer (2.28)."""
         q = as_numbers(q, "q")
         rows = self.velocity_rows(q, self.position_coordinates(q))
         A = np.concatenate([rows, self.system.G(q)])
-        return row_condition(A, inverted(A, "no chart here"))
+        return row_condition(A, invert(A, "no chart here"))
 
     def _split(self, q, v):
         y = self.coordinates(q, v)
@@ -434,6 +436,6 @@ def _times(B, D):
     return B if D is None else -B @ D
 
 
-def _solved(D, b):
+def _minus_solution(D, b):
     """``-D⁻¹ b``, where None stands for minus one."""
     return b if D is None else -np.linalg.solve(D, b)

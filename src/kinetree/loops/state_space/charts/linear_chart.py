@@ -18,7 +18,7 @@ from kinetree.loops.state_space.charts.chart import (
     END,
     AbstractPositionChart,
     independent_system,
-    inverted,
+    invert,
 )
 from kinetree.loops.state_space.invariants import newton
 from kinetree.loops.state_space.system import (
@@ -67,7 +67,7 @@ class LinearChart(AbstractPositionChart):
                 f"{self.p} degrees of freedom that {system.m} independent constraints leave"
             )
         self.S = _complement(self.R) if S is None else np.asarray(S, dtype=float)
-        inverse = inverted(np.concatenate([self.R, self.S]), "R and S are not independent")
+        inverse = invert(np.concatenate([self.R, self.S]), "R and S are not independent")
         self.R_bar, self.S_bar = inverse[:, : self.p], inverse[:, self.p :]
         self.offset = self.last[0] if offset is None else as_numbers(offset, "offset")
         self.is_linear, self._zeros = system.space.flat, np.zeros(self.p)
@@ -111,7 +111,7 @@ class LinearChart(AbstractPositionChart):
         if rows is not self.R:
             return super().inverse(rows, G)
         p, B = self.p, np.empty((self.system.n, self.system.n))
-        B[:, p:] = self.S_bar @ inverted(G @ self.S_bar, END)
+        B[:, p:] = self.S_bar @ invert(G @ self.S_bar, END)
         B[:, :p] = self.R_bar - B[:, p:] @ (G @ self.R_bar)
         return B
 

@@ -17,7 +17,7 @@ from kinetree.loops.state_space.charts.chart import (
     as_state,
     coordinate_weights,
     independent_system,
-    inverted,
+    invert,
     row_condition,
     row_weights,
 )
@@ -101,7 +101,7 @@ class StateChart(AbstractChart):
 
         def step(x):
             phi = np.concatenate([self.relation.value(x, y), invariants(system, x[:n], x[n:])])
-            inverse = inverted(self._matrix(x, y), _END)
+            inverse = invert(self._matrix(x, y), _END)
             of_R = row_weights(self.relation.first(x, y), weights)
             pure = np.concatenate([of_R, of_g, of_g]) * phi
             return -inverse @ phi, float(np.linalg.norm(pure))
@@ -117,7 +117,7 @@ class StateChart(AbstractChart):
         )
         self.last, self._y = self.solved.x, y
         A = self._matrix(self.last, y)
-        self.health = row_condition(A, inverted(A, _END))
+        self.health = row_condition(A, invert(A, _END))
         return self.last[:n], self.last[n:]
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -135,7 +135,7 @@ class StateChart(AbstractChart):
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) — Spencer (2.29)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
-        inverse = inverted(self._matrix(x, y), _END)
+        inverse = invert(self._matrix(x, y), _END)
         return -inverse[:, : self.size] @ self.relation.second(x, y)
 
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -163,7 +163,7 @@ class StateChart(AbstractChart):
         """The worse of ``[D1R; H]`` and ``D2R``: 1 at best — Spencer (2.21), (2.22)."""
         x, y = _state(self.system, q, v), self.coordinates(q, v)
         matrices = (self._matrix(x, y), self.relation.second(x, y))
-        return max(row_condition(A, inverted(A, "no chart here")) for A in matrices)
+        return max(row_condition(A, invert(A, "no chart here")) for A in matrices)
 
     def _matrix(self, x, y):
         n = self.system.n
@@ -203,7 +203,7 @@ class LinearStateChart(StateChart):
         offset = x if offset is None else np.asarray(offset, dtype=float)
         self.R, self.offset = R, offset
         self.S = np.linalg.svd(R)[2][P:] if S is None else np.asarray(S, dtype=float)
-        inverse = inverted(np.concatenate([R, self.S]), "R and S are not independent")
+        inverse = invert(np.concatenate([R, self.S]), "R and S are not independent")
         self.R_bar, self.S_bar = inverse[:, :P], inverse[:, P:]
         relation = given_relation(
             lambda x, y: R @ (x - offset) - y,
@@ -220,7 +220,7 @@ class LinearStateChart(StateChart):
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) — Spencer (2.37)."""
         H = invariant_gradient(self.system, q, v)
-        return self.R_bar - self.S_bar @ inverted(H @ self.S_bar, _END) @ (H @ self.R_bar)
+        return self.R_bar - self.S_bar @ invert(H @ self.S_bar, _END) @ (H @ self.R_bar)
 
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``R``."""
