@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 import kinetree as kt
-from kinetree.algorithms.closed.plan import closed_configurations
+from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.benchmark import at_full_speed
 from kinetree.interop.pinocchio.leaves import pinocchio
 from kinetree.loops.kinematics.constraint import constraint
