@@ -7,8 +7,10 @@ import kinetree as kt
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.choice import tier_of_rollout
 from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.model import JointDynamics, Limits
+from kinetree.simulation.setup import composed
 from tests.support.composed_mechanisms import BEND, crouching, hopper
 
 
@@ -79,6 +81,43 @@ def test_what_bounces_is_left_to_the_engine(tier):
         q = crouching(scene, 1e-3)
         motion = kt.simulate(scene.model, q, dt=1e-3, duration=0.1, contact=contact)
     assert isinstance(motion.acted, EngineStepper)
+
+
+@pytest.mark.parametrize("part", ["loop", "gears", "nothing"])
+def test_what_differs_unrolled_is_left_to_the_engine_however_many_steps_there_are(part):
+    scene = hopper(*CASES[part][0])
+    setup = composed("rollout", scene.model, contact=TimeStepping(scene))
+    chosen = tier_of_rollout(setup.contact, setup.effects, setup.field, 2**31)
+    assert chosen == ("specialised" if part == "nothing" else "general")
+
+
+def test_a_hopper_with_a_loop_lands_the_same_through_every_door():
+    """In the unrolled step, rows of loops where it lands are those of a motion that has stopped."""
+    scene = hopper("loop")
+    model, q, contact = scene.model, crouching(scene, 1e-3), TimeStepping(scene, flight=False)
+    one = kt.simulate(model, q, dt=1e-3, duration=0.05, contact=contact)
+    assert one.contact.force[:, 0, 0].max() > 10.0
+    many = kt.rollout(model, np.tile(q, (3, 1)), steps=50, dt=1e-3, store_every=50, contact=contact)
+    np.testing.assert_allclose(many.qd[-1, 1], one.qd[-1], atol=1e-10)
+
+    @kt.kernel
+    def observe(model, q):
+        return q
+
+    @kt.kernel
+    def reward(model, q):
+        return 0 * q[0]
+
+    @kt.kernel
+    def reset(model):
+        return {"q": q + 0.0}
+
+    env = kt.learning.Environment(
+        model, 2, observe=observe, reward=reward, reset=reset, contact=contact, dt=1e-3,
+        decimation=50, episode=None,
+    )  # fmt: skip
+    env.step(np.zeros((2, env.action_size)))
+    np.testing.assert_allclose(env.state["qd"][1], one.qd[-1], atol=1e-10)
 
 
 @pytest.mark.parametrize("dt", [2e-3, 1e-3])

@@ -35,8 +35,9 @@ def arm(**parts):
         b.loop("pin", joint=kt.Revolute("y"), predecessor="bar", successor="far", at=(0.2, 0, 0),
                successor_at=(0, 0, -0.3))  # fmt: skip
     if "tendon" in parts:
-        joints = {"shoulder": 0.8, "elbow": -0.5}
-        b.tendon("cable", joints=joints, stiffness=20.0, damping=0.5, lower=-0.2, upper=0.2)
+        joints, spring = {"shoulder": 0.8, "elbow": -0.5}, {"stiffness": 20.0, "damping": 0.5}
+        more = parts.get("friction", {})
+        b.tendon("cable", joints=joints, lower=-0.2, upper=0.2, **spring, **more)
     for name, law in parts.get("actuators", {}).items():
         b.actuator(name, joint="elbow", **law)
     return b.build()
@@ -54,13 +55,17 @@ MECHANISMS = {
         tendon=True, actuators={"s": {"kp": 2000.0, "kv": 2.0}, "v": {"kv": 1.0}},
     ),
     "loop, tendon": arm(loop=True, tendon=True),
+    "tendon with friction": arm(tendon=True, friction={"friction": 0.3}),
+    "tendon with friction, stiff": arm(tendon=True, friction={"friction": 0.3}),
+    "servo at its effort": arm(actuators={"s": {"kp": 5000.0, "kv": 5.0, "effort": (-0.5, 0.5)}}),
 }  # fmt: skip
 
 
 def world_of(name):
     """A world of a mechanism in motion, with its controls and forces for all doors."""
     model = MECHANISMS[name]
-    world = kt.World(timestep=DT)
+    stiff = {"limits": "stiff", "joint_friction": "smooth"} if name.endswith("stiff") else {}
+    world = kt.World(timestep=DT, **stiff)
     world.add_ground(height=-0.66)
     world.add(model, name="arm")
     q, qd = world.q, np.zeros(model.nv)
@@ -98,7 +103,9 @@ def test_steps_from_the_state_of_a_world_are_the_same_through_all_doors(name):
     assert_same(ends, own)
 
 
-@pytest.mark.parametrize("name", ["tendon, servos", "loop, tendon"])
+@pytest.mark.parametrize(
+    "name", ["tendon, servos", "loop, tendon", "tendon with friction, stiff", "servo at its effort"]
+)
 def test_steps_from_states_are_the_same_through_all_doors(name):
     world, control, given, _ = world_of(name)
     q, qd = world.q, world.qd
