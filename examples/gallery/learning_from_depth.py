@@ -1,8 +1,8 @@
 """A policy learns from depth images.
 
-A cart on a rail carries a depth camera. A box moves back and forth in front of it, differently in every
-world, and the cart learns to stay opposite to it, from nothing but images of 16 × 12 pixels: by
-policy gradient, with a policy that is one number for each pixel. The same file learns on a GPU:
+A cart on a rail carries a depth camera. A box moves back and forth in front of it, differently in
+every world, and the cart learns to stay opposite to it, from nothing but images of 16 × 12 pixels:
+by policy gradient, with a policy that is one number for each pixel. The same file learns on a GPU:
 `learn("cuda", worlds=8192)` draws the images there, and nothing leaves it.
 """
 

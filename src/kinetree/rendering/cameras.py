@@ -38,7 +38,7 @@ from kinetree.rendering.renderer import (
     SurfacePiece,
     Viewpoint,
 )
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains
 
 __all__ = ["render"]
 
@@ -48,6 +48,7 @@ _SMALL = 64 * 64  # pixels of pictures that are drawn all in one call
 _HAZE = 60.0  # lengths of lines on the ground after which it fades
 
 
+@explains
 def render(
     model: Model,
     q: ArrayLike | None = None,

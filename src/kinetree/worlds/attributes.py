@@ -12,6 +12,8 @@ _ELSEWHERE = {
     "forward": "world.step()",
     "load_model": "world.add('robot.urdf')",
     "plot": "world.view()",
+    "qpos": "world.q",
+    "qvel": "world.qd",
     "run": "world.step(n), or kinetree.simulate(world, duration=...)",
     "set_gravity": "kinetree.World(gravity=...)",
     "show": "world.view()",
