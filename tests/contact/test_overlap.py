@@ -6,8 +6,8 @@ import trimesh
 
 import kinetree as kt
 from kinetree.contact import Scene, with_ground
-from kinetree.contact.collision.detect import Detection, detect
-from kinetree.contact.collision.overlap import deepest_overlap
+from kinetree.contact.collision.detect import Detection, detect, found_tables
+from kinetree.contact.collision.overlap import deepest_overlap, detect_overlaps
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.model.geometry import (
     Box,
@@ -114,3 +114,31 @@ def test_pairs_that_may_not_touch_do_not_count(solids, rng):
         detection = Detection(scene)
         detection.find(kt.poses(model, q), 1e-3)
         assert (overlap(detection, kt.poses(model, q), 0.0)[0] > 0) == expected
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_points_of_all_pairs_that_overlap_are_found_again(margin, solids, rng):
+    surface = Surface(margin=margin) if margin else None
+    scene = scene_of([solids[k % 6] for k in range(18)], surface)
+    model, detection, deep = scene.model, Detection(scene), found_tables(1000)
+    shapes, special = detection.tables[:2]
+    kinds = ("first", "second", "feature", "gap", "point", "normal", "dim", "friction")
+    many = 0
+    for spread in (0.3, 1.0):
+        for step in (0.0, 1e-4, 1e-2, 1.0):
+            q = placed(model, rng, spread)
+            detection.find(kt.poses(model, q), 0.01)
+            q = model.integrate(q, step * rng.normal(size=model.nv))
+            poses = kt.poses(model, q)
+            overlap(detection, poses, 1e-3)
+            n = detect_overlaps(
+                shapes, special, detection.pairs, detection.touch, detection.found, 1e-3, deep
+            )
+            found = detection.find(poses, 0.0)
+            wanted = found.gap[: found.count] < -1e-3
+            given = deep.gap[:n] < -1e-3
+            for name in kinds:
+                one, other = getattr(deep, name)[:n], getattr(found, name)[: found.count]
+                assert np.array_equal(one[given], other[wanted]), name
+            many += np.sum(wanted)
+    assert many > 100

@@ -155,45 +155,61 @@ def detect(
     found.pairs = near
     if near < 0:
         return near
-    friction = local("float", 3)
-    n = 0
     for k in range(near):
-        i, j = pairs.near[k, 0], pairs.near[k, 1]
-        number = special_number(special, i, j) if special.count > 0 else -1
-        apart = shapes.margin[i] + shapes.margin[j]
-        if number >= 0 and special.margin[number] == special.margin[number]:
-            apart = special.margin[number]
-        reach = margin + apart + approach(pairs, i, j)
-        if shapes.kind[i] > shapes.kind[j]:
-            i, j = j, i
-        touch.way[:3] = 0.0
-        count = narrow_phase(shapes, i, j, reach, touch, 0)
-        pairs.way[k] = touch.way[:3]
-        if count == 0:
-            continue
-        if n + count > found.capacity:
+        within = margin + approach(pairs, pairs.near[k, 0], pairs.near[k, 1])
+        if append_pair(shapes, special, pairs, touch, k, within, found) < 0:
             return FOUND_FULL
-        restitution, dim = material(shapes, special, number, i, j, friction)
-        swap = shapes.body[i] > shapes.body[j]
-        sign = -1.0 if swap else 1.0
-        first, second = (j, i) if swap else (i, j)
-        for x in range(count):
-            found.first[n] = first
-            found.second[n] = second
-            found.bodies[n, 0] = shapes.body[first]
-            found.bodies[n, 1] = shapes.body[second]
-            found.feature[n] = touch.feature[x]
-            found.point[n] = touch.point[x]
-            found.normal[n] = sign * touch.normal[x]
-            found.gap[n] = touch.gap[x] - apart
-            found.apart[n] = apart
-            found.friction[n] = friction
-            found.restitution[n] = restitution
-            found.dim[n] = dim
-            drifting(shapes, first, second, found.drift[n])
-            n += 1
+    return found.count
+
+
+@procedure
+def append_pair(
+    shapes: Shapes,
+    special: Special,
+    pairs: Pairs,
+    touch: Touch,
+    k: int,
+    within: float,
+    found: Found,
+) -> int:
+    """Append the points of near pair ``k`` that are within a distance; 0, or ``FOUND_FULL``."""
+    i, j = pairs.near[k, 0], pairs.near[k, 1]
+    number = special_number(special, i, j) if special.count > 0 else -1
+    apart = shapes.margin[i] + shapes.margin[j]
+    if number >= 0 and special.margin[number] == special.margin[number]:
+        apart = special.margin[number]
+    if shapes.kind[i] > shapes.kind[j]:
+        i, j = j, i
+    touch.way[:3] = 0.0
+    count = narrow_phase(shapes, i, j, within + apart, touch, 0)
+    pairs.way[k] = touch.way[:3]
+    if count == 0:
+        return 0
+    n = found.count
+    if n + count > found.capacity:
+        return FOUND_FULL
+    friction = local("float", 3)
+    restitution, dim = material(shapes, special, number, i, j, friction)
+    swap = shapes.body[i] > shapes.body[j]
+    sign = -1.0 if swap else 1.0
+    first, second = (j, i) if swap else (i, j)
+    for x in range(count):
+        found.first[n] = first
+        found.second[n] = second
+        found.bodies[n, 0] = shapes.body[first]
+        found.bodies[n, 1] = shapes.body[second]
+        found.feature[n] = touch.feature[x]
+        found.point[n] = touch.point[x]
+        found.normal[n] = sign * touch.normal[x]
+        found.gap[n] = touch.gap[x] - apart
+        found.apart[n] = apart
+        found.friction[n] = friction
+        found.restitution[n] = restitution
+        found.dim[n] = dim
+        drifting(shapes, first, second, found.drift[n])
+        n += 1
     found.count = n
-    return n
+    return 0
 
 
 @procedure

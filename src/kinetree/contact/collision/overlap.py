@@ -9,7 +9,7 @@ settle nearly every pair; only those that the bound leaves open are looked at.
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.convex import BEYOND, nearest
-from kinetree.contact.collision.detect import narrow_phase
+from kinetree.contact.collision.detect import FOUND_FULL, append_pair, narrow_phase
 from kinetree.contact.collision.placing import clearance
 from kinetree.contact.collision.refine import width
 from kinetree.contact.collision.support import round_of, support
@@ -76,6 +76,50 @@ def deepest_overlap(
             worst = depth
             which[:] = pairs.near[k]
     return worst
+
+
+@procedure
+def detect_overlaps(
+    shapes: Shapes,
+    special: Special,
+    pairs: Pairs,
+    touch: Touch,
+    found: Found,
+    least: float,
+    deep: Found,
+) -> int:
+    """Points of all pairs that overlap by more than ``least`` [m], in ``deep``: how many.
+
+    ``found`` and ``pairs`` are those of ``deepest_overlap``, called just before. Of a pair that the
+    bound settles there is nothing to find. Negative (``FOUND_FULL``): no room.
+    """
+    deep.count = 0
+    row = 0
+    for k in range(found.pairs):
+        i, j = pairs.near[k, 0], pairs.near[k, 1]
+        apart = held_apart(shapes, special, i, j)
+        while row < found.count and is_before(found, row, i, j):
+            row += 1
+        if is_shallow(shapes, pairs, found, row, k, apart - least):
+            continue
+        if append_pair(shapes, special, pairs, touch, k, 0.0, deep) < 0:
+            return FOUND_FULL
+    return deep.count
+
+
+@procedure
+def is_shallow(shapes: Shapes, pairs: Pairs, found: Found, row: int, k: int, reach: float) -> bool:
+    """Whether a bound says that a near pair has no gap below ``reach``; ``row``: see above."""
+    i, j = pairs.near[k, 0], pairs.near[k, 1]
+    if shapes.radius[i] > tables.ENDLESS:
+        return clearance(shapes, i, j) > reach
+    if shapes.radius[j] > tables.ENDLESS:
+        return clearance(shapes, j, i) > reach
+    if boxes_clear(shapes, i, j, reach):
+        return True
+    if row < found.count and is_of(found, row, i, j):
+        return slab(shapes, found.first[row], found.second[row], found.normal[row]) > reach
+    return False
 
 
 @procedure

@@ -9,8 +9,7 @@ normal that the step had found. The step is solved again, until geometry agrees.
 
 from kinetree.codegen.procedures import dot, local, procedure, sqrt, vector
 from kinetree.codegen.tied import run
-from kinetree.contact.collision.detect import detect
-from kinetree.contact.collision.overlap import deepest_overlap
+from kinetree.contact.collision.overlap import deepest_overlap, detect_overlaps
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.tables import ENDLESS, Found, Shapes
 from kinetree.contact.engine.contact_frames import normal_velocity, point_velocity
@@ -132,10 +131,8 @@ def add_arrivals(a: Parts, beta: float) -> int:
     """
     s, m, f, late = a.step, a.mechanism, a.found, a.late
     one, two = local("float", 2, 3)
-    a.pairs.motion[: m.bodies] = 0.0
-    if detect(a.shapes, a.special, a.pairs, a.touch, 0.0, late) < 0:
+    if detect_overlaps(a.shapes, a.special, a.pairs, a.touch, f, s.arrives, late) < 0:
         return FOUND_FULL
-    f.pairs = late.pairs
     body_velocities(m, s.after, m.twist)
     known = f.count
     n = known

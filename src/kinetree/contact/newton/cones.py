@@ -189,7 +189,7 @@ def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> None:
         r = end
 
 
-@procedure
+@procedure(inline=True)
 def linear(
     dim: int, mu: float, state: int, r: float, soft: float, lam: "float[:]", w: "float[:]",
     y: "float[:]", p: "float[:]", A: "float[:]", c: "float[:]",

@@ -15,10 +15,19 @@ is smooth and convex. Newton's method with a search along its steps solves it fr
 a symmetric matrix. The multipliers then become ``P(lam - r (w + s e_n))`` (Rockafellar 1976).
 """
 
-from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import condense, solve_matrix
-from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length, project, slip
+from kinetree.contact.newton.cones import (
+    OPEN,
+    SLIDING,
+    STICKING,
+    disc_end,
+    length,
+    project,
+    slip,
+    touches,
+)
 from kinetree.contact.newton.equations import gradient_size, momentum
 from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, give, row_velocity
@@ -47,15 +56,34 @@ velocities would be found in impulses that redundant contacts leave open."""
 MOST = 50
 """Newton's steps, and changes of multipliers, at most."""
 
-CERTAIN, KEPT = 4.0, 0.7
+CERTAIN, KEPT, AT_ONCE = 4.0, 0.7, 10.0
 """How many times the error of velocities the speed of a contact that slides is at least, and what
-part of it is left when multipliers change."""
+part of it is left when multipliers change; and how many times where that is certain at once. Where
+everything sticks in the end it was at most 2.4 when multipliers changed first, of 20 problems among
+15,000 of heaps, piles, grasps and random scenes."""
 
 
 @procedure
 def penalty(problem: Problem, work: Work, g: int) -> float:
     """``r`` of a group; that of loops is the same as everywhere else, see ``condensed``."""
     return (1.0 / FIRM if is_loop(problem, g) else work.stress) / work.delassus[g]
+
+
+@procedure(inline=True)
+def nearest_of_three(mu: float, y: "float[3]", p: "float[3]") -> int:
+    """``nearest`` of a contact with three rows: what ``cones.project`` does, without loops."""
+    t = sqrt(y[1] * y[1] + y[2] * y[2])
+    n = y[0]
+    count = 1.0
+    if t > max(mu * n, 0.0):
+        total = y[0] + mu * t
+        n = total / (1.0 + mu * mu * count)
+    n = max(n, 0.0)
+    part = mu * n / t if t > mu * n else 1.0
+    p[:3] = vector(n, part * y[1], part * y[2])
+    if n <= 0.0:
+        return OPEN
+    return STICKING if n == y[0] else SLIDING
 
 
 @procedure
@@ -69,11 +97,21 @@ def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
     return STICKING if p[0] == y[0] else SLIDING
 
 
-@procedure
+@procedure(inline=True)
 def derivative(problem: Problem, g: int, state: int, rho: float, y: "float[:]", p: "float[:]",
                A: "float[:]") -> None:  # fmt: skip
     """Write ``rho`` times the derivative of ``nearest`` to ``A``, symmetric."""
-    dim = problem.dim[g]
+    if problem.dim[g] == 3:  # as most are: without loops
+        derivative_of(3, problem.mu[g], state, rho, y, p, A)
+    else:
+        derivative_of(problem.dim[g], problem.mu[g], state, rho, y, p, A)
+
+
+@procedure(inline=True)
+def derivative_of(
+    dim: int, mu: float, state: int, rho: float, y: "float[:]", p: "float[:]", A: "float[:]"
+) -> None:
+    """``derivative`` of a group that has ``dim`` rows."""
     A[: dim * dim] = 0.0
     if state == OPEN:
         return
@@ -82,7 +120,6 @@ def derivative(problem: Problem, g: int, state: int, rho: float, y: "float[:]", 
             A[r * dim + r] = rho
         return
     e = local("float", 6)  # along the ray of the cone
-    mu = problem.mu[g]
     most = mu * p[0]
     e[0] = square = 1.0
     r = 1
@@ -120,6 +157,16 @@ def press(problem: Problem, work: Work, island: int) -> float:
         p = view(work.p, first)
         rho = penalty(problem, work, g)
         row_velocity(problem, g, work.v, w)
+        if touches(problem, g):
+            three = view(w, 0, 3)
+            three += view(problem.target, first, 3)
+            asked = view(y, 0, 3)
+            asked[:3] = view(work.lam, first, 3) - rho * three
+            asked[0] -= rho * work.shift[g]
+            work.state[g] = nearest_of_three(problem.mu[g], asked, view(p, 0, 3))
+            give(problem, problem.J, g, p, work.g)
+            size = max(size, work.delassus[g] * (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]))
+            continue
         w[:dim] += problem.target[first : first + dim]
         y[:dim] = work.lam[first : first + dim] - rho * w[:dim]
         y[0] -= rho * work.shift[g]
@@ -199,6 +246,16 @@ def pressed_along(problem: Problem, work: Work, island: int, t: float) -> float:
         dim = problem.dim[g]
         first = problem.row_first[g]
         rho = penalty(problem, work, g)
+        if touches(problem, g):
+            w = view(work.w, first, 3) + t * view(work.dw, first, 3)
+            three = view(y, 0, 3)
+            three[:3] = view(work.lam, first, 3) - rho * w
+            three[0] -= rho * work.shift[g]
+            nearest_of_three(problem.mu[g], three, view(p, 0, 3))
+            s += work.dw[first] * p[0]
+            s += work.dw[first + 1] * p[1]
+            s += work.dw[first + 2] * p[2]
+            continue
         for r in range(dim):
             i = first + r
             y[r] = work.lam[i] - rho * (work.w[i] + t * work.dw[i])
@@ -279,7 +336,8 @@ def minimise(
             changes += 1
             speed = fastest(problem, work, island)
             certain = CERTAIN * max(left, (level if decides else enough) * size)
-            if speed > certain and 0.0 < KEPT * last < speed:
+            at_once = decides and speed > AT_ONCE * max(left, INNER * level * size)
+            if at_once or (speed > certain and 0.0 < KEPT * last < speed):
                 state = SLIDING
             elif left <= enough * size and (level == enough or not decides):
                 state = SLIDING if speed > certain else STICKING

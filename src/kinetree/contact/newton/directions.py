@@ -24,7 +24,15 @@ from kinetree.contact.newton.jordan import (
     until_cone,
 )
 from kinetree.contact.newton.matrix import FIRM, assemble
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
+from kinetree.contact.newton.problem import (
+    CONE,
+    Problem,
+    Work,
+    clear_matrix,
+    give,
+    row_velocity,
+    take_product,
+)
 
 __all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
 
@@ -54,7 +62,7 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
         lam = view(work.lam, first)
         z = work.inner[g]
         A = view(work.A, 6 * first)
-        A[: dim * dim] = 0.0
+        clear_matrix(A, dim)
         A[0] = 1.0 / stiffness(problem, work, g)
         work.state[g] = STICKING
         if has_discs(problem, g):

@@ -36,6 +36,14 @@ def add_block_of_three(
         to += view(block, 6, 3) * x[2]
 
 
+@procedure(inline=True)
+def add_block_of_six(block: "float[:]", x: "float[6]", own: "float[6]") -> None:
+    """``own += B x`` of a symmetric block of six rows: its rows are its columns."""
+    even = view(block, 0, 6) * x[0] + view(block, 12, 6) * x[2] + view(block, 24, 6) * x[4]
+    odd = view(block, 6, 6) * x[1] + view(block, 18, 6) * x[3] + view(block, 30, 6) * x[5]
+    own += even + odd
+
+
 @procedure
 def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
     """``g = M (v - free)``."""
@@ -43,10 +51,18 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
     e = work.temp
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        e[i] = v[i] - problem.free[i]
-        g[i] = 0.0
+    for n in range(first, last):
+        a = work.order[work.island_node[n]]
+        fa = problem.node_first[a]
+        if problem.node_count[a] == 6:
+            change = view(e, fa, 6)
+            change[:6] = view(v, fa, 6) - view(problem.free, fa, 6)
+            zero = view(g, fa, 6)
+            zero[:6] = 0.0
+            continue
+        for i in range(fa, fa + problem.node_count[a]):
+            e[i] = v[i] - problem.free[i]
+            g[i] = 0.0
     for n in range(first, last):
         a = work.order[work.island_node[n]]
         ca = problem.node_count[a]
@@ -60,6 +76,9 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
             block = view(problem.M, problem.block_at[k])
             y = view(e, fb)
             other = view(g, fb)
+            if ca == 6 and b == a:  # free bodies
+                add_block_of_six(block, view(x, 0, 6), view(own, 0, 6))
+                continue
             if ca == 3 and cb == 3:  # ball joints
                 add_block_of_three(block, x, y, own, other, b != a)
                 continue
@@ -103,7 +122,11 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
         first = problem.row_first[g]
         w = view(work.w, first)
         row_velocity(problem, g, work.v, w)
-        w[: problem.dim[g]] += problem.target[first : first + problem.dim[g]]
+        if problem.dim[g] == 3:
+            three = view(w, 0, 3)
+            three += view(problem.target, first, 3)
+        else:
+            w[: problem.dim[g]] += problem.target[first : first + problem.dim[g]]
         give(problem, problem.J, g, view(work.lam, first), work.g)
     return gradient_size(problem, work, island)
 
@@ -121,6 +144,12 @@ def moved(problem: Problem, work: Work, island: int, t: float) -> float:
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         first = problem.row_first[g]
+        if problem.dim[g] == 3:
+            lam = view(work.lam, first, 3)
+            w = view(work.w, first, 3)
+            lam += t * view(work.dlam, first, 3)
+            w += t * view(work.dw, first, 3)
+            continue
         for r in range(first, first + problem.dim[g]):
             work.lam[r] += t * work.dlam[r]
             work.w[r] += t * work.dw[r]

@@ -404,9 +404,34 @@ def times_six(a: "float[6]", b: "float[6]") -> float:
     return s[0] + s[1]
 
 
-@procedure
+@procedure(inline=True)
 def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
-    """``w = J v`` of a group."""
+    """``w = J v`` of a group; contacts of free bodies, which most are, where this is called."""
+    e = problem.entry_first[g]
+    f = problem.entry_first[g + 1] - 1
+    a = problem.entry_node[max(min(e, f), 0)]
+    b = problem.entry_node[max(f, 0)]
+    sixes = problem.node_count[a] == 6 and problem.node_count[b] == 6
+    if problem.dim[g] == 3 and e <= f <= e + 1 and sixes:
+        x = view(v, problem.node_first[a], 6)
+        J = view(problem.J, problem.entry_at[e])
+        w0 = times_six(view(J, 0, 6), x)
+        w1 = times_six(view(J, 6, 6), x)
+        w2 = times_six(view(J, 12, 6), x)
+        if f > e:
+            y = view(v, problem.node_first[b], 6)
+            K = view(problem.J, problem.entry_at[f])
+            w0 += times_six(view(K, 0, 6), y)
+            w1 += times_six(view(K, 6, 6), y)
+            w2 += times_six(view(K, 12, 6), y)
+        w[:3] = vector(w0, w1, w2)
+    else:
+        velocity_of_any(problem, g, v, w)
+
+
+@procedure
+def velocity_of_any(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
+    """``w = J v`` of a group of any rows and bodies."""
     dim = problem.dim[g]
     if dim == 3:
         w0 = w1 = w2 = 0.0
@@ -491,6 +516,16 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
             for r in range(dim):
                 for c in range(count):
                     x[c] -= J[r * count + c] * p[r]
+
+
+@procedure(inline=True)
+def clear_matrix(A: "float[:]", dim: int) -> None:
+    """Set a matrix of a group to zero."""
+    if dim == 3:
+        nine = view(A, 0, 9)
+        nine[:9] = 0.0
+    else:
+        A[: dim * dim] = 0.0
 
 
 @procedure(inline=True)

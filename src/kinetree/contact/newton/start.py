@@ -3,6 +3,7 @@
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length
 from kinetree.contact.newton.equations import evaluate, laws, moved
+from kinetree.contact.newton.matrix import is_of_free_bodies
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.steps import newton_step, states
 from kinetree.contact.newton.sweeps import responses, swept
@@ -26,6 +27,20 @@ FAR = 0.05
 """The same for islands at rest."""
 
 
+@procedure(inline=True)
+def mobility_of_three(problem: Problem, work: Work, g: int) -> float:
+    """Largest diagonal of ``J M^-1 J'``, by diagonals of ``M``, of a contact of free bodies."""
+    x = y = z = 0.0
+    for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+        J = view(problem.J, problem.entry_at[e], 18)
+        inverse = view(work.inverse, problem.node_first[problem.entry_node[e]], 6)
+        for c in range(6):
+            x += J[c] * J[c] * inverse[c]
+            y += J[6 + c] * J[6 + c] * inverse[c]
+            z += J[12 + c] * J[12 + c] * inverse[c]
+    return max(x, max(y, z))
+
+
 @procedure
 def prepare(problem: Problem, work: Work, island: int) -> float:
     """Scales and start of an island; the size of what the forces of the step change."""
@@ -46,7 +61,14 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
+        first = problem.row_first[g]
         most = 0.0
+        if dim == 3 and is_of_free_bodies(problem, g):
+            most = mobility_of_three(problem, work, g)
+            work.delassus[g] = most if most > 0.0 else 1.0
+            three = view(work.lam, first, 3)
+            three[:3] = view(problem.impulse, first, 3)
+            continue
         for r in range(dim):
             d = 0.0
             for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
@@ -58,7 +80,6 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
                     d += J[c] * J[c] * inverse[c]
             most = max(most, d)
         work.delassus[g] = most if most > 0.0 else 1.0
-        first = problem.row_first[g]
         work.lam[first : first + dim] = problem.impulse[first : first + dim]
     return size
 
@@ -161,9 +182,11 @@ def started(
     steps = 0
     goes_on = False
     work.swept = 0
-    states(problem, work, island)
-    acting, sliding = guess(problem, work, island)
-    if acting > 0 and problem.again == 0 and error <= GUESS * size:
+    acting = sliding = 0
+    if problem.again == 0 and error <= GUESS * size:
+        states(problem, work, island)
+        acting, sliding = guess(problem, work, island)
+    if acting > 0:
         steps = 1
         if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
             moved(problem, work, island, 1.0)

@@ -22,6 +22,18 @@ def states(problem: Problem, work: Work, island: int) -> "(float, int)":
         d = work.delassus[g]
         y = view(work.y, first)
         p = view(work.p, first)
+        if dim == 3:
+            lam = view(work.lam, first, 3)
+            three = view(y, 0, 3)
+            three[:3] = lam - work.stress * view(work.w, first, 3) / d
+            state = law(problem, g, y, p)
+            work.state[g] = state
+            if state == SLIDING:
+                sliding += 1
+            total += d * (lam[0] - p[0]) * (lam[0] - p[0])
+            total += d * (lam[1] - p[1]) * (lam[1] - p[1])
+            total += d * (lam[2] - p[2]) * (lam[2] - p[2])
+            continue
         y[:dim] = work.lam[first : first + dim] - work.stress * work.w[first : first + dim] / d
         state = law(problem, g, y, p)
         work.state[g] = state
@@ -122,6 +134,28 @@ def sooner(t: float, a: float, b: float) -> float:
     return a / b if t * b < a < 1e-9 * b else t
 
 
+@procedure(inline=True)
+def law_of_step(
+    problem: Problem, work: Work, g: int, dim: int, A: "float[:]", c: "float[:]"
+) -> None:
+    """``dlam = c - A dw`` of a group with ``dim`` rows, see ``linear``."""
+    first = problem.row_first[g]
+    soft = FIRM if is_loop(problem, g) else work.soft
+    linear(
+        dim,
+        problem.mu[g],
+        work.state[g],
+        work.stress / work.delassus[g],
+        work.stress * soft,
+        view(work.lam, first),
+        view(work.w, first),
+        view(work.y, first),
+        view(work.p, first),
+        A,
+        c,
+    )
+
+
 @procedure
 def newton_step(problem: Problem, work: Work, island: int, both: int, again: int) -> int:
     """Newton's step ``dv``, ``dlam``, ``dw``: 0, or 1 when there is none.
@@ -139,11 +173,11 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         c = view(work.dlam, first)
         if again == 0:
             work.was[g] = work.state[g]
-        soft = FIRM if is_loop(problem, g) else work.soft
-        linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
-               work.stress * soft, view(work.lam, first), view(work.w, first),
-               view(work.y, first), view(work.p, first),
-               view(work.A, 6 * first) if again == 0 else view(B, 0), c)  # fmt: skip
+        A = view(work.A, 6 * first) if again == 0 else view(B, 0)
+        if problem.dim[g] == 3:  # as most have: without loops
+            law_of_step(problem, work, g, 3, A, c)
+        else:
+            law_of_step(problem, work, g, problem.dim[g], A, c)
         give(problem, problem.J, g, c, work.dv)
     if again == 0 and not condense(problem, work, island):
         assemble(problem, work, island, both)

@@ -9,7 +9,15 @@ from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.cones import disc_end
 from kinetree.contact.newton.matrix import is_of_free_bodies
-from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity, times_six
+from kinetree.contact.newton.problem import (
+    BOUNDS,
+    Problem,
+    Work,
+    clear_matrix,
+    give,
+    row_velocity,
+    times_six,
+)
 from kinetree.contact.newton.sixes import invert_six
 
 EACH = 2
@@ -62,7 +70,7 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
         dim = problem.dim[g]
         first = problem.row_first[g]
         D = view(work.A, 6 * first)
-        D[: dim * dim] = 0.0
+        clear_matrix(D, dim)
         for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
             a = problem.entry_node[e]
             n = problem.node_count[a]
@@ -258,6 +266,19 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
         c[k] /= U[k, k]
 
 
+@procedure(inline=True)
+def put_change(P: "float[:]", at: int, x: float) -> None:
+    """Note the change of a number, whose last value is ``P[3]``, in place ``at``.
+
+    All places are written at once, since they are read at once.
+    """
+    change = x - P[3]
+    a = change if at == 0 else P[0]
+    b = change if at == 1 else P[1]
+    c = change if at == 2 else P[2]
+    P[0:4] = vector(a, b, c, x)
+
+
 @procedure
 def note_changes(
     problem: Problem, work: Work, island: int, at: int, G: "float[4, 4]"
@@ -280,8 +301,7 @@ def note_changes(
             b = new if at == 1 else F[1]
             d = new if at == 2 else F[2]
             F[0:4] = vector(a, b, d, f)
-            P[at] = work.lam[i] - P[3]
-            P[3] = work.lam[i]
+            put_change(P, at, work.lam[i])
             size += f * f
             most = max(most, abs(f))
             g0 += new * a
@@ -297,6 +317,20 @@ def note_changes(
 
 
 @procedure
+def forget_changes(problem: Problem, work: Work, island: int) -> None:
+    """Have numbers where mixtures have places for changes that are not known yet."""
+    zero = vector(0.0, 0.0, 0.0, 0.0)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            P = work.impulses[i]
+            P[0:4] = zero
+    for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        V = work.velocities[work.island_dof[m]]
+        V[0:4] = zero
+
+
+@procedure
 def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
     """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures (Anderson 1965).
 
@@ -308,19 +342,23 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
     known = 0  # changes from sweep to sweep that are known
     at = 0  # the place of the next one
     last = 0.0
+    forget_changes(problem, work, island)
     for n in range(count):
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
             g = work.island_group[k]
-            for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            first = problem.row_first[g]
+            if problem.dim[g] == 3:
+                three = view(work.y, first, 3)
+                three[:3] = view(work.lam, first, 3)
+                continue
+            for i in range(first, first + problem.dim[g]):
                 work.y[i] = work.lam[i]
         for _ in range(EACH):
             sweep(problem, work, island)
         size, most = note_changes(problem, work, island, at, G)
         for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[m]
-            V = work.velocities[i]
-            V[at] = work.v[i] - V[3]
-            V[3] = work.v[i]
+            put_change(work.velocities[i], at, work.v[i])
         if most <= enough or n + 1 == count:
             return n + 1
         if n == 0 or size > 2.25 * last:  # begins anew
@@ -332,14 +370,15 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
         last = size
         if known == 0:
             continue
+        c[:3] = 0.0
         mixed(G, known, c)
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
             g = work.island_group[k]
             for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-                for j in range(known):
-                    work.lam[i] -= c[j] * work.impulses[i, j]
+                P = work.impulses[i]
+                work.lam[i] = work.lam[i] - c[0] * P[0] - c[1] * P[1] - c[2] * P[2]
         for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[m]
-            for j in range(known):
-                work.v[i] -= c[j] * work.velocities[i, j]
+            V = work.velocities[i]
+            work.v[i] = work.v[i] - c[0] * V[0] - c[1] * V[1] - c[2] * V[2]
     return count
