@@ -125,3 +125,37 @@ def test_shapes_of_configurations_are_checked(arm):
     camera = kt.camera((1, 1, 1), (0, 0, 0), size=(8, 8))
     with pytest.raises(kt.ShapeError, match=r"q must have shape \(\.\.\., 3\), got \(2, 4\)"):
         cameras.images_on(Processor(), stage, np.zeros((2, 4)), camera, ("depth",))
+
+
+class Place:
+    """In place of ``OnGpu``: NumPy arrays stand for those of a GPU."""
+
+    def __init__(self, gpu, x):
+        self.gpu = gpu
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def taken(self, x):
+        return np.asarray(x, dtype=float)
+
+    def given(self, y):
+        return y[::-1]  # to be told from pictures of the CPU
+
+
+def test_depths_are_drawn_where_joint_positions_are(arm, monkeypatch, rng):
+    q = rng.uniform(-1.0, 1.0, (2, 3))
+    camera = kt.camera((1.3, -0.8, 1.0), (0.0, 0.1, 0.6), size=(20, 15))
+    kinds, colors = ("depth", "body"), ("depth", "color")
+    on_cpu, color = kt.render(arm, q, camera, kinds), kt.render(arm, q, camera, colors)
+    monkeypatch.setattr(cameras, "gpu_of", lambda x: Processor())
+    monkeypatch.setattr(cameras, "OnGpu", Place)
+    images = kt.render(arm, q, camera, kinds)
+    for kind in kinds:
+        np.testing.assert_array_equal(images[kind][::-1], on_cpu[kind])
+    np.testing.assert_array_equal(kt.render(arm, q, camera, "body"), images["body"])
+    for kind, x in kt.render(arm, q, camera, colors).items():
+        np.testing.assert_array_equal(x, color[kind])  # all on the CPU

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.device import external_stream
-from kinetree.arrays.kinds import Array, kind_of
+from kinetree.arrays.kinds import Array, kind_of, module_of
 from kinetree.codegen.device.groups import launcher, record_words
 from kinetree.codegen.device.running import Gpu
 from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.errors import ArrayKindError
 from kinetree.rendering.many import PHASES, ROOM, Pictures, draw_all
 from kinetree.rendering.renderer import Renderer, Viewpoint
 
@@ -50,7 +51,12 @@ class OnGpu:
 
     def taken(self, x: Any) -> Array:
         """An array of float64 of CuPy."""
-        x = x.detach() if self._is_torch else x
+        if self._is_torch:
+            if module_of("torch").is_followed(x):
+                raise ArrayKindError(
+                    "render has no derivative: detach q first, or call it outside the transformation"
+                )
+            x = x.detach()
         return self.gpu.xp.asarray(x, dtype="float64")
 
     def given(self, y: Array) -> Array:
