@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
-from kinetree.codegen import progress
+from kinetree.codegen import machine_code, progress
 from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.procedures import Procedure, improving, native, sqrt
@@ -161,3 +161,21 @@ def test_better_code_may_come_while_the_first_is_on_its_way(found, monkeypatch):
     assert sums.place[0] == sums.code.address(sums.entry) != first
     x = np.random.default_rng(0).uniform(1, 2, 50)
     assert sums(x, 50) == sums.python(x, 50)
+
+
+def test_others_compile_while_the_background_is_at_work(monkeypatch):
+    monkeypatch.setattr(machine_code, "_options", dict)  # alike for all code, as on x86-64
+    inside, done = threading.Event(), threading.Event()
+
+    def optimise():
+        with machine_code._emitting(straight=False, patient=True):
+            inside.set()
+            done.wait(20)
+
+    background = threading.Thread(target=optimise)
+    background.start()
+    assert inside.wait(20)
+    assert machine_code.object_code("define void @f() {\n  ret void\n}")
+    assert background.is_alive()
+    done.set()
+    background.join()

@@ -254,15 +254,18 @@ _compiling, _inside, _waiting = Condition(), [], []
 def _emitting(*, straight=True, patient=False):
     """While code is compiled; straight-line code without passes that take long and gain nothing.
 
+    Where these are options of the whole process, one kind of code waits for the other, even for a
+    procedure that a thread of low priority optimises, which busy cores keep from its work.
     ``patient``: after all others, those that come meanwhile included.
     """
     llvm = _binding()
+    apart = bool(_options())
     with _compiling:
         if patient:
             _compiling.wait_for(lambda: not _inside and not _waiting)
         else:
             with _first():
-                _compiling.wait_for(lambda: all(each == straight for each in _inside))
+                _compiling.wait_for(lambda: not apart or all(each == straight for each in _inside))
         if not _inside:
             _set_options(llvm, wanted=straight)
         _inside.append(straight)
@@ -270,7 +273,7 @@ def _emitting(*, straight=True, patient=False):
         yield
     finally:
         with _compiling:
-            _inside.pop()
+            _inside.remove(straight)
             if not _inside:
                 _set_options(llvm, wanted=False)
             _compiling.notify_all()
@@ -311,9 +314,15 @@ def _set_options(llvm, wanted):
     On Arm the passes left out are half of the time to compile; reordering before registers are
     assigned even spills more of them than our order does: see benchmarks/results.md.
     """
-    if llvm.get_default_triple().startswith(("aarch64", "arm64")):
-        for name, ours in _OPTIONS.items():
-            llvm.set_option("kinetree", f"-{name}={str(ours == wanted).lower()}")
+    for name, ours in _options().items():
+        llvm.set_option("kinetree", f"-{name}={str(ours == wanted).lower()}")
+
+
+@cache
+def _options():
+    """Options for straight-line code on this processor, and their values."""
+    is_arm = _binding().get_default_triple().startswith(("aarch64", "arm64"))
+    return _OPTIONS if is_arm else {}
 
 
 _OPTIONS = {

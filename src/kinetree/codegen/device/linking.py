@@ -1,5 +1,6 @@
 """Units linked to one program: functions called by number, constant arrays, and the entry."""
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,9 @@ from kinetree.codegen.device.units import STEP, KernelCode, Unit, Written, proce
 
 WORD = 8 * LANES
 """Bytes from a word of a world to its next one."""
+
+
+_CASE = re.compile(r"^define (\w+) @(case_[^(]*)(\(.*)", re.MULTILINE)
 
 
 @dataclass
@@ -59,15 +63,18 @@ class Program:
         family = signature.split()[0]
         if family == STEP:
             return sorted({k.symbol for k in self.kernels})
-        found = []
         kind, *kinds = signature.split()[1:]
-        for unit in self.units.values():
-            for line in unit.code.text.splitlines():
-                if line.startswith(f"define {kind} @case_"):
-                    name = line.split("@")[1].split("(")[0]
-                    if line.count(POINTER) == len(kinds) + 1 and name in self.numbers:
-                        found.append(name)
-        return sorted(set(found))
+        wanted = (kind, len(kinds) + 1)
+        return sorted({name for name, has in self._cases if has == wanted and name in self.numbers})
+
+    @cached_property
+    def _cases(self):
+        """Names of functions of cases, each with what it returns and how many pointers it takes."""
+        return [
+            (name, (kind, rest.count(POINTER)))
+            for unit in self.units.values()
+            for kind, name, rest in _CASE.findall(unit.code.text)
+        ]
 
     @cached_property
     def stack(self) -> int:
