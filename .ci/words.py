@@ -1,17 +1,25 @@
-"""Phrases that we no longer use, with what to write instead.
+"""Phrases and names that we no longer use, with what to write instead.
 
     python .ci/words.py             lists where they are; exits with 1 when there are any
+    python .ci/words.py --names     lists names of the source that are to be replaced, too
+    python .ci/words.py --shrink    lower the counts in words_known.txt to those of today
 
-Looked through are pages, README, scripts and the source: docstrings, messages and comments. Names
-in code are not. A line break within a phrase does not hide it. Docstrings of the source must not
-begin with one of ``OPENINGS``: they lead with the noun, or with a verb.
+Looked through are pages, README, scripts and the source: docstrings, messages and comments. A line
+break within a phrase does not hide it. Docstrings of the source must not begin with one of
+``OPENINGS``: they lead with the noun, or with a verb.
+
+Names of functions are verbs, or the quantity that they return, not bare participles such as
+``held``; properties may say what something is. Two packages have no classes of one name. What broke
+this when the rule came is counted by package in ``words_known.txt``: it may shrink, and not grow.
 """
 
+import argparse
 import ast
 import io
 import re
 import sys
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,8 +131,101 @@ def openings(text: str) -> Iterator[tuple[int, str]]:
                 yield node.body[0].lineno, " ".join(docstring.split()[:4])
 
 
-def main() -> int:
+# --- Names ---------------------------------------------------------------------------------------
+
+KNOWN = Path(__file__).with_name("words_known.txt")
+IRREGULAR = re.findall(
+    r"\w+",
+    "become begun bent borne bought bound broken brought built caught chosen dealt done drawn "
+    "driven fed felt flown forgotten found frozen given gone grown heard held hidden hung "
+    "kept known laid led lent lit lost made meant met mistaken paid proven rung said seen "
+    "sent shaken shown sold sought spent spoken stolen struck stuck swept swung taken taught "
+    "thought thrown told torn undone withdrawn woken won worn wound woven written ",
+)
+"""Participles that do not end in ``ed``."""
+NO_PARTICIPLES = {"feed", "need", "seed", "speed", "wrapped", "decorated"}
+"""Verbs and nouns, and what decorators return by convention."""
+_FUNCTION = re.compile(r"(?m)^[ \t]*(?:async )?def _*([a-z]+)\(")
+_CLASS = re.compile(r"(?m)^[ \t]*class ([A-Z]\w*)")
+
+
+def is_participle(word: str) -> bool:
+    """Whether a word is a bare participle."""
+    return (word.endswith("ed") or word in IRREGULAR) and word not in NO_PARTICIPLES
+
+
+def package_of(path: Path) -> str:
+    """Package or module at the top that a file of the source belongs to."""
+    return path.relative_to(ROOT / "src" / "kinetree").parts[0].removesuffix(".py")
+
+
+def participles() -> dict[str, list[str]]:
+    """Functions that are named by a bare participle, as places with names, by package."""
+    found = defaultdict(list)
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for match in _FUNCTION.finditer(text):
+            above = text[: match.start()].rpartition("\n")[0].rpartition("\n")[2]
+            if is_participle(match[1]) and "property" not in above:
+                line = text.count("\n", 0, match.start(1)) + 1
+                place = f"{path.relative_to(ROOT).as_posix()}:{line}"
+                found[package_of(path)].append(f"{place}: {match[1]}")
+    return found
+
+
+def twins() -> dict[str, set[str]]:
+    """Public class names that several packages have, with these."""
+    found = defaultdict(set)
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for name in _CLASS.findall(path.read_text(encoding="utf-8")):
+            found[name].add(package_of(path))
+    return {name: packages for name, packages in found.items() if len(packages) > 1}
+
+
+def known_names() -> tuple[dict[str, int], set[str]]:
+    """How many participles each package may have, and class names that several may have."""
+    counts, classes = {}, set()
+    for line in KNOWN.read_text(encoding="utf-8").splitlines() if KNOWN.exists() else ():
+        kind, *words = line.split()
+        if kind == "participles":
+            counts[words[0]] = int(words[1])
+        elif kind == "class":
+            classes.add(words[0])
+    return counts, classes
+
+
+def check_names(*, listed: bool, shrink: bool) -> int:
+    """Print names that break the rules more often than is known, or all; how many they are."""
+    found, several = participles(), twins()
+    counts, classes = known_names()
+    if shrink:
+        counts = {p: min(len(x), counts.get(p, len(x))) for p, x in found.items()}
+        classes &= set(several)
+        lines = ["# Names that break the rules of words.py, by package; they may become fewer."]
+        lines += [f"participles {package} {n}" for package, n in sorted(counts.items())]
+        lines += [f"class {name}" for name in sorted(classes)]
+        KNOWN.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    count = 0
+    for package, names in found.items():
+        more = len(names) > counts.get(package, 0)
+        count += more * (len(names) - counts.get(package, 0))
+        for name in names if more or listed else ():
+            print(f"{name}: a function is a verb, or the quantity that it returns")
+    for name, packages in several.items():
+        if name not in classes or listed:
+            print(f"class {name} is in {', '.join(sorted(packages))}: say which in the name")
+        count += name not in classes
+    total = sum(map(len, found.values()))
+    print(f"{total} functions named by participles, {len(several)} class names in several packages")
+    return count
+
+
+def main(arguments=()) -> int:
     """Print what was found; 1 where there is something."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--names", action="store_true", help="list all names to be replaced")
+    parser.add_argument("--shrink", action="store_true", help="lower what is known of names")
+    options = parser.parse_args(arguments)
     count = 0
     for path in files():
         if path.suffix == ".py" and ROOT / "src" in path.parents:
@@ -138,8 +239,9 @@ def main() -> int:
                 print(f'{path.relative_to(ROOT)}:{first + line}: "{phrase}": {better}')
                 count += 1
     print(f"{count} phrases that we no longer use")
+    count += check_names(listed=options.names, shrink=options.shrink)
     return int(count > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

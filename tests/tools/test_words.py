@@ -1,4 +1,4 @@
-"""``.ci/words.py``: phrases that we no longer use are found in what people read, not in names."""
+"""``.ci/words.py``: phrases and names that we no longer use are found."""
 
 import pytest
 from support.ci_tools import of_ci
@@ -53,3 +53,52 @@ def test_docstrings_lead_with_the_noun(words):
     text = 'def f():\n    """What a thing is."""\n\n\nclass A:\n    """Shape of a thing."""\n'
     assert list(words.openings(text)) == [(2, "What a thing is.")]
     assert list(words.openings(text.replace("What a", "The"))) == []
+
+
+NAMED = """class Report:
+    @property
+    def held(self):
+        return 1
+
+    def kept(self):
+        return 2
+
+
+def _turned(x):
+    return x
+
+
+def speed(x):
+    return x
+"""
+
+
+@pytest.fixture
+def named(words, tmp_path, monkeypatch):
+    """A source of two packages with names that break the rules, and an empty list of known ones."""
+    for package in ("one", "two"):
+        folder = tmp_path / "src" / "kinetree" / package
+        folder.mkdir(parents=True)
+        (folder / "a.py").write_text(NAMED if package == "one" else "class Report:\n    pass\n")
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    monkeypatch.setattr(words, "KNOWN", tmp_path / "known.txt")
+    return words
+
+
+def test_participles_and_classes_of_one_name_are_counted(named, capsys):
+    assert named.check_names(listed=False, shrink=False) == 3
+    printed = capsys.readouterr().out
+    assert "src/kinetree/one/a.py:6: kept: a function is a verb" in printed
+    assert "turned" in printed
+    assert "held" not in printed
+    assert "class Report is in one, two: say which" in printed
+
+
+def test_what_is_known_may_become_fewer_and_not_more(named, capsys):
+    named.KNOWN.write_text("participles one 5\nclass Report\nclass Gone\n")
+    assert named.check_names(listed=False, shrink=False) == 0
+    named.check_names(listed=False, shrink=True)
+    assert named.KNOWN.read_text().splitlines()[1:] == ["participles one 2", "class Report"]
+    named.KNOWN.write_text("participles one 1\nclass Report\n")
+    assert named.check_names(listed=False, shrink=False) == 1
+    assert capsys.readouterr().out.count("a function is a verb") == 2
