@@ -54,7 +54,7 @@ class OnGpu:
         if self._is_torch:
             if module_of("torch").is_followed(x):
                 raise ArrayKindError(
-                    "render has no derivative: detach q first, or call it outside the transformation"
+                    "render has no derivative: detach q first, or call it elsewhere"
                 )
             x = x.detach()
         return self.gpu.xp.asarray(x, dtype="float64")
