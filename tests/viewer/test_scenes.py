@@ -274,6 +274,14 @@ def test_a_second_motion_stands_beside_the_first_without_touching_it():
         viewer.scene(DOUBLE, ghost=viewer.Beside(kt.samples.pendulum()))
 
 
+def test_what_stands_beside_has_its_base():
+    panda = kt.samples.panda()
+    scene = viewer.scene(panda, ghost=viewer.Beside(panda.neutral()))
+    nodes = [p.node for p in scene.parts if p.layer == "bodies" and p.name.startswith("base")]
+    assert nodes.count(0) == len(nodes) // 2 > 0
+    assert scene.positions[0, nodes[-1], 0] > 0.5
+
+
 def test_arrows_of_contact_forces_are_no_longer_than_the_largest_body():
     world = kt.World()
     world.add_ground()

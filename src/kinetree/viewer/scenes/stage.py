@@ -371,8 +371,7 @@ class Stage:
             start, second = len(cast.nodes), self._neighbour(q, beside)
             cast.parts += [
                 Part(f"{p.name}, beside", "bodies", start + p.node, p.surface, p.color, p.opacity)
-                for p in self.bodies
-                if p.node
+                for p in self.bodies  # those of the base, too
             ]
             names = [f"{name}, beside" for name in model.body_names]
             cast.add(names, second.positions, second.rotations)
