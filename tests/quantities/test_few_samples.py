@@ -8,7 +8,11 @@ import kinetree as kt
 from kinetree.quantities.few_samples import REPAID
 
 LINKAGES = "delta", "corner_ladder"
-FUNCTIONS = {kt.forward_dynamics: ("q", "qd", "tau")}
+FUNCTIONS = {
+    kt.forward_dynamics: ("q", "qd", "tau"),
+    kt.mass_matrix: ("q",),
+    kt.christoffel: ("q",),
+}
 
 
 def states(model, count, rng):

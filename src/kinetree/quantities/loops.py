@@ -9,7 +9,7 @@ what is left is solved one by one, in Python, by the same text with ranks decide
 configuration; the errors say what is wrong. Inside kernels, and for derivatives, there is no order.
 """
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from kinetree.model.arrays import as_model, require_unit_parts
 from kinetree.model.define import quantity
 from kinetree.model.kernels import kernel_for
 from kinetree.model.memo import kept
+from kinetree.quantities.few_samples import are_few
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 
@@ -105,9 +106,13 @@ class _Closed:
         self.coordinates = ()  # that are not variables of the tree
         if any(c >= model.nv for c in self.keep):
             self.every, self.keep, self.coordinates = False, (), self.keep
-        self.plan = coordinate_plan(model, self.keep)
         self.shape = definition.shape_of(model, options)
         self.inputs = definition.inputs(model, extra, options)
+
+    @cached_property
+    def plan(self):
+        """Order of elimination, which takes a while to choose; None where there is none."""
+        return coordinate_plan(self.model, self.keep)
 
     def result(self, arrays):
         """Result of the quantity, for all samples."""
@@ -118,13 +123,20 @@ class _Closed:
         if trace_of([np.asarray(a) for a in arrays]) is not None:
             self._require_plan()
             return self._over_batch(self._trace_call, arrays)
-        if self.plan is None:
+        if self._are_few(arrays) or self.plan is None:
             return self._one_by_one(arrays)
         try:
             found, health = self._kernel().call(*arrays)
         except (TraceError, SingularError):  # joints of one's own; what has no solution somewhere
             return self._one_by_one(arrays)
         return found if np.all(health >= 1) else self._repair(arrays, found, health)
+
+    def _are_few(self, arrays):
+        """Whether the samples of a call do not repay compiling; couplings have other coordinates."""
+        if self.model.couplings:
+            return False
+        key = self.definition.name, *self.options.values(), self.coordinates or self.keep
+        return are_few(self.model.timeless, key, arrays, [len(i.shape) for i in self.inputs])
 
     def _require_plan(self):
         if self.plan is None:
