@@ -132,7 +132,7 @@ class _Closed:
         return found if np.all(health >= 1) else self._repair(arrays, found, health)
 
     def _are_few(self, arrays):
-        """Whether the samples of a call do not repay compiling; couplings have other coordinates."""
+        """Whether samples do not repay compiling; with couplings, coordinates would be others."""
         if self.model.couplings:
             return False
         key = self.definition.name, *self.options.values(), self.coordinates or self.keep
