@@ -38,13 +38,14 @@ def stay_opposite(model, q):
     return -((q[0] - q[1]) ** 2)
 
 
-positions = kt.kernel(lambda model, q: q)
+@kt.kernel
+def positions(model, q):
+    return q
 
 
 def learn(device="cpu", worlds=64, iterations=30, steps=25, rate=3.0, spread=0.5):
     """Weights of the pixels, and mean rewards of a step in every iteration."""
-    arrays = "numpy" if device == "cpu" else "cupy"
-    xp = import_module(arrays)
+    xp = import_module(arrays := "numpy" if device == "cpu" else "cupy")
     task = {"observe": positions, "reward": stay_opposite, "reset": begin, "act": push}
     times = {"dt": 0.02, "decimation": 2, "episode": None, "action_limits": (-3, 3)}
     env = kt.learning.Environment(rail, worlds, **task, **times, device=device, arrays=arrays)
