@@ -6,7 +6,15 @@ from support.closeness import assert_close
 
 from kinetree.errors import JointError
 from kinetree.joints import Cylindrical, Planar, Prismatic, Revolute, SphereInCylinder
-from kinetree.joints.axis import as_axis, axis_angle, axis_rotation, completed_basis
+from kinetree.joints.axis import (
+    as_axis,
+    axis_angle,
+    axis_rotation,
+    completed_basis,
+    mass_on,
+    rod_along,
+)
+from kinetree.spatial import Inertia
 from kinetree.spatial.rotation import rotation_exp
 
 AXES = [
@@ -87,3 +95,21 @@ def test_joints_with_the_same_axis_are_equal_however_it_was_written():
     assert hash(Revolute("-y")) == hash(Revolute((0, -3, 0)))
     assert Revolute("y") != Revolute("-y")
     assert Revolute("z") != Prismatic("z")
+
+
+@pytest.mark.covers("RBDA 9.7", "RBDA Table 9.7", by=(rod_along, mass_on))
+def test_inertia_that_may_move_across_an_axis_is_that_of_points_moved_onto_it(rng):
+    points, mass = rng.normal(size=(5, 3)), rng.uniform(1, 2, 5)
+    a = rng.normal(size=3)
+    a /= np.linalg.norm(a)
+
+    def body(r):
+        turning = sum(
+            m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(mass, r, strict=True)
+        )
+        return Inertia(mass.sum(), mass @ r, turning)
+
+    moved = body(np.outer(points @ a, a))
+    assert_close(mass_on(a, body(points)).to_matrix(), moved.to_matrix())
+    rod = rod_along(a, body(points))
+    assert_close(rod.to_matrix(), Inertia(0, np.zeros(3), moved.rotational).to_matrix())

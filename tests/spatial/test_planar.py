@@ -94,6 +94,9 @@ def test_vector_space_and_columns(v, rng):
     S = PlanarMotion.from_array(rng.standard_normal((3, 2)))
     assert_close((S @ np.array([1.0, 2.0])).to_array(), S.to_array() @ [1.0, 2.0])
     assert_close(S[:1].to_array(), S.to_array()[:, :1])
+    F = PlanarForce.from_array(rng.standard_normal((3, 3)))
+    assert_close(S.T @ F, S.to_array().T @ F.to_array())
+    assert_close(F.T @ S, F.to_array().T @ S.to_array())
     assert S.T.T is S
     assert_close(PlanarMotion(1.5, (2.0, 3.0)).to_array(), [1.5, 2.0, 3.0])
 

@@ -65,6 +65,7 @@ def test_sums_and_multiples(rng):
     for a, b in ((I, J), (I, A), (A, I), (A, B)):
         assert_close((a + b).to_matrix(), a.to_matrix() + b.to_matrix())
         assert_close((a - b).to_matrix(), a.to_matrix() - b.to_matrix())
+        assert type(a - b) is type(a + b)
     for a in (I, A):
         assert_close((-(2 * a)).to_matrix(), -2 * a.to_matrix())
     assert_close((I + PlanarInertia.zero()).to_matrix(), I.to_matrix())
