@@ -30,6 +30,7 @@ from kinetree.integration.step import Stepper
 from kinetree.integration.stiffness import NO_INERTIA, SAFE, fastest_motion, seconds
 from kinetree.integration.watcher import Watcher
 from kinetree.loops.stepping.options import (
+    ConstrainedStart,
     GeneralizedAlpha,
     constrained_stepper,
     constraint_named,
@@ -133,17 +134,10 @@ class Setup:
             given = self.rollout_step(q, qd)
             stepper: Stepper = StatefulStepper(model, *given, q, compiled=self.compiled)
         elif model.is_constrained:
-            stepper = constrained_stepper(
-                self.constraint,
-                model,
-                *given,
-                q,
-                qd,
-                t0=self.t0,
-                dt=dt,
-                compiled=self.compiled,
-                adaptive=self.adaptive,
-            )
+            start = ConstrainedStart(q, qd, self.t0, dt)
+            given = model, *given, start
+            options = {"compiled": self.compiled, "adaptive": self.adaptive}
+            stepper = constrained_stepper(self.constraint, *given, **options)
         elif self.compiled and not self.adaptive and chosen(model, *given):
             field = FieldOnArrays(model, self.field)
             stepper = Stepper(model, self.steps, field, compiled=False)
@@ -170,34 +164,50 @@ class Setup:
         return unlooped(method) if stateful_forces(self.forces) else method, field
 
 
-def composed(
-    function: str, model: Model, *, integrator: Any = "auto", constraints: Any = "projection",
-    contact: Any = None, forces: Any = (), friction: Any = "auto", limits: Any = "auto",
-    motors: Any = None, prescribed: Any = None, t0: float = 0.0, adaptive: bool = False,
-    batch: tuple = (), servos: Any = None, parameters: tuple = (),
-) -> Setup:  # fmt: skip
-    """The setup of a call; options as for ``simulate``."""
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Options of a simulation, as for ``simulate``, and what its function knows beside them."""
+
+    integrator: Any = "auto"
+    constraints: Any = "projection"
+    contact: Any = None
+    forces: Any = ()
+    friction: Any = "auto"
+    limits: Any = "auto"
+    motors: Any = None
+    prescribed: Any = None
+    t0: float = 0.0
+    adaptive: bool = False
+    batch: tuple = ()
+    servos: Any = None
+    parameters: tuple = ()
+
+
+def composed(function: str, model: Model, **options: Any) -> Setup:
+    """The setup of a call; options are the fields of ``Choices``."""
+    given = Choices(**options)
     _require_numbers(model, function)
-    attached = attach(contact, model)
-    rigid = isinstance(contact, TimeStepping)
-    if rigid and (function in DERIVATIVES or getattr(contact, "relaxation", 0)):
+    attached = attach(given.contact, model)
+    rigid = isinstance(given.contact, TimeStepping)
+    if rigid and (function in DERIVATIVES or getattr(given.contact, "relaxation", 0)):
         rigid = not has_rows_of_engine(model)
-    friction, limits = laws_of(model, friction, limits, rigid=rigid)
+    friction, limits = laws_of(model, given.friction, given.limits, rigid=rigid)
+    closed = model.is_constrained
     return Setup(
         function,
         model,
-        integrator_named(integrator, adaptive=adaptive, constrained=model.is_constrained),
-        constraint_named(constraints),
-        contact,
+        integrator_named(given.integrator, adaptive=given.adaptive, constrained=closed),
+        constraint_named(given.constraints),
+        given.contact,
         attached,
-        (*attached.forces, *as_forces(forces)),
-        as_prescription(model, prescribed),
-        t0,
-        adaptive,
-        batch,
-        {"friction": friction, "limits": limits, "motors": motors},
-        servos=servos,
-        parameters=parameters,
+        (*attached.forces, *as_forces(given.forces)),
+        as_prescription(model, given.prescribed),
+        given.t0,
+        given.adaptive,
+        given.batch,
+        {"friction": friction, "limits": limits, "motors": given.motors},
+        servos=given.servos,
+        parameters=given.parameters,
     )
 
 

@@ -139,52 +139,92 @@ def simulate(
             start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
             the integrator is not stable, because springs, dampers or servos are too stiff.
     """
-    laws: dict[str, Any] = {"friction": friction, "limits": limits, "motors": motors}
-    given = _Given(model, q0, dt, contact, laws, controller, controls).of_world()
-    start, events = given.start(qd0, t0), _as_events(events)
-    clock = _clock(start, duration, given.dt, store_every)
-    adaptive = rtol is not None or atol is not None
-    with tiers.task(clock.count * prod(start.q.shape[:-1])) as task:
-        setup = checked_setup(
-            "simulate", given.model, integrator=integrator, constraints=constraints,
-            contact=given.contact, forces=forces, **given.laws,
-            prescribed=prescribed, t0=clock.start, adaptive=adaptive, batch=start.q.shape[:-1],
-            servos=None if given.controls is None else servos_of(given.model),
-        )  # fmt: skip
-        q, qd = _checked_start(setup, start, clock, at_rest=qd0 is None)
-        hooks = _as_hooks(hooks)
-        if setup.prescription is not None and events:  # whose actions might move prescribed joints
-            hooks = (*hooks, require_untouched(setup.prescription, setup.model))
-        setup = suited(setup, integrator, q, clock.dt)
-        stepper, watchers = setup.stepper(q, qd, events, clock.dt)
-        run = _Run(setup, stepper, clock, store_every, adaptive)
-        control = given.controller_of(setup, start, qd.shape)
-        run.go_on_from(start, control)
-        motion = run.motion(q, qd, control, watchers, hooks)
-        tolerance = _tolerance(rtol, atol, max_step) if adaptive else None
-        return run.whole(motion, progress, tolerance, start, lambda: task.tier)
+    return _Call(**locals()).trajectory()
 
 
 # --- inputs --------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Given:
-    """Arguments of a caller, completed by a world."""
+class _Call:
+    """Arguments of ``simulate``, completed by a world."""
 
     model: Any
     q0: Any
-    dt: float | None
-    contact: Any
-    laws: dict[str, Any]
-    """``friction``, ``limits`` and ``motors``."""
+    qd0: Any
+    duration: Any
+    dt: Any
     controller: Any
     controls: Any
+    integrator: Any
+    forces: Any
+    friction: Any
+    limits: Any
+    motors: Any
+    events: Any
+    hooks: Any
+    store_every: Any
+    t0: Any
+    rtol: Any
+    atol: Any
+    max_step: Any
+    constraints: Any
+    prescribed: Any
+    contact: Any
+    progress: Any
     starts_there: bool = False
     """Whether the start is the state of a world."""
 
-    def of_world(self) -> "_Given":
-        """Arguments with a model in place of a world, which gives what is left open."""
+    def trajectory(self) -> Trajectory:
+        """The motion of the call."""
+        self.of_world()
+        start, self.events = self.start(), _as_events(self.events)
+        clock = _clock(start, self.duration, self.dt, self.store_every)
+        with tiers.task(clock.count * prod(start.q.shape[:-1])) as task:
+            setup = self.setup(start, clock)
+            q, qd = _checked_start(setup, start, clock, at_rest=self.qd0 is None)
+            hooks = _as_hooks(self.hooks)
+            if setup.prescription is not None and self.events:  # which might move these joints
+                hooks = (*hooks, require_untouched(setup.prescription, setup.model))
+            setup = suited(setup, self.integrator, q, clock.dt)
+            stepper, watchers = setup.stepper(q, qd, self.events, clock.dt)
+            run = _Run(setup, stepper, clock, self.store_every, self.is_adaptive)
+            control = self.controller_of(setup, start, qd.shape)
+            run.go_on_from(start, control)
+            motion = run.motion(q, qd, control, watchers, hooks)
+            return run.whole(motion, self.progress, self.tolerance, start, lambda: task.tier)
+
+    def setup(self, start, clock) -> Setup:
+        """Setup of the simulation, without conflicts."""
+        return checked_setup(
+            "simulate",
+            self.model,
+            integrator=self.integrator,
+            constraints=self.constraints,
+            contact=self.contact,
+            forces=self.forces,
+            friction=self.friction,
+            limits=self.limits,
+            motors=self.motors,
+            prescribed=self.prescribed,
+            t0=clock.start,
+            adaptive=self.is_adaptive,
+            batch=start.q.shape[:-1],
+            servos=None if self.controls is None else servos_of(self.model),
+        )
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether steps are as long as their error allows."""
+        return self.rtol is not None or self.atol is not None
+
+    @property
+    def tolerance(self) -> Tolerance | None:
+        """How large the error of a step may be, where it decides."""
+        return _tolerance(self.rtol, self.atol, self.max_step) if self.is_adaptive else None
+
+    def of_world(self) -> None:
+        """Take a model in place of a world, which gives what is left open."""
         of_world = getattr(self.model, "simulated", None)
         if of_world is not None:
             own: Any = of_world()
@@ -196,7 +236,7 @@ class _Given:
             self.model, self.q0 = own.model, own.state if self.q0 is None else self.q0
             self.dt = own.timestep if self.dt is None else self.dt
             self.contact = self.contact or own.contact
-            self.laws = own.laws(**self.laws)
+            vars(self).update(own.laws(self.friction, self.limits, self.motors))
             self.controller = read_by_part(self.controller, own.read[0], self.model)
             self.controls = read_by_part(self.controls, own.read[1], self.model)
         if self.q0 is None:
@@ -204,14 +244,13 @@ class _Given:
                 "simulate needs the positions at the start, q0, such as model.neutral()"
             )
         self.dt = 1e-3 if self.dt is None else self.dt
-        return self
 
-    def start(self, qd0, t0) -> State:
+    def start(self) -> State:
         """The state to start from, in variables that are not about to turn over."""
-        if self.starts_there and qd0 is None:  # which the world has checked
-            start = self.q0 if t0 is None else self.q0._replace(time=t0)
+        if self.starts_there and self.qd0 is None:  # which the world has checked
+            start = self.q0 if self.t0 is None else self.q0._replace(time=self.t0)
         else:
-            start = _start(as_model(self.model), self.q0, qd0, t0)
+            start = _start(as_model(self.model), self.q0, self.qd0, self.t0)
         if not turns_over(self.model):
             return start
         q, qd = settled(self.model, start.q, start.qd)

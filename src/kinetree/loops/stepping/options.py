@@ -1,7 +1,7 @@
 """Constraint methods of a simulation: the values of ``simulate(constraints=...)``."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -284,9 +284,20 @@ def projected(model, method, field, q, qd, t0):
     return Projected(looped(method), choice.chosen), Constrained(field, choice.chosen)
 
 
-def constrained_stepper(
-    constraint, model, method, field, q, qd, *, t0, dt, compiled, adaptive
-) -> Stepper:
+class ConstrainedStart(NamedTuple):
+    """Start of a motion with loops or couplings."""
+
+    q: Any
+    """Positions, (..., nq)."""
+    qd: Any
+    """Velocities, (..., nv)."""
+    t0: float
+    """Time [s]."""
+    dt: float
+    """Length of a step [s]."""
+
+
+def constrained_stepper(constraint, model, method, field, start, *, compiled, adaptive) -> Stepper:
     """The stepper of a mechanism with loops or couplings from a start.
 
     Args:
@@ -294,13 +305,11 @@ def constrained_stepper(
         model: the mechanism.
         method: the integrator.
         field: accelerations of the tree.
-        q: positions at the start, (..., nq).
-        qd: velocities at the start, (..., nv).
-        t0: time there [s].
-        dt: length of a step [s].
+        start: a ``ConstrainedStart``.
         compiled: whether a step can be one kernel.
         adaptive: whether steps are as long as their error allows.
     """
+    q, qd, t0, dt = start
     check_start(model.at(t0), q, qd)
     first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]
     prescription = field.prescription

@@ -78,27 +78,23 @@ def foreign_arrays(q0, qd0, tau, controls, groups):
     return {name: x for name, x in named.items() if is_foreign(x)}
 
 
-def rollout_of(
-    rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, own_numbers=False, **options
-):
+def rollout_of(rollout, run_of, model, given, options, *, foreign, store_every, own_numbers=False):
     """Result of ``rollout`` for arrays of another library.
 
     Args:
         rollout: the function for NumPy arrays.
         run_of: what makes its ``Run``.
         model: the mechanism.
-        q0: as for ``rollout``.
-        qd0: as for ``rollout``.
-        tau: as for ``rollout``.
+        given: ``q0``, ``qd0`` and ``tau`` as for ``rollout``.
+        options: other options of ``rollout``, which change here.
         foreign: arrays of other libraries among all of them, by name.
         store_every: as for ``rollout``.
         own_numbers: whether samples are worlds with their own numbers.
-        **options: other options of ``rollout``.
     """
     every = [Argument(n, x.shape) for n, x in foreign.items()]  # one kind, whatever their shapes
     kind = module_of(common("rollout", every, list(foreign.values())))
     like = next(iter(foreign.values()))
-    arrays = {"q0": q0, "qd0": qd0, "tau": tau}
+    arrays: dict[str, Any] = dict(zip(("q0", "qd0", "tau"), given, strict=True))
     if is_foreign(options["controls"]):
         arrays["controls"] = options["controls"]
     followed = any(map(kind.is_followed, foreign.values()))
@@ -108,7 +104,7 @@ def rollout_of(
             f"a rollout of model {model.name!r} with prescribed joints",
         )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
-        start = [_mapped(kind.to_numpy, x) for x in (q0, qd0, tau)]
+        start = [_mapped(kind.to_numpy, x) for x in given]
         for group in ("controls", *_GROUPS):
             options[group] = _mapped(kind.to_numpy, options[group])
         found = rollout(model, *start, store_every=store_every, **options)

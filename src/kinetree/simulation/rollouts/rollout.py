@@ -114,22 +114,23 @@ def rollout(
         A ``Rollout`` with arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with their arrays, which can be differentiated.
     """
-    start, options = (q0, qd0), {
-        "steps": steps, "dt": dt, "integrator": integrator, "forces": forces, "limits": limits,
-        "controller": controller, "motors": motors, "inputs": inputs, "friction": friction,
-        "arguments": arguments, "parameters": parameters, "t0": t0, "prescribed": prescribed,
-        "contact": contact, "controls": controls,
-    }  # fmt: skip
-    own = OfWorld()
+    return _of_any_arrays(dict(locals()))
+
+
+def _of_any_arrays(options):
+    """The rollout with the arguments of ``rollout`` by name, for arrays of every kind."""
+    model, q0, qd0, tau, out, store_every = (
+        options.pop(name) for name in ("model", "q0", "qd0", "tau", "out", "store_every")
+    )
+    start, own = (q0, qd0), OfWorld()
     if hasattr(model, "simulated"):
         model, start, own = _of_world(model, start, options)
     elif q0 is None:
         raise TypeError("rollout needs the positions at the start, q0, such as model.neutral()")
     options["dt"] = 1e-3 if options["dt"] is None else options["dt"]
     options["t0"] = options["t0"] or 0.0
-    foreign = foreign_arrays(
-        *start, tau, controls, tuple(options[x] for x in ("inputs", "arguments", "parameters"))
-    )
+    groups = tuple(options[x] for x in ("inputs", "arguments", "parameters"))
+    foreign = foreign_arrays(*start, tau, options["controls"], groups)
     taken = partial(_rollout, own=own)
     if not foreign:
         return taken(model, *start, tau, store_every=store_every, out=out, **options)
@@ -137,17 +138,9 @@ def rollout(
         raise OTHERS_MEMORY.of(
             f"arrays of other libraries ({', '.join(foreign)})", "soft contact with a memory"
         )
-    return rollout_of(
-        taken,
-        run_of,
-        model,
-        *start,
-        tau,
-        foreign=foreign,
-        store_every=store_every,
-        own_numbers=own.give is not None,
-        **options,
-    )
+    given, with_own = (model, (*start, tau), options), own.give is not None
+    every = {"store_every": store_every, "own_numbers": with_own}
+    return rollout_of(taken, run_of, *given, foreign=foreign, **every)
 
 
 class OfWorld(NamedTuple):

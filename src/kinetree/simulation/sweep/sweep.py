@@ -77,40 +77,51 @@ def sweep(
     Names of parameters of the model, such as ``"mass:arm"`` or ``"gravity"``, change the model that
     a run gets.
     """
+    plan = _plan(grid, samples, count, seed)
+    if not isinstance(model, Model) and hasattr(model, "with_model"):
+        model, run = model.model, _in_world(model, run)
+    work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
+    size = _chunk_size(chunk, plan.count, work.batched)
+    store, size, study = _open(folder, model, run, work, plan, size)
+    missing = [k for k in range(-(-plan.count // size)) if k not in store.finished()]
+    tasks = _tasks(plan, size, missing)
+    if client is None:
+        results = on_threads(work, tasks, _thread_count(threads))
+    else:
+        results = on_cluster(work, tasks, client, study)
+    done = plan.count - sum(min((k + 1) * size, plan.count) - k * size for k in missing)
+    _keep(results, store, reporter(progress, plan.count, done, work.label), work)
+    result = Sweep(plan.values, plan.shape, plan.axes, store, -(-plan.count // size))
+    _warn(result, is_simulation=work.label == "simulate")
+    return result
+
+
+def _plan(grid, samples, count, seed):
+    """The runs of a grid, or of samples."""
     if (grid is None) == (samples is None):
         raise SweepError(
             "give either a grid, values by name of which all combinations are run, or samples="
         )
     if grid is not None and count is not None:
         raise SweepError("count= is for samples that a function draws; a grid has its own count")
-    plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
-    if not isinstance(model, Model) and hasattr(model, "with_model"):
-        model, run = model.model, _in_world(model, run)
-    work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
-    size = _chunk_size(chunk, plan.count, work.batched)
-    store, size, study = _open(folder, model, run, work, plan, size)
-    numbers = range(-(-plan.count // size))
-    missing = [k for k in numbers if k not in store.finished()]
+    return from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
 
-    def tasks():
-        for k in missing:
-            ids = np.arange(k * size, min((k + 1) * size, plan.count))
-            yield k, ids, plan.seeds(ids), plan.part(ids)
 
-    if client is None:
-        results = on_threads(work, tasks(), _thread_count(threads))
-    else:
-        results = on_cluster(work, tasks(), client, study)
-    done = plan.count - sum(min((k + 1) * size, plan.count) - k * size for k in missing)
-    with warnings.catch_warnings(), reporter(progress, plan.count, done, work.label) as advance:
+def _tasks(plan, size, missing):
+    """Chunks of runs that are to be done: number, numbers of the runs, their seeds and values."""
+    for k in missing:
+        ids = np.arange(k * size, min((k + 1) * size, plan.count))
+        yield k, ids, plan.seeds(ids), plan.part(ids)
+
+
+def _keep(results, store, report, work):
+    """Store results as they come."""
+    with warnings.catch_warnings(), report as advance:
         if work.label == "simulate":  # what a simulation warns of is among its results
             warnings.simplefilter("ignore", SimulationWarning)
         for number, found in results:
             store.keep(number, found)
             advance(len(found.ids))
-    result = Sweep(plan.values, plan.shape, plan.axes, store, len(numbers))
-    _warn(result, is_simulation=work.label == "simulate")
-    return result
 
 
 def _warn(result, *, is_simulation):
