@@ -97,7 +97,6 @@ def test_joints_with_the_same_axis_are_equal_however_it_was_written():
     assert Revolute("z") != Prismatic("z")
 
 
-@pytest.mark.covers("RBDA 9.7", "RBDA Table 9.7", by=(rod_along, mass_on))
 def test_inertia_that_may_move_across_an_axis_is_that_of_points_moved_onto_it(rng):
     points, mass = rng.normal(size=(5, 3)), rng.uniform(1, 2, 5)
     a = rng.normal(size=3)
