@@ -180,11 +180,11 @@ class _Moved:
         self.E = [of_each(dexp, joint, u[..., at]) for joint, at in self.joints]
 
     def along(self, p):
-        """Gradients by ``u``."""
+        """Gradients by ``u`` for those by ``q ⊕ u``."""
         return self._through(p, self.E)
 
     def back(self, p):
-        """Gradients by ``q``."""
+        """Gradients by ``q`` for those by ``q ⊕ u``."""
         a = [of_each(bracket_matrix, joint, self.u[..., at]) for joint, at in self.joints]
         turned = [np.eye(x.shape[-1]) - x @ E for x, E in zip(a, self.E, strict=True)]
         return self._through(p, turned)

@@ -199,7 +199,7 @@ def _restore(W, before, e, law):
 
 
 def _patch(collision, e, mu, patch, law, order):
-    """Contacts with tangential and torsional effects."""
+    """Impulses of contacts with tangential restitution and torsional friction."""
     e_t, e_r, mu_r = (float(x) for x in patch)
     if not (0 <= e_t <= 1 and 0 <= e_r <= 1 and mu_r >= 0):
         raise ShapeError(

@@ -190,7 +190,7 @@ def fast_projection(model, q, qd, tolerance):
     known, units = kept(model, "rows of projection", list), scaling(model)
     for rows in (*reversed(known), None):
         if rows is None:
-            rows = _rows_near(model, q.reshape(prod(q.shape[:-1]), model.nq)[:1])
+            rows = _independent_rows_near(model, q.reshape(prod(q.shape[:-1]), model.nq)[:1])
             if not rows or rows in known or len(known) >= _MOST:
                 return None
             known.append(rows)
@@ -209,8 +209,11 @@ def fast_projection(model, q, qd, tolerance):
     return None
 
 
-def _rows_near(model, q):
-    """Independent rows on the manifold; beside it, redundant constraints seem independent."""
+def _independent_rows_near(model, q):
+    """Numbers of the constraints that are independent near ``q``, as text.
+
+    They are counted on the manifold: beside it, redundant constraints seem independent.
+    """
     closed = descend(model, q, tolerance=0.0, iterations=50).q[0]
     K = constraint(model, closed, np.zeros(model.nv)).K
     return " ".join(map(str, independent_rows(K, scaling(model))))
