@@ -14,7 +14,7 @@ from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import NamingTime, check_finite_state, joint_of, largest_size
 from kinetree.integration.manifold import settled
 from kinetree.integration.step import Step, step_length
-from kinetree.simulation.results.later import Later
+from kinetree.simulation.later import Later
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together

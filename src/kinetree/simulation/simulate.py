@@ -37,7 +37,7 @@ from kinetree.simulation.controllers import ServoControls, as_controller, at_ins
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
-from kinetree.simulation.results.later import Later
+from kinetree.simulation.later import Later
 from kinetree.simulation.results.observables import driven_motion, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State

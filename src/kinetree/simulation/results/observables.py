@@ -17,7 +17,7 @@ from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.reactions import joint_reactions
 from kinetree.simulation.forces.applied import ExternalForce
 from kinetree.simulation.forces.limits import limits_effort
-from kinetree.simulation.results.later import Later, found
+from kinetree.simulation.later import Later, found
 
 
 class Observables(NamedTuple):

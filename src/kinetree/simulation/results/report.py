@@ -20,7 +20,7 @@ from kinetree.model.memo import kept
 from kinetree.notebook import block, table
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort, limits_effort
-from kinetree.simulation.results.later import Later, found
+from kinetree.simulation.later import Later, found
 from kinetree.simulation.results.observables import of_states
 
 _WHERE_ANY = (

@@ -24,8 +24,8 @@ from kinetree.notebook import block, curve, fold, line, show, table
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
 from kinetree.simulation.forces.actuators import servos_of
+from kinetree.simulation.later import Later
 from kinetree.simulation.results import plotting, storage
-from kinetree.simulation.results.later import Later
 from kinetree.simulation.results.observables import observe, reactions
 from kinetree.simulation.results.state import State
 from kinetree.spelling import OF_TRAJECTORIES, explains_methods, name_here
