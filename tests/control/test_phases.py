@@ -1,10 +1,13 @@
 """Motions with schedules of contacts against equations of motion, loops, and differences."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import kinetree as kt
 from kinetree.control import Contact, Phase, QuadraticCost, Schedule, gait, optimize, trot
+from kinetree.control.mpc import _are_wrong
 from kinetree.control.newton.making import batch_of_problem, work_of
 from kinetree.control.newton.slopes import derive
 from kinetree.control.newton.values import evaluate, take_steps
@@ -369,3 +372,13 @@ def test_phases_say_what_is_wrong(hopper):
                  running=QuadraticCost(effort=1.0))  # fmt: skip
     with pytest.raises(TypeError, match=r"steps=\.\.\., or phases"):
         hop(hopper, phases=Schedule([Phase(0.1, ["leg"])], repeat=0))
+
+
+def test_plans_with_slightly_violated_cones_are_followed():
+    """Violations of cones are forces: small ones beside the weight of a robot are no reason."""
+    force = {"foot": np.tile([0.0, 0.0, 80.0], (5, 1, 1))}
+    given = {"converged": np.array(False), "gap": np.array(1e-6), "forces": force}
+    for violation, wrong in ((0.1, False), (2.0, True)):
+        assert _are_wrong(SimpleNamespace(**given, violation=np.array(violation))) == wrong
+    given |= {"forces": None, "violation": np.array(0.1)}
+    assert _are_wrong(SimpleNamespace(**given))

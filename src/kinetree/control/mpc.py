@@ -144,8 +144,13 @@ class MPC:
 
 
 def _are_wrong(plan):
-    """Whether plans are so far from solved that it is better to follow others."""
-    return ~plan.converged & (np.maximum(plan.gap, plan.violation) > WRONG)
+    """Whether plans are so far from solved that it is better to follow others.
+
+    Violations of friction cones are forces, and count relative to the largest.
+    """
+    largest = [np.abs(f).max(axis=(0, -2, -1)) for f in (plan.forces or {}).values()]
+    most = WRONG * np.maximum(1.0, np.max(largest, axis=0, initial=0.0) if largest else 1.0)
+    return ~plan.converged & ((plan.gap > WRONG) | (plan.violation > most))
 
 
 def _mended(found, plan, k):

@@ -58,7 +58,7 @@ class Phase:
             if name in self.names:
                 raise ShapeError(f"target of {name!r}, which is closed in this phase: it stays")
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the closed contacts."""
         return tuple(c if isinstance(c, str) else c.frame for c in self.contacts)
@@ -185,7 +185,8 @@ def timetable(schedule: Schedule, times: np.ndarray) -> Timetable:
     ends = np.array([stop for *_, stop in pieces])
     middles = np.concatenate([[times[0] - h / 2], (times[:-1] + times[1:]) / 2])
     at = np.minimum(np.searchsorted(ends, middles + SOON, side="right"), len(pieces) - 1)
-    on = np.array([[n in pieces[k][0].names for n in names] for k in at], bool)
+    closed = [set(phase.names) for phase, *_ in pieces]
+    on = np.array([[n in closed[k] for n in names] for k in at], bool)
     on = on.reshape(len(middles), len(names))
     if times[0] < h / 2:
         on[0] = on[1]  # nothing touches down when the motion begins
