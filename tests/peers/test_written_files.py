@@ -5,34 +5,36 @@ and without loops and couplings, which the programs treat differently. ``make te
 samples, ``make fuzz`` over every robot of an installed package.
 """
 
+import importlib.util
 import os
 import warnings
 
 import mujoco
 import numpy as np
 import pinocchio as pin
-import pytest
 
 import kinetree as kt
 
 FORMATS = (".urdf", ".sdf", ".xml", ".toml", ".json")
+USD = (".usda",) if importlib.util.find_spec("pxr") else ()  # of samples in test_usd.py
 REFUSALS = (
     "which URDF cannot express", "which SDF cannot express", "which is all that <mimic> of",
     "how SDF shows a mechanism", "links of SDF float in the world", "MJCF can close loops with",
     "which MJCF does not have", "has no mass, which MuJoCo does not allow",
     "which MuJoCo does not allow; give it mass", "MuJoCo does not load such a body",
     "which the format for writing by hand has no word for", "which is all that URDF can say",
-    "massless bodies between them",
+    "massless bodies between them", "USD has no coupling of joints such as",
 )  # fmt: skip
 """Reasons not to write a model, each of which names what the format or program cannot hold."""
 
 
 def pytest_generate_tests(metafunc):
     if "name" in metafunc.fixturenames:
-        names = [f"samples:{name}" for name in kt.samples.names()]
+        pairs = [(f"samples:{n}", x) for n in kt.samples.names() for x in FORMATS]
         if metafunc.config.getoption("--hypothesis-profile") == "fuzz":
-            names += [f"robots:{robot.full_name}" for robot in kt.robots.available()]
-        metafunc.parametrize("name", names)
+            robots = [f"robots:{robot.full_name}" for robot in kt.robots.available()]
+            pairs += [(n, x) for n in robots for x in (*FORMATS, *USD)]
+        metafunc.parametrize(("name", "suffix"), pairs)
 
 
 def model_of(name):
@@ -130,7 +132,6 @@ def written(model, path):
     return "\n".join(str(w.message) for w in caught)
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
 def test_written_files_load_again(name, suffix, tmp_path):
     model = model_of(name)
     path = tmp_path / f"robot{suffix}"

@@ -17,7 +17,7 @@ from kinetree.joints import Free
 from kinetree.loaders import robots
 from kinetree.loaders.paths import Folders, content
 from kinetree.loaders.report import MOVING, Notice, Report, in_lines, short
-from kinetree.loaders.xml import root_tag
+from kinetree.loaders.xml import LIMIT_BYTES, root_tag
 from kinetree.loaders.xml_repairs import repaired
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean, explains
@@ -37,6 +37,7 @@ class Format:
             such a body is the only way to write a frame.
         parameters: whether its files may have parameters.
         floating_base: why ``floating_base=True`` has no effect on a file without a free joint.
+        most: largest size of a file [bytes].
     """
 
     read: Callable[[bytes, Report, Folders, Any], Model]
@@ -45,6 +46,7 @@ class Format:
     lumps: bool = False
     parameters: bool = False
     floating_base: str | None = None
+    most: int = LIMIT_BYTES
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ FORMATS = {
     "usd": Format(
         partial(_read_by, "usd"), (".usda", ".usd", ".usdc", ".usdz"), lumps=True,
         floating_base="the file joins everything to the world",
+        most=8 * LIMIT_BYTES,  # with all vertices of its meshes
     ),
     "toml": Format(partial(_read_by, "toml"), (".toml",), parameters=True),
     "dh": Format(partial(_read_by, "dh"), (".csv",), parameters=True),
@@ -238,7 +241,9 @@ def read(
     options = Options(floating_base, lump, strict, parameters or {}, srdf)
     if isinstance(path, str):
         path, folders = robots.located(path, folders)
-    return _read(content(path), str(path), Folders(path, folders), format, options)
+    suffix = Path(os.fsdecode(path)).suffix.lower()
+    most = max((f.most for f in FORMATS.values() if suffix in f.suffixes), default=LIMIT_BYTES)
+    return _read(content(path, most), str(path), Folders(path, folders), format, options)
 
 
 def _read(source, path, folders, format, options) -> Loaded:

@@ -175,19 +175,19 @@ def package_name(marker: Path) -> str:
 # --- Content of a robot file ---------------------------------------------------------------------
 
 
-def content(path) -> bytes:
-    """Content of a regular file of bounded size."""
+def content(path, most: int = LIMIT_BYTES) -> bytes:
+    """Content of a regular file, up to a largest size in bytes."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise LoadError(f"{path}: this is {kind}; load needs a robot file")
-        if status.st_size > LIMIT_BYTES:
+        if status.st_size > most:
             raise LoadError(
-                f"{path}: the file has {status.st_size} bytes; kinetree reads at most {LIMIT_BYTES}"
+                f"{path}: the file has {status.st_size} bytes; kinetree reads at most {most}"
             )
         with open(path, "rb") as file:
-            return file.read(LIMIT_BYTES + 1)
+            return file.read(most + 1)
     except LoadError:
         raise
     except FileNotFoundError:
