@@ -282,9 +282,10 @@ def _emitting(*, straight=True, patient=False):
 @contextmanager
 def compiling():
     """While somebody compiles for another processor, in a separate context of LLVM."""
-    with _compiling, _first():
-        _compiling.wait_for(lambda: not _inside)
-        _all_targets()
+    if not _all_targets.cache_info().currsize:
+        with _compiling, _first():
+            _compiling.wait_for(lambda: not _inside)
+            _all_targets()
     with _emitting(straight=False):
         yield _all_targets()
 
