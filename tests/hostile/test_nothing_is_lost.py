@@ -333,7 +333,10 @@ temporary folder."""
 
 def _writers(path):
     """Calls in a source file that write a file by themselves."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if not any(name in text for name in (*WRITES, *OPENS)):  # most files are not parsed
+        return
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         of = getattr(node.func, "value", None)
