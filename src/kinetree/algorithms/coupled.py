@@ -27,7 +27,7 @@ from kinetree.algorithms import ltl
 from kinetree.algorithms.propagation import has_full_inertia
 from kinetree.model.define import kernel_of
 from kinetree.model.gearing import Gearing
-from kinetree.model.kernels import called
+from kinetree.model.kernels import call_in_trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _STATE = ("q", "qd", "qdd")
@@ -160,7 +160,7 @@ def _call_quantity(quantity, model, *arrays, f_ext=None):
     """A quantity of the model without couplings, called where a program is traced."""
     extra = () if f_ext is None else ("f_ext",)
     forces = [] if f_ext is None else [np.array([f.to_array() for f in f_ext[1:]])]
-    return called(kernel_of(model, quantity, extra), (*arrays, *forces))
+    return call_in_trace(kernel_of(model, quantity, extra), (*arrays, *forces))
 
 
 @for_couplings

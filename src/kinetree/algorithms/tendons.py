@@ -55,7 +55,7 @@ def tendon_motion(model, tendon, q) -> tuple[Any, Any]:
         if wrap is None:
             distance, pulls = _straight(seen, begin, end)
         else:
-            distance, pulls = _wound(seen, begin, end, wrap)
+            distance, pulls = _wrap(seen, begin, end, wrap)
         length = length + distance / exact(divisor)
         for i, f in pulls:
             for k in seen.between(i):
@@ -110,7 +110,7 @@ def _piece(a, b):
     return select(apart, size, 0 * s), Force(cross(a, u), u)
 
 
-def _wound(seen, first, last, wrap):
+def _wrap(seen, first, last, wrap):
     """Length and gradient of a piece that may wind around a shape."""
     model = seen.model
     center = model.frame(wrap.frame)

@@ -39,7 +39,7 @@ from kinetree.model import Model
 from kinetree.model.array_arguments import ARRAYS
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import FUNCTIONS, is_public
-from kinetree.model.general.kernels import loop_kernel, recorded, with_parameters_of
+from kinetree.model.general.kernels import loop_kernel, record_text, with_parameters_of
 from kinetree.model.general.tables import Marked, data_of
 from kinetree.spatial import Force
 from kinetree.spelling import explains
@@ -150,7 +150,7 @@ class Derivative(Transformed):
             return tuple(found[entry] for entry in entries)
 
         key, shapes = (self.__name__, entries, names), {n: ARRAYS[n].shape for n in names}
-        source = recorded(text, key, shapes, configurations=("q",))
+        source = record_text(text, key, shapes, configurations=("q",))
         doors = {"reference": reference, "validate": validate}
         return loop_kernel(source, self.__name__, inputs, outputs, data, **doors)
 
@@ -175,7 +175,7 @@ class Derivative(Transformed):
             return of(model, **dict(zip(names, arrays, strict=True)), bodies=Marked())
 
         key, shapes = (self.__name__, "inertia", names), {n: ARRAYS[n].shape for n in names}
-        source = recorded(text, key, shapes, configurations=("q",), marks=True)
+        source = record_text(text, key, shapes, configurations=("q",), marks=True)
         doors = {"reference": reference, "validate": validate}
         data = with_parameters_of(data, bodies)
         return loop_kernel(source, self.__name__, inputs, outputs, data, **doors)

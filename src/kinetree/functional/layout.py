@@ -6,7 +6,7 @@ from kinetree.model.memo import kept
 
 
 def labels(model):
-    """For every coordinate the body that it moves, last bodies first in rank."""
+    """Number and name of the body that an entry of an array is about, by ``("q", (0,))``."""
     labels = {}
     for i in range(1, model.body_count + 1):
         label = (i, model.body_names[i])

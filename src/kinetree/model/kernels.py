@@ -61,7 +61,7 @@ class AtInstant:
         return getattr(object.__getattribute__(self, "kernel"), name)
 
 
-def called(kernel, arrays) -> Any:
+def call_in_trace(kernel, arrays) -> Any:
     """The result of a kernel, in a program that is traced by a call of its general code.
 
     Where nothing is traced, or there is no such code, the kernel is called as usual.

@@ -210,7 +210,7 @@ def _require_bytes(count, data):
 
 def _dae(data):
     """A COLLADA text with grey in place of pictures: they are not read, and many are not there."""
-    _look_through(data)
+    _reject_unsafe_xml(data)
     root = ET.fromstring(data)
     _require_at_most(_count_places(root), _MOST_PIECES, "places of surfaces")
     for parent in root.iter():
@@ -224,7 +224,7 @@ def _dae(data):
     return ET.tostring(root)
 
 
-def _look_through(data):
+def _reject_unsafe_xml(data):
     """Reject XML that defines entities, is nested deeply or has very many elements."""
     parser, depth, count = expat.ParserCreate(), 0, 0
 

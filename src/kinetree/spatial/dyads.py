@@ -104,6 +104,7 @@ def _kind(d):
 
 
 def _matrix(X, kind):
+    """The 6×6 matrix of a transform, for motions or for forces."""
     return X.to_matrix() if kind is Motion else X.to_force_matrix()
 
 

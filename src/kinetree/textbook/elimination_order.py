@@ -137,7 +137,7 @@ class _Assemblies:
 
     def hindrance(self, joint):
         """A body that must be eliminated before a joint can be, or None if it can be now."""
-        first, second = (self._anchored(b) for b in self.ends[joint])
+        first, second = (self._anchor_of(b) for b in self.ends[joint])
         if first == second or None in (first, second):
             return None
         return first if first not in self.leader else second
@@ -150,7 +150,7 @@ class _Assemblies:
             self.anchor[number] = None
             return
         first, second = (self._leader(b) for b in self.ends[number])
-        anchors = {self._anchored(b) for b in self.ends[number]} - {None}
+        anchors = {self._anchor_of(b) for b in self.ends[number]} - {None}
         anchor = anchors.pop() if anchors else None
         for leader in (first, second):
             if leader is not None and leader != 0:
@@ -174,7 +174,7 @@ class _Assemblies:
             return self._leader(anchor)
         return body
 
-    def _anchored(self, body):
+    def _anchor_of(self, body):
         """Anchor of a body: itself, if it is still to come, or what it moves with."""
         leader = self._leader(body)
         return body if leader is None else self.anchor[leader]

@@ -200,7 +200,7 @@ def _hold(system, hold, q, v, tolerance):
         raise ShapeError("the system has no energy function: give it one, or hold 'all'")
     tolerance = 1e-3 if tolerance is None else tolerance
 
-    def projected(q, v):
+    def project(q, v):
         q = project_position(system, q, tolerance=tolerance)
         return q, project_velocity(system, q, v)
 
@@ -210,7 +210,7 @@ def _hold(system, hold, q, v, tolerance):
     if hold == "ascher_chin":
         return lambda q, v: post_stabilize(system, q, v)
     if hold == "projection":
-        return projected
+        return project
     return lambda q, v: project_all(system, q, v, energy=energy, tolerance=tolerance)
 
 

@@ -20,7 +20,7 @@ from kinetree.algorithms.rnea import newton_euler
 from kinetree.algorithms.tendons import tendon_motion
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.scheme.inertia import flying, moved, turning_part
-from kinetree.model.general.kernels import loop_kernel, recorded
+from kinetree.model.general.kernels import loop_kernel, record_text
 from kinetree.model.general.tables import data_of
 from kinetree.model.kernels import kernel_for
 from kinetree.model.limits import has_dynamics
@@ -130,7 +130,7 @@ def _made(model, name):
 
     if data is not None:
         shapes = {n: SHAPES[n] for n in names}
-        source = recorded(text, ("contact.engine", name), shapes, configurations=[])
+        source = record_text(text, ("contact.engine", name), shapes, configurations=[])
         doors = {"reference": reference, "validate": lambda arrays: None}
         return loop_kernel(source, f"contact {name}", inputs, outputs, data, **doors)
     return kernel_for(

@@ -60,7 +60,7 @@ def general_kernel(
         extra = dict(zip(names[count:], arrays[count:], strict=True))
         return text(model, *arrays[:count], **extra, **given)
 
-    source = recorded(
+    source = record_text(
         of_arrays,
         (quantity.name, tuple(shapes.items()), tuple(options.items()), tuple(on_base.items())),
         shapes,
@@ -77,7 +77,7 @@ def _axes(shape, sizes):
     return tuple(k if callable(n) else n for n, k in zip(shape, sizes, strict=True))
 
 
-def recorded(text, key, shapes, *, configurations, frames=None, marks=False) -> "Text":
+def record_text(text, key, shapes, *, configurations, frames=None, marks=False) -> "Text":
     """A text that is recorded once for every robot.
 
     Args:
@@ -96,7 +96,7 @@ def recorded(text, key, shapes, *, configurations, frames=None, marks=False) -> 
 
 
 def loop_kernel(source, name, inputs, outputs, data, *, reference, validate) -> LoopKernel:
-    """A kernel of a ``recorded`` text for one robot, its ``data``; the rest as of ``Kernel``."""
+    """A kernel of a ``record_text`` text for one robot, its ``data``; the rest as of ``Kernel``."""
     doors = {"reference": reference, "validate": validate}
     return LoopKernel(name, inputs, outputs, source, data, **doors, key=source.key)
 
