@@ -4,8 +4,10 @@ import mujoco
 import numpy as np
 import pytest
 from support.mujoco_mechanisms import loaded
+from support.spatial_tendons import random_mjcf, random_muscles
 
 import kinetree as kt
+from kinetree.interop import mujoco as M
 
 FINGER = """<mujoco><worldbody>
 <site name="hole" pos="0 0 -.02"/>
@@ -117,3 +119,23 @@ def test_sensors_and_springs_see_the_length(finger):
     pull = kt.passive_force(model, Q, 0 * qd) - kt.passive_force(slack, Q, 0 * qd)
     away = max(L[0] - 0.14, 0.0) + min(L[0] - 0.1, 0.0)
     np.testing.assert_allclose(pull, -30 * away * J[0], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_models_with_muscles_move_as_in_mujoco(seed):
+    """The same integrator in the same steps has the same errors: what differs is rounding."""
+    rng = np.random.default_rng(seed)
+    spring = 'stiffness="7" damping="0.4" springlength="0.5 0.9"'
+    muscles = random_muscles(rng, 3, "general")
+    text = random_mjcf(rng, bodies=3, tendons=3, within=False, attributes=spring, actuators=muscles)
+    mj_model, model = mujoco.MjModel.from_xml_string(text), loaded(text)
+    mj_model.opt.integrator, mj_model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1e-4
+    q, u, data = model.random_configuration(rng), rng.uniform(size=3), mujoco.MjData(mj_model)
+    data.qpos[:], data.ctrl[:] = M.to_q(model, mj_model, q), u
+    mujoco.mj_step(mj_model, data, 300)
+    found = kt.simulate(model, q, duration=0.03, dt=1e-4, integrator="rk4", controls=u)
+    theirs = M.from_q(model, mj_model, data.qpos)
+    assert np.abs(model.difference(q, theirs)).max() > 1e-3
+    np.testing.assert_allclose(model.difference(found.q[-1], theirs), 0, atol=1e-9)
+    rates = M.from_v(model, mj_model, data.qpos, data.qvel)
+    np.testing.assert_allclose(found.qd[-1], rates, rtol=0, atol=1e-8 * np.abs(rates).max())
