@@ -114,6 +114,7 @@ def _look_at(model):
 
     camera = kt.camera((2, -2, 1), (0, 0, 0.5), size=(64, 48))
     kt.render(model, None, camera, ("color", "depth"))
+    kt.render(model, [model.neutral()] * 2, camera, "depth")  # many small ones
 
 
 def _drop_things():
