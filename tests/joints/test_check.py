@@ -141,6 +141,9 @@ BROKEN = {
     "random must have shape \\(1,\\), got \\(2,\\)": broken(random=lambda s, rng: np.zeros(2)),
     "neutral must have shape \\(1,\\), got \\(3,\\)": broken(neutral=lambda s: np.zeros(3)),
     "jcalc must return \\(X_J, S, v_J, c_J\\), got": broken(jcalc=lambda s, q, qd: (1, 2, 3)),
+    "jcalc must return \\(X_J, S, v_J, c_J\\), got \\[": broken(
+        jcalc=lambda s, q, qd: list(Revolute.jcalc(s, q, qd))
+    ),
     "X_J of jcalc must be a Plucker, got ndarray": broken(
         jcalc=lambda s, q, qd: (np.eye(6), *Revolute.jcalc(s, q, qd)[1:])
     ),
