@@ -5,7 +5,7 @@
 
 Part of a body's inertia can belong to its parent without anything in the equation of motion
 noticing. ``lumped`` moves as much as possible towards the base; generated code does the same by
-itself wherever that saves operations, unless ``KINETREE_LUMPING=0`` in the environment forbids it.
+itself wherever that saves operations.
 Forces inside the mechanism, and inertias of single bodies, are not those of the real mechanism
 afterwards.
 """

@@ -16,7 +16,6 @@ from kinetree.expr.calls import call, calls_to
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.fingerprint import is_plain
 from kinetree.model.memo import give_once
-from kinetree.model.views import code_key
 
 
 def kernel_for(
@@ -29,7 +28,7 @@ def kernel_for(
     """
 
     def full_key():  # not needed where code serves every robot
-        return (code_key(model), key) if is_plain(model) else None
+        return (model.fingerprint, key) if is_plain(model) else None
 
     kernel = Kernel(
         name,

@@ -4,7 +4,6 @@ Algorithms take a view like a model, but its transforms, inertias and vectors ar
 another kind. The same algorithm text then computes the same numbers in another way.
 """
 
-import os
 from copy import copy
 
 import numpy as np
@@ -185,21 +184,13 @@ _ROUNDING = 8 * np.finfo(float).eps
 # The zeros it leaves behind make generated code shorter; forces inside the mechanism and inertias
 # of single bodies are no longer the real ones.
 
-LUMPING = os.environ.get("KINETREE_LUMPING", "1") != "0"
-"""Whether generated code may compute with a lumped model; the environment can forbid it."""
-
-
-def code_key(model):
-    """Key of generated code for a model."""
-    return model.fingerprint if LUMPING else (model.fingerprint, "inertias as they are")
-
 
 def condensed(model) -> ModelView:
     """The model with inertia moved from bodies to their parents wherever that changes nothing.
 
     Entry 0 of its ``inertia`` is what has come to rest in the base.
     """
-    if isinstance(model, _WithInertia) or not LUMPING or model.is_general:
+    if isinstance(model, _WithInertia) or model.is_general:
         return uncondensed(model)
     return _WithInertia(model, lumped_inertias(model))
 

@@ -15,5 +15,8 @@
 from kinetree.spelling import module_of
 
 
+_DEPRECATED = {"link_variations": "kinetree.textbook.link_variations"}
+
+
 def __getattr__(name):
-    return module_of(__name__, name)
+    return module_of(__name__, name, _DEPRECATED)
