@@ -92,3 +92,7 @@ def test_what_cannot_be_tied():
         world.tie("t", "a", "b")
     with pytest.raises(KinetreeError, match="holds nothing by 'grip'"):
         world.release("grip")
+    arm = kt.samples.double_pendulum().replace(geometry=())
+    world.add(arm.replace(couplings=[kt.Coupling("belt", 2, 1, (0.0, 1.0))]), name="arm")
+    with pytest.raises(ModelError, match=r"'arm\.belt' is a coupling, whose joint has no separate"):
+        world.release("arm.belt")

@@ -59,6 +59,11 @@ def release(world: "World", name: str) -> None:
         world._changed(wakes=True)
         del world._ties[name]
         return
+    if name in [coupling.name for coupling in world.model.couplings]:
+        raise ModelError(
+            f"world {world.name!r}: {name!r} is a coupling, whose joint has no separate variable, "
+            f"and cannot be let go; add the robot without it, model.replace(couplings=())"
+        )
     require_known(
         name, (*world.model.loop_names,), f"world {world.name!r} holds nothing by {name!r}"
     )
