@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
@@ -42,6 +42,28 @@ from kinetree.worlds.removal import drop_rules, remove_part
 from kinetree.worlds.results import Report
 from kinetree.worlds.ties import hold, release, tie
 from kinetree.worlds.whole import Simulated, Whole, fill, from_file, load, save
+
+
+@dataclass(frozen=True, kw_only=True)
+class _New:
+    """Arguments of ``World.add`` about what is added."""
+
+    name: Any
+    prefix: Any
+    fixed: Any
+    keep_overlaps: bool
+    q: Any
+    qd: Any
+    velocity: Any
+    spin: Any
+    mass: Any
+    density: Any
+    inertia: Any
+    joint: Any
+    color: Any
+    surface: Any
+    coefficients: dict[str, Any]
+
 
 _FREE = Free()
 _SURFACE = tuple(f.name for f in fields(Surface))
@@ -157,19 +179,19 @@ class World:
                 conveyor's surface is in ``surface``.
         """
         places, coefficients = pieces.placements(at), _acting(coefficients)
-        options = {
-            "name": name, "q": q, "qd": qd, "mass": mass, "density": density, "inertia": inertia,
-            "joint": joint, "velocity": velocity, "spin": spin, "fixed": fixed, "prefix": prefix,
-            "color": color, "surface": _surface(surface, coefficients, World.add),
-            "coefficients": coefficients, "keep_overlaps": keep_overlaps,
-        }  # fmt: skip
+        surface = _surface(surface, coefficients, World.add)
+        states = {"q": q, "qd": qd, "velocity": velocity, "spin": spin}
+        masses = {"mass": mass, "density": density, "inertia": inertia, "joint": joint}
+        looks = {"color": color, "surface": surface, "coefficients": coefficients}
+        names = {"name": name, "prefix": prefix, "fixed": fixed, "keep_overlaps": keep_overlaps}
+        given = _New(**names, **states, **masses, **looks)
         if isinstance(what, (str, os.PathLike)):
             what = pieces.model_named(what, fixed)
         elif places and inertia is None and (mass, density) != (None, None):
-            options |= _shared_inertia(what, name, mass, density)
+            given = replace(given, **_shared_inertia(what, name, mass, density))
         if on is not None:
             require_known(on, self._parts, f"on={on!r} is not a part of the world")
-        parts = [self._added(what, x, **options) for x in places or [as_placement(at)]]
+        parts = [self._added(what, x, given) for x in places or [as_placement(at)]]
         if on is not None:
             try:
                 for part in parts:
@@ -182,46 +204,53 @@ class World:
                 raise
         return parts[0] if places is None else parts
 
-    def _added(self, what, at, *, name, q, qd, mass, density, inertia, joint, velocity, spin,
-               fixed, prefix, color, surface, coefficients, keep_overlaps):  # fmt: skip
-        if isinstance(what, Model):
-            given = {"mass": mass, "density": density, "inertia": inertia, "joint": joint}
-            wrong = [key for key, x in given.items() if x is not None]
-            if wrong:
-                raise ModelError(
-                    f"{wrong[0]}= is for objects; {what.name!r} is a model with its own: "
-                    f"model.replace(...) changes it"
-                )
-            name = self._unique(what.name if name is None else name)
-            model = pieces.on_base(what, name, fixed)
-            changes = coefficients if surface is None or coefficients else vars(surface)
-            model = pieces.with_surface(model, changes)
-            prefix = name + SEPARATOR if prefix is None else prefix
-            piece = pieces.robot(model, name, at, prefix, q, qd, keep_overlaps=keep_overlaps)
-        else:
-            piece = self._object(what, name, at, mass, density, inertia, joint, color, surface)
-            moving = q is not None or qd is not None
-            if moving and piece.body is None:
-                raise ModelError(
-                    f"{piece.name!r} is fixed to the world and has no q and qd: at= places it, and "
-                    f"with mass=, density= or inertia= it moves"
-                )
-            if moving and piece.body is not None:
-                given = piece.q if q is None else q, piece.qd if qd is None else qd
-                piece.start = piece.q, piece.qd = pieces.as_state(
-                    piece.body.joint, piece.name, *given
-                )
+    def _added(self, what, at, given):
+        """The part that is added, as a ``_New`` says."""
+        make = self._robot if isinstance(what, Model) else self._moved_object
+        piece = make(what, at, given)
         shapes = piece.shapes if piece.model is None else piece.model.geometry
         still = piece.body is None and any(g.body == 0 for g in shapes)
         self._changed(wakes=still)  # what sleeps does not look at what stands still
         self._pieces.append(piece)
         self._parts[piece.name] = (piece, None)
-        if velocity is not None or spin is not None:
-            pieces.give_velocity(piece, velocity, spin)
+        if given.velocity is not None or given.spin is not None:
+            pieces.give_velocity(piece, given.velocity, given.spin)
         return Part(self, piece.name)
 
-    def _object(self, what, name, at, mass, density, inertia, joint, color, surface):
-        solids = pieces.solids_of(what, surface, color)
+    def _robot(self, model, at, given):
+        wrong = [
+            x for x in ("mass", "density", "inertia", "joint") if getattr(given, x) is not None
+        ]
+        if wrong:
+            raise ModelError(
+                f"{wrong[0]}= is for objects; {model.name!r} is a model with its own: "
+                f"model.replace(...) changes it"
+            )
+        name = self._unique(model.name if given.name is None else given.name)
+        model = pieces.on_base(model, name, given.fixed)
+        plain = given.surface is None or given.coefficients
+        model = pieces.with_surface(model, given.coefficients if plain else vars(given.surface))
+        prefix = name + SEPARATOR if given.prefix is None else given.prefix
+        state, keep = (given.q, given.qd), given.keep_overlaps
+        return pieces.robot(model, name, at, prefix, *state, keep_overlaps=keep)
+
+    def _moved_object(self, what, at, given):
+        piece, (q, qd) = self._object(what, at, given), (given.q, given.qd)
+        if q is None and qd is None:
+            return piece
+        if piece.body is None:
+            raise ModelError(
+                f"{piece.name!r} is fixed to the world and has no q and qd: at= places it, and "
+                f"with mass=, density= or inertia= it moves"
+            )
+        state = piece.q if q is None else q, piece.qd if qd is None else qd
+        piece.start = piece.q, piece.qd = pieces.as_state(piece.body.joint, piece.name, *state)
+        return piece
+
+    def _object(self, what, at, given):
+        name, joint, inertia = given.name, given.joint, given.inertia
+        mass, density = given.mass, given.density
+        solids = pieces.solids_of(what, given.surface, given.color)
         if solids is None:
             raise ModelError(
                 f"a world is made of models, files of robots, names of samples, and shapes of "
