@@ -14,7 +14,6 @@
 
 from kinetree.spelling import module_of
 
-
 _DEPRECATED = {"link_variations": "kinetree.textbook.link_variations"}
 
 
