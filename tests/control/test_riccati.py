@@ -150,3 +150,12 @@ def test_reasons_why_there_is_no_solution():
         discrete_riccati(np.eye(2), np.zeros((2, 1)), np.eye(2), np.eye(1))
     with pytest.raises(SingularError, match="A has motions that do not die out"):
         continuous_lyapunov(np.eye(2), np.eye(2))
+
+
+def test_motions_out_of_reach_that_die_out_need_no_control():
+    """By hand: the second variable decays without control, the first is hardly moved by it."""
+    A, q = np.diag([1.0, -1.0]), np.eye(2)
+    for b in (1.0, 1e-6):
+        P = continuous_riccati(A, np.array([[b], [0.0]]), q, np.eye(1))
+        first = (1 + np.sqrt(1 + b * b)) / b**2
+        np.testing.assert_allclose(P, np.diag([first, 0.5]), rtol=1e-12, atol=1e-12)

@@ -318,6 +318,8 @@ def take_wanted_steps(b: Batch, w: Work):
         take_steps(b, w, w.at, 1)
     elif w.wanted == TRIAL and b.touching == 1:  # which were taken on the way
         return
+    elif w.wanted == END and b.memory == 0:  # likewise
+        return
     elif w.wanted == BEGIN or w.wanted == TRIAL or w.wanted == END:
         take_steps(b, w, 0, b.steps)
 
