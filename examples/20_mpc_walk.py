@@ -1,6 +1,6 @@
 """A quadruped trots under predictive control, is pushed, and goes on.
 
-Every 10 ms a plan of the next 0.4 s is made from the state of the robot: its whole dynamics, with
+Every 10 ms a plan of the next 0.3 s is made from the state of the robot: its whole dynamics, with
 the contacts of a trot, friction cones and heights of the feet, two iterations from the last plan.
 Every millisecond, whole-body control follows the plan.
 
@@ -35,7 +35,7 @@ turn[:3], up[5], ahead[3:5], legs[6:] = 1.0, 1.0, 1.0, 1.0
 forward = np.zeros(robot.nv)
 forward[3] = SPEED
 plan = MPC(
-    robot, steps=40, dt=DT, phases=gait, iterations=2, tolerance=1e-4,
+    robot, steps=30, dt=DT, phases=gait, iterations=2, tolerance=1e-4,
     actuated=robot.joint_names[1:], effort_limits=None, position_limits=None, velocity_limits=None,
     running=QuadraticCost(
         q=home, position=100 * turn + 300 * up + 10 * legs, qd=forward,
@@ -61,7 +61,7 @@ class Walk:
                 *(ForceTask(f, lambda t, f=f: self.forces.get(f), weight=1e-4) for f in FEET),
             ],
             soles,
-            stance=gait.closed,
+            stance=lambda t: self.closed,
         )
 
     def __call__(self, t, q, qd):
@@ -78,7 +78,8 @@ class Walk:
             v + (s - k) * change,
             change / DT,
         )
-        self.forces = {f: p.forces[f][k, 0] for f in gait.closed(t)}
+        self.closed = gait.closed(t)
+        self.forces = {f: p.forces[f][k, 0] for f in self.closed}
         tau = self.follow(t, q, qd)
         self.torques.append(time.thread_time() - begin)
         return tau

@@ -316,9 +316,9 @@ def take_wanted_steps(b: Batch, w: Work):
     """Ends of the steps that the next stage needs."""
     if w.wanted == STEP:
         take_steps(b, w, w.at, 1)
-    elif w.wanted == TRIAL and b.touching == 1:  # which were taken on the way
-        return
-    elif w.wanted == END and b.memory == 0:  # likewise
+    elif (w.wanted == TRIAL and b.touching == 1) or (
+        w.wanted == END and b.memory == 0
+    ):  # which were taken on the way
         return
     elif w.wanted == BEGIN or w.wanted == TRIAL or w.wanted == END:
         take_steps(b, w, 0, b.steps)
