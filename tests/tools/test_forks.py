@@ -60,7 +60,7 @@ def run(folder, *options, growth=forks.GROWTH):
     command += [f"-c={ROOT / 'pyproject.toml'}", f"--rootdir={ROOT}", "--forks=2", *options]
     found = os.environ | {"ENDED": str(folder / "ended")}
     result = subprocess.run([*command, folder], cwd=ROOT, env=found, capture_output=True, text=True)
-    return result.stdout + result.stderr
+    return f"{result.stdout}{result.stderr}status {result.returncode}"
 
 
 def test_every_test_is_reported_once_and_a_crash_is_named(tmp_path):
@@ -68,6 +68,7 @@ def test_every_test_is_reported_once_and_a_crash_is_named(tmp_path):
     (tmp_path / "test_b.py").write_text(CRASHES)
     text = run(tmp_path)
     assert "2 failed, 11 passed, 1 skipped, 1 error" in text, text
+    assert text.endswith("status 1")
     assert text.count("words of the one that fails") == 1
     assert re.search(r"worker \d crashed while running .*::test_crashes: the process ended", text)
     assert "memory of 3 workers, one after the other: at most" in text
@@ -79,6 +80,7 @@ def test_a_worker_that_has_grown_makes_room_for_another(tmp_path):
     (tmp_path / "test_a.py").write_text("\n".join(f"def test_{k}(): pass" for k in range(12)))
     text = run(tmp_path, growth=-1.0)
     assert "12 passed" in text, text
+    assert text.endswith("status 0")
     assert int(re.search(r"memory of (\d+) workers", text)[1]) >= 12
 
 
