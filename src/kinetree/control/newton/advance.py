@@ -313,14 +313,12 @@ def keep(b: Batch, w: Work, s: int):
 
 @procedure
 def take_wanted_steps(b: Batch, w: Work):
-    """Ends of the steps that the next stage needs."""
+    """Ends of the steps that the next stage needs, where they were not taken on the way."""
     if w.wanted == STEP:
         take_steps(b, w, w.at, 1)
-    elif (w.wanted == TRIAL and b.touching == 1) or (
-        w.wanted == END and b.memory == 0
-    ):  # which were taken on the way
         return
-    elif w.wanted == BEGIN or w.wanted == TRIAL or w.wanted == END:
+    taken = b.touching == 1 if w.wanted == TRIAL else w.wanted == END and b.memory == 0
+    if not taken and (w.wanted == BEGIN or w.wanted == TRIAL or w.wanted == END):
         take_steps(b, w, 0, b.steps)
 
 
