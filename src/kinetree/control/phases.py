@@ -58,7 +58,7 @@ class Phase:
             if name in self.names:
                 raise ShapeError(f"target of {name!r}, which is closed in this phase: it stays")
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the closed contacts."""
         return tuple(c if isinstance(c, str) else c.frame for c in self.contacts)
