@@ -13,7 +13,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import SimpleNamespace
 
@@ -38,8 +38,11 @@ from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
 from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.rollouts import transition
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import Choices, composed
 from kinetree.spatial import Plucker
+
+OPTIONS = {field.name for field in fields(Choices)}
+"""Names of what a setup is composed of."""
 
 START = {
     "simulate": ("model", "q0", "qd0", "duration", "dt"),
@@ -444,7 +447,7 @@ def _refusal(cell, name, case, error, expected):
 
 def _conflict(cell, b, given):
     """What the table says about a cell: the message of the first conflict, or nothing."""
-    known = {n: x for n, x in given.items() if n in inspect.signature(composed).parameters}
+    known = {n: x for n, x in given.items() if n in OPTIONS}
     adaptive = any(n in given for n in ("rtol", "atol"))
     setup = composed(cell.function, getattr(b, cell.model), adaptive=adaptive, **known)
     return next((message for _, message in conflicts(setup)), "")

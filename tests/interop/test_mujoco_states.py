@@ -193,8 +193,8 @@ def test_models_and_specs_are_taken_and_nothing_else():
 
 def test_what_is_not_converted_is_a_warning():
     text = TREES["hinge"].replace(
-        "</mujoco>", "<actuator><pid joint='j' kp='1'/></actuator>"
+        "</mujoco>", "<actuator><dcmotor joint='j' motorconst='1' resistance='1'/></actuator>"
         "<sensor><user dim='2'/></sensor></mujoco>",
     )  # fmt: skip
-    with pytest.warns(ModelWarning, match=r"actuator: it is a PID .*; user: kinetree has no"):
+    with pytest.warns(ModelWarning, match=r"actuator: it is a DC motor .*; user: kinetree has no"):
         M.from_model(mujoco.MjModel.from_xml_string(text))

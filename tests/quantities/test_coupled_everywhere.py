@@ -121,7 +121,7 @@ def test_functions_are_not_written(tmp_path):
 
 def test_couplings_are_described_in_words():
     text = hand().summary()
-    assert "coupling mean: mid = (0.5 one + 0.5 two)" in text
+    assert "coupling mean: mid = 0.5 one + 0.5 two" in text
     model = hand(couplings=(Coupling("cam", 4, sources=(2, 3), function=ops.atan2),))
     assert "coupling cam: mid = atan2(one, two)" in model.summary()
 

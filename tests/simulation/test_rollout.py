@@ -5,11 +5,13 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.arguments import with_guard
 from kinetree.functional.parameters import with_parameters
 from kinetree.integration.field import Field
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.simulation.rollouts.rollout import rollout
+from kinetree.spelling import explains, renamed
 
 DT = 2e-3
 PENDULUM = kt.samples.double_pendulum()
@@ -400,3 +402,10 @@ def test_policy_is_the_former_name_of_a_controller():
     with pytest.warns(DeprecationWarning, match="use controller="):
         old = rollout(*start, steps=3, policy=damped)
     assert np.array_equal(new.q, old.q)
+    with pytest.warns(DeprecationWarning, match="use controller="):
+        with_guard(renamed(policy="controller")(explains(_of_controller)))(policy=damped)
+
+
+@explains
+def _of_controller(*, controller):
+    assert controller is not None

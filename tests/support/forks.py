@@ -150,6 +150,8 @@ class Worker:
 def _be_worker(session, channel, number):
     """Never returns."""
     atexit._clear()  # what is to be done at the end of the process that was copied
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what is in background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 1
     try:
         work(session, channel, number)

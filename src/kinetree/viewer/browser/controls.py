@@ -176,6 +176,7 @@ class Player:
 
 _SIZE = 960, 720
 _FILMS = {"Film (MP4)": (".mp4", 30, _SIZE), "Film (GIF)": (".gif", 15, (480, 360))}
+_SMALLEST = 8, 6
 _PATIENCE = 120.0  # for one image [s]
 _LONGEST = 60  # characters of the name of a file
 
@@ -269,6 +270,7 @@ class SavePanel:
             notice.body = f"image {k + 1} of {len(times)}"
             player.go(float(t))
             self.viewer.server.flush()
+            _view_image(client, _SMALLEST, "jpeg")  # poses are drawn in the frame after they came
             yield _view_image(client, size, "jpeg")
         player.go(before)
 
