@@ -20,7 +20,7 @@ from warnings import warn
 
 from kinetree import errors
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def _listed() -> dict[str, str]:

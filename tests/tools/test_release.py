@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import kinetree
+
 try:
     import tomllib
 except ImportError:  # before Python 3.11
@@ -28,7 +30,7 @@ def tool():
 
 
 def test_versions_agree(tool, tmp_path):
-    assert tool.agreed_version() == "0.1.0"
+    assert tool.agreed_version() == kinetree.__version__
     (tmp_path / "src" / "kinetree").mkdir(parents=True)
     (tmp_path / "src" / "kinetree" / "__init__.py").write_text('__version__ = "0.2.0"\n')
     (tmp_path / "CITATION.cff").write_text("version: 0.1.0\n")
