@@ -13,7 +13,7 @@ from feature_matrix.option_cells import Bench
 
 import kinetree as kt
 from kinetree.contact import TimeStepping
-from kinetree.errors import KinetreeError
+from kinetree.errors import KinetreeError, SimulationError
 from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.setup import composed
 
@@ -57,7 +57,9 @@ def _learned(model, q, qd, h, contact):
         model, 1, observe=observe, reward=reward, reset=reset, contact=contact, dt=h,
         decimation=STEPS, episode=None, **method,
     )  # fmt: skip
-    env.step(np.zeros((1, env.action_size)))
+    *_, info = env.step(np.zeros((1, env.action_size)))
+    if info["failed"][0]:  # is told so, since other worlds go on
+        raise SimulationError("the world of the environment failed")
     return env.state["qd"][0]
 
 
