@@ -13,7 +13,7 @@ with the rows that were active last did not save iterations.
 import math
 
 from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt, view
-from kinetree.control.cholesky import factored
+from kinetree.control.cholesky import factor_dense
 
 FOUND, INFEASIBLE, LOST = 0, 1, 2
 """Results: the minimum; no point meets the bounds; rounding errors or too many iterations."""
@@ -113,7 +113,7 @@ def _begin(p: Quadratic) -> int:
     p.iterations = 0
     for i in range(p.rows):
         p.is_active[i] = 0
-    if factored(p.H, n, n) != 0:
+    if factor_dense(p.H, n, n) != 0:
         return 1
     for k in range(n):
         row = view(p.J, k * n)

@@ -502,8 +502,7 @@ class Kernel:
 
     def _reference_sample(self, sample, index):
         try:
-            with np.errstate(all="ignore"):  # as machine code, which does not warn of nan
-                return self.reference(sample)
+            return self.reference(sample)
         except (ShapeError, SingularError) as error:
             raise of_sample(error, index) from error
 

@@ -20,7 +20,7 @@ from kinetree.loaders.usd.stage import (
     value_of,
 )
 from kinetree.model import MechanismGraph, Model, lump_fixed
-from kinetree.model.geometry import Mesh
+from kinetree.model.geometry import HeightField, Mesh, Plane
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation, rotation_from_quaternion
 
@@ -180,9 +180,13 @@ class _Reader:
                 continue
             density = of_body or self.shape_reader.density(part)
             density = density * self.kilograms / self.meters**3 if density else _DENSITY
+            if isinstance(shape, (HeightField, Plane)):  # without volume
+                continue
             try:
                 solid = self.solid_inertia(shape, density, X)
-            except (KinetreeError, AttributeError, NotImplementedError):
+            except KinetreeError as error:
+                why = f"the inertia of {name!r} is without this shape: {error}"
+                self.report.ignored(None, str(part.GetPath()), why, "motion")
                 continue
             own_mass = value_of(part, "physics:mass", 0.0) * self.kilograms
             total = total + (solid * (own_mass / solid.mass) if own_mass else solid)

@@ -196,10 +196,6 @@ class DeviceMachine:
             values = np.asarray(getattr(b, name)).reshape(1, -1)
             self.memory.write_some(at, which, values, values.dtype)
 
-    def set_time(self, which: Array, time: float) -> None:
-        """Set the times of some motions [s]."""
-        self.memory.write_some(self._part("time"), which, [[time]])
-
     def into(self, machine: Machine, k: int) -> None:
         """Copy motion ``k`` into the only one of a machine on the CPU."""
         b = machine.motions
