@@ -162,6 +162,44 @@ def Xform "robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
 """
 
 
+SHEET = """#usda 1.0
+(
+    defaultPrim = "robot"
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "robot"
+{
+    def Xform "arm" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+    {
+        def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"])
+        {
+            double size = 0.2
+            float physics:density = 500
+        }
+        def Mesh "sheet" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+        {
+            point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]
+            int[] faceVertexCounts = [3, 3]
+            int[] faceVertexIndices = [0, 1, 2, 1, 3, 2]
+        }
+    }
+    def PhysicsRevoluteJoint "shoulder"
+    {
+        uniform token physics:axis = "X"
+        rel physics:body1 = </robot/arm>
+    }
+}
+"""
+
+
+def test_a_shape_without_inertia_is_a_notice():
+    """A flat mesh beside a cube of 500 kg/m³, whose mass the body has."""
+    with pytest.warns(ModelWarning, match=r"inertia of 'arm' is without this shape: .* it is flat"):
+        m = kt.loads(SHEET)
+    assert m.inertia[1].mass == pytest.approx(4.0)
+
+
 def test_a_file_of_a_stranger():
     """Centimetres, degrees, nested bodies with a scale, density, drives, by hand."""
     with pytest.warns(ModelWarning, match="kinetree has no joint like a PhysicsDistanceJoint"):
