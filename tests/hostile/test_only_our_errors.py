@@ -35,6 +35,14 @@ def test_wrong_arguments_of_public_functions(tmp_path, monkeypatch):
     assert len(public()) > 500
 
 
+def test_an_object_of_every_public_class_is_made():
+    """Not only of those that the seed of the next test draws."""
+    kinds = {name.rpartition(".")[0]: name for name in methods()}
+    for name in kinds.values():
+        assert callable(methods()[name]())
+    assert len(kinds) > 120
+
+
 def test_wrong_arguments_of_public_methods(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     seed = random.SystemRandom().randrange(2**32)

@@ -146,6 +146,7 @@ MAKERS = {
     "control.PathIntegral": lambda: kt.control.PathIntegral(
         lambda x, plans: (plans**2).sum((1, 2)), horizon=3, size=1, samples=8
     ),
+    "control.Schedule": lambda: kt.control.Schedule([kt.control.Phase(0.1, ["foot"])]),
     "control.WholeBody": lambda: kt.control.WholeBody(
         arm(), [kt.control.PostureTask(TWO, 10.0)], contacts=[]
     ),
