@@ -93,6 +93,15 @@ def test_gaits_repeat_and_can_be_entered_at_any_time():
     assert gait([["l"], ["r"]], steps=3, swing=0.2, stand=0.1).duration == pytest.approx(1.1)
 
 
+def test_times_that_have_no_phase_are_refused():
+    walk = trot(FEET, swing=0.2, stand=0.05)
+    assert walk.closed(-7.0) == walk.closed(0.0)
+    with pytest.raises(ShapeError, match="t of a schedule must be a time in seconds, got nan"):
+        walk.closed(np.nan)
+    with pytest.raises(ShapeError, match="cannot be told apart within phases that repeat"):
+        walk.closed(1e300)
+
+
 # --- Steps -------------------------------------------------------------------------------------
 
 

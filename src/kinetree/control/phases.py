@@ -139,6 +139,7 @@ class Schedule:
 
     def closed(self, t: float) -> tuple[str, ...]:
         """Names of the contacts that are closed at a time [s]."""
+        t = as_seconds(t, "t of a schedule")
         return next(p.names for p, _, stop in self.pieces(t, t) if t < stop - SOON)
 
     def pieces(self, first: float, end: float) -> list[tuple[Phase, float, float]]:
@@ -146,10 +147,16 @@ class Schedule:
 
         More than the longest time between two touch-downs before and after, if there is that.
         """
+        first, end = as_seconds(first, "first"), as_seconds(end, "end")
         found, start, k, again = [], 0.0, 0, self.repeat or 0
         if self.repeat is not None:
             lead = sum(p.duration for p in self.phases[:again])
             turn = self.duration - lead
+            if max(abs(first), abs(end)) * np.finfo(float).eps > 1e-3 * turn:
+                raise ShapeError(
+                    f"times from {first:g} to {end:g} s cannot be told apart within phases that "
+                    f"repeat every {turn:g} s"
+                )
             turns = int((first - lead) / turn) - 2
             if turns > 0:
                 start, k = lead + turns * turn, again
