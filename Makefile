@@ -14,9 +14,9 @@ DOCS_STAMP := $(VENV)/.installed-for-docs
 PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
 COLLECTED := out/covers.json
-# Two processes share the tests: copies of one that has collected them (tests/support/forks.py), where the
-# system makes copies that can be trusted.
-SHARED := $(if $(filter Linux,$(shell uname -s)),--forks=2,-n 2 --dist worksteal)
+# Three processes share the tests, since some wait for others: copies of one that has collected them
+# (tests/support/forks.py), where the system makes copies that can be trusted.
+SHARED := $(if $(filter Linux,$(shell uname -s)),--forks=3,-n 2 --dist worksteal)
 
 .PHONY: help demo test check static unit chromium pythons torch release fuzz mutants bench docs notebooks book uncovered format clean
 
