@@ -291,6 +291,25 @@ def test_a_trot_obeys_the_equations_of_motion(quadruped):
     assert np.all(np.abs(found.tau[:, 6:]) <= np.where(limits > 0, limits, np.inf) + 1e-9)
 
 
+def test_errors_are_those_with_feedback():
+    """Without it a step of the humanoid is so unstable that errors never looked small."""
+    m = kt.samples.humanoid()
+    home = m.posture("home").q
+    points = 5 * np.array(SOLE)
+    soles = [Contact(f, points=points, friction=0.8) for f in ("left_sole", "right_sole")]
+    ground = float(kt.pose(m, home, "left_sole")[2, 3])
+    found = optimize(
+        m, home, steps=40, dt=0.02, actuated=m.joint_names[1:], tolerance=1e-4, **FREE,
+        phases=gait([[soles[0]], [soles[1]]], swing=0.3, stand=0.1, lift=0.04, ground=ground),
+        running=QuadraticCost(
+            q=home, position=np.r_[np.full(6, 100.0), np.full(m.nv - 6, 10.0)], velocity=0.1,
+            effort=1e-2,
+        ),
+    )  # fmt: skip
+    assert found.converged
+    assert found.iterations < 60
+
+
 def test_batches_are_the_same_one_by_one(hopper):
     starts = STAND + np.array([[0.0, 0.0], [0.05, -0.05], [-0.04, 0.04]])
     many = hop(hopper, starts)

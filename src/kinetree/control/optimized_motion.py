@@ -38,7 +38,7 @@ class OptimizedMotion:
         cost: of every motion, (...).
         converged: which motions satisfy all tolerances, (...).
         optimality: largest derivative of the Lagrangian with respect to a control, relative to
-            the largest force of the costates (at least 1), (...).
+            the largest force of the costates (at least 1), with feedback after it, (...).
         gap: largest difference between the end of a step and the next state before the gaps were
             closed at the end, (...).
         violation: largest violation of a limit or constraint, (...).

@@ -3,6 +3,7 @@
 import math
 
 from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.control.active_set import add_multiple
 from kinetree.control.newton.records import Batch, Work
 from kinetree.control.riccati import Horizon, along, product, solve_horizon
 from kinetree.control.tiles import subtract_square
@@ -48,7 +49,9 @@ def add_final(b: Batch, w: Work, scale: float):
 def find_costates(b: Batch, w: Work) -> float:
     """Gradients of the Lagrangian by controls in ``gradient``, and costates; largest relative one.
 
-    Relative to the largest force of the costates, at least 1.
+    Relative to the largest force of the costates, at least 1. Costates are those of motions with
+    the feedback of the last iteration: without it, those of motions that fall over grow so much
+    from step to step that no gradient looks small. Where all gradients vanish both are the same.
     """
     n, m, size = b.n, b.m, b.size
     begin_gradient(b, w)
@@ -80,6 +83,7 @@ def find_costates(b: Batch, w: Work) -> float:
         for c in range(m):
             scale = max(scale, abs(g[c] - forces[c]))
             worst = larger(worst, abs(g[c]))
+            add_multiple(view(g, m), g[c], view(w.kept, (k * m + c) * n), n)
     return worst / scale
 
 
