@@ -30,6 +30,7 @@ from kinetree.codegen.procedures import (
     sqrt,
     vector,
     view,
+    workspace,
 )
 from kinetree.errors import ShapeError, TraceError
 
@@ -662,3 +663,92 @@ def test_progress_names_the_part_of_kinetree_that_is_compiled():
     from kinetree.control.riccati import roll_out
 
     assert roll_out.title == "code of kinetree.control (roll out), once on this machine"
+
+
+# --- Workspaces -------------------------------------------------------------------------------
+
+
+@workspace
+class Simplex:
+    """A few corners, and what is known of them."""
+
+    count: int
+    size: float
+    is_flat: bool
+    corner: "float[4, 3]"
+    number: "int[4]"
+    way: "float[3]"
+
+
+@procedure(inline=False)
+def _add(s: Simplex, x: "float[3]", number: int):
+    s.corner[s.count] = x
+    s.number[s.count] = number
+    s.count += 1
+
+
+@procedure
+def _flatness(s: Simplex) -> float:
+    a, b = s.corner[1] - s.corner[0], s.corner[2] - s.corner[0]
+    s.way[:] = cross(a, b)
+    s.size = sqrt(s.way @ s.way)
+    s.is_flat = s.size < 0.5
+    return s.way @ (s.corner[3] - s.corner[0])
+
+
+@procedure
+def _work_of_simplices(x: "float[:, 3]", out: "float[4]") -> int:
+    first, second = local(Simplex), local(Simplex)
+    first.count = 0
+    second.count = 0
+    for k in range(4):
+        _add(first, x[k], k)
+        if k > 1:
+            _add(second, x[k + 4], 10 * k)
+        if first.count > 3:
+            first.count = 3
+    _add(second, x[0], 7)
+    _add(second, x[1], 8)
+    second.corner[2:3] = first.corner[:1] * 2
+    out[0] = _flatness(first) + _flatness(second)
+    out[1] = first.size if first.is_flat else second.size
+    way = first.way
+    first.way[:] = first.way + second.way
+    out[2] = way[0]
+    out[3] = second.corner[:, 1] @ second.corner[:, 2]
+    return first.number[2] + 100 * second.number[3] + second.count
+
+
+def test_workspaces():
+    _same(_work_of_simplices, lambda r: (r.normal(size=(8, 3)), np.zeros(4)))
+
+
+def test_python_gives_workspaces_to_machine_code():
+    s = local(Simplex)
+    assert np.isnan(s.corner).all()
+    s.count = 0
+    for k in range(4):
+        _add(s, np.eye(4, 3)[k], k)
+    assert s.count == 4
+    np.testing.assert_array_equal(s.corner, np.eye(4, 3))
+    np.testing.assert_array_equal(s.number, range(4))
+    assert _flatness(s) == pytest.approx(-1.0)
+    assert not s.is_flat
+    with pytest.raises(TypeError, match="a Simplex is work of one call, and is not copied"):
+        copy.deepcopy(s)
+
+
+def test_workspaces_have_numbers_of_their_own():
+    with pytest.raises(
+        TraceError, match=r"Open\.x: a field of a workspace is int, .* got float\[:"
+    ):
+
+        @workspace
+        class Open:
+            x: "float[:, 3]"
+
+    with pytest.raises(TraceError, match=r"Holder\.inner: a field of a workspace .* got Inner"):
+
+        @workspace
+        class Holder:
+            inner: Inner

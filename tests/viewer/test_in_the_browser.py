@@ -172,7 +172,7 @@ def press(browser, key, times=1):
             )
 
 
-def drawn(shown):
+def quaternion_of_upper_link(shown):
     """Quaternion of the upper link at the state that is shown."""
     return shown.stage.scene(np.zeros(1), shown.q[None]).quaternions[0, 1]
 
@@ -188,7 +188,9 @@ def test_sliders_move_the_robot(live):
     browser.run(script)
     press(browser, "ArrowRight", 30)
     until(lambda: shown.q[0] > before[0] + 0.2)
-    until(lambda: shown.drawing.nodes[1].wxyz == pytest.approx(drawn(shown)))  # keys still arrive
+    until(
+        lambda: shown.drawing.nodes[1].wxyz == pytest.approx(quaternion_of_upper_link(shown))
+    )  # keys still arrive
     assert shown.q[1] == before[1]
     second = client.get_render(210, 280, timeout=600)
     assert first.std() > 3

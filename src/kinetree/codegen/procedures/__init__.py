@@ -25,6 +25,7 @@ from kinetree.codegen.procedures.language import (
     worlds_max,
 )
 from kinetree.codegen.procedures.native import Procedure, ProcedureTable, procedure
+from kinetree.codegen.procedures.workspaces import workspace
 
 __all__ = [
     "Procedure",
@@ -46,5 +47,6 @@ __all__ = [
     "sqrt",
     "vector",
     "view",
+    "workspace",
     "worlds_max",
 ]

@@ -18,6 +18,7 @@ from kinetree.codegen.procedures.text import (
     strides_of,
     what,
 )
+from kinetree.codegen.procedures.workspaces import is_workspace
 
 _STATIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
            ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -138,7 +139,10 @@ class Expressions(Text):
 
     def field(self, e):
         """Address, type and tag of a record's field."""
-        owner = self.any(e.value)
+        return self.field_of(self.any(e.value), e)
+
+    def field_of(self, owner, e):
+        """Address, type and tag of the field of a record that is known."""
         if not isinstance(owner, Pointer):
             raise self.fail(f"{ast.unparse(e)}: {what(owner)} has no {e.attr}", e)
         kind = owner.kind.types.get(e.attr)
@@ -169,9 +173,12 @@ class Expressions(Text):
             if isinstance(value, Pointed) and len(value.dims) == 2 and None not in value.dims:
                 return Pointed(value.at, value.element, value.dims[::-1], value.strides[::-1])
             raise self.fail(f".T is of small matrices, not of {what(value)}", e)
-        at, kind, tag = self.field(e)
+        owner = self.any(e.value)
+        at, kind, tag = self.field_of(owner, e)
         if kind in RANK:
             return self.get_field(at, kind, tag)
+        if is_workspace(owner.kind):
+            return Pointed(at, kind.element, kind.dims, strides_of(kind.dims))
         more = ", !nonnull !0" if is_record(kind) else ""
         if is_record(kind):
             more += f", !dereferenceable {self.module.meta(f'i64 {max(self.size_of(kind), 8)}')}"

@@ -25,6 +25,7 @@ from kinetree.codegen.procedures.text import (
     text_of,
     what,
 )
+from kinetree.codegen.procedures.workspaces import is_workspace
 
 _LIBRARY = ("sin", "cos", "tan", "atan2", "asin", "acos", "atan", "exp", "log", "hypot")
 
@@ -266,11 +267,16 @@ class Functions(Expressions):
         return Small(FLOAT, (len(numbers),), numbers)
 
     def f_local(self, e, name):
-        """An array on the stack."""
+        """An array or a workspace on the stack."""
+        kind = self.procedure.find(e.args[0].id) if isinstance(e.args[0], ast.Name) else None
+        if is_workspace(kind):
+            return Pointer(self.stack(f"[{self.size_of(kind) // 8} x i64]", "work", 16), kind)
         element = {"float": FLOAT, "int": INT}.get(getattr(e.args[0], "value", ""))
         dims = tuple(self.static(a) for a in e.args[1:])
         if element is None or not dims or not all(isinstance(d, int) and d > 0 for d in dims):
-            raise self.fail('local("float" or "int", lengths...) needs constant lengths', e)
+            raise self.fail(
+                'local("float" or "int", lengths...) needs constant lengths, or a workspace', e
+            )
         at = self.array_on_stack(ArrayType(element, dims), "local")
         return Pointed(at, element, dims, strides_of(dims))
 

@@ -218,9 +218,7 @@ def _field(made, name, kind):
     """The attribute of a record's field."""
     raw = getattr(made, f"_{name}")
     if kind in (FLOAT, INT, BOOL):
-        convert = {FLOAT: float, INT: operator.index, BOOL: bool}[kind]
-        get = (lambda self: bool(raw.__get__(self))) if kind == BOOL else raw.__get__
-        return property(get, lambda self, value: raw.__set__(self, convert(value)))
+        return field_of_number(made, name, kind)
     label = f"{made.__name__}.{name}"
     if isinstance(kind, ArrayType):
         test = kind.test.replace("dtype:", "dtype")
@@ -244,6 +242,14 @@ def _field(made, name, kind):
     return property(lambda self: self.__dict__[name], put)
 
 
+def field_of_number(made: type, name: str, kind: str) -> property:
+    """The attribute of a record's number."""
+    raw = getattr(made, f"_{name}")
+    convert = {FLOAT: float, INT: operator.index, BOOL: bool}[kind]
+    get = (lambda self: bool(raw.__get__(self))) if kind == BOOL else raw.__get__
+    return property(get, lambda self, value: raw.__set__(self, convert(value)))
+
+
 DATA = 16  # where CPython's NumPy has the address of the numbers of an array
 
 
@@ -263,12 +269,21 @@ def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int
 # --- Functions of procedures, as Python runs them ------------------------------------------------
 
 
-def local(element: str, *dims: int) -> np.ndarray:
+def undefined(element: str) -> float:
+    """What numbers are where machine code leaves what was in memory before."""
+    return math.nan if element == FLOAT else -(2**62)
+
+
+def local(element: Any, *dims: int) -> Any:
     """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined.
 
-    ``low, high = local("float", 2, 3)`` makes two arrays of three numbers.
+    ``low, high = local("float", 2, 3)`` makes two arrays of three numbers, ``local(Simplex)`` a
+    workspace.
     """
-    return np.full(dims, math.nan if element == "float" else -(2**62), _DTYPES[_NUMBERS[element]])
+    if isinstance(element, type):
+        return element()
+    kind = _NUMBERS[element]
+    return np.full(dims, undefined(kind), _DTYPES[kind])
 
 
 def view(x: np.ndarray, start: int, *dims: int) -> np.ndarray:
