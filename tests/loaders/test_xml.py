@@ -47,6 +47,20 @@ def test_encodings_that_the_file_declares_are_read(encoding):
     assert parse(text.encode(encoding), "x").get("name") == "Gelenk für Füße"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "cp1252"])
+@pytest.mark.parametrize(
+    ("before", "version"),
+    [("", " version='1.0'"), ("\n \n", " version='1.0'"), ("", ""), ("\n\n", "\nversion='0.0'\n")],
+)
+def test_a_faulty_declaration_keeps_lines_and_encoding(encoding, before, version):
+    head = f"{before}<?xml{version} encoding='{encoding}'?>\n<robot name='Füße'>\n"
+    root = parse(f"{head}<link name='é'/></robot>".encode(encoding), "x")
+    assert (root.get("name"), root[0].get("name")) == ("Füße", "é")
+    assert root[0].sourceline == 1 + head.count("\n")
+    with pytest.raises(LoadError, match=f"^x:{1 + head.count(chr(10))}: "):
+        parse(f"{head}<link></robot>".encode(encoding), "x")
+
+
 BOMB = (
     "<!DOCTYPE r [<!ENTITY a0 'ha'>"
     + "".join(f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 12))

@@ -41,27 +41,28 @@ def _without_declaration(source):
     found = _DECLARATION.match(source)
     if found is None:
         return source, None
-    encoding = _ENCODING.search(found[1])
-    fault = ""
-    if encoding is not None and not _is_known(encoding[1]):
+    encoding, fault = _ENCODING.search(found[1]), ""
+    codec = "utf-8" if encoding is None else _codec(encoding[1])
+    if codec is None:
         fault = f"the encoding {encoding[1].decode('latin-1')!r} is not known: read as UTF-8"
     elif not _VERSION.search(found[1]):
         fault = "it has no version of XML that exists: read as 1.0"
     elif not source.startswith(b"<"):
-        if encoding is not None and codecs.lookup(encoding[1].decode()).name != "utf-8":
-            return source[found.start(0) :].lstrip(), None
         fault = "something stands before it"
     if not fault:
         return source, None
-    return _blank(found[0]) + source[found.end() :], ("<?xml?>", fault)
+    plain = b""
+    if encoding is not None and codec not in (None, "utf-8"):  # else the bytes mean other letters
+        plain = b'<?xml version="1.0" encoding="' + encoding[1] + b'"?>'
+    return plain + _blank(found[0]) + source[found.end() :], ("<?xml?>", fault)
 
 
-def _is_known(name):
+def _codec(name):
+    """Name of an encoding as Python has it, None where it has none."""
     try:
-        codecs.lookup(name.decode("ascii"))
+        return codecs.lookup(name.decode("ascii")).name
     except (LookupError, UnicodeDecodeError, ValueError):
-        return False
-    return True
+        return None
 
 
 def _without_doctype(source):
