@@ -33,7 +33,8 @@ def actuators(rng, problem, **options):
         "state": np.full(n, -1), "kind": np.zeros(n, INT), "time": np.zeros(n),
         "fall": np.zeros(n), "range": np.tile([-1.0, 1.0], (n, 1)), "muscle": np.zeros((n, 9)),
         "offset": rng.normal(size=n), "rest": np.zeros((n, 2)), "moving": np.zeros(n, INT),
-        "most": np.full(NV, np.inf), "u": rng.normal(size=n), "activation": np.zeros(n),
+        "most": np.tile([-np.inf, np.inf], (NV, 1)), "counts": np.zeros(NV, INT),
+        "compensation": np.zeros(NV), "u": rng.normal(size=n), "activation": np.zeros(n),
         "bound": np.zeros(n, INT), "joint_bound": np.zeros(NV, INT), "joint_force": np.zeros(NV),
         "acts": 1, "limited": 0, "traced": 0,
         **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
@@ -186,7 +187,9 @@ def test_forces_before_bounds_and_their_derivatives(rng):
 def test_forces_at_joints_and_their_bounds(rng):
     p = problem_of(PARENT)
     for _ in range(10):
-        a = actuators(rng, p, request=rng.normal(size=5), most=rng.uniform(1, 2, NV))
+        a = actuators(rng, p, request=rng.normal(size=5))
+        a.most[:] = np.column_stack([-rng.uniform(1, 2, NV), rng.uniform(1, 2, NV)])
+        a.compensation[:] = rng.normal(size=NV)
         a.effort[:] = np.column_stack([-rng.uniform(1, 2, 5), rng.uniform(1, 2, 5)])
         a.bound[:] = rng.integers(-1, 2, 5)
         a.joint_bound[:] = rng.choice([-1, 0, 1], NV)
@@ -194,7 +197,8 @@ def test_forces_at_joints_and_their_bounds(rng):
         drives.exert(a, held, tau)
         f = np.where(a.bound > 0, a.effort[:, 1], np.where(a.bound < 0, a.effort[:, 0], a.request))
         expected = arms(a).T @ f
-        expected = np.where(a.joint_bound != 0, a.joint_bound * a.most, expected) + held
+        bounds = np.where(a.joint_bound > 0, a.most[:, 1], a.most[:, 0]) - a.compensation
+        expected = np.where(a.joint_bound != 0, bounds, expected) + held
         assert_close(tau, expected, scale=1.0, ulps=64)
         a.acts = 0
         drives.exert(a, held, tau)
@@ -213,7 +217,8 @@ def test_bounds_that_forces_reach_in_a_step(rng):
     for _ in range(200):
         a = actuators(rng, p, request=2 * rng.normal(size=5), limited=1)
         a.effort[:] = np.column_stack([-rng.uniform(0.5, 3, 5), rng.uniform(0.5, 3, 5)])
-        a.most[:] = rng.uniform(0.5, 3, NV)
+        a.most[:] = np.column_stack([-rng.uniform(0.5, 3, NV), rng.uniform(0.5, 3, NV)])
+        a.compensation[:] = rng.normal(size=NV)
         a.lead[:], a.lag[:] = rng.uniform(size=(2, 5))
         a.bound[:] = rng.integers(-1, 2, 5)
         a.joint_bound[:] = rng.integers(-1, 2, NV)
@@ -226,7 +231,8 @@ def test_bounds_that_forces_reach_in_a_step(rng):
             continue
         reached = (f > a.effort[:, 1]) * 1 - (f < a.effort[:, 0]) * 1
         clipped = R.T @ np.clip(f, *a.effort.T)
-        at_joints = (clipped > a.most) * 1 - (clipped < -a.most) * 1
+        total = clipped + a.compensation
+        at_joints = (total > a.most[:, 1]) * 1 - (total < a.most[:, 0]) * 1
         expected = [next_bound(*x, a.attempts + 1) for x in zip(old, reached, strict=True)]
         joints = [next_bound(*x, a.attempts + 1) for x in zip(old_joint, at_joints, strict=True)]
         changed = drives.other_bounds(a, v, after)
@@ -251,7 +257,7 @@ def test_a_force_at_a_bound_but_for_rounding_is_between():
             zero = np.zeros(NV)
             drives.reach_bounds(a, zero, zero)
             assert a.bound[0] == sign * bound
-            a.effort[0], a.request[1:], a.most[0] = (-np.inf, np.inf), 0.0, 3.0
+            a.effort[0], a.request[1:], a.most[0] = (-np.inf, np.inf), 0.0, (-3.0, 3.0)
             drives.reach_bounds(a, zero, zero)
             assert a.joint_bound[0] == sign * bound
 

@@ -70,6 +70,12 @@ def test_force_limits():
     assert limits.lower == (-np.inf,)
 
 
+def test_force_limits_that_differ_in_the_two_directions():
+    text = '<body><joint name="j" actuatorfrcrange="-3 1"/><geom size=".1"/></body>'
+    (body,) = loaded(world(text)).bodies
+    assert body.limits == kt.Limits(effort=3, effort_lower=-3, effort_upper=1)
+
+
 def test_keyframes_become_postures():
     inside = (
         '<body name="f"><freejoint/><geom size=".1"/></body>'

@@ -25,6 +25,9 @@ def workspace(tmp_path, monkeypatch):
         "loose/m.stl",
         "bare/urdf/bare.urdf",
         "bare/m.stl",
+        "tasks/__init__.py",
+        "tasks/meshes/m.stl",
+        "tasks/scenes/arm/arm.xml",
         "cup/model.config",
         "cup/cup.stl",
     ):
@@ -47,6 +50,7 @@ def workspace(tmp_path, monkeypatch):
         ("loose/robot.urdf", "package://loose/m.stl", "loose/m.stl"),
         ("loose/robot.urdf", "model://cup/cup.stl", "cup/cup.stl"),
         ("bare/urdf/bare.urdf", "../m.stl", "bare/m.stl"),
+        ("tasks/scenes/arm/arm.xml", "../../meshes/m.stl", "tasks/meshes/m.stl"),
     ],
 )
 def test_names_that_a_file_may_use(workspace, file, name, found):
@@ -61,6 +65,7 @@ def test_file_url_inside(workspace):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("../tasks/__init__.py", "lies outside the folders that this file may refer to"),
         ("../secret/key", "lies outside the folders that this file may refer to; pass folders="),
         ("/etc/passwd", "lies outside"),
         ("../../../../../../../../etc/passwd", "lies outside"),

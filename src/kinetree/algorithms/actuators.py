@@ -17,9 +17,11 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
 from kinetree.algorithms.muscles import muscle_activation, muscle_force
+from kinetree.algorithms.passive import compensation_force
 from kinetree.algorithms.tendons import tendon_motion
 from kinetree.joints import Free
 from kinetree.model.gearing import Gearing
+from kinetree.model.limits import counted_compensation, effort_bounds
 from kinetree.spatial.ops import exp, less, select, sqrt
 from kinetree.spatial.rotation import rotation_log
 
@@ -118,12 +120,37 @@ def actuator_forces(model, q, qd, controls, activation=None):
 def driving_force(model, q, qd, controls, activation=None):
     """Joint forces of all actuators, (nv,), each joint's within its limits of effort.
 
-    An effort of zero means that it is unknown.
+    An effort of zero means that it is unknown. Gravity compensation that counts as a force of
+    actuators uses up a part of the effort; ``passive_force`` has it, as it has all of it.
     """
+    return _bounded_force(model, q, qd, controls, activation)[0]
+
+
+@for_all_joints(force)
+def force_with_compensation(model, q, qd, controls, activation=None):
+    """``driving_force`` with the gravity compensation that counts as a force of actuators."""
+    tau, compensation = _bounded_force(model, q, qd, controls, activation)
+    return tau + compensation
+
+
+def _bounded_force(model, q, qd, controls, activation):
+    """Joint forces of all actuators within their bounds, and compensation that counts, (nv,)."""
     through = transmission(model, q, qd)
     tau = through.arms @ _forces(model, through, controls, activation)
-    limits = [(-x, x) if x > 0 else (-np.inf, np.inf) for x in model.effort_limits]
-    return np.array([_clip(x, *pair) for x, pair in zip(tau, limits, strict=True)])
+    more, found = compensation_within_effort(model, q), []
+    for x, w, (low, high) in zip(tau, more, effort_bounds(model), strict=True):
+        x = select(less(x + w, low), low - w, x) if np.isfinite(low) else x
+        found.append(select(less(high, x + w), high - w, x) if np.isfinite(high) else x)
+    return np.array(found), more
+
+
+def compensation_within_effort(model, q):
+    """Gravity compensation that counts as a force of actuators, (nv,), without couplings."""
+    counted = counted_compensation(model)
+    if not counted.any():
+        return np.zeros(model.nv, dtype=int)
+    tau = compensation_force(model, q)
+    return np.array([x if yes else 0 for x, yes in zip(tau, counted, strict=True)])
 
 
 def resistance(model, q, qd, controls, activation=None):
@@ -160,13 +187,12 @@ def _within_efforts(model, q, qd, forces):
     if model.couplings:
         at, of_v = Gearing(model, q, qd), model.independent_variables[1]
         q, qd = at.q, at.qd
-    limits, tau = full.effort_limits, transmission(full, q, qd).arms @ np.array(forces)
-    return np.array(
-        [
-            select(less(x * x, limit * limit), 1, 0) if 0 < limit < np.inf else 1
-            for x, limit in zip(tau, limits, strict=True)
-        ]
-    )[of_v]
+    tau = transmission(full, q, qd).arms @ np.array(forces) + compensation_within_effort(full, q)
+    found = []
+    for x, (low, high) in zip(tau, effort_bounds(full), strict=True):
+        inside = select(less(low, x), 1, 0) if np.isfinite(low) else 1
+        found.append(select(less(x, high), inside, 0) if np.isfinite(high) else inside)
+    return np.array(found)[of_v]
 
 
 def _forces(model, through, controls, activation):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.actuators import actuator_forces, driving_force, transmission
+from kinetree.algorithms.actuators import actuator_forces, force_with_compensation, transmission
 from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.energy import kinetic_energy, potential_energy, spring_energy
 from kinetree.algorithms.kinematics import (
@@ -284,7 +284,7 @@ def _limit(s, x, lower, upper, rate):
 
 def _joint_drive(state, s):
     given = state.controls, state.activation
-    tau = driving_force(state.model, state.q, state.qd, *given)
+    tau = force_with_compensation(state.model, state.q, state.qd, *given)
     return tau[state.model.v_slice[state.joint(s)]]
 
 

@@ -131,7 +131,11 @@ def _rest(model):
         ),
         (
             "fluid around",
-            list(dict.fromkeys(model.body_names[f.body] for f in model.fluid_forces)),
+            list(
+                dict.fromkeys(
+                    model.body_names[f.body] for f in model.fluid_forces if not f.is_momentum
+                )
+            ),
         ),
     )
     rows += [(label, some(found, _SHOWN)) for label, found in names if found]

@@ -21,7 +21,7 @@ _SCHEMES = {
     "package": ("package.xml", ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")),
     "model": ("model.config", ("GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH")),
 }
-_MARKERS = ("package.xml", "model.config")
+_MARKERS = ("package.xml", "model.config", "__init__.py")
 _MARKER_BYTES = 65536
 _PACKAGE_NAME = re.compile(rb"<name>\s*([\w.-]+)\s*</name>", re.ASCII)
 _SUBFOLDERS = {"urdf", "robots", "robot", "sdf", "mjcf", "xml", "models", "xacro"}
@@ -33,10 +33,10 @@ class Folders:
 
     These are the folder of the file; the one above if the file lies in a folder called ``urdf``
     or the like; the package that the file is part of, known by its ``package.xml`` or
-    ``model.config``; and what the user adds. ``package://name`` is looked up as ROS does: in
-    folders that the user or the environment names, in the package around the file by the name that
-    its ``package.xml`` has, and in packages beside it. Without a ``package.xml`` only the first two
-    folders count, by their own names.
+    ``model.config``, or a Python package; and what the user adds. ``package://name`` is looked up
+    as ROS does: in folders that the user or the environment names, in the package around the file
+    by the name that its ``package.xml`` has, and in packages beside it. Without a ``package.xml``
+    only the first two folders and Python packages count, by their own names.
 
     Args:
         file: path of the robot file; None for text without a file.

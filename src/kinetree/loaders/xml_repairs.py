@@ -41,10 +41,11 @@ def _without_declaration(source):
     found = _DECLARATION.match(source)
     if found is None:
         return source, None
-    encoding, fault = _ENCODING.search(found[1]), ""
-    codec = "utf-8" if encoding is None else _codec(encoding[1])
+    declared, fault = _ENCODING.search(found[1]), ""
+    encoding = b"utf-8" if declared is None else declared[1]
+    codec = _codec(encoding)
     if codec is None:
-        fault = f"the encoding {encoding[1].decode('latin-1')!r} is not known: read as UTF-8"
+        fault = f"the encoding {encoding.decode('latin-1')!r} is not known: read as UTF-8"
     elif not _VERSION.search(found[1]):
         fault = "it has no version of XML that exists: read as 1.0"
     elif not source.startswith(b"<"):
@@ -52,8 +53,8 @@ def _without_declaration(source):
     if not fault:
         return source, None
     plain = b""
-    if encoding is not None and codec not in (None, "utf-8"):  # else the bytes mean other letters
-        plain = b'<?xml version="1.0" encoding="' + encoding[1] + b'"?>'
+    if codec not in (None, "utf-8"):  # without it the bytes would mean other letters
+        plain = b'<?xml version="1.0" encoding="' + encoding + b'"?>'
     return plain + _blank(found[0]) + source[found.end() :], ("<?xml?>", fault)
 
 

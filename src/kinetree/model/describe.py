@@ -82,9 +82,10 @@ def _remarks(model):
             for g in model.gravity_compensation
         ]
         lines.append(list_in_lines("gravity compensation: ", carried))
-    if model.fluid_forces:
-        wet = dict.fromkeys(model.body_names[f.body] for f in model.fluid_forces)
-        lines.append(list_in_lines("fluid around ", wet))
+    for what, momentum in (("fluid around ", False), ("momentum of armature on ", True)):
+        wet = {model.body_names[f.body] for f in model.fluid_forces if f.is_momentum == momentum}
+        if wet:
+            lines.append(list_in_lines(what, (name for name in model.body_names if name in wet)))
     if model.actuators:
         kinds = (f"{a.name} ({a.kind})" if a.kind != "motor" else a.name for a in model.actuators)
         lines.append(list_in_lines("actuators: ", kinds))

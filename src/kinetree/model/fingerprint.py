@@ -41,6 +41,7 @@ _NAMED = {
         "activation_range", "deactivation_time", "muscle", "crank", "adhesion",
     ),
     "Posture": ("controls", "activation"),
+    "Limits": ("effort_lower", "effort_upper", "effort_compensation"),
     "Tendon": ("path",),
 }  # fmt: skip
 """Of what was added later, what is described with its name: others may look alike."""

@@ -69,6 +69,31 @@ class FluidForce:
                 if not getattr(self, name):
                     object.__setattr__(self, name, values)
 
+    @property
+    def is_momentum(self) -> bool:
+        """Whether it is a velocity product alone, see ``momentum_force``."""
+        names = ("viscosity", "wind", "coefficients", "added_mass", "added_inertia")
+        alone = momentum_force(self.body, self.density)
+        here = isinstance(self.shape, Ellipsoid) and not np.any(self.placement.r)
+        return here and all(getattr(self, name) == getattr(alone, name) for name in names)
+
+
+def momentum_force(body: int, mass: float) -> FluidForce:
+    """Velocity product ``-mass ω × v`` of a mass without weight at the origin of a body.
+
+    With the same armature in the translations of a free joint, whose velocities are those in the
+    body, the armature counts for velocities in the world, as in MuJoCo.
+    """
+    nothing, one = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    return FluidForce(
+        body,
+        Ellipsoid(one),
+        density=mass,
+        coefficients=(0.0,) * 5,
+        added_mass=one,
+        added_inertia=nothing,
+    )
+
 
 def added_volumes(radii) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Volumes of an ideal fluid that moves along with an ellipsoid, by its axes — Lamb, §114.

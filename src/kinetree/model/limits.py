@@ -159,6 +159,24 @@ def effort_limits(model):
     return _collect(model, "effort", model.v_slice, model.nv, np.inf)
 
 
+def effort_bounds(model) -> np.ndarray:
+    """Smallest and largest joint forces of actuators, (nv, 2); an effort of zero is unknown."""
+    most = effort_limits(model)
+    most = np.where(most > 0, most, np.inf)
+    given = (
+        _collect(model, f"effort_{end}", model.v_slice, model.nv, np.nan)
+        for end in ("lower", "upper")
+    )
+    ends = [np.where(np.isnan(x), usual, x) for x, usual in zip(given, (-most, most), strict=True)]
+    return np.stack(ends, axis=1)
+
+
+def counted_compensation(model) -> np.ndarray:
+    """1 where gravity compensation counts as a force of actuators, else 0, (nv,)."""
+    counted = _collect(model, "effort_compensation", model.v_slice, model.nv, 0.0)
+    return counted if model.gravity_compensation else 0 * counted
+
+
 def _collect(model, name, slices, size, none):
     values = np.full(size, none)
     for at, limits in zip(slices, model.travel, strict=True):

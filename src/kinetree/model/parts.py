@@ -51,16 +51,25 @@ class Limits:
         lower: smallest position variables [m or rad], (nq,).
         upper: largest position variables, (nq,).
         velocity: largest speed of each velocity variable [m/s or rad/s], (nv,), or one for all.
-        effort: largest joint force [N or N·m], (nv,), or one for all.
+        effort: largest size of the joint force [N or N·m], (nv,), or one for all.
+        effort_lower: smallest joint force of actuators, (nv,), or one for all; ``-effort`` by
+            default.
+        effort_upper: their largest joint force, (nv,), or one for all; ``effort`` by default.
+        effort_compensation: 1 where gravity compensation at the joint counts as a force of its
+            actuators, within ``effort``, as with ``actuatorgravcomp`` in MJCF; 0 where it does not,
+            the default, (nv,), or one for all.
     """
 
     lower: Any = ()
     upper: Any = ()
     velocity: Any = ()
     effort: Any = ()
+    effort_lower: Any = ()
+    effort_upper: Any = ()
+    effort_compensation: Any = ()
 
     def __post_init__(self):
-        for name in ("lower", "upper", "velocity", "effort"):
+        for name in self.__dataclass_fields__:
             object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
 
 
@@ -107,7 +116,7 @@ class JointDynamics:
 
 
 _PER_VELOCITY = {
-    Limits: ("velocity", "effort"),
+    Limits: ("velocity", "effort", "effort_lower", "effort_upper", "effort_compensation"),
     JointDynamics: ("armature", "damping", "friction", "stiffness"),
 }
 

@@ -73,7 +73,12 @@ def plain(x, what):
         names = ("E", "r") if isinstance(x, Plucker) else ("mass", "first_moment", "rotational")
         return {name: plain(getattr(x, name), what) for name in names}
     if isinstance(x, Limits):
-        return {f.name: _bounds(getattr(x, f.name)) for f in fields(x)}
+        given = {f.name: getattr(x, f.name) for f in fields(x)}
+        return {
+            name: _bounds(y)
+            for name, y in given.items()
+            if y or ("Limits", name) not in ADDED_LATER
+        }
     if isinstance(x, Surface):
         return surface(x)
     if isinstance(x, Shape):
@@ -114,7 +119,7 @@ def _read_bounds(data):
 
 
 def _read_limits(data):
-    free = {"lower": -math.inf}
+    free = {"lower": -math.inf, "effort_lower": -math.inf}
     values = {
         name: tuple(free.get(name, math.inf) if x is None else x for x in values)
         for name, values in data.items()

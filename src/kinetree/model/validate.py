@@ -221,18 +221,25 @@ def check_limits(limits, joint, joint_name):
     what = f"limits of joint {joint_name!r}"
     if not isinstance(limits, Limits):
         raise ModelError(f"{what} must be Limits, got {type(limits).__name__}")
-    sizes = {"lower": joint.nq, "upper": joint.nq, "velocity": joint.nv, "effort": joint.nv}
-    for name, size in sizes.items():
-        values = getattr(limits, name)
+    for name in limits.__dataclass_fields__:
+        values, size = getattr(limits, name), joint.nq if name in ("lower", "upper") else joint.nv
         if len(values) not in (0, size):
             raise ModelError(f"{what}: {name} needs {size} entries, got {len(values)}")
         if np.any(np.isnan(values)):
             raise ModelError(f"{what}: {name} is not a number; leave it out or use infinity")
         if name in ("velocity", "effort") and np.any(np.array(values) < 0):
             raise ModelError(f"{what}: {name} must not be negative, got {min(values):.6g}")
+    if set(limits.effort_compensation) - {0.0, 1.0}:
+        raise ModelError(
+            f"{what}: effort_compensation must be 1 where gravity compensation counts within "
+            f"effort, else 0, got {list(limits.effort_compensation)}"
+        )
     for low, high in zip(limits.lower, limits.upper, strict=False):
         if low > high:
             raise ModelError(f"{what}: lower bound {low:.6g} is above upper bound {high:.6g}")
+    for low, high in zip(limits.effort_lower, limits.effort_upper, strict=False):
+        if low > high:
+            raise ModelError(f"{what}: effort_lower {low:.6g} is above effort_upper {high:.6g}")
 
 
 def _check_loop(model, loop, strict):

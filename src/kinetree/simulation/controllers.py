@@ -14,6 +14,7 @@ from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
+from kinetree.model.limits import effort_bounds
 from kinetree.model.memo import kept
 from kinetree.model.parts import Posture
 from kinetree.simulation.forces.actuators import servos_of
@@ -181,8 +182,8 @@ class _ActuatorTables(NamedTuple):
     gain: np.ndarray
     actuation: np.ndarray | None
     """``model.actuation``, or None where moment arms depend on the configuration."""
-    most: np.ndarray
-    """Limits of effort of the joints, infinite where they are unknown."""
+    bounds: np.ndarray
+    """Smallest and largest joint forces, (2, nv), infinite where they are unknown."""
 
     @classmethod
     def of(cls, model) -> "_ActuatorTables":
@@ -195,8 +196,8 @@ class _ActuatorTables(NamedTuple):
             arms = model.actuation
         except LoopError:
             arms = None
-        most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
-        return cls(control, effort, np.array([a.gain[0] for a in model.actuators]), arms, most)
+        gain = np.array([a.gain[0] for a in model.actuators])
+        return cls(control, effort, gain, arms, effort_bounds(model).T)
 
 
 class Controls:
@@ -237,7 +238,7 @@ class Controls:
             tau = (actuation_matrix(self.model, q) * f[..., None, :]).sum(-1)
         else:
             tau = f @ x.actuation.T
-        return tau if self.model.couplings else np.clip(tau, -x.most, x.most)
+        return tau if self.model.couplings else np.clip(tau, *x.bounds)
 
     def read(self, t, q, qd):
         """The controls, (..., n)."""

@@ -313,6 +313,11 @@ class _Writer:
         if limits is not None:
             found = {n: getattr(limits, n) for n in ("lower", "upper", "effort", "velocity")}
             found = {n: x[k] for n, x in found.items() if x and np.isfinite(x[k])}
+            if limits.effort_lower or limits.effort_upper or any(limits.effort_compensation):
+                self.lost.append(
+                    f"what limits the effort of joint {joint.get('name')!r} beside its size: "
+                    f"different bounds in the two directions, or gravity compensation"
+                )
             element = etree.SubElement(axis, "limit") if found else None
             for name, x in found.items():
                 _put(element, name, x)

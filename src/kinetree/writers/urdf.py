@@ -276,6 +276,8 @@ def add_limits(element, body):
     if limits is None and kind == "continuous":
         return
     values = {} if limits is None else {f.name: getattr(limits, f.name) for f in fields(limits)}
+    if any(values.get(key) for key in values if key.startswith("effort_")):
+        _add_own(element, "limits", limits)
     default = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
     if kind == "continuous":
         default = {key: default[key] for key in ("velocity", "effort")}

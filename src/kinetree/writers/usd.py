@@ -357,9 +357,10 @@ class _Writer:
         limits, joint = part.limits, part.joint
         if limits is None:
             return
-        if joint.nv != 1:
-            for field in fields(limits):
+        for field in fields(limits):
+            if joint.nv != 1 or field.name.startswith("effort_"):
                 self.own(prim, f"limits:{field.name}", getattr(limits, field.name))
+        if joint.nv != 1:
             return
         turns = isinstance(forward(joint), joints.Revolute)
         unit = 180 / math.pi if turns else 1.0

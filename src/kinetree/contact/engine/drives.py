@@ -4,9 +4,10 @@ All is in the variables of all joints, so that couplings, which are rows of a st
 arms of joints of one variable and of tendons are constant, those of other joints, of frames and of
 loop joints come from a kernel. The force of an actuator in a step is
 
-    f = clip(f_0 - lead rᵀ v - lag rᵀ Δv, effort),        tau = clip(R f, joint efforts),
+    f = clip(f_0 - lead rᵀ v - lag rᵀ Δv, effort),        tau = clip(R f + w, joint efforts) - w,
 
-with ``f_0`` where the step begins, activations and moving arms being those in its middle, and
+with ``f_0`` where the step begins, activations, moving arms and the gravity compensation ``w``
+that counts as a force of actuators being those in its middle, and
 ``lead`` and ``lag`` by ``mechanism.resistance``: servos are implicit. Which bounds are reached is
 part of the solution. A step is solved with the bounds that ``f_0`` reaches; where the velocities
 that it leads to reach others, it is taken again with those.
@@ -22,7 +23,7 @@ from kinetree.contact.engine.mechanism import Mechanism, resistance
 from kinetree.contact.engine.muscles import excited, muscle_force, numbers_of
 from kinetree.contact.newton.problem import Problem
 from kinetree.model.actuator import ACTIVATIONS
-from kinetree.model.limits import position_index
+from kinetree.model.limits import counted_compensation, effort_bounds, position_index
 
 INSIDE = 1e-9
 """Part of a bound by which a force may be beyond it."""
@@ -57,7 +58,9 @@ class Actuators:
             traced_of: their numbers;  length, dense: their lengths and arms, rows of nv numbers.
         pair_first: pairs of arms of an actuator;  pair: the two arms;  pair_at: the two places of
             their product in ``M``, -1 for none;  crosses: 1 where one has none.
-        most: of the velocity variables: largest joint force.
+        most: of the velocity variables: smallest and largest joint force.
+        counts: 1 where gravity compensation counts as a force of actuators;  counted: whether it
+            does anywhere;  compensation: this force in the middle of the step.
         u, activation: controls and activations of the step.
         request: forces before bounds where the step begins;  stiff, damp: against lengths and
             their rates;  lead, lag: of the step.
@@ -104,7 +107,10 @@ class Actuators:
     pair: "int[:, 2]"
     pair_at: "int[:, 2]"
     crosses: int
-    most: "float[:]"
+    most: "float[:, 2]"
+    counts: "int[:]"
+    counted: int
+    compensation: "float[:]"
     u: "float[:]"
     activation: "float[:]"
     request: "float[:]"
@@ -124,10 +130,10 @@ class Actuators:
 def no_actuators(nv) -> Actuators:
     """No actuators, for a mechanism with ``nv`` variables."""
     whole, bounds = np.zeros(1, dtype=np.int64), np.zeros(nv, dtype=np.int64)
-    none = np.full(nv, np.inf)
+    none = np.full((nv, 2), [-np.inf, np.inf])
     return Actuators(
         count=0, nv=nv, arm_first=whole, pair_first=whole, joint_bound=bounds, most=none,
-        joint_force=np.zeros(nv),
+        joint_force=np.zeros(nv), counts=bounds.copy(), compensation=np.zeros(nv),
     )  # fmt: skip
 
 
@@ -179,7 +185,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
     offset = [a.gear[0] * full.tendon(a.tendon).offset if a.tendon else 0.0
               for a in full.actuators]  # fmt: skip
     states = np.array([bool(a.activation) for a in full.actuators], dtype=bool)
-    most = np.where(full.effort_limits > 0, full.effort_limits, np.inf).astype(float)
+    most, counts = effort_bounds(full), counted_compensation(full).astype(np.int64)
 
     def table(name, width):
         values = [getattr(a, name) for a in full.actuators]
@@ -206,7 +212,8 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
         arm_q=at[arm_v].astype(np.int64),
         moving=np.isin(np.arange(n), moving).astype(np.int64), traced=len(moving),
         traced_of=np.array(moving, dtype=np.int64), length=np.zeros(len(moving)),
-        dense=np.zeros(len(moving) * full.nv), most=most, **pairs_of(problem, first, arm_v),
+        dense=np.zeros(len(moving) * full.nv), compensation=np.zeros(full.nv), most=most,
+        counts=counts, counted=int(counts.any()), **pairs_of(problem, first, arm_v),
         u=np.zeros(n), activation=np.zeros(int(states.sum())),
         bound=np.zeros(n, dtype=np.int64), joint_bound=np.zeros(full.nv, dtype=np.int64),
         joint_force=np.zeros(full.nv),
@@ -380,7 +387,8 @@ def exert(a: Actuators, held: "float[:]", tau: "float[:]"):
             tau[a.arm_v[j]] += a.arm[j] * f
     for i in range(a.nv):
         if a.joint_bound[i] != 0:
-            tau[i] = a.most[i] if a.joint_bound[i] > 0 else -a.most[i]
+            tau[i] = a.most[i, 1] if a.joint_bound[i] > 0 else a.most[i, 0]
+            tau[i] -= a.compensation[i]
         tau[i] += held[i]
 
 
@@ -532,9 +540,9 @@ def reach_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
             changed = changed or reached != a.bound[k]
             a.bound[k] = reached
     for i in range(a.nv):
-        f = a.joint_force[i]
-        most = a.most[i] + INSIDE * abs(f)
-        reached = side(f, -most, most)
+        f = a.joint_force[i] + a.compensation[i]
+        slack = INSIDE * abs(f)
+        reached = side(f, a.most[i, 0] - slack, a.most[i, 1] + slack)
         if reached != a.joint_bound[i]:
             reached = next_bound(a.joint_bound[i], reached, a.attempts)
             changed = changed or reached != a.joint_bound[i]

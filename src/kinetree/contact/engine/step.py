@@ -216,7 +216,8 @@ def positions(a: Parts):
     middle(s, m, a.shapes, a.kernels)
     add_pushes(a.pushes, m, s.tau)
     if s.carries == 1:
-        run(a.kernels.carried)
+        if a.drives.counted == 0:  # else ``request`` has it
+            run(a.kernels.carried)
         s.spring[: m.nv] += s.carried[: m.nv]
     if a.rows.moving > 0:
         run(a.kernels.moving_rows)
@@ -384,7 +385,7 @@ def take_step(a: Parts) -> int:
 def request(a: Parts):
     """Forces of actuators and springs before bounds, with arms in the middle of the step."""
     s, nv = a.step, a.mechanism.nv
-    if (a.drives.acts == 1 and a.drives.traced > 0) or a.springs.traced > 0:
+    if a.drives.traced + a.drives.counted + a.springs.traced > 0:
         s.ahead[:nv] = s.v[:nv]
         s.part[0] = s.h / 2.0
         run(a.kernels.to_middle)
@@ -392,6 +393,10 @@ def request(a: Parts):
             run(a.kernels.arms)
         if a.springs.traced > 0:
             run(a.kernels.moving_springs)
+        if a.drives.counted == 1:
+            run(a.kernels.carried)
+            for i in range(nv):
+                a.drives.compensation[i] = s.carried[i] * a.drives.counts[i]
     if a.drives.acts == 1:
         request_forces(a.drives, s.q, s.v, s.v_m, s.h)
     if a.springs.count > 0:

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import ltl
-from kinetree.algorithms.actuators import force_laws, slopes, transmission_of
+from kinetree.algorithms.actuators import (
+    compensation_within_effort,
+    force_laws,
+    slopes,
+    transmission_of,
+)
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.passive import (
     compensation_force,
@@ -25,7 +30,7 @@ from kinetree.contact.scheme.inertia import is_zero, straight_motion
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.gearing import Gearing
-from kinetree.model.limits import joint_values
+from kinetree.model.limits import effort_bounds, joint_values
 from kinetree.quantities import dynamics
 
 MOST_ATTEMPTS = 2 * ATTEMPTS
@@ -142,8 +147,8 @@ def limited_drives(model) -> dict[int, tuple]:
     """Bounds of the drives of a model by number: of actuators, then of the variables of joints."""
     full = model.uncoupled
     found = dict(enumerate(tuple(a.effort) for a in full.actuators))
-    for i, most in enumerate(full.effort_limits if found else ()):
-        found[len(full.actuators) + i] = (-most, most) if most > 0 else (-np.inf, np.inf)
+    for i, bounds in enumerate(effort_bounds(full).tolist() if found else ()):
+        found[len(full.actuators) + i] = tuple(bounds)
     return {k: bounds for k, bounds in found.items() if np.any(np.isfinite(bounds))}
 
 
@@ -177,6 +182,7 @@ class StepForces:
         K, D = self._resistance(settings, rest, held)
         self.lead, self.lag = _resistances(K, D, own, at.h, alpha)
         self.pushes, self.bounds, self.place = [], {}, {}
+        self.compensation = compensation_within_effort(self.full, self._middle[0])
         self.springs = self._springs(own + at.h * self.lag, alpha)
         if tabled:
             own = own + at.h * np.diagonal(self._matrices(np.zeros(0))[1])
@@ -309,7 +315,10 @@ class StepForces:
             f = self._cut(bound, k, push.request)
             for i, x in push.arms:
                 tau[i] = tau[i] + x * f
-        tau = [self._cut(bound, n + i, x) for i, x in enumerate(tau)]
+        tau = [
+            self._cut(bound, n + i, x + w) - w
+            for i, (x, w) in enumerate(zip(tau, self.compensation, strict=True))
+        ]
         for spring in self.springs:
             for i, x in spring.arms:
                 tau[i] = tau[i] + x * spring.request
@@ -366,7 +375,7 @@ class StepForces:
             f = select(f < low, low, f) if np.isfinite(low) else f
             for i, x in push.arms:
                 tau[i] = tau[i] + x * f
-        every = [*forces, *tau]
+        every = [*forces, *(x + w for x, w in zip(tau, self.compensation, strict=True))]
         return np.array([_side(every[k], *bounds) for k, bounds in self.bounds.items()])
 
     def settle(self, solve, nothing):

@@ -5,7 +5,7 @@ import numpy as np
 from kinetree.joints import Free
 from kinetree.loaders.mjcf import actuators, constraints, tendons
 from kinetree.loaders.mjcf.cameras import cameras_of
-from kinetree.loaders.mjcf.fluids import fluid_forces_of
+from kinetree.loaders.mjcf.fluids import fluid_forces_of, momenta_of
 from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
 from kinetree.loaders.mjcf.joints import is_disabled, map_of, variables
 from kinetree.loaders.mjcf.sensors import with_sensors
@@ -82,6 +82,7 @@ def from_compiled(
         gravity_compensation=(
             *tendons.gravity_compensation_of(mj_model, tree, note),
             *fluid_forces_of(mj_model, tree),
+            *momenta_of(tree),
         ),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
         sensors=cameras_of(mj_model, tree, note),

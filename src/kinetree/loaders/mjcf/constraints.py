@@ -46,6 +46,7 @@ def constraints_of(mj_model, tree, note):
             continue
         if off or not mj_model.eq_active0[e]:
             why = f"this constraint is switched off, and left out; it would be {_WOULD_BE[kind]}"
+            why += _switched_on(mj_model, e, given or tag, tree) if kind in (CONNECT, WELD) else ""
             note(_NOTED[kind], given, why, "setting")
             continue
         name = unused_name(given or f"{tag}_{e}", tag, taken)
@@ -59,6 +60,17 @@ def constraints_of(mj_model, tree, note):
         else:
             loops.append(loop)
     return tuple(loops), _couplings(mj_model, tree, laws, note)
+
+
+def _switched_on(mj_model, e, name, tree):
+    """How to hold two bodies to each other in a running world, as this constraint would."""
+    ends, what = [int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])], "body"
+    names = tree.body_names
+    if int(mj_model.eq_objtype[e]) == _SITE:
+        what, names = "site", names_of(mj_model, "site")
+    first, second = (names[i] or f"{what}_{i}" for i in ends)
+    joint = ", joint=kt.Spherical(), at=..." if mj_model.eq_type[e] == CONNECT else ""
+    return f". World.tie({name!r}, {first!r}, {second!r}{joint}) holds them where they are then"
 
 
 def _loop(mj_model, e, name, kind, tree, note):

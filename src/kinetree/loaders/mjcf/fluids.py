@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.joints import Free
 from kinetree.loaders.mjcf.joints import is_disabled
 from kinetree.loaders.mjcf.values import placement
 from kinetree.model import FluidForce
+from kinetree.model.fluid import momentum_force
 from kinetree.model.geometry import Box, Ellipsoid
+from kinetree.model.limits import has_dynamics
 
 NONE = 1e-6
 """Radius of ellipsoids without coefficients that only say that there is no fluid [m]."""
@@ -51,6 +54,19 @@ def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
             at = placement(mj_model.body_ipos[b], mj_model.body_iquat[b]) @ X
             found.append(FluidForce(body, _box(mj_model, b), at, **medium))
     return tuple(found)
+
+
+def momenta_of(tree) -> tuple[FluidForce, ...]:
+    """Velocity products of the armature of free joints, which counts for velocities in the world.
+
+    Ours is that of velocities in the body: they differ by armature times angular velocity x
+    velocity.
+    """
+    return tuple(
+        momentum_force(i, body.dynamics.armature[3])
+        for i, body in enumerate(tree.bodies, start=1)
+        if isinstance(body.joint, Free) and has_dynamics(body, "armature")
+    )
 
 
 def _box(mj_model, b):

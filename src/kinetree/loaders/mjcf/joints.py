@@ -73,7 +73,7 @@ def is_disabled(mj_model, what) -> bool:
 
 
 def limits_of(mj_model, j, name, note) -> Limits | None:
-    """Bounds of the position and of the force of actuators."""
+    """Bounds of the position and of the force of actuators, and what counts as such a force."""
     at, limits = variables(mj_model, j), {}
     if mj_model.jnt_limited[j] and not is_disabled(mj_model, "LIMIT"):
         lower, upper = (float(x) - at.reference for x in mj_model.jnt_range[j])
@@ -85,8 +85,10 @@ def limits_of(mj_model, j, name, note) -> Limits | None:
         smallest, largest = (float(x) for x in mj_model.jnt_actfrcrange[j])
         limits["effort"] = max(abs(smallest), abs(largest))
         if smallest != -largest:
-            why = "actuatorfrcrange differs in the two directions; the larger is kept"
-            note("joint", name, why, "control")
+            limits["effort_lower"], limits["effort_upper"] = smallest, largest
+    counts = getattr(mj_model, "jnt_actgravcomp", np.zeros(j + 1))[j]
+    if counts and at.kind in (SLIDE, HINGE):
+        limits["effort_compensation"] = 1.0
     return Limits(**limits) if limits else None
 
 
@@ -125,7 +127,8 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
             note("joint", name, why, "setting")
             found[what][:] = 0
     _note_rest(mj_model, j, at, name, found, note)
-    if at.kind == FREE:
+    if at.kind == FREE:  # whose translations come first in MuJoCo
+        found = {what: np.roll(values, 3) for what, values in found.items()}
         found["stiffness"][:] = 0
     given = {what: values for what, values in found.items() if np.any(values)}
     rest = np.array(mj_model.qpos_spring[at.q]) - at.reference
@@ -158,12 +161,12 @@ def _note_rest(mj_model, j, at, name, found, note):
         note("joint", name, "damping beyond the linear term is not represented")
     if at.kind == FREE and np.any(found["stiffness"]):
         note("joint", name, "the spring of a free joint is not represented")
-    if at.kind == FREE and np.any(found["armature"]):
+    if at.kind == FREE and np.ptp(found["armature"][:3]):
         note(
             "joint",
             name,
-            "its armature is that of velocities in the world, here of velocities in the body: "
-            "they differ by armature times angular velocity x velocity",
+            "its armature along the axes of the world differs, here it is that along the axes of "
+            "the body",
         )
 
 

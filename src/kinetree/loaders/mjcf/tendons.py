@@ -181,10 +181,13 @@ def gravity_compensation_of(mj_model, tree, note):
         if mass and body:
             part = GravityCompensation(body, mass, tuple(mj_model.body_ipos[b].tolist()))
             parts.setdefault(body, []).append(part.moved(body, X))
-    held = getattr(mj_model, "jnt_actgravcomp", np.zeros(mj_model.njnt))
-    for j in np.flatnonzero(held * mj_model.jnt_actfrclimited if parts else 0 * held):
-        why = "gravity compensation is not part of the actuators' force, nor within its range"
-        note("joint", tree.joint_names[j], why, "control")
+    counted = getattr(mj_model, "jnt_actgravcomp", np.zeros(mj_model.njnt))
+    for j in np.flatnonzero(counted if parts and not mj_model.nu else 0 * counted):
+        why = (
+            "actuatorgravcomp compensates nothing in MuJoCo where there are no actuators; here it "
+            "compensates"
+        )
+        note("joint", tree.joint_names[j], why)
     return tuple(g for on in parts.values() for g in _sum(on))
 
 

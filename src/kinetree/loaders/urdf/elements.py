@@ -141,9 +141,9 @@ def joint_dynamics(node: Node, joint: AbstractJoint) -> JointDynamics | None:
 
 
 def joint_limits(node: Node, joint: AbstractJoint) -> Limits | None:
-    """The ``<kinetree:limits>`` of a joint with several variables."""
+    """The ``<kinetree:limits>`` of a joint, which has more than ``<limit>`` can say."""
     own = node.one("kinetree:limits")
     if own is None:
         return None
-    counts = {"lower": joint.nq, "upper": joint.nq, "velocity": joint.nv, "effort": joint.nv}
+    counts = {f.name: joint.nv for f in fields(Limits)} | {"lower": joint.nq, "upper": joint.nq}
     return Limits(**{key: own.numbers(key, n, (), finite=False) for key, n in counts.items()})

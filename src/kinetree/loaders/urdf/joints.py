@@ -67,13 +67,14 @@ def _joint(node, name):
     if kind == "fixed" and node.one("axis") is not None:
         node.report.use(node.need_one("axis").element, "xyz")  # common, and says nothing
     _note_controllers(node)
+    limits = _limits(node, kind, joint)
     return Joint(
         name,
         joint,
         node.need_one("parent").need("link"),
         node.need_one("child").need("link"),
         origin_in(node),
-        joint_limits(node, joint) or _limits(node, kind, joint),
+        joint_limits(node, joint) or limits,
         _dynamics(node, joint),
         _mimic(node),
         node,

@@ -1,6 +1,7 @@
 """Joints of USD with limits, drives and dynamics."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 
@@ -135,11 +136,10 @@ class JointReader:
 
     def limits(self, prim, joint):
         """Bounds of a joint, or None."""
+        given = {f.name: own(prim, f"limits:{f.name}") for f in fields(Limits)}
+        given = {key: x for key, x in given.items() if x is not None}
         if joint.nv != 1:
-            names = ("lower", "upper", "velocity", "effort")
-            found = {key: own(prim, f"limits:{key}") for key in names}
-            found = {key: x for key, x in found.items() if x is not None}
-            return Limits(**found) if found else None
+            return Limits(**given) if given else None
         unit = self.unit(joint)
         names = {"lower": "physics:lowerLimit", "upper": "physics:upperLimit"}
         names |= {
@@ -161,6 +161,7 @@ class JointReader:
             for key, x in bounds.items()
             if math.isfinite(x) or (ranged and key in ("lower", "upper"))
         }
+        kept |= given
         return Limits(**kept) if kept else None
 
     def dynamics(self, prim, joint):

@@ -14,7 +14,7 @@ from kinetree.algorithms.actuators import resistance, stateful
 from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.functional.kernel import select
 from kinetree.integration.refusals import CURVES_ALONE, CURVES_IN_TREE, CURVES_OF_LEADERS
-from kinetree.model.limits import ratio_to_leader
+from kinetree.model.limits import counted_compensation, effort_bounds, ratio_to_leader
 from kinetree.model.memo import kept
 from kinetree.quantities.actuators import activation_after, driving_force
 
@@ -60,7 +60,8 @@ def servos_of(model, *, always=False) -> Servos | None:
     """The actuators of a model; None where their joint forces are constant while controls are.
 
     Motors are such, see ``controllers.Controls``, unless they push a frame or pull a tendon through
-    space, or joints that follow others have limits of effort.
+    space, or joints that follow others have limits of effort, or gravity compensation uses up a
+    part of the effort.
 
     Args:
         model: the mechanism.
@@ -77,8 +78,11 @@ def servos_of(model, *, always=False) -> Servos | None:
 
 def _servos_of(model):
     """The actuators, and whether their joint forces vary while controls are held."""
-    efforts = model.uncoupled.effort_limits
-    limited = model.couplings and np.any(np.isfinite(efforts) & (efforts > 0))
+    full = model.uncoupled
+    bounded = np.isfinite(effort_bounds(full)).any(axis=1)
+    limited = (
+        bounded.any() if model.couplings else (bounded & (counted_compensation(full) > 0)).any()
+    )
     paths = {t.name for t in model.tendons if t.path}
     varies = any(a.is_servo or a.frame or a.tendon in paths for a in model.actuators)
     varies = varies or bool(limited)

@@ -15,7 +15,7 @@ from kinetree.errors import ModelError, SimulationWarning, UnknownNameError, war
 from kinetree.functional.kernel import select
 from kinetree.model import Model
 from kinetree.model.gearing import Gearing
-from kinetree.model.limits import position_bounds, position_index
+from kinetree.model.limits import counted_compensation, position_bounds, position_index
 from kinetree.model.memo import kept
 from kinetree.quantities.tendons import tendon_lengths
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
@@ -193,13 +193,15 @@ def beyond_effort(model, tau, t) -> str | None:
     """Message about joint forces beyond the efforts of the joints, or None.
 
     Args:
-        model: the mechanism. An effort of zero means that it is unknown.
+        model: the mechanism. An effort of zero means that it is unknown; one that gravity
+            compensation uses up in part is that of the actuators, which keep it.
         tau: joint forces, (n, ..., nv).
         t: their times [s], (n,).
     """
     if not limits_effort(model) or not tau.size:
         return None
-    limit = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
+    known = (model.effort_limits > 0) & (counted_compensation(model) == 0)
+    limit = np.where(known, model.effort_limits, np.inf)
     others = tuple(range(tau.ndim - 1))
     largest = np.maximum(tau.max(axis=others), -tau.min(axis=others))
     k = int(np.argmax(largest / limit))

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from kinetree.joints import Free
 from kinetree.loaders.mjcf.fluids import NONE
 from kinetree.model.geometry import Box
+from kinetree.model.limits import has_dynamics
 from kinetree.writers.mjcf.elements import element, numbers, pose_attributes
 
 _NO_FLUID = [0.0] * 5  # ``fluidcoef``, with which nothing acts but the fluid that is carried along
@@ -14,9 +16,10 @@ def write_fluid_forces(model, elements, root, left_out):
 
     MuJoCo has one fluid, which is around every body: those without one get a tiny shape.
     """
-    if not model.fluid_forces:
+    forces = [f for f in model.fluid_forces if not _is_of_armature(model, f)]
+    if not forces:
         return
-    medium = {(f.density, f.viscosity, f.wind) for f in model.fluid_forces}
+    medium = {(f.density, f.viscosity, f.wind) for f in forces}
     if len(medium) > 1:
         left_out.append("fluid forces of more than one fluid")
         return
@@ -29,7 +32,7 @@ def write_fluid_forces(model, elements, root, left_out):
     for i, name in enumerate(model.body_names[1:], start=1):
         if not model.inertia[i].mass:
             continue
-        parts = [f for f in model.fluid_forces if f.body == i]
+        parts = [f for f in forces if f.body == i]
         boxes = [f for f in parts if isinstance(f.shape, Box)]
         if len(parts) == len(boxes) == 1 and _is_own(boxes[0], model.inertia[i]):
             _align(elements[i].find("inertial"), boxes[0], model.inertia[i])
@@ -44,6 +47,13 @@ def write_fluid_forces(model, elements, root, left_out):
             _shape(elements[i], f.shape.radii, f.coefficients, pose_attributes(f.placement))
         if not ellipsoids:
             _shape(elements[i], [NONE] * 3, _NO_FLUID, {})
+
+
+def _is_of_armature(model, f):
+    """Whether MuJoCo has a force as a part of the armature of a free joint."""
+    body = model.bodies[f.body - 1]
+    armed = isinstance(body.joint, Free) and has_dynamics(body, "armature")
+    return armed and f.is_momentum and set(body.dynamics.armature) == {f.density}
 
 
 def _is_own(f, inertia):

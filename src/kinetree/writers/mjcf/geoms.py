@@ -417,9 +417,13 @@ def _limit_attributes(limits, part):
         return {}
     low, high = limits.lower or (-np.inf,) * 9, limits.upper or (np.inf,) * 9
     found = range_attributes("range", (low[part.q.start], high[part.q.start]), "limited")
-    if limits.effort:
-        effort = limits.effort[part.v.start]
-        found |= range_attributes("actuatorfrcrange", (-effort, effort), "actuatorfrclimited")
+    if limits.effort or limits.effort_lower or limits.effort_upper:
+        effort = limits.effort[part.v.start] if limits.effort else np.inf
+        low, high = limits.effort_lower or (-effort,) * 9, limits.effort_upper or (effort,) * 9
+        ends = low[part.v.start], high[part.v.start]
+        found |= range_attributes("actuatorfrcrange", ends, "actuatorfrclimited")
+    if any(limits.effort_compensation[part.v]):
+        found["actuatorgravcomp"] = "true"
     return found
 
 
