@@ -61,7 +61,7 @@ class Case:
 
 @dataclass
 class Run:
-    """What came of it: errors at every tenth step, as far as it went."""
+    """Result of a run: errors at every tenth step, as far as it went."""
 
     who: str
     t: np.ndarray
@@ -91,7 +91,7 @@ def cases():
 
 
 def undamped(model):
-    """The same without dampers."""
+    """The scene without dampers."""
     springs = {
         body.joint_name: replace(body.dynamics, damping=())
         for body in model.bodies
@@ -185,7 +185,7 @@ class Pinocchio:
         ).copy()
 
     def disagreement(self):
-        """Of accelerations at the start, relative to the largest."""
+        """Error of accelerations at the start, relative to the largest."""
         case, peer = self.case, self.peer
         springs = kt.passive_force(case.model, case.q, case.qd)
         ours = kt.forward_dynamics(case.model, case.q, case.qd, springs)

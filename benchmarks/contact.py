@@ -283,7 +283,7 @@ def mujoco_bounce(model, stiffness, damping, exact):
 
 
 def peer(scene, noslip):
-    """The same mechanism in MuJoCo: contact of the same pairs, PD as actuators."""
+    """The mechanism in MuJoCo: contact of the same pairs, PD as actuators."""
     spec = mujoco.MjSpec.from_string(to_mjcf(scene.model))
     first, second = scene.touching
     for geom in spec.geoms:

@@ -81,7 +81,7 @@ def ours(case):
 
 
 class Peer:
-    """The same problem for Crocoddyl."""
+    """The problem for Crocoddyl."""
 
     def __init__(self, case):
         self.case, self.model = case, kt.interop.pinocchio.to_model(case.model)
@@ -176,7 +176,7 @@ class Peer:
                 costs.addCost(f"place of {contact.frame}", cost, scale)
 
     def impact(self, k):
-        """What touches down stops; costs of the state before it."""
+        """Impulses that stop what touches down; costs of the state before it."""
         impulses = crocoddyl.ImpulseModelMultiple(self.state)
         for contact, on in zip(self.contacts, self.plan.active[k], strict=True):
             if on:

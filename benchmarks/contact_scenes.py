@@ -10,7 +10,7 @@ import kinetree as kt
 from kinetree import geometry
 
 GAINS = 100.0, 3.0
-"""Of position and speed of the quadruped's joints [N·m, N·m·s]."""
+"""Gains of position and speed of the quadruped's joints [N·m, N·m·s]."""
 _GEOM = mujoco.mjtGeom
 
 

@@ -105,7 +105,7 @@ def in_a_world():
 
 
 def impedance():
-    """The same law as a plain function and as a kernel."""
+    """One law as a plain function and as a kernel."""
     m = kt.samples.panda()
     start = m.posture("home").q
     goal, q, qd = kt.pose(m, start, "tool"), start + 0.1, 0.1 * np.ones(m.nv)

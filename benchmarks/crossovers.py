@@ -1,4 +1,4 @@
-"""Which forward dynamics is cheaper: by formulas of the book, by our counts, by the clock.
+"""The cheaper forward dynamics: by formulas of the book, by our counts, by the clock.
 
     python benchmarks/crossovers.py [--draw]
 

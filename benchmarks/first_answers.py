@@ -191,7 +191,7 @@ def all_rows(cache):
 
 
 def arguments_for(robot, model, cache):
-    """What ``prepare`` finds for a robot, with a separate cache: rows do not see it."""
+    """Arguments that ``prepare`` finds for a robot, with a separate cache: rows do not see it."""
     import first_answers_rows as those
 
     prepared = finished(start(with_own_cache(lambda: those.prepare(model), cache)))

@@ -1,4 +1,4 @@
-"""What ``first_answers.py`` measures beside functions of a model and its state.
+"""Rows of ``first_answers.py`` beside functions of a model and its state.
 
 Every way of using a robot that the cache has not seen: controllers, plans, contact laws,
 environments, own constraints and kernels, prescribed joints, parameters, batches of robots,

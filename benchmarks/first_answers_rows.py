@@ -1,4 +1,4 @@
-"""What ``first_answers.py`` measures: names and functions without arguments.
+"""Rows of ``first_answers.py``: names and functions without arguments.
 
 Arguments are prepared in a process of their own (``prepare``): what it compiles is not known to
 the one that is measured.

@@ -63,7 +63,7 @@ def is_on_device(x):
 
 
 def same_kind(states, function, library):
-    """The same numbers as by definition, of the same kind, on the device."""
+    """Check that numbers are those by definition, of the same kind, on the device."""
     to, back, array = library
     given = states.arguments(function)
     expected = leaves(function(states.model, **given))
@@ -79,7 +79,7 @@ def same_kind(states, function, library):
 
 
 def particulars(model, known, report):
-    """What is particular to each library, and what a call costs: while nothing else runs."""
+    """Particulars of each library, and the cost of a call: while nothing else runs."""
     from gpu_checks import on_cupy
 
     on_cupy.checks(model, report)

@@ -150,7 +150,7 @@ class Bench:
 
 
 class Humanoid(Bench):
-    """The same of a humanoid that falls from standing and lies still."""
+    """Scene of a humanoid that falls from standing and lies still."""
 
     STEPS = 100  # of a launch; a second until it lies, another one until it is at rest
 

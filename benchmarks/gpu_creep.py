@@ -70,7 +70,7 @@ def quadruped():
 
 @dataclass(frozen=True)
 class Motion:
-    """What came after settling.
+    """Motion after settling.
 
     Attributes:
         q, qd: stored states in kinetree's variables, (T, worlds, nq) and (T, worlds, nv).
@@ -145,7 +145,7 @@ def theirs(dog, start, frames, dt, options) -> Motion:
 
 
 def peer(model, options):
-    """The same mechanism in MuJoCo: feet touch the ground, nothing else does."""
+    """The mechanism in MuJoCo: feet touch the ground, nothing else does."""
     import mujoco
 
     spec = mujoco.MjSpec.from_string(to_mjcf(model))

@@ -70,7 +70,7 @@ def launcher(compiled, kernel, given, cupy):
 
 
 def seconds(launch, cupy):
-    """Of one launch, the best of several."""
+    """Time of one launch, the best of several."""
     launch()
     cupy.cuda.runtime.deviceSynchronize()
     best = np.inf
@@ -114,7 +114,7 @@ def _difference(kernel, model, dtype):
 
 
 def condition(kernel, model, q):
-    """Of the task that a quantity inverts, the worst of the samples; 1 for all others."""
+    """Condition of the task that a quantity inverts, the worst of the samples; 1 for all others."""
     if kernel.name not in ("dynamically_consistent_inverse", "null_space_projector"):
         return 1.0
     inverse = kt.inverse_operational_space_inertia(model, q, model.body_names[-1])

@@ -56,7 +56,7 @@ def write(folder: Path) -> None:
 
 
 def inputs(name: str, world: kt.World) -> dict:
-    """What acts in a scene."""
+    """Forces that act in a scene."""
     if name == "hand":
         return {"control": GRASP}
     if name == "arm":

@@ -53,7 +53,7 @@ def table(sizes):
 
 
 def savings_table(models):
-    """What simplification saves on RNEA, as Markdown."""
+    """Operations that simplification saves on RNEA, as Markdown."""
     lines = ["| model | recorded | simplified | factor |", "|---|---|---|---|"]
     for model in models:
         inputs = inputs_of(model, 3)

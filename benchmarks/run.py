@@ -71,7 +71,7 @@ def robot(name):
 
 
 def mechanism(name):
-    """The same robot for kinetree; damping, which neither side uses here, is left behind."""
+    """The robot for kinetree; damping, which neither side uses here, is left behind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kt.ModelWarning)
         return kt.interop.pinocchio.from_model(robot(name))

@@ -143,7 +143,7 @@ def controller(model, name, priority=1, **options):
 
 
 class Tsid:
-    """The same problem for TSID."""
+    """The problem for TSID."""
 
     def __init__(self, model, name):
         urdf, home = as_urdf(model), model.posture("home").q

@@ -1,4 +1,4 @@
-"""What the source says of the literature: public names, and who cites which equation or figure."""
+"""Public names of the source, and who cites which equation or figure of the literature."""
 
 import ast
 import inspect
@@ -133,7 +133,7 @@ def _cited_in(path):
 
 
 def _numbers(match):
-    """All that a citation names: ranges such as (9.14)–(9.16) in full."""
+    """Numbers that a citation names: ranges such as (9.14)–(9.16) in full."""
     if match["figure"]:
         return [f"Fig. {match['figure']}"]
     first, last = match["first"], match["last"] or match["first"]

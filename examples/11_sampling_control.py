@@ -20,7 +20,7 @@ HORIZON, STEP = 40, 0.025  # a plan of one second
 
 @kt.kernel
 def cost(model, q, qd, forces: (HORIZON, 1)):
-    """What a plan costs: a pole that is not up, a cart far out, speed at the end."""
+    """Cost of a plan: a pole that is not up, a cart far out, speed at the end."""
     total = 0
     for k in range(HORIZON):
         tau = np.array([forces[k, 0], 0])

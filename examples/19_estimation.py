@@ -101,7 +101,7 @@ noise = Noise(
 
 
 def readings():
-    """What the robot feels now: gyroscope, accelerometer, encoders, feet that touch."""
+    """Readings of the sensors now: gyroscope, accelerometer, encoders, feet that touch."""
     felt = world.read_sensors()
     gyro = felt["dog.gyro"] + GYRO_BIAS + noise.gyro / np.sqrt(H) * rng.standard_normal(3)
     acceleration = felt["dog.accelerometer"] + ACCELEROMETER_BIAS

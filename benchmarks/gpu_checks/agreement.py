@@ -172,7 +172,7 @@ def _error(model, function, given, dtype):
 
 
 def largest_error(found, expected):
-    """Of all numbers, as a part of the largest of them and of 1; NaN is infinitely wrong."""
+    """Largest difference, as a part of the largest number and of 1; NaN is infinitely wrong."""
     a, b = np.asarray(expected), np.asarray(found, float)
     size = max(1.0, float(np.max(np.abs(a), initial=0)))
     error = np.abs(a - b)

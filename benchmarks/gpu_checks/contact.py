@@ -82,7 +82,7 @@ def quadruped() -> Case:
 
 
 def humanoid(*, thorough=True) -> Case:
-    """Of a person's size, all its shapes against a plane; joints with stops and dampers."""
+    """A robot of a person's size, all its shapes against a plane; joints with stops and dampers."""
     model = kt.contact.with_ground(kt.samples.humanoid())
     damping = np.concatenate([np.zeros(6), np.full(model.nv - 6, DAMPING)])
     scene = kt.contact.Scene(model, "base", friction=0.8)

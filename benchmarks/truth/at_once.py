@@ -71,7 +71,7 @@ def compile_all() -> float:
 
 
 def results(counts: dict, seed: int, jobs: int, seconds: float) -> Iterator[tuple]:
-    """What ``work`` returns, as it comes."""
+    """Results of ``work``, as they come."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     todo = [(kind, seed + k) for kind in KINDS for k in range(counts.get(kind, 0))]
     end = time.perf_counter() + seconds

@@ -27,13 +27,13 @@ def cross(a, b):
 
 
 def rotations(q):
-    """Of unit quaternions, scalar first, (n, 3, 3)."""
+    """Rotation matrices of unit quaternions, scalar first, (n, 3, 3)."""
     K = skew(q[:, 1:])
     return np.eye(3) + 2 * q[:, :1, None] * K + 2 * K @ K
 
 
 def rotations_by(angle):
-    """Of rotation vectors, (n, 3, 3)."""
+    """Rotation matrices of rotation vectors, (n, 3, 3)."""
     a = np.linalg.norm(angle, axis=1)[:, None, None]
     K, small = skew(angle), a < 1e-4
     s = np.where(small, 1.0, a)
@@ -86,7 +86,7 @@ class Bodies:
         self.push = np.array([t.push for t in self.things])
 
     def poses(self, q) -> np.ndarray:
-        """Of the frames of the bodies, (n, 4, 4)."""
+        """Poses of the frames of the bodies, (n, 4, 4)."""
         T = np.tile(np.eye(4), (len(self.things), 1, 1))
         if self.frees:
             x = q[self.free_q]
@@ -142,7 +142,7 @@ class Bodies:
         return float(moving + np.einsum("ni,ni->", s.L, self.spins(s.R, s.L))) / 2
 
     def work(self, s: State, after: State) -> float:
-        """Of the pushes between two states [J]."""
+        """Work of the pushes between two states [J]."""
         return float(sum(self.push[k] * (after.x[k] - s.x[k]) @ self.axis[k] for k in self.slides))
 
     def pushed(self, s: State, impulse, moment, h) -> State:

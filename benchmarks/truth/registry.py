@@ -57,6 +57,6 @@ def mesh_file(kind) -> str:
 
 
 def coordinates(T):
-    """Of a free body at a pose, (7,)."""
+    """Coordinates of a free body at a pose, (7,)."""
     x, y, z, w = Rotation.from_matrix(T[:3, :3]).as_quat()
     return np.array([*T[:3, 3], w, x, y, z])

@@ -125,7 +125,7 @@ def overlap(a: Solid, A: np.ndarray, b: Solid, B: np.ndarray, starts=()) -> tupl
 
 
 def _of_ball(radius, centre, b, B):
-    """Of a ball with something that has a closed form of the distance of a point."""
+    """Distance of a ball from something that has a closed form of the distance of a point."""
     R = B[:3, :3]
     x = R.T @ (centre - B[:3, 3])
     depth, out = _inside(b.shape, x)  # of the point, and the way out

@@ -93,7 +93,7 @@ class Result:
         self.numbers[other.name] = other.numbers
 
     def row(self) -> str:
-        """Of a table."""
+        """Row of a table."""
         cells = [self.name, *(f"{getattr(self, x):.1e}" for x in HEAD[1:6])]
         verdict = "silent: " + ", ".join(sorted({x[1] for x in self.silent})) if self.silent else (
             "reported" if self.wrong else "right"
@@ -169,7 +169,7 @@ def timed(world, mj, steps, last, tau=None, data=None) -> Times:
 
 
 def timed_scene(scene: Scene, last: int) -> Times:
-    """The same of a scene."""
+    """Times of a scene, as of a mechanism."""
     start = time.thread_time()
     world = scene.world()
     world.model  # noqa: B018  (assembled here)

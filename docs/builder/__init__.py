@@ -1,4 +1,4 @@
-"""What turns the pages, scripts and docstrings of this repository into the documentation site.
+"""Turns the pages, scripts and docstrings of this repository into the documentation site.
 
 ``mkdocs.yml`` names ``builder/hooks.py``; everything else here is called from there. ``make docs``
 builds the site. How to add a page, a tutorial or a gallery example: docs/contributing_docs.md.

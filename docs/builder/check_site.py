@@ -40,7 +40,7 @@ def _page(path):
 
 
 def problems(site) -> list[str]:
-    """What is wrong with a site, a sentence each."""
+    """Problems of a site, a sentence each."""
     site = Path(site).resolve()
     found = []
     for path in sorted(site.rglob("*.html")):

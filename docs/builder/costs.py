@@ -1,4 +1,4 @@
-"""What an algorithm costs on sample robots: additions and multiplications, counted."""
+"""Cost of an algorithm on sample robots: additions and multiplications, counted."""
 
 from functools import cache
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds the site."""
+"""Hooks that mkdocs calls while it builds the site."""
 
 import logging
 import posixpath

@@ -33,7 +33,7 @@ def of_shown(shown: Shown) -> dict:
 
 
 def text_of(notebook: dict) -> str:
-    """What is in an ``.ipynb`` file."""
+    """Contents of an ``.ipynb`` file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 

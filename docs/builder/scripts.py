@@ -71,7 +71,7 @@ def _cell(lines, start, end):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a script produced.
+    """Results of a script.
 
     Attributes:
         script: the script.

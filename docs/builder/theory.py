@@ -1,4 +1,4 @@
-"""What follows the words on a page of theory: source, cost, tests, and passages of the literature.
+"""End of a page of theory, after its words: source, cost, tests, and passages of the literature.
 
 ``docs/theory/pages.toml`` says for each page which modules it is about. The rest is looked up.
 """
@@ -45,7 +45,7 @@ def _link(module):
 
 
 def _cost(page):
-    """What was counted; where nothing can be, the words of the page say why."""
+    """Counted operations; where nothing can be, the words of the page say why."""
     counted = "Multiplications (m, divisions and roots included) and additions (a)"
     if "operations" in page:
         words = f"{counted} on general quantities, counted when this page was built."
@@ -96,7 +96,7 @@ def _covers():
 
 
 def _of(modules):
-    """What the tests say about functions of these modules."""
+    """Statements of the tests about functions of these modules."""
     prefixes = tuple(f"{module}." for module in modules)
     return [e for e in _covers() if any(f.startswith(prefixes) for f in e["by"])]
 

@@ -16,7 +16,7 @@ machine, strokes = kt.samples.excavator(), ["piston_joint", "stick_joint"]
 
 
 def shut_off(damping):
-    """The same machine with oil in the cylinder and a stiff motor at the stick."""
+    """The machine with oil in the cylinder and a stiff motor at the stick."""
     parts = {
         "piston_joint": kt.JointDynamics(stiffness=OIL, damping=damping),
         "stick_joint": kt.JointDynamics(stiffness=4e5, damping=damping / 20),

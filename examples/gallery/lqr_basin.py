@@ -17,7 +17,7 @@ print("poles:", np.sort_complex(balance.poles).round(2))
 
 
 def limited(t, q, qd):
-    """What the motor can do: 20 N."""
+    """Limit of the motor: 20 N."""
     return np.clip(balance(t, q, qd), -20, 20)
 
 
