@@ -49,6 +49,8 @@ def test_joints_are_found_by_name():
         ("add_robot", "write world.add('robot.urdf')"),
         ("remove_box", "write world.remove(name)"),
         ("camera", "write world.render(camera); world.cameras lists them"),
+        ("picture", "write world.render(camera), or kinetree.viewer.picture(world, 'world.png')"),
+        ("step_simulation", "write world.step()"),
         ("show", "write world.view()"),
         ("timestpe", "did you mean 'timestep'?"),
         ("ball", "parts are found by name: world['ball']"),
@@ -91,8 +93,13 @@ def test_control_may_be_a_controller():
 def test_frame_tasks_take_their_part_of_a_pose(task):
     driven = np.ones(SIX.nv, dtype=bool)
     FrameTask("tool", np.eye(4), task=task).rows(SIX, driven, None)
-    with pytest.raises(kt.ShapeError, match=f"reference {task} must have shape"):
+    with pytest.raises(kt.ShapeError) as error:
         FrameTask("tool", np.ones(5), task=task).rows(SIX, driven, None)
+    shape = "3, 3" if task == "orientation" else "3"
+    assert str(error.value) == (
+        f"FrameTask('tool', task={task!r}): reference {task} must have shape (..., {shape}), or "
+        "(..., 4, 4) as that of a pose, got (5,)"
+    )
 
 
 def test_inverse_kinematics_says_which_task_is_off():

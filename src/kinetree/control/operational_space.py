@@ -187,19 +187,19 @@ def rows_of(task) -> slice:
     return _ROWS[task]
 
 
-def as_task_reference(reference, task, *, may_rest=False) -> Callable[[float], Any]:
+def as_task_reference(reference, task, *, may_rest=False, owner="") -> Callable[[float], Any]:
     """A function of time that returns the target of a frame, its velocity and acceleration.
 
     Args:
         reference: such a function, or a target.
         task: ``"pose"``, ``"position"`` or ``"orientation"``.
         may_rest: whether the function may return None.
+        owner: what has the reference, for messages, such as ``"FrameTask('tool')"``.
     """
     rows = rows_of(task)
-    core, size = _SHAPES[task], rows.stop - rows.start
+    size, name = rows.stop - rows.start, f"{owner}: reference".removeprefix(": ")
     if not callable(reference):
-        target = _part_of_pose(reference, task)
-        fixed = checked_vector(target, core, f"reference {task}"), np.zeros(size), np.zeros(size)
+        fixed = _target_of(reference, task, name), np.zeros(size), np.zeros(size)
         return lambda t: fixed
 
     def checked(t):
@@ -208,25 +208,31 @@ def as_task_reference(reference, task, *, may_rest=False) -> Callable[[float], A
             return None
         if not isinstance(found, (tuple, list)) or len(found) != 3:
             raise ShapeError(
-                f"the reference must return the {task}, velocity and acceleration of the frame for "
+                f"{name} must return the {task}, velocity and acceleration of the frame for "
                 f"a time, got {type(found).__name__} at t = {t:g}"
             )
         target, v, a = found
         return (
-            checked_vector(_part_of_pose(target, task), core, f"reference {task}"),
-            checked_vector(v, (size,), "reference velocity"),
-            checked_vector(a, (size,), "reference acceleration"),
+            _target_of(target, task, name),
+            checked_vector(v, (size,), f"{name} velocity"),
+            checked_vector(a, (size,), f"{name} acceleration"),
         )
 
     return checked
 
 
-def _part_of_pose(target, task):
-    """The rotation or the position of a pose (4, 4), where the task is about one of them."""
-    if task == "pose" or np.shape(target)[-2:] != (4, 4):
-        return target
-    T = np.asarray(target)
-    return T[..., :3, :3] if task == "orientation" else T[..., :3, 3]
+def _target_of(given, task, name):
+    """A pose, position or rotation; of a pose the part that the task is about."""
+    core, shape = _SHAPES[task], np.shape(given)
+    if task != "pose" and shape[-2:] == (4, 4):
+        T = np.asarray(given)
+        given = T[..., :3, :3] if task == "orientation" else T[..., :3, 3]
+    elif task != "pose" and shape[-len(core) :] != core:
+        raise ShapeError(
+            f"{name} {task} must have shape (..., {', '.join(map(str, core))}), or (..., 4, 4) "
+            f"as that of a pose, got {shape}"
+        )
+    return checked_vector(given, core, f"{name} {task}")
 
 
 def checked_vector(x, core, name):

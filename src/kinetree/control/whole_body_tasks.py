@@ -227,7 +227,8 @@ class FrameTask(Task):
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
         """The task for a model."""
         model.frame(self.frame)
-        reference = as_task_reference(self.reference, self.task, may_rest=True)
+        owner = f"FrameTask({self.frame!r}, task={self.task!r})"
+        reference = as_task_reference(self.reference, self.task, may_rest=True, owner=owner)
         rows, frame, kind = rows_of(self.task), self.frame, self.task
 
         def numbers(t):

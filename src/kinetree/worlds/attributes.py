@@ -4,20 +4,26 @@ from kinetree.model.geometry import SHAPES
 from kinetree.spelling import did_you_mean
 
 _ELSEWHERE = {
+    "add_camera": "world.render(kinetree.camera(position, target)), or add it to a part's model",
+    "add_light": "world.render(camera): it has a sun; shadows=False leaves out shadows",
     "bodies": "world.model.body_names, or world['name'] for a part",
     "camera": "world.render(camera); world.cameras lists them",
     "close": "nothing: a world keeps nothing open",
     "data": "the state is world.q, world.qd and world.time",
     "dt": "world.timestep",
     "forward": "world.step()",
+    "image": "world.render(camera)",
     "load_model": "world.add('robot.urdf')",
+    "picture": "world.render(camera), or kinetree.viewer.picture(world, 'world.png')",
     "plot": "world.view()",
     "qpos": "world.q",
     "qvel": "world.qd",
     "run": "world.step(n), or kinetree.simulate(world, duration=...)",
     "set_gravity": "kinetree.World(gravity=...)",
     "show": "world.view()",
+    "screenshot": "world.render(camera), or kinetree.viewer.picture(world, 'world.png')",
     "simulate": "world.step(n)",
+    "step_simulation": "world.step()",
 }
 """What other libraries call it, or a newcomer, and what to write here."""
 _ADDED = {
