@@ -3,100 +3,14 @@
 from math import inf
 
 from kinetree.codegen.procedures import local, procedure
-from kinetree.rendering.shading import backdrop, shade, whole
-from kinetree.rendering.tables import PIXELS, TILE, Shot, Tile
+from kinetree.rendering.ground import backdrop
+from kinetree.rendering.samples import blend
+from kinetree.rendering.shading import whole
+from kinetree.rendering.tables import TILE, Shot, Tile
 from kinetree.rendering.tiles import fill, fill_tile, group_of
 from kinetree.rendering.triangles import see_triangles, sort_into_tiles
 
 _PAIR = 16777216.0  # of the second of two pixels: 24 bits
-_ALIKE = 0.9  # cosine between normals of triangles that share a colour within a pixel
-
-
-@procedure
-def looks_alike(shot: Shot, k: int, m: int) -> bool:
-    """Whether two triangles are of the same part, and face nearly the same way."""
-    s = shot.surfaces
-    a = shot.work.face[k]
-    b = shot.work.face[m]
-    if a < 0 or b < 0 or s.owner[a] != s.owner[b]:
-        return False
-    return s.normal[s.face[a, 0]] @ s.normal[s.face[b, 0]] > _ALIKE
-
-
-@procedure
-def mix(shot: Shot, face: "int[:]", i: int, j: int, left: int, top: int, sum: "float[3]") -> int:
-    """The sum of the colours of a pixel's samples, and how many show a triangle.
-
-    Args:
-        shot: the picture.
-        face: triangle of each sample of the tile.
-        i: column of the pixel in the tile.
-        j: its row.
-        left: first column of the tile's samples.
-        top: first row.
-        sum: red, green, blue.
-    """
-    n = shot.view.samples
-    side = TILE * n
-    start = j * n * side + i * n
-    first = face[start]
-    alike = True
-    for b in range(n):
-        for a in range(n):
-            alike = alike & (face[start + b * side + a] == first)
-    for c in range(3):
-        sum[c] = 0.0
-    if alike and first < 0:
-        return 0
-    one = local("float", 3)
-    middle = 0.5 * (n - 1)
-    if alike:
-        shade(shot, first, left + i * n + middle, top + j * n + middle, one)
-        for c in range(3):
-            sum[c] = one[c] * (n * n)
-        return n * n
-    count = 0
-    last = -1
-    for b in range(n):
-        for a in range(n):
-            k = face[start + b * side + a]
-            if k < 0:
-                continue
-            if k != last and not (last >= 0 and looks_alike(shot, k, last)):
-                shade(shot, k, float(left + i * n + a), float(top + j * n + b), one)
-            last = k
-            for c in range(3):
-                sum[c] += one[c]
-            count += 1
-    return count
-
-
-@procedure
-def blend(
-    shot: Shot, face: "int[:]", left: int, top: int, opacity: float, color: "float[3, PIXELS]"
-) -> None:
-    """Put the samples of a tile over the colours of its pixels; the arguments are those of ``mix``.
-
-    Args:
-        shot: the picture.
-        face: triangle of each sample of the tile.
-        left: first column of the tile's pixels.
-        top: first row.
-        opacity: of the surfaces.
-        color: of the pixels.
-    """
-    view = shot.view
-    n = view.samples
-    sum = local("float", 3)
-    share = opacity / (n * n)
-    for j in range(min(TILE, view.height - top)):
-        for i in range(min(TILE, view.width - left)):
-            count = mix(shot, face, i, j, left * n, top * n, sum)
-            if count > 0:
-                k = j * TILE + i
-                rest = 1 - share * count
-                for c in range(3):
-                    color[c, k] = rest * color[c, k] + share * sum[c]
 
 
 @procedure

@@ -35,6 +35,7 @@ GROUND, LINES = (np.array(c) for c in ((0.90, 0.91, 0.925), (0.70, 0.72, 0.745))
 _SHADOW = 0.85  # of the sun, that a shadow takes away
 _TILES_PER_THREAD = 16  # at least
 _MOST_TEXELS = 1024  # along a side of the map of shadows
+_NO_NUMBERS, _NO_DEPTHS = np.zeros(0, dtype=np.int64), np.zeros(0)
 
 
 class SurfacePiece(NamedTuple):
@@ -77,12 +78,16 @@ class Viewpoint:
     pixel: float
     near: float = 1e-3
 
-    def record(self, samples) -> View:
+    def record(self, samples: int) -> View:
         """The view for compiled code."""
-        eye, axes = (np.array(x, dtype=float, order="C") for x in (self.eye, self.axes))
-        width, height = self.size
-        inside = {"width": width, "height": height, "samples": samples}
-        return View(eye=eye, axes=axes, pixel=self.pixel, near=self.near, **inside)
+        return self.fill(View(), samples)
+
+    def fill(self, view: View, samples: int) -> View:
+        """Fill in the view for compiled code."""
+        view.eye[:], view.axes[:] = self.eye, self.axes
+        view.width, view.height = self.size
+        view.samples, view.pixel, view.near = samples, self.pixel, self.near
+        return view
 
 
 class Sky(NamedTuple):
@@ -100,21 +105,30 @@ class Sky(NamedTuple):
 
 
 class _Memory:
-    """Memory for one picture, for a number of threads."""
+    """Memory for one picture, for a number of threads; records are filled in for each picture.
+
+    Attributes:
+        shot: all that compiled code needs.
+        nothing: the ground where there is none.
+        tiles: of each thread.
+        color: words of colours, where the picture cannot be written into directly.
+    """
 
     def __init__(self, surfaces, triangles):
         n = triangles + 1
         self.tiles: list[Tile] = []
-        self.color = np.zeros(0, dtype=np.int64)
-        self.map, self.faces = np.zeros(0), np.zeros(0, dtype=np.int64)
-        self.work = Work(
+        self.color, self.nothing = np.zeros(0, dtype=np.int64), Ground()
+        work = Work(
             face=np.zeros(n, dtype=np.int64),
             linear=np.zeros((n, 12)),
             bounds=np.zeros((n, 4), dtype=np.int64),
             tiles=np.zeros((n, 4), dtype=np.int64),
             corner=np.zeros((len(surfaces.vertex), 3)),
         )
-        _enlarge(self.work, 2 * n)
+        _enlarge(work, 2 * n)
+        views = {"view": View(), "sun": View(parallel=True, samples=1)}
+        places = {"light": Light(), "ground": self.nothing, "images": Images()}
+        self.shot = Shot(surfaces=surfaces, work=work, **views, **places)
 
     def pixels(self, count, words=None):
         """Colours: ``words``, or else memory, which is copied before it is used again."""
@@ -124,11 +138,20 @@ class _Memory:
             self.color = np.zeros(count, dtype=np.int64)
         return self.color
 
-    def texels(self, size):
-        """The map of shadows."""
-        if len(self.map) < size * size:
-            self.map, self.faces = np.zeros(size * size), np.zeros(size * size, dtype=np.int64)
-        return self.map
+    def shine(self, view, sky):
+        """Fill in the light, and the view of its map of shadows, about as fine as the picture."""
+        light, sun = self.shot.light, self.shot.sun
+        size = min(_MOST_TEXELS, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
+        towards, up, across, other = _directions(*(tuple(map(float, x)) for x in sky[:2]))
+        half_way = towards + view.axes[2]
+        light.sun[:], light.up[:] = towards, up
+        light.shine[:] = half_way / max(np.linalg.norm(half_way), 1e-9)
+        light.shadow, light.size = _SHADOW if sky.shadows else 0.0, size
+        if len(light.map) < size * size:
+            light.map = np.zeros(size * size)
+            light.face = np.zeros(size * size, dtype=np.int64)
+        sun.axes[:] = across, other, towards
+        sun.width = sun.height = size
 
     def tile(self, k, samples):
         """Samples of a tile for a thread."""
@@ -182,15 +205,17 @@ class Renderer:
         if out is None:
             out = np.empty((height, width, 3), dtype=np.uint8)
         words = _words_of(out)
-        images = Images(color=memory.pixels(_row_of_words(width) * height, words))
-        light, sun = _light(memory, view, sky)
-        shot = self._shot(memory, poses, view.record(samples), images)
-        shot.light, shot.sun, shot.ground = light, sun, ground or Ground()
+        shot = memory.shot
+        shot.poses = np.ascontiguousarray(poses, dtype=float)
+        shot.ground = memory.nothing if ground is None else ground
+        shot.images.color = color = memory.pixels(_row_of_words(width) * height, words)
+        view.fill(shot.view, samples)
+        memory.shine(view, sky)
         cast_shadows(shot)
-        self._draw(memory, shot, painting.paint_tiles, most)
+        self._draw(memory, painting.paint_tiles, most)
         if words is None:
-            out[:] = _bytes_of(images.color, width, height)
-        self._idle.append(memory)
+            out[:] = _bytes_of(color, width, height)
+        self._give_back(memory)
         return out
 
     def measure(
@@ -218,15 +243,18 @@ class Renderer:
         if depth is None:
             depth = np.empty((height, width))
         part = np.empty((height, width) if wants_parts else (0, 0), dtype=np.int64)
-        images = Images(depth=depth.reshape(-1), part=part.reshape(-1), wants_parts=wants_parts)
-        shot = self._shot(memory, poses, view.record(1), images)
-        self._draw(memory, shot, painting.measure_tiles, most)
-        self._idle.append(memory)
+        shot = memory.shot
+        shot.poses = np.ascontiguousarray(poses, dtype=float)
+        shot.images.depth, shot.images.part = depth.reshape(-1), part.reshape(-1)
+        shot.images.wants_parts = wants_parts
+        view.fill(shot.view, 1)
+        self._draw(memory, painting.measure_tiles, most)
+        self._give_back(memory)
         return depth, part
 
-    def _draw(self, memory, shot, tiles, most):
+    def _draw(self, memory, tiles, most):
         """Fill in the images of a shot, on several threads."""
-        view = shot.view
+        shot, view = memory.shot, memory.shot.view
         _with_room(shot)
         count = max(1, min(most or threads(), tiles_of(view) // _TILES_PER_THREAD))
         own = [memory.tile(k, view.samples) for k in range(count)]
@@ -238,9 +266,12 @@ class Renderer:
         except IndexError:
             return _Memory(self.surfaces, self.triangles)
 
-    def _shot(self, memory, poses, view, images):
-        poses = np.ascontiguousarray(poses, dtype=float)
-        return Shot(surfaces=self.surfaces, poses=poses, view=view, work=memory.work, images=images)
+    def _give_back(self, memory):
+        """Keep memory for the next picture, but nothing of its images, which are the caller's."""
+        images = memory.shot.images
+        images.color = images.part = _NO_NUMBERS
+        images.depth = _NO_DEPTHS
+        self._idle.append(memory)
 
 
 def _row_of_words(width):
@@ -275,24 +306,6 @@ def _directions(sun, up):
     across = np.cross(np.eye(3)[np.argmin(np.abs(sun))], sun)
     across = across / np.linalg.norm(across)
     return sun, np.array(up), across, np.cross(sun, across)
-
-
-def _light(memory, view, sky):
-    """The sun, and the view of its map of shadows, which is about as fine as the picture."""
-    size = min(_MOST_TEXELS, int(np.ceil(0.8 * max(view.size) / TILE)) * TILE)
-    sun, up, across, other = _directions(tuple(map(float, sky.sun)), tuple(map(float, sky.up)))
-    shine = sun + view.axes[2]
-    light = Light(
-        sun=sun,
-        shine=shine / max(np.linalg.norm(shine), 1e-9),
-        up=up,
-        shadow=_SHADOW if sky.shadows else 0.0,
-        size=size,
-        map=memory.texels(size),
-        face=memory.faces,
-    )
-    axes = np.array([across, other, sun])
-    return light, View(axes=axes, width=size, height=size, samples=1, parallel=True)
 
 
 def _with_room(shot):

@@ -270,7 +270,7 @@ def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int
 
 
 def undefined(element: str) -> float:
-    """What numbers are where machine code leaves what was in memory before."""
+    """The value that stands for what machine code finds in memory that nobody has written."""
     return math.nan if element == FLOAT else -(2**62)
 
 
