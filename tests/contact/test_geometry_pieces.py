@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial import HalfspaceIntersection
 from support.closeness import assert_close
 
+from kinetree.codegen.procedures import local
 from kinetree.contact.collision import (
     axes,
     boxes,
@@ -85,12 +86,14 @@ def test_nearest_points_of_simplices(count, rng):
 
 
 def test_feet_on_faces(rng):
+    polytope = local(epa.Polytope)
     for _ in range(50):
         W, A = rng.normal(size=(2, 6, 3))
         p, q, r = rng.permutation(6)[:3]
         f = np.cross(W[q] - W[p], W[r] - W[p])
         f, a = f / np.linalg.norm(f), np.zeros(3)
-        least = epa.foot_on_face(W, A, p, q, r, f, a)
+        polytope.difference[:6], polytope.first[:6], polytope.face[3] = W, A, (p, q, r)
+        least = epa.foot_on_face(polytope, 3, f, a)
         weight = np.linalg.solve(np.array([W[p], W[q], W[r]]).T, f * (f @ W[p]))
         assert_close(least, weight.min(), scale=1.0, ulps=1e6)
         if weight.min() >= 0:

@@ -16,6 +16,7 @@ import trimesh
 from scipy.spatial import ConvexHull
 from support.convex_poses import Solid, Two, hard_pose, rotation, unit
 
+from kinetree.codegen.procedures import local
 from kinetree.contact.collision.axes import widest_slab
 from kinetree.contact.collision.certificate import is_right, repair
 from kinetree.contact.collision.convex import APART, search
@@ -23,6 +24,7 @@ from kinetree.contact.collision.detect import narrow_phase, touch_table
 from kinetree.contact.collision.distance import pair_distance
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.shapes import placed_table
+from kinetree.contact.collision.simplex import Pair, Slab, copy_slab, set_pair
 from kinetree.contact.collision.support import is_curved, round_of
 from kinetree.contact.collision.touching import PROVED, touching
 from kinetree.contact.finding.shapes import Placed
@@ -86,21 +88,23 @@ class Found:
         shapes = placed_table(*(Placed(s.shape, np.eye(3), np.zeros(3)) for s in solids))
         swap = bool(shapes.kind[0] > shapes.kind[1])
         pair, touch = (int(swap), int(not swap)), touch_table()
-        near, self.patch = np.zeros((n, 10)), np.zeros((n, 4))
+        found, self.patch, self.points = local(Slab), np.zeros((n, 4)), np.zeros((n, 2, 3))
+        self.normal, self.gap = np.zeros((n, 3)), np.zeros(n)
         margin = 1e-6 * sum(s.size for s in solids)
         shapes.place[:] = np.eye(4)[:3].reshape(12)
         for k in range(n):
             place_shapes(shapes, np.concatenate([R[k], o[k][..., None]], axis=2).reshape(2, 12))
-            pair_distance(shapes, *pair, FAR, touch, near[k])
-            count = narrow_phase(shapes, *pair, near[k, 3] + margin, touch, 0)
+            pair_distance(shapes, *pair, FAR, touch, found)
+            self.normal[k], self.gap[k] = found.normal, found.gap
+            self.points[k] = found.first, found.second
+            count = narrow_phase(shapes, *pair, found.gap + margin, touch, 0)
             assert count > 0
             lowest = int(np.argmin(touch.gap[:count]))
             self.patch[k] = *touch.normal[lowest], touch.gap[lowest]
         if swap:
-            near[:, :3] *= -1
-            near[:, 4:] = near[:, [7, 8, 9, 4, 5, 6]]
+            self.normal *= -1
+            self.points = self.points[:, ::-1]
             self.patch[:, :3] *= -1
-        self.normal, self.gap, self.points = near[:, :3], near[:, 3], near[:, 4:].reshape(n, 2, 3)
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda x: x)
@@ -181,28 +185,41 @@ def test_faces_that_touch_have_a_normal_though_rounding_stretched_the_poses(tmp_
     np.testing.assert_allclose(found.gap, 0, rtol=0, atol=1e-14)
 
 
+def pair_of(shapes):
+    """Both shapes of a table, and points relative to the origin of the world."""
+    pair = local(Pair)
+    set_pair(shapes, pair, 0, 1, np.zeros(3))
+    return pair
+
+
+def slab_without_normal():
+    slab = local(Slab)
+    slab.gap, slab.normal[:] = 0.0, 0.0
+    return slab
+
+
 def test_a_wrong_answer_is_noticed_and_another_way_finds_the_right_one(solids, rng):
     for names in (("wedge", "rock"), ("wedge", "cylinder"), ("cylinder", "lens"), ("box", "disc")):
         pair = [solids[name] for name in names]
         shapes = placed_table(*(Placed(s.shape, np.eye(3), np.zeros(3)) for s in pair))
-        scale, corners, o = float(shapes.radius.sum()), np.zeros((6, 3)), np.zeros(3)
+        both = pair_of(shapes)
         shapes.place[:] = np.eye(4)[:3].reshape(12)
         for _ in range(20):
             pose = hard_pose(*pair, rng)
             place_shapes(shapes, np.concatenate([pose.R, pose.o[..., None]], axis=2).reshape(2, 12))
-            before, near, right = shapes.pose.copy(), np.zeros(10), np.zeros(10)
+            before, near, right = shapes.pose.copy(), local(Slab), local(Slab)
             pair_distance(shapes, 0, 1, FAR, touch_table(), right)
-            right[3] += round_of(shapes, 0) + round_of(shapes, 1)
-            assert is_right(shapes, 0, 1, corners, o, scale, right)
-            near[:] = right
-            near[:3] *= -1
-            near[3] = -scale
-            assert not is_right(shapes, 0, 1, corners, o, scale, near)
-            assert not is_right(shapes, 0, 1, corners, o, scale, np.zeros(10))  # no normal at all
-            repair(shapes, 0, 1, corners, o, scale, near)
+            right.gap += round_of(shapes, 0) + round_of(shapes, 1)
+            assert is_right(shapes, both, right)
+            copy_slab(right, near)
+            near.normal *= -1
+            near.gap = -both.size
+            assert not is_right(shapes, both, near)
+            assert not is_right(shapes, both, slab_without_normal())
+            repair(shapes, both, near)
             np.testing.assert_array_equal(shapes.pose, before)
-            if right[3] > -0.02 * scale:  # of deeper ones, it may end at another way out
-                assert near[3] == pytest.approx(right[3], abs=1e-9 * scale)
+            if right.gap > -0.02 * both.size:  # of deeper ones, it may end at another way out
+                assert near.gap == pytest.approx(right.gap, abs=1e-9 * both.size)
 
 
 def test_each_way_to_the_nearest_points_is_right_by_itself(solids, rng):
@@ -212,24 +229,24 @@ def test_each_way_to_the_nearest_points_is_right_by_itself(solids, rng):
     for one, other in combinations_with_replacement(names, 2):
         pair = [solids[one], solids[other]]
         shapes = placed_table(*(Placed(s.shape, np.eye(3), np.zeros(3)) for s in pair))
-        scale, corners, o = float(shapes.radius.sum()), np.zeros((6, 3)), np.zeros(3)
+        both, (right, near, sure) = pair_of(shapes), (local(Slab) for _ in range(3))
+        scale = both.size
         shapes.place[:] = np.eye(4)[:3].reshape(12)
         for k in range(16):
             R, x = [rotation(rng), rotation(rng)], np.zeros((2, 3, 1))
             x[1, :, 0] = (0.35, 0.6, 1.0, 1.6)[k % 4] * scale * unit(rng)
             place_shapes(shapes, np.concatenate([R, x], axis=2).reshape(2, 12))
-            right, near, sure = np.zeros((3, 10))
             pair_distance(shapes, 0, 1, FAR, touch_table(), right)
-            gap = right[3] + round_of(shapes, 0) + round_of(shapes, 1)
-            status = search(shapes, 0, 1, corners, o, FAR, np.zeros(3), near)
+            gap = right.gap + round_of(shapes, 0) + round_of(shapes, 1)
+            status = search(shapes, both, FAR, np.zeros(3), near)
             assert (status == APART) == (gap > 0)
-            fits = is_right(shapes, 0, 1, corners, o, scale, near)
-            counts["search"] += fits and abs(near[3] - gap) < 1e-9 * scale
-            status = touching(shapes, 0, 1, corners, o, FAR, scale, sure)
+            fits = is_right(shapes, both, near)
+            counts["search"] += fits and abs(near.gap - gap) < 1e-9 * scale
+            status = touching(shapes, both, FAR, sure)
             proved["curved" if is_curved(shapes, 0) or is_curved(shapes, 1) else "flat"] += (
-                status == PROVED and abs(sure[3] - gap) < 1e-9 * scale
+                status == PROVED and abs(sure.gap - gap) < 1e-9 * scale
             )
-            assert status != PROVED or is_right(shapes, 0, 1, corners, o, scale, sure)
+            assert status != PROVED or is_right(shapes, both, sure)
             counts["all"] += 1
     assert counts["search"] >= counts["all"] - 3
     assert proved["flat"] >= 190  # Newton's method proves what it finds, or says nothing
@@ -244,13 +261,13 @@ def test_the_widest_slab_of_polyhedra_that_overlap_is_that_of_all_axes(solids, r
         two = Two(pair, *(np.array([getattr(p, x) for p in poses]) for x in ("R", "o")))
         shapes = placed_table(*(Placed(s.shape, np.eye(3), np.zeros(3)) for s in pair))
         shapes.place[:] = np.eye(4)[:3].reshape(12)
-        n, at = np.zeros((2, 3))
+        both, slab = pair_of(shapes), local(Slab)
         for k, pose in enumerate(poses):
             place_shapes(shapes, np.concatenate([pose.R, pose.o[..., None]], axis=2).reshape(2, 12))
-            found, _ = widest_slab(shapes, 0, 1, np.zeros(3), FAR, n, at)
+            found, _ = widest_slab(shapes, both, FAR, slab)
             expected = two.widest(k)
             assert found <= expected + 1e-12  # of the oracle: axes across edges nearly parallel
             if expected < 0:
                 assert found == pytest.approx(expected, abs=1e-12)
             # nothing is looked at beyond the first that is wide enough
-            assert widest_slab(shapes, 0, 1, np.zeros(3), found - 1e-3, n, at)[0] >= found - 1e-3
+            assert widest_slab(shapes, both, found - 1e-3, slab)[0] >= found - 1e-3

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
+from kinetree.codegen.procedures import local
 from kinetree.contact.collision.boxes import box_box, capsule_box
-from kinetree.contact.collision.clipping import clip_faces
+from kinetree.contact.collision.clipping import Faces, clip_faces
 from kinetree.contact.collision.planes import (
     plane_box,
     plane_capsule,
@@ -590,8 +591,11 @@ def test_faces_clipped_by_each_other():
     up = np.array([0, 0, 1.0])
 
     def clipped(a, b, most=4):
-        touch = touch_table()
-        n = clip_faces(a, len(a), b, len(b), up, 1.0, most, touch, 0, 0)
+        touch, faces = touch_table(), local(Faces)
+        faces.normal[:] = up
+        faces.first_count, faces.second_count = len(a), len(b)
+        faces.first[: len(a)], faces.second[: len(b)] = a, b
+        n = clip_faces(faces, 1.0, most, touch, 0, 0)
         return touch.point[:n], touch.gap[:n]
 
     lifted = square + np.array([0.5, 0.25, 0.1])

@@ -8,9 +8,10 @@ import pytest
 import trimesh
 from support.closeness import assert_close
 
-from kinetree.contact.collision import refine
+from kinetree.codegen.procedures import local
 from kinetree.contact.collision.kinds.kind import EDGE, FACE, SINGLE
 from kinetree.contact.collision.shapes import placed_table
+from kinetree.contact.collision.standing import Side, stand, within
 from kinetree.contact.collision.support import MODES, farthest_vertex, support
 from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Cone, Cylinder, Ellipsoid, Mesh
@@ -18,15 +19,17 @@ from kinetree.spatial.rotation import rotation_exp
 
 SOLIDS = {"ellipsoid": Ellipsoid((0.1, 0.2, 0.3)), "cylinder": Cylinder(0.2, 0.5),
           "cone": Cone(0.2, 0.5)}  # fmt: skip
-NOTHING = np.zeros((4, 3))
+ORIGIN = np.zeros(3)
 
 
-def stands(shapes, mode, n, other):
-    """Status, point, derivative and line in a mode, all in the world."""
-    p, bend, e = np.zeros(3), np.full((3, 3), 7.0), np.full(4, 7.0)
-    origin = np.zeros(3)
-    status = refine.stand(shapes, 0, NOTHING, 0, mode, origin, n, other, p, bend, e)
-    return status, p, bend, e
+def stood(shapes, mode, n, other):
+    """How a normal stands on the first shape in a mode, all in the world."""
+    side = local(Side)
+    side.shape, side.count, side.mode = 0, 0, mode
+    side.normal[:] = n
+    side.bend[:], side.line[:] = 7.0, 7.0
+    assert stand(shapes, side, ORIGIN, other) == side.status
+    return side
 
 
 @pytest.mark.parametrize("name", SOLIDS)
@@ -42,18 +45,19 @@ def test_points_on_which_a_normal_stands(name, rng):
         support(shapes, 0, corners, np.zeros(3), n, 0, farthest)
         best, other = -np.inf, farthest + 0.1 * rng.normal(size=3)
         for mode in range(MODES[kind]):
-            status, p, bend, e = stands(shapes, mode, n, other)
+            side = stood(shapes, mode, n, other)
+            status, p, bend = side.status, side.point, side.bend
             if status == SINGLE:
                 best = max(best, p @ n if inside(shapes, p) else -np.inf)
                 for t in np.linalg.svd(n[None])[2][1:]:
-                    ahead = stands(shapes, mode, n + h * t, other)[1]
-                    behind = stands(shapes, mode, n - h * t, other)[1]
+                    ahead = stood(shapes, mode, n + h * t, other).point
+                    behind = stood(shapes, mode, n - h * t, other).point
                     np.testing.assert_allclose(bend @ t, (ahead - behind) / (2 * h), atol=1e-7)
                     assert_close(bend, bend.T, scale=1.0)
-                on = refine.within(shapes, 0, NOTHING, 0, mode, np.zeros(3), p, 1e-9)
+                on = within(shapes, side, ORIGIN, 1e-9)
                 assert on or not inside(shapes, p) or abs(p @ n - farthest @ n) > 1e-9
             elif status in (EDGE, FACE):
-                assert_close(np.linalg.norm(e[:3]), 1.0, scale=1.0)
+                assert_close(np.linalg.norm(side.line[:3]), 1.0, scale=1.0)
                 assert inside(shapes, p) or status == EDGE
             seen.add(status)
         if best > -np.inf:

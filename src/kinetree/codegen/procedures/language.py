@@ -269,7 +269,7 @@ def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int
 # --- Functions of procedures, as Python runs them ------------------------------------------------
 
 
-def undefined(element: str) -> float:
+def unset_number(element: str) -> float:
     """The value that stands for what machine code finds in memory that nobody has written."""
     return math.nan if element == FLOAT else -(2**62)
 
@@ -277,13 +277,13 @@ def undefined(element: str) -> float:
 def local(element: Any, *dims: int) -> Any:
     """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined.
 
-    ``low, high = local("float", 2, 3)`` makes two arrays of three numbers, ``local(Simplex)`` a
-    workspace.
+    ``low, high = local("float", 2, 3)`` makes two arrays of three numbers, ``local(Chain)`` a
+    workspace of that class.
     """
     if isinstance(element, type):
         return element()
     kind = _NUMBERS[element]
-    return np.full(dims, undefined(kind), _DTYPES[kind])
+    return np.full(dims, unset_number(kind), _DTYPES[kind])
 
 
 def view(x: np.ndarray, start: int, *dims: int) -> np.ndarray:

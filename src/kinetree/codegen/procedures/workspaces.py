@@ -1,16 +1,16 @@
 """Workspaces: numbers and small arrays that a procedure has on the stack, given to others as one.
 
     @workspace
-    class Simplex:
+    class Chain:
         count: int
-        corner: "float[4, 3]"
+        place: "float[4, 3]"
 
     @procedure
-    def grown(start: "float[3]") -> int:
-        simplex = local(Simplex)
-        simplex.count = 0
-        add(simplex, start)
-        return simplex.count
+    def length(start: "float[3]") -> int:
+        chain = local(Chain)
+        chain.count = 0
+        add(chain, start)
+        return chain.count
 
 Where a record has addresses of arrays that Python owns, a workspace has the numbers themselves, one
 after the other, so that nothing has to be loaded to find them.
@@ -33,11 +33,11 @@ from kinetree.codegen.procedures.language import (
     field_of_number,
     spell,
     type_of,
-    undefined,
+    unset_number,
 )
 from kinetree.errors import TraceError
 
-_WORDS = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_int64}
+_WORDS: dict[Any, Any] = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_int64}
 
 
 class Workspace(Record):
@@ -47,11 +47,12 @@ class Workspace(Record):
         ctypes.Structure.__init__(self)
         self.address = ctypes.addressof(self)
         self.pointer = ctypes.c_void_p(self.address)
+        memory: Any = self
         for name, kind in self.types.items():
             if isinstance(kind, ArrayType):
                 count, offset = math.prod(kind.dims), self.offsets[name]
-                numbers = np.frombuffer(self, kind.dtype, count, offset).reshape(kind.dims)
-                numbers[:] = undefined(kind.element)
+                numbers = np.frombuffer(memory, kind.dtype, count, offset).reshape(kind.dims)
+                numbers[:] = unset_number(kind.element)
                 vars(self)[name] = numbers
 
     def __reduce__(self):

@@ -10,7 +10,7 @@ so that no rounding error makes it too large.
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.frames import into_shape, out_of_shape
-from kinetree.contact.collision.refine import width
+from kinetree.contact.collision.simplex import Pair, Slab, turn_pair, width
 from kinetree.contact.collision.support import farthest_vertex
 from kinetree.contact.collision.tables import BOX, HULL, Shapes
 
@@ -36,44 +36,40 @@ def edge_pairs(shapes: Shapes, i: int, j: int) -> int:
 
 
 @procedure
-def widest_slab(
-    shapes: Shapes, i: int, j: int, o: "float[3]", far: float, n: "float[3]", at: "float[3]"
-) -> "(float, bool)":
-    """Width of the widest slab between two boxes or hulls, and its direction ``n``.
+def widest_slab(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> "(float, bool)":
+    """Width of the widest slab between two boxes or hulls; sets its normal.
 
     One wider than ``far`` is returned as it is found: there may be others that are wider still.
-    Also whether it is across edges: then ``at`` is where that of the first shape is passed,
-    relative to ``o``.
+    Also whether it is across edges: then the first point is where that of the first shape is
+    passed.
     """
-    best = widest_by_facets(shapes, i, j, o, far, n)
+    best = widest_by_facets(shapes, pair, far, slab)
     if best > far:
         return best, False
-    return widest_by_edges(shapes, i, j, o, best, n, at)
+    return widest_by_edges(shapes, pair, best, slab)
 
 
 @procedure
-def widest_by_facets(
-    shapes: Shapes, i: int, j: int, o: "float[3]", far: float, n: "float[3]"
-) -> float:
-    """The widest slab at right angles to a facet of either, likewise.
+def widest_by_facets(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> float:
+    """Width of the widest slab at right angles to a facet of either, likewise.
 
     Every facet counts as the border of its shape at first, which is an upper bound of the width;
     that of the best one is then taken between support points.
     """
-    upper = widest_facet(shapes, i, j, 1.0, far, -1e300, n)
+    i, j = pair.i, pair.j
+    upper = widest_facet(shapes, i, j, 1.0, far, -1e300, slab.normal)
     if upper <= far:
-        upper = widest_facet(shapes, j, i, -1.0, far, upper, n)
-    corners = local("float", 6, 3)
-    a, b = local("float", 2, 3)
-    hint = local("int", 2)
-    hint[:] = -1
-    best = width(shapes, i, j, corners, o, n, a, b, hint)
+        upper = widest_facet(shapes, j, i, -1.0, far, upper, slab.normal)
+    slab.corner[:] = -1
+    best = width(shapes, pair, slab)
     if best >= upper - _ROUNDING * (shapes.radius[i] + shapes.radius[j]) or best > far:
         return best
-    best = across_facets(shapes, i, j, o, 1.0, far, best, n)
+    best = across_facets(shapes, pair, 1.0, far, best, slab.normal)
     if best > far:
         return best
-    return across_facets(shapes, j, i, o, -1.0, far, best, n)
+    turned = local(Pair)
+    turn_pair(pair, turned)
+    return across_facets(shapes, turned, -1.0, far, best, slab.normal)
 
 
 @procedure
@@ -125,10 +121,9 @@ def widest_facet(
 
 
 @procedure
-def widest_by_edges(
-    shapes: Shapes, i: int, j: int, o: "float[3]", best: float, n: "float[3]", at: "float[3]"
-) -> "(float, bool)":
-    """The widest slab across edges, if it is wider than ``best``; else that and False."""
+def widest_by_edges(shapes: Shapes, pair: Pair, best: float, slab: Slab) -> "(float, bool)":
+    """Width of the widest slab across edges, if it is wider than ``best``; else that and False."""
+    i, j = pair.i, pair.j
     one, two = local("float", 2, 12, 12)
     if shapes.kind[i] == BOX:
         box_edges(shapes.size[i], one)
@@ -138,39 +133,35 @@ def widest_by_edges(
     # four calls, since an array is a pool or a local one
     if shapes.kind[i] == BOX:
         if shapes.kind[j] == BOX:
-            best = across_edges(shapes, i, j, o, one, 12, two, 12, best, n, at)
+            best = across_edges(shapes, pair, one, 12, two, 12, best, slab)
         else:
             more = view(shapes.edge, shapes.facets[j, 2])
-            best = across_edges(shapes, i, j, o, one, 12, more, shapes.facets[j, 3], best, n, at)
+            best = across_edges(shapes, pair, one, 12, more, shapes.facets[j, 3], best, slab)
     else:
         own = view(shapes.edge, shapes.facets[i, 2])
         count = shapes.facets[i, 3]
         if shapes.kind[j] == BOX:
-            best = across_edges(shapes, i, j, o, own, count, two, 12, best, n, at)
+            best = across_edges(shapes, pair, own, count, two, 12, best, slab)
         else:
             more = view(shapes.edge, shapes.facets[j, 2])
-            best = across_edges(shapes, i, j, o, own, count, more, shapes.facets[j, 3], best, n, at)
+            best = across_edges(shapes, pair, own, count, more, shapes.facets[j, 3], best, slab)
     return best, best > before
 
 
 @procedure
 def across_facets(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    o: "float[3]",
-    sign: float,
-    far: float,
-    best: float,
-    n: "float[3]",
+    shapes: Shapes, pair: Pair, sign: float, far: float, best: float, n: "float[3]"
 ) -> float:
-    """The widest slab at right angles to facets of shape i, if it is wider than ``best``."""
+    """Width of the widest slab at right angles to facets of the first shape, if it is wider.
+
+    The normal ``n`` is ``sign`` times that of the facet.
+    """
+    i = pair.i
     P = shapes.pose[i]
     R = view(P, 0, 3, 4)
-    corners = local("float", 6, 3)
-    d, a, b = local("float", 3, 3)
-    hint = local("int", 2)
-    hint[:] = -1
+    slab = local(Slab)
+    d = slab.normal
+    slab.corner[:] = -1
     box = shapes.kind[i] == BOX
     for k in range(6 if box else shapes.facets[i, 1]):
         if box:
@@ -178,7 +169,7 @@ def across_facets(
         else:
             f = shapes.facet[shapes.facets[i, 0] + k]
             d[:] = P[::4] * f[0] + P[1::4] * f[1] + P[2::4] * f[2]
-        found = width(shapes, i, j, corners, o, d, a, b, hint)
+        found = width(shapes, pair, slab)
         if found > best:
             best = found
             n[:] = sign * d
@@ -206,27 +197,24 @@ def box_edges(size: "float[3]", edge: "float[12, 12]") -> None:
 @procedure
 def across_edges(
     shapes: Shapes,
-    i: int,
-    j: int,
-    o: "float[3]",
+    pair: Pair,
     one: "float[:, 12]",
     ones: int,
     two: "float[:, 12]",
     twos: int,
     best: float,
-    n: "float[3]",
-    at: "float[3]",
+    slab: Slab,
 ) -> float:
-    """The widest slab across an edge of each shape, if it is wider than ``best``.
+    """Width of the widest slab across an edge of each shape, if it is wider than ``best``.
 
-    ``at`` is then the point of the edge of the first where the other one passes.
+    The slab then has its normal, and the point of the edge of the first where the other one passes.
     """
-    P, Q = shapes.pose[i], shapes.pose[j]
+    P, Q = shapes.pose[pair.i], shapes.pose[pair.j]
     C = view(P, 0, 3, 4)[:, :3].T @ view(Q, 0, 3, 4)[:, :3]  # second to first
-    t, d, a, b, way = local("float", 5, 3)
-    corners = local("float", 6, 3)
-    hint = local("int", 2)
-    hint[:] = -1
+    t, way = local("float", 2, 3)
+    trial = local(Slab)
+    d = trial.normal
+    trial.corner[:] = -1
     way[:] = Q[3::4] - P[3::4]
     into_shape(P, way, t)
     for y in range(twos):
@@ -250,13 +238,12 @@ def across_edges(
             m = m / (sqrt(square) if m @ (edge[6:9] + edge[9:]) > 0 else -sqrt(square))
             if m @ (q - edge[:3]) > best:
                 d[:] = P[::4] * m[0] + P[1::4] * m[1] + P[2::4] * m[2]
-                length = sqrt(d @ d)
-                d[:] = d / length
-                found = width(shapes, i, j, corners, o, d, a, b, hint)
+                d[:] = d / sqrt(d @ d)
+                found = width(shapes, pair, trial)
                 if found > best:
                     best = found
-                    n[:] = d
+                    slab.normal[:] = d
                     past = cross(q - edge[:3], f) @ cross(edge[3:6], f) / square
                     x0 = edge[:3] + past * edge[3:6]
-                    out_of_shape(P, o, x0[0], x0[1], x0[2], at)
+                    out_of_shape(P, pair.origin, x0[0], x0[1], x0[2], slab.first)
     return best

@@ -10,8 +10,18 @@ from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
 from kinetree.contact.collision.axes import across_facets, edge_pairs
 from kinetree.contact.collision.gjk import INSIDE, gjk
 from kinetree.contact.collision.polyhedra import polyhedra_gap
-from kinetree.contact.collision.refine import refine, width
-from kinetree.contact.collision.support import middle, size_of
+from kinetree.contact.collision.refine import refine
+from kinetree.contact.collision.simplex import (
+    Pair,
+    Simplex,
+    Slab,
+    add_corner,
+    copy_slab,
+    find_foot,
+    turn_pair,
+    width,
+)
+from kinetree.contact.collision.support import middle
 from kinetree.contact.collision.tables import BOX, HULL, Shapes
 
 _AGREE = 1e-13  # of the size: by which width and gap may differ
@@ -21,91 +31,73 @@ _BETTER = 1e-12  # of the size: by which no other slab may be wider
 
 
 @procedure
-def is_right(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    scale: float,
-    near: "float[10]",
-) -> bool:
-    """Whether normal and gap of two cores (in ``near``) fit each other, and neither is reversed."""
-    n, a, b = local("float", 3, 3)
-    hint = local("int", 2)
-    hint[:] = -1
-    n[:] = near[:3]
-    wide = width(shapes, i, j, corners, o, n, a, b, hint)
-    if not abs(wide - near[3]) <= _AGREE * scale:  # nor if it is not a number
+def is_right(shapes: Shapes, pair: Pair, near: Slab) -> bool:
+    """Whether normal and gap of two cores fit each other, and neither is reversed."""
+    ends = local(Slab)
+    n = ends.normal
+    ends.corner[:] = -1
+    n[:] = near.normal
+    wide = width(shapes, pair, ends)
+    if not abs(wide - near.gap) <= _AGREE * pair.size:  # nor if it is not a number
         return False
     if not n @ n > 0.5:  # a normal of zero fits every touch
         return False
-    if near[3] > 0.0:
+    if near.gap > 0.0:
         return True
     n[:] = -n
-    return width(shapes, i, j, corners, o, n, a, b, hint) <= near[3] + _BETTER * scale
+    return width(shapes, pair, ends) <= near.gap + _BETTER * pair.size
 
 
 @procedure
-def repair(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    scale: float,
-    near: "float[10]",
-) -> None:
-    """Normal, gap and points of two cores anew, from the widest slab that is found."""
-    if edge_pairs(shapes, i, j) >= 0:
-        polyhedra_gap(shapes, i, j, corners, o, 1e300, near)
+def repair(shapes: Shapes, pair: Pair, near: Slab) -> None:
+    """Find normal, gap and points of two cores anew, from the widest slab that is found."""
+    if edge_pairs(shapes, pair.i, pair.j) >= 0:
+        polyhedra_gap(shapes, pair, 1e300, near)
         return
-    n, a, b, d = local("float", 4, 3)
-    hint = local("int", 2)
-    hint[:] = -1
-    n[:] = near[:3]
-    best = -1e300
-    if n @ n > 0.5:
-        best = width(shapes, i, j, corners, o, n, a, b, hint)
-    for side in range(2):
-        x = j if side == 1 else i
-        y = i if side == 1 else j
-        if x >= 0 and (shapes.kind[x] == BOX or shapes.kind[x] == HULL):
-            best = across_facets(shapes, x, y, o, 1.0 - 2.0 * side, 1e300, best, n)
-        best = along_axes(shapes, x, i, j, corners, o, best, n)
-    near[:3] = n
-    near[3] = best
-    near[4:7] = a
-    near[7:] = b
+    widest_of_all(shapes, pair, near)
+    widest = near.normal * 1.0
+    way = local("float", 3)
+    middles = local(Slab)
     for k in range(2):
         if k == 0:
-            middle(shapes, i, corners, o, a)
-            middle(shapes, j, corners, o, b)
-            d[:] = b - a
+            middle(shapes, pair.i, pair.corners, pair.origin, middles.first)
+            middle(shapes, pair.j, pair.corners, pair.origin, middles.second)
+            way[:] = middles.second - middles.first
         else:
-            d[:] = n
-        length = sqrt(d @ d)
+            way[:] = widest
+        length = sqrt(way @ way)
         if length > 0.0:
-            d[:] = d / length
-            shift = 1e-3 * scale
-            while shift < 2.0 * scale and not by_shifting(shapes, i, j, corners, o, shift, d, near):
+            way[:] = way / length
+            shift = 1e-3 * pair.size
+            while shift < 2.0 * pair.size and not by_shifting(shapes, pair, shift, way, near):
                 shift *= 10.0
 
 
 @procedure
-def along_axes(
-    shapes: Shapes,
-    x: int,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    best: float,
-    n: "float[3]",
-) -> float:
-    """The widest slab along axes of shape x, or the normal of a triangle, if it is wider."""
-    d, a, b = local("float", 3, 3)
-    hint = local("int", 2)
+def widest_of_all(shapes: Shapes, pair: Pair, near: Slab) -> None:
+    """Set the widest slab along its normal, those of faces, and axes; points are about nearest."""
+    turned = local(Pair)
+    turn_pair(pair, turned)
+    near.corner[:] = -1
+    best = -1e300
+    if near.normal @ near.normal > 0.5:
+        best = width(shapes, pair, near)
+    for side in range(2):
+        x = pair.j if side == 1 else pair.i
+        if x >= 0 and (shapes.kind[x] == BOX or shapes.kind[x] == HULL):
+            if side == 0:
+                best = across_facets(shapes, pair, 1.0, 1e300, best, near.normal)
+            else:
+                best = across_facets(shapes, turned, -1.0, 1e300, best, near.normal)
+        best = along_axes(shapes, x, pair, best, near.normal)
+    near.gap = best
+
+
+@procedure
+def along_axes(shapes: Shapes, x: int, pair: Pair, best: float, n: "float[3]") -> float:
+    """Width of the widest slab along axes of shape x, or the normal of a triangle, if wider."""
+    ends = local(Slab)
+    d, corners = ends.normal, pair.corners
     for k in range(6 if x >= 0 else 2):
         if x >= 0:
             d[:] = view(shapes.pose[x], 0, 3, 4)[:, k // 2]
@@ -118,8 +110,8 @@ def along_axes(
             d[:] = d / length
         if k % 2 == 1:
             d[:] = -d
-        hint[:] = -1
-        found = width(shapes, i, j, corners, o, d, a, b, hint)
+        ends.corner[:] = -1
+        found = width(shapes, pair, ends)
         if found > best:
             best = found
             n[:] = d
@@ -127,59 +119,50 @@ def along_axes(
 
 
 @procedure
-def by_shifting(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    shift: float,
-    way: "float[3]",
-    near: "float[10]",
-) -> bool:
+def by_shifting(shapes: Shapes, pair: Pair, shift: float, way: "float[3]", near: Slab) -> bool:
     """The widest slab near that of shapes that were moved apart along ``way``; whether they were.
 
     Just apart, nearest points are found easily. From their normal, Newton's method finds that of
     the shapes where they are. ``near`` changes if that is better.
     """
-    W, A, B = local("float", 3, 4, 3)
-    at = local("int", 4, 2)
-    weight = local("float", 4)
-    v, a, b, d = local("float", 4, 3)
-    v[:] = way
-    x = j if j >= 0 else i  # that is moved: triangles are not
+    simplex, slab = local(Simplex), local(Slab)
+    x = pair.j if pair.j >= 0 else pair.i  # that is moved: triangles are not
     if x < 0:
         return False
+    v = local("float", 3)
+    v[:] = way
     P = shapes.pose[x]
     place = P[3::4] * 1.0
-    P[3::4] += (shift if j >= 0 else -shift) * way
-    m = gjk(shapes, i, j, corners, o, v, 1e300, _TIGHT, W, A, B, at, weight)
+    P[3::4] += (shift if pair.j >= 0 else -shift) * way
+    m = gjk(shapes, pair, v, 1e300, _TIGHT, simplex)
     P[3::4] = place
     length = sqrt(v @ v)
     if m == INSIDE or length <= 1e-2 * shift:
         return False
-    scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
     for k in range(m):  # back to where they are
-        if j >= 0:
-            B[k] -= shift * way
+        if pair.j >= 0:
+            simplex.second[k] -= shift * way
         else:
-            A[k] += shift * way
-    a[:] = 0.0
-    for k in range(m):
-        a[:] += weight[k] * A[k]
-    d[:] = v / length
-    b[:] = a
-    best = near[3]
+            simplex.first[k] += shift * way
+    find_foot(simplex, slab.first)
+    slab.second[:] = slab.first
+    slab.normal[:] = v / length
     for _ in range(_TURNS):
-        found, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, 1e300, d, a, b)
-        if found > best:
-            best = found
-            near[:3] = d
-            near[3] = found
-            near[4:7] = a
-            near[7:] = b
+        found, solved = refine(shapes, pair, simplex, slab, 1e300)
+        if found > near.gap:
+            copy_slab(slab, near)
         if solved:
             break
-        width(shapes, i, j, corners, o, d, A[0], B[0], at[0])
-        m = 1
+        begin_again(shapes, pair, simplex, slab)
     return True
+
+
+@procedure
+def begin_again(shapes: Shapes, pair: Pair, simplex: Simplex, slab: Slab) -> None:
+    """Set a simplex to the farthest points along a normal."""
+    ends = local(Slab)
+    ends.normal[:] = slab.normal
+    ends.corner[:] = simplex.corner[0]
+    width(shapes, pair, ends)
+    simplex.count = 0
+    add_corner(simplex, ends)

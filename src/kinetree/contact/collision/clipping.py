@@ -6,7 +6,7 @@ the patch is named by the two edges that meet in it, so that it keeps its name f
 corners go to the one that comes first, or what lies at rest would change its mind by rounding.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, vector
+from kinetree.codegen.procedures import local, procedure, sqrt, vector, workspace
 from kinetree.contact.collision.tables import Touch
 
 NEAR = 1e-6  # [sizes of the shapes] what counts as equal in choices
@@ -48,27 +48,77 @@ def axes_across(normal: "float[3]", u: "float[3]", w: "float[3]") -> None:
     w[:] = vector(b, s + y * y * a, -y)
 
 
+@workspace
+class Faces:
+    """Faces, edges or corners of two shapes that may touch, in the world.
+
+    Attributes:
+        normal: unit, from the first shape to the second; gaps are measured along it.
+        first_count: corners of the face of the first shape, at most ``FACE``.
+        first: these, in order around the face.
+        second_count: corners of the face of the second shape.
+        second: these.
+    """
+
+    normal: "float[3]"
+    first_count: int
+    first: "float[FACE, 3]"
+    second_count: int
+    second: "float[FACE, 3]"
+
+
 @procedure
-def clip_faces(
-    face_a: "float[:, 3]",
-    na: int,
-    face_b: "float[:, 3]",
-    nb: int,
+def see_along(
+    face: "float[:, 3]",
+    count: int,
+    origin: "float[3]",
+    u: "float[3]",
+    w: "float[3]",
     normal: "float[3]",
-    margin: float,
-    most: int,
-    touch: Touch,
-    n: int,
-    feature: int,
+    seen: "float[:, 3]",
+) -> float:
+    """Size of a face; sets its corners as they are seen along the normal, with their heights."""
+    size = 0.0
+    for k in range(count):
+        d = face[k] - origin
+        seen[k, 0] = d @ u
+        seen[k, 1] = d @ w
+        seen[k, 2] = d @ normal
+        size = max(size, abs(seen[k, 0]) + abs(seen[k, 1]))
+    return size
+
+
+@procedure
+def common_part(
+    a: "float[:, 3]", na: int, b: "float[:, 3]", nb: int, edge: "int[:]", size: float
 ) -> int:
+    """Number of corners of what two faces have in common, seen from above.
+
+    They become points of the first face in ``a``, and gaps in ``b[:, 2]``.
+    """
+    plane = local("float", 3)  # height = plane[0] + plane[1] x + plane[2] y
+    if na >= 3 and face_plane(a, na, plane) > NEAR * size * size:
+        count = clip(b, edge, nb, a, na, NEAR * size)
+        for k in range(count):
+            low = plane[0] + plane[1] * b[k, 0] + plane[2] * b[k, 1]
+            a[k] = b[k]
+            a[k, 2] = low
+            b[k, 2] -= low
+        return count
+    if nb >= 3 and face_plane(b, nb, plane) > NEAR * size * size:
+        count = clip(a, edge, na, b, nb, NEAR * size)
+        b[:count] = a[:count]
+        b[:count, 2] = plane[0] + plane[1] * a[:count, 0] + plane[2] * a[:count, 1] - a[:count, 2]
+        return count
+    return edges_meet(a, min(na, 2), b, min(nb, 2), edge, NEAR * size)
+
+
+@procedure
+def clip_faces(faces: Faces, margin: float, most: int, touch: Touch, n: int, feature: int) -> int:
     """Points where two faces touch, at most ``most`` (4 to 8) with gaps up to ``margin``.
 
     Args:
-        face_a: corners in the world, in order around the face: of a polygon, an edge or a point.
-        na: how many, at most ``FACE``.
-        face_b: of the second shape.
-        nb: how many.
-        normal: unit, from the first shape to the second; gaps are measured along it.
+        faces: of two shapes.
         margin: largest gap.
         most: largest number of points.
         touch: where the points go, from n on.
@@ -78,39 +128,15 @@ def clip_faces(
     Returns:
         How many points there are then; n where the faces do not meet, seen along the normal.
     """
+    normal, origin = faces.normal, faces.first[0]
+    na, nb = faces.first_count, faces.second_count
     u, w = local("float", 2, 3)
     axes_across(normal, u, w)
     a, b = local("float", 2, 32, 3)
-    origin = face_a[0]
-    size = 0.0
-    for k in range(na):
-        d = face_a[k] - origin
-        a[k, 0] = d @ u
-        a[k, 1] = d @ w
-        a[k, 2] = d @ normal
-        size = max(size, abs(a[k, 0]) + abs(a[k, 1]))
-    for k in range(nb):
-        d = face_b[k] - origin
-        b[k, 0] = d @ u
-        b[k, 1] = d @ w
-        b[k, 2] = d @ normal
-        size = max(size, abs(b[k, 0]) + abs(b[k, 1]))
+    size = see_along(faces.first, na, origin, u, w, normal, a)
+    size = max(size, see_along(faces.second, nb, origin, u, w, normal, b))
     edge = local("int", 32)
-    plane = local("float", 3)  # height = plane[0] + plane[1] x + plane[2] y
-    if na >= 3 and face_plane(a, na, plane) > NEAR * size * size:
-        count = clip(b, edge, nb, a, na, NEAR * size)
-        for k in range(count):
-            low = plane[0] + plane[1] * b[k, 0] + plane[2] * b[k, 1]
-            a[k] = b[k]
-            a[k, 2] = low
-            b[k, 2] -= low
-    elif nb >= 3 and face_plane(b, nb, plane) > NEAR * size * size:
-        count = clip(a, edge, na, b, nb, NEAR * size)
-        b[:count] = a[:count]
-        b[:count, 2] = plane[0] + plane[1] * a[:count, 0] + plane[2] * a[:count, 1] - a[:count, 2]
-    else:
-        count = edges_meet(a, min(na, 2), b, min(nb, 2), edge, NEAR * size)
-    # Now the rows of a are points of the first face, and b[:, 2] is the gap there.
+    count = common_part(a, na, b, nb, edge, size)
     kept = 0
     for k in range(count):
         if b[k, 2] <= margin:

@@ -8,16 +8,23 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
+from kinetree.codegen.procedures import local, procedure, record, sqrt, vector, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
 from kinetree.contact.collision.fields import height_at, put_foot
 from kinetree.contact.collision.frames import into_shape, out_of_shape
-from kinetree.contact.collision.meshes import box_in_shape, extent, load_triangle, node_in_shape
+from kinetree.contact.collision.meshes import (
+    Triangles,
+    box_in_shape,
+    extent,
+    load_triangle,
+    node_in_shape,
+)
 from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.collision.placing import place_shape
 from kinetree.contact.collision.shapes import shapes_of
+from kinetree.contact.collision.simplex import Pair, Slab, copy_slab, place_pair
 from kinetree.contact.collision.support import round_of, support
 from kinetree.contact.collision.tables import Shapes, Touch
 from kinetree.contact.collision.witness import facing_points, misses, move_into
@@ -82,20 +89,19 @@ def distance(
     shapes, numbers, pairs, starts, used = _tables(model, asked)
     samples = int(np.prod(batch, dtype=int))
     out, which = np.empty((samples * count, 10)), np.empty((samples * count, 2), dtype=np.int64)
-    distances(
-        shapes,
-        poses,
-        model.body_count + 1,
-        samples,
-        used,
-        len(used),
-        pairs,
-        starts,
-        count,
-        touch_table(),
-        out,
-        which,
+    questions = Questions(
+        bodies=model.body_count + 1,
+        poses=poses,
+        samples=samples,
+        used=used,
+        used_count=len(used),
+        pairs=pairs,
+        starts=starts,
+        groups=count,
+        nearest=out,
+        which=which,
     )
+    distances(shapes, questions, touch_table())
     shape = batch if single else (*batch, count)
     return Distance(
         out[:, 3].reshape(shape),
@@ -199,47 +205,69 @@ def _check_pair(model, i, j):
 # --- compiled ------------------------------------------------------------------------------------
 
 
+@record
+class Questions:
+    """Groups of pairs of shapes, of each of which the nearest pair is to be found in many samples.
+
+    Attributes:
+        bodies: how many, with the base.
+        poses: of all of them, sample by sample.
+        samples: how many.
+        used: numbers of the shapes that are in pairs.
+        used_count: how many.
+        pairs: numbers of shapes.
+        starts: of each group its first row in ``pairs``, and the end.
+        groups: how many.
+        nearest: of each group of each sample the normal, the gap, and a point of each shape.
+        which: numbers of the two shapes.
+    """
+
+    bodies: int
+    poses: "float[:, 12]"
+    samples: int
+    used: "int[:]"
+    used_count: int
+    pairs: "int[:, 2]"
+    starts: "int[:]"
+    groups: int
+    nearest: "float[:, 10]"
+    which: "int[:, 2]"
+
+
 @procedure
-def distances(
-    shapes: Shapes,
-    poses: "float[:, 12]",
-    bodies: int,
-    samples: int,
-    used: "int[:]",
-    count: int,
-    pairs: "int[:, 2]",
-    starts: "int[:]",
-    groups: int,
-    touch: Touch,
-    out: "float[:, 10]",
-    which: "int[:, 2]",
+def distances(shapes: Shapes, questions: Questions, touch: Touch) -> None:
+    """Find the nearest pair of every group, for every sample of the poses."""
+    for sample in range(questions.samples):
+        bodies_here = view(questions.poses, sample * questions.bodies)
+        for k in range(questions.used_count):
+            i = questions.used[k]
+            place_shape(shapes, i, bodies_here[shapes.body[i]])
+        for g in range(questions.groups):
+            nearest_of_group(shapes, questions, touch, g, sample * questions.groups + g)
+
+
+@procedure
+def nearest_of_group(
+    shapes: Shapes, questions: Questions, touch: Touch, group: int, row: int
 ) -> None:
-    """The nearest pair of every group, for every sample of the poses."""
-    near = local("float", 10)
-    for sample in range(samples):
-        bodies_here = view(poses, sample * bodies)
-        for k in range(count):
-            place_shape(shapes, used[k], bodies_here[shapes.body[used[k]]])
-        for g in range(groups):
-            row = sample * groups + g
-            best = 1e300
-            for k in range(starts[g], starts[g + 1]):
-                i = pairs[k, 0]
-                j = pairs[k, 1]
-                if boxes_apart(shapes, i, j) > best:
-                    continue
-                swap = shapes.kind[i] > shapes.kind[j]
-                status = pair_distance(
-                    shapes, j if swap else i, i if swap else j, best, touch, near
-                )
-                if status != BEYOND and near[3] < best:
-                    best = near[3]
-                    which[row, 0] = i
-                    which[row, 1] = j
-                    out[row, 3] = near[3]
-                    out[row, :3] = -near[:3] if swap else near[:3]
-                    out[row, 4:7] = near[7:] if swap else near[4:7]
-                    out[row, 7:] = near[4:7] if swap else near[7:]
+    """Find the nearest pair of a group, where the shapes are now."""
+    near = local(Slab)
+    out, n = questions.nearest[row], near.normal
+    best = 1e300
+    for k in range(questions.starts[group], questions.starts[group + 1]):
+        i, j = questions.pairs[k, 0], questions.pairs[k, 1]
+        if boxes_apart(shapes, i, j) > best:
+            continue
+        swap = shapes.kind[i] > shapes.kind[j]
+        status = pair_distance(shapes, j if swap else i, i if swap else j, best, touch, near)
+        if status != BEYOND and near.gap < best:
+            best = near.gap
+            questions.which[row, 0] = i
+            questions.which[row, 1] = j
+            out[3] = best
+            out[:3] = -n if swap else n
+            out[4:7] = near.second if swap else near.first
+            out[7:] = near.first if swap else near.second
 
 
 @procedure
@@ -254,166 +282,168 @@ def boxes_apart(shapes: Shapes, i: int, j: int) -> float:
 
 
 @procedure
-def pair_distance(
-    shapes: Shapes, i: int, j: int, far: float, touch: Touch, near: "float[10]"
-) -> int:
-    """How two shapes are nearest, the lower kind first; numbers as in ``nearest``, in the world."""
+def pair_distance(shapes: Shapes, i: int, j: int, far: float, touch: Touch, near: Slab) -> int:
+    """Status of how two shapes are nearest, the lower kind first; points are in the world."""
     a = shapes.kind[i]
     b = shapes.kind[j]
-    o, way = local("float", 2, 3)
-    corners = local("float", 6, 3)
-    of = j if a == tables.PLANE else i
-    o[:] = shapes.pose[of, 3::4]
+    pair = local(Pair)
+    way = local("float", 3)
+    place_pair(shapes, pair, i, j)
     way[:] = 0.0
     status = BEYOND
     if a == tables.PLANE:
-        status = over_plane(shapes, i, j, corners, o, near)
+        status = over_plane(shapes, pair, near)
     elif b == tables.FIELD:
-        status = over_field(shapes, i, j, corners, touch, near)
-        o[:] = 0.0
+        status = over_field(shapes, i, j, touch, near)
+        pair.origin[:] = 0.0
     elif b == tables.TRIANGLES:
-        status = to_mesh(shapes, i, j, corners, o, far, near)
+        status = to_mesh(shapes, i, j, far, near)
     else:
-        status = nearest(shapes, i, j, corners, o, far, way, near)
+        status = nearest(shapes, pair, far, way, near)
         if status != BEYOND:
-            into_both(shapes, i, j, corners, o, touch, near)
+            into_both(shapes, pair, touch, near)
     if status != BEYOND:
-        near[4:7] += o
-        near[7:] += o
+        near.first[:] += pair.origin
+        near.second[:] += pair.origin
     return status
 
 
 @procedure
-def into_both(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    touch: Touch,
-    near: "float[10]",
-) -> None:
-    """Nearest points that are of both shapes, of all that the normal allows the best.
+def into_both(shapes: Shapes, pair: Pair, touch: Touch, near: Slab) -> None:
+    """Set nearest points that are of both shapes, of all that the normal allows the best.
 
     Those that the search ended with may miss a shape where faces or edges are nearly parallel: then
     the middle of what these have in common, or the farthest point of either shape, is one.
     """
-    n, minus, a, p, best = local("float", 5, 3)
-    n[:] = near[:3]
-    minus[:] = -n
-    gap = near[3]
-    ra, rb = round_of(shapes, i), round_of(shapes, j)
+    a, best = local("float", 2, 3)
+    close = _ON * (shapes.radius[pair.i] + shapes.radius[pair.j])
     least = 1e300
     for attempt in range(5):
         if attempt == 0:
-            a[:] = near[4:7]
-        elif attempt == 1:
-            support(shapes, i, corners, o, n, -1, a)
-            a[:] += ra * n
-        elif attempt == 2:
-            support(shapes, j, corners, o, minus, -1, p)
-            a[:] = p - (rb + gap) * n
+            a[:] = near.first
+        elif attempt < 3:
+            farthest_point(shapes, pair, near, attempt == 1, a)
         elif attempt == 3:
-            if not facing_points(shapes, i, j, corners, o, n, gap + ra + rb, a, p):
+            if not middle_of_faces(shapes, pair, near, a):
                 continue
-            a[:] += ra * n
-        elif not middle_of_patch(shapes, i, j, corners, o, touch, near, a):
+        elif not middle_of_patch(shapes, pair, touch, near, a):
             continue
-        miss = misses(shapes, i, j, o, n, gap, a)
+        miss = misses(shapes, pair, near, a)
         if miss < least:
             least = miss
             best[:] = a
-        if least <= _ON * (shapes.radius[i] + shapes.radius[j]):
+        if least <= close:
             break
-    near[4:7] = best
-    near[7:] = best + gap * n
-    if least > _ON * (shapes.radius[i] + shapes.radius[j]):
-        move_into_both(shapes, i, j, o, near)
+    near.first[:] = best
+    near.second[:] = best + near.gap * near.normal
+    if least > close:
+        move_into_both(shapes, pair, near)
 
 
 @procedure
-def middle_of_patch(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    touch: Touch,
-    near: "float[10]",
-    a: "float[3]",
-) -> bool:
-    """The middle of the deepest points of the patch between two shapes, if there is one."""
-    reach = near[3] + 8e-16 * (shapes.radius[i] + shapes.radius[j])
-    n = patch(shapes, i, j, corners, o, near, reach, 8, touch, 0, 0)
+def farthest_point(shapes: Shapes, pair: Pair, near: Slab, of_first: bool, a: "float[3]") -> None:
+    """Set the farthest point of the first shape, or the one across the gap from the second's."""
+    n, o, p = near.normal, pair.origin, local("float", 3)
+    minus = -n
+    if of_first:
+        support(shapes, pair.i, pair.corners, o, n, -1, a)
+        a[:] += round_of(shapes, pair.i) * n
+    else:
+        support(shapes, pair.j, pair.corners, o, minus, -1, p)
+        a[:] = p - (round_of(shapes, pair.j) + near.gap) * n
+
+
+@procedure
+def middle_of_faces(shapes: Shapes, pair: Pair, near: Slab, a: "float[3]") -> bool:
+    """Whether faces, edges or corners meet, seen along the normal; sets the middle of the first."""
+    cores = local(Slab)
+    ra, rb = round_of(shapes, pair.i), round_of(shapes, pair.j)
+    cores.normal[:] = near.normal
+    cores.gap = near.gap + ra + rb
+    if not facing_points(shapes, pair, cores):
+        return False
+    a[:] = cores.first + ra * near.normal
+    return True
+
+
+@procedure
+def middle_of_patch(shapes: Shapes, pair: Pair, touch: Touch, near: Slab, a: "float[3]") -> bool:
+    """Whether there is a patch between two shapes; sets the middle of its deepest points."""
+    reach = near.gap + 8e-16 * (shapes.radius[pair.i] + shapes.radius[pair.j])
+    n = patch(shapes, pair, near, reach, 8, touch, 0, 0)
     total = vector(0.0, 0.0, 0.0)
     for k in range(n):
-        total += touch.point[k] - o
+        total += touch.point[k] - pair.origin
     if n > 0:
-        a[:] = total / n - near[:3] * near[3] / 2
+        a[:] = total / n - near.normal * near.gap / 2
     return n > 0
 
 
 @procedure
-def move_into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[10]"):
-    """Nearest points moved into their shapes, where they missed them at the border of a face."""
+def move_into_both(shapes: Shapes, pair: Pair, near: Slab) -> None:
+    """Move nearest points into their shapes, where they missed them at the border of a face."""
     a, b, n = local("float", 3, 3)
-    n[:] = near[:3]
-    a[:] = near[4:7]
+    n[:] = near.normal
+    a[:] = near.first
     for _ in range(_MOVES):
-        one = move_into(shapes, i, o, n, a)
-        b[:] = a + near[3] * n
+        one = move_into(shapes, pair.i, pair.origin, n, a)
+        b[:] = a + near.gap * n
         n[:] = -n
-        two = move_into(shapes, j, o, n, b)
+        two = move_into(shapes, pair.j, pair.origin, n, b)
         n[:] = -n
-        near[4:7] = a
-        near[7:] = b
-        a[:] = b - near[3] * n
+        near.first[:] = a
+        near.second[:] = b
+        a[:] = b - near.gap * n
         if one + two == 0.0:
             return
 
 
 @procedure
-def over_plane(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", near: "float[10]"
-) -> int:
-    """A plane and what is over it: its farthest point down."""
-    P = shapes.pose[i]
-    p = local("float", 3)
+def over_plane(shapes: Shapes, pair: Pair, near: Slab) -> int:
+    """Status of a plane and what is over it: its farthest point down."""
+    P, j = shapes.pose[pair.i], pair.j
+    p, o = local("float", 3), pair.origin
+    o[:] = shapes.pose[j, 3::4]
     down = -P[2::4]
     q = P[3::4] - o
     if shapes.kind[j] == tables.TRIANGLES:
-        d = local("float", 3)
-        into_shape(shapes.pose[j], down, d)
-        lowest = -1
-        high = -1e300
-        for t in range(shapes.data[j, 2], shapes.data[j, 2] + shapes.data[j, 3]):
-            for k in range(3):
-                height = shapes.vertex[shapes.triangle[t, k]] @ d
-                if height > high:
-                    high = height
-                    lowest = shapes.triangle[t, k]
-        x = shapes.vertex[lowest]
+        x = shapes.vertex[farthest_of_mesh(shapes, j, down)]
         out_of_shape(shapes.pose[j], o, x[0], x[1], x[2], p)
     else:
-        support(shapes, j, corners, o, down, -1, p)
+        support(shapes, j, pair.corners, o, down, -1, p)
     r = round_of(shapes, j)
-    near[3] = (q - p) @ down - r
-    near[:3] = -down
-    near[7:] = p + r * down
-    near[4:7] = near[7:] + near[3] * down
+    near.gap = (q - p) @ down - r
+    near.normal[:] = -down
+    near.second[:] = p + r * down
+    near.first[:] = near.second + near.gap * down
     return APART
 
 
 @procedure
-def over_field(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", touch: Touch, near: "float[10]"
-) -> int:
-    """A convex shape and a height field: of all places where they are near the nearest.
+def farthest_of_mesh(shapes: Shapes, j: int, way: "float[3]") -> int:
+    """Number of the vertex of a triangle mesh that is farthest along a direction."""
+    d = local("float", 3)
+    into_shape(shapes.pose[j], way, d)
+    farthest = -1
+    high = -1e300
+    for t in range(shapes.data[j, 2], shapes.data[j, 2] + shapes.data[j, 3]):
+        for k in range(3):
+            height = shapes.vertex[shapes.triangle[t, k]] @ d
+            if height > high:
+                high = height
+                farthest = shapes.triangle[t, k]
+    return farthest
+
+
+@procedure
+def over_field(shapes: Shapes, i: int, j: int, touch: Touch, near: Slab) -> int:
+    """Status of a convex shape and a height field: of all places where they are near the nearest.
 
     The lowest point of the shape is straight above the ground by an upper bound of the gap. Of what
     is all below the ground, the way straight up to it counts.
     """
     P = shapes.pose[j]
+    corners = local("float", 6, 3)
     o, p, x = local("float", 3, 3)
     down = -P[2::4]
     o[:] = P[3::4]
@@ -433,29 +463,24 @@ def over_field(
     for k in range(1, n):
         if touch.gap[k] < touch.gap[best]:
             best = k
-    near[3] = touch.gap[best]
-    near[:3] = touch.normal[best]
-    near[4:7] = touch.point[best] - near[:3] * near[3] / 2
-    near[7:] = touch.point[best] + near[:3] * near[3] / 2
+    near.gap = touch.gap[best]
+    near.normal[:] = touch.normal[best]
+    near.first[:] = touch.point[best] - near.normal * near.gap / 2
+    near.second[:] = touch.point[best] + near.normal * near.gap / 2
     return APART
 
 
 @procedure
-def to_mesh(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    far: float,
-    near: "float[10]",
-) -> int:
-    """A convex shape, or another mesh, and the nearest triangle of a mesh."""
+def to_mesh(shapes: Shapes, i: int, j: int, far: float, near: Slab) -> int:
+    """Status of a convex shape, or another mesh, and the nearest triangle of a mesh."""
     stack = local("int", 256, 2)
-    low, high, way, normal = local("float", 4, 3)
-    found = local("float", 10)
+    pair, triangles, found = local(Pair), local(Triangles), local(Slab)
+    way = local("float", 3)
+    place_pair(shapes, pair, i, -1)
     mesh = shapes.kind[i] == tables.TRIANGLES
-    best = far
+    if mesh:
+        pair.i = -2
+    near.gap = far
     status = BEYOND
     stack[0, 0] = shapes.data[i, 0] if mesh else -1
     stack[0, 1] = shapes.data[j, 0]
@@ -464,55 +489,60 @@ def to_mesh(
         depth -= 1
         one = stack[depth, 0]
         two = stack[depth, 1]
-        if node_apart(shapes, i, one, j, two, low, high) > best:
+        if node_apart(shapes, i, one, j, two) > near.gap:
             continue
         a = shapes.child[one, 0] if mesh else -1
         b = shapes.child[two, 0]
         if a >= 0 or b >= 0:
-            first = a >= 0 and (b < 0 or extent(shapes.node[one]) > extent(shapes.node[two]))
-            node = one if first else two
-            x = shapes.child[node, 0]
-            y = shapes.child[node, 1]
-            # the nearer one is looked at first
-            if first:
-                to_x = node_apart(shapes, i, x, j, two, low, high)
-                to_y = node_apart(shapes, i, y, j, two, low, high)
-            else:
-                to_x = node_apart(shapes, i, one, j, x, low, high)
-                to_y = node_apart(shapes, i, one, j, y, low, high)
-            if to_x < to_y:
-                x, y = y, x
-            stack[depth, 0] = x if first else one
-            stack[depth, 1] = two if first else x
-            stack[depth + 1, 0] = y if first else one
-            stack[depth + 1, 1] = two if first else y
+            open_nodes(shapes, i, j, view(stack, depth))
             depth += 2
             continue
         begin = -1 - a if mesh else 0
         end = begin + shapes.child[one, 1] if mesh else 1
         for s in range(begin, end):
             if mesh:
-                load_triangle(shapes, i, s, o, corners, 3, normal)
+                load_triangle(shapes, triangles, pair, 1, i, s)
             for t in range(-1 - b, -1 - b + shapes.child[two, 1]):
-                load_triangle(shapes, j, t, o, corners, 0, normal)
+                load_triangle(shapes, triangles, pair, 0, j, t)
                 way[:] = 0.0
-                got = nearest(shapes, -2 if mesh else i, -1, corners, o, best, way, found)
-                if got != BEYOND and found[3] < best:
+                got = nearest(shapes, pair, near.gap, way, found)
+                if got != BEYOND and found.gap < near.gap:
                     status = got
-                    best = found[3]
-                    for c in range(10):
-                        near[c] = found[c]
+                    copy_slab(found, near)
     return status
 
 
 @procedure
-def node_apart(
-    shapes: Shapes, i: int, one: int, j: int, two: int, low: "float[3]", high: "float[3]"
-) -> float:
+def open_nodes(shapes: Shapes, i: int, j: int, waiting: "int[:, 2]") -> None:
+    """Replace a pair of nodes by two, with the children of the larger one, the nearer one last."""
+    one, two = waiting[0, 0], waiting[0, 1]
+    a = shapes.child[one, 0] if shapes.kind[i] == tables.TRIANGLES else -1
+    b = shapes.child[two, 0]
+    first = a >= 0 and (b < 0 or extent(shapes.node[one]) > extent(shapes.node[two]))
+    node = one if first else two
+    x = shapes.child[node, 0]
+    y = shapes.child[node, 1]
+    if first:
+        to_x = node_apart(shapes, i, x, j, two)
+        to_y = node_apart(shapes, i, y, j, two)
+    else:
+        to_x = node_apart(shapes, i, one, j, x)
+        to_y = node_apart(shapes, i, one, j, y)
+    if to_x < to_y:
+        x, y = y, x
+    waiting[0, 0] = x if first else one
+    waiting[0, 1] = two if first else x
+    waiting[1, 0] = y if first else one
+    waiting[1, 1] = two if first else y
+
+
+@procedure
+def node_apart(shapes: Shapes, i: int, one: int, j: int, two: int) -> float:
     """No point of node ``one`` of mesh i, or of shape i, is nearer to node ``two`` than this.
 
     Negative where shapes may overlap: they may do so by the size of the smaller one.
     """
+    low, high = local("float", 2, 3)
     if shapes.kind[i] == tables.TRIANGLES:
         node_in_shape(shapes, i, one, j, 0.0, low, high)
     else:

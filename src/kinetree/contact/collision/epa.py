@@ -8,9 +8,10 @@ is nothing beyond it. Each such direction is an upper bound of the depth, the ne
 a lower one.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, workspace
 from kinetree.contact.collision.refine import refine
-from kinetree.contact.collision.support import support
+from kinetree.contact.collision.simplex import Pair, Simplex, Slab, copy_slab
+from kinetree.contact.collision.support import is_curved, support
 from kinetree.contact.collision.tables import Shapes
 
 DONE, FLAT, FULL = 1, 2, 3
@@ -25,154 +26,244 @@ _NEAR = 1e-4  # of the size: likewise where they hardly overlap
 _THICK = 1e-11  # of the size: what is thinner is flat
 
 
+@workspace
+class Polytope:
+    """A polytope of differences of points of two cores.
+
+    Attributes:
+        count: corners.
+        difference: points of the second core less those of the first.
+        first: points of the first core.
+        second: points of the second core.
+        corner: numbers of the corners that these are.
+        faces: how many.
+        face: three corners of each.
+        normal: outwards, unit.
+        offset: distance of its plane from the origin, or a bound that is found for it.
+        centre: of the first four corners.
+        scale: distance of the farthest corner from the origin.
+        rims: edges of the hole of the faces that a new corner sees.
+        rim: their corners.
+        depth: the best upper bound so far.
+        is_refined: whether Newton's method found that.
+    """
+
+    count: int
+    difference: "float[_CORNERS, 3]"
+    first: "float[_CORNERS, 3]"
+    second: "float[_CORNERS, 3]"
+    corner: "int[_CORNERS, 2]"
+    faces: int
+    face: "int[_FACES, 3]"
+    normal: "float[_FACES, 3]"
+    offset: "float[_FACES]"
+    centre: "float[3]"
+    scale: float
+    rims: int
+    rim: "int[_RIM, 2]"
+    depth: float
+    is_refined: bool
+
+
 @procedure
-def add_difference(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    f: "float[3]",
-    k: int,
-    W: "float[:, 3]",
-    A: "float[:, 3]",
-    B: "float[:, 3]",
-    at: "int[:, 2]",
-):
-    """The farthest difference along ``f``, in row ``k``."""
+def find_corner(shapes: Shapes, pair: Pair, polytope: Polytope, f: "float[3]", k: int) -> None:
+    """Set corner ``k`` to the farthest difference along ``f``."""
     minus = -f
     before = k - 1 if k > 0 else 0
-    at[k, 0] = support(shapes, i, corners, o, minus, at[before, 0] if k > 0 else -1, A[k])
-    at[k, 1] = support(shapes, j, corners, o, f, at[before, 1] if k > 0 else -1, B[k])
-    W[k] = B[k] - A[k]
+    A, B, at = polytope.first, polytope.second, polytope.corner
+    i_start = at[before, 0] if k > 0 else -1
+    j_start = at[before, 1] if k > 0 else -1
+    at[k, 0] = support(shapes, pair.i, pair.corners, pair.origin, minus, i_start, A[k])
+    at[k, 1] = support(shapes, pair.j, pair.corners, pair.origin, f, j_start, B[k])
+    polytope.difference[k] = B[k] - A[k]
 
 
 @procedure
-def thicken(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    m: int,
-    W: "float[:, 3]",
-    A: "float[:, 3]",
-    B: "float[:, 3]",
-    at: "int[:, 2]",
-    n: "float[3]",
-) -> int:
-    """Corners added to a simplex of ``m`` until it is a tetrahedron; if fewer, the set is flat.
+def move_corner(polytope: Polytope, source: int, target: int) -> None:
+    """Copy one corner over another."""
+    polytope.difference[target] = polytope.difference[source]
+    polytope.first[target] = polytope.first[source]
+    polytope.second[target] = polytope.second[source]
+    polytope.corner[target] = polytope.corner[source]
+
+
+# --- From a simplex to a tetrahedron -------------------------------------------------------------
+
+
+@procedure
+def thicken(shapes: Shapes, pair: Pair, polytope: Polytope, n: "float[3]") -> int:
+    """Number of corners once more are added, up to a tetrahedron; if fewer, the set is flat.
 
     ``n`` is then a unit vector at right angles to it.
     """
+    size = find_extent(shapes, pair, polytope)
+    thin = _THICK * size
+    if polytope.count == 1:
+        if size == 0.0:
+            return 1
+        polytope.count = 2
+    if polytope.count == 3:
+        drop_middle(polytope, thin)
+    if polytope.count == 2 and not add_beside(shapes, pair, polytope, thin, n):
+        return 2
+    if polytope.count == 3 and not add_above(shapes, pair, polytope, thin, n):
+        return 3
+    return polytope.count
+
+
+@procedure
+def find_extent(shapes: Shapes, pair: Pair, polytope: Polytope) -> float:
+    """Distance from the first corner to the farthest along six axes, the second of a lone one."""
     f = local("float", 3)
+    W = polytope.difference
     size = 0.0
     for k in range(6):
         f[:] = 0.0
         f[k // 2] = 1.0 if k % 2 == 0 else -1.0
-        add_difference(shapes, i, j, corners, o, f, 4, W, A, B, at)
-        size = max(size, sqrt((W[4] - W[0]) @ (W[4] - W[0])))
-        if m == 1 and size > 0 and sqrt((W[4] - W[0]) @ (W[4] - W[0])) >= size:
-            W[1] = W[4]
-            A[1] = A[4]
-            B[1] = B[4]
-            at[1, 0] = at[4, 0]
-            at[1, 1] = at[4, 1]
-    thin = _THICK * size
-    if m == 1:
-        if size == 0.0:
-            return 1
-        m = 2
-    if m == 3:  # corners on one line are two of them
-        off = cross(W[1] - W[0], W[2] - W[0])
-        one = W[1] - W[0]
-        two = W[2] - W[0]
-        longest = max(one @ one, two @ two)
-        if off @ off <= thin * thin * longest:
-            if two @ two > one @ one:
-                W[1] = W[2]
-                A[1] = A[2]
-                B[1] = B[2]
-                at[1] = at[2]
-            m = 2
-    if m == 2:
-        t = W[1] - W[0]
-        length = sqrt(t @ t)
-        t = t / length
-        k = 0
-        if abs(t[1]) < abs(t[k]):
-            k = 1
-        if abs(t[2]) < abs(t[k]):
-            k = 2
-        f[:] = 0.0
-        f[k] = 1.0
-        side = cross(t, f)
-        side = side / sqrt(side @ side)
-        for _ in range(6):
-            f[:] = side
-            add_difference(shapes, i, j, corners, o, f, 2, W, A, B, at)
-            off = cross(W[2] - W[0], t)
-            if sqrt(off @ off) > thin:
-                m = 3
-                break
-            side = side * 0.5 + cross(t, side) * 0.8660254037844386
-        if m == 2:
-            side = side - t * (side @ t)
-            side = side / sqrt(side @ side)
-            n[:] = side
-            return 2
-    if m == 3:
-        up = cross(W[1] - W[0], W[2] - W[0])
-        up = up / sqrt(up @ up)
-        for _ in range(2):
-            f[:] = up
-            add_difference(shapes, i, j, corners, o, f, 3, W, A, B, at)
-            if abs((W[3] - W[0]) @ up) > thin:
-                return 4
-            up = -up
-        n[:] = up
-        return 3
-    return m
+        find_corner(shapes, pair, polytope, f, 4)
+        distance = sqrt((W[4] - W[0]) @ (W[4] - W[0]))
+        size = max(size, distance)
+        if polytope.count == 1 and size > 0 and distance >= size:
+            move_corner(polytope, 4, 1)
+    return size
 
 
 @procedure
-def set_face(
-    W: "float[:, 3]",
-    p: int,
-    q: int,
-    r: int,
-    centre: "float[3]",
-    k: int,
-    face: "int[1024, 3]",
-    normal: "float[1024, 3]",
-    offset: "float[1024]",
-):
-    """Face ``k`` through three corners.
+def drop_middle(polytope: Polytope, thin: float) -> None:
+    """Leave two of three corners that are on one line."""
+    W = polytope.difference
+    one = W[1] - W[0]
+    two = W[2] - W[0]
+    off = cross(one, two)
+    longest = max(one @ one, two @ two)
+    if off @ off <= thin * thin * longest:
+        if two @ two > one @ one:
+            move_corner(polytope, 2, 1)
+        polytope.count = 2
+
+
+@procedure
+def add_beside(shapes: Shapes, pair: Pair, polytope: Polytope, thin: float, n: "float[3]") -> bool:
+    """Add a corner off the line of the first two, or set a vector at right angles to it."""
+    W = polytope.difference
+    f = local("float", 3)
+    t = W[1] - W[0]
+    length = sqrt(t @ t)
+    t = t / length
+    k = 0
+    if abs(t[1]) < abs(t[k]):
+        k = 1
+    if abs(t[2]) < abs(t[k]):
+        k = 2
+    f[:] = 0.0
+    f[k] = 1.0
+    side = cross(t, f)
+    side = side / sqrt(side @ side)
+    for _ in range(6):
+        f[:] = side
+        find_corner(shapes, pair, polytope, f, 2)
+        off = cross(W[2] - W[0], t)
+        if sqrt(off @ off) > thin:
+            polytope.count = 3
+            return True
+        side = side * 0.5 + cross(t, side) * 0.8660254037844386
+    side = side - t * (side @ t)
+    side = side / sqrt(side @ side)
+    n[:] = side
+    return False
+
+
+@procedure
+def add_above(shapes: Shapes, pair: Pair, polytope: Polytope, thin: float, n: "float[3]") -> bool:
+    """Add a corner off the plane of the first three, or set its normal."""
+    W = polytope.difference
+    f = local("float", 3)
+    up = cross(W[1] - W[0], W[2] - W[0])
+    up = up / sqrt(up @ up)
+    for _ in range(2):
+        f[:] = up
+        find_corner(shapes, pair, polytope, f, 3)
+        if abs((W[3] - W[0]) @ up) > thin:
+            polytope.count = 4
+            return True
+        up = -up
+    n[:] = up
+    return False
+
+
+@procedure
+def begin(shapes: Shapes, pair: Pair, simplex: Simplex, polytope: Polytope, n: "float[3]") -> bool:
+    """Make a tetrahedron of a simplex, unless the set is flat: ``n`` is at right angles to it."""
+    W = polytope.difference
+    for k in range(simplex.count):
+        W[k] = simplex.difference[k]
+        polytope.first[k] = simplex.first[k]
+        polytope.second[k] = simplex.second[k]
+        polytope.corner[k] = simplex.corner[k]
+    for k in range(simplex.count, 4):
+        polytope.corner[k] = -1  # where the search for the next one begins
+    polytope.count = simplex.count
+    if simplex.count < 4 and thicken(shapes, pair, polytope, n) < 4:
+        return False
+    polytope.scale = 0.0
+    for k in range(4):
+        polytope.scale = max(polytope.scale, W[k] @ W[k])
+    polytope.scale = sqrt(polytope.scale)
+    turn = 0
+    if cross(W[1] - W[0], W[2] - W[0]) @ (W[3] - W[0]) > 0:
+        turn = 1
+    polytope.centre[:] = (W[0] + W[1] + W[2] + W[3]) / 4
+    set_face(polytope, 0, 0, 1 + turn, 2 - turn)
+    set_face(polytope, 1, 0, 3 - 2 * turn, 1 + 2 * turn)
+    set_face(polytope, 2, 1, 3 - turn, 2 + turn)
+    set_face(polytope, 3, 2, 3 - 3 * turn, 3 * turn)
+    polytope.faces = 4
+    return True
+
+
+# --- Faces ---------------------------------------------------------------------------------------
+
+
+@procedure
+def set_face(polytope: Polytope, k: int, p: int, q: int, r: int) -> None:
+    """Set face ``k`` through three corners.
 
     One without an area is never the nearest, nor one that rounding turned inside out, which has the
-    ``centre`` of the polytope in front of it.
+    centre of the polytope in front of it.
     """
-    face[k, 0] = p
-    face[k, 1] = q
-    face[k, 2] = r
+    face, W = polytope.face[k], polytope.difference
+    face[0] = p
+    face[1] = q
+    face[2] = r
     a = W[q] - W[p]
     b = W[r] - W[p]
     n = cross(a, b)
     area = n @ n
-    if area > 1e-28 * (a @ a) * (b @ b) and (W[p] - centre) @ n > 0:
+    if area > 1e-28 * (a @ a) * (b @ b) and (W[p] - polytope.centre) @ n > 0:
         n = n / sqrt(area)
-        normal[k] = n
-        offset[k] = n @ W[p]
+        polytope.normal[k] = n
+        polytope.offset[k] = n @ W[p]
     else:
-        normal[k] = n * 0.0
-        offset[k] = 1e300
+        polytope.normal[k] = n * 0.0
+        polytope.offset[k] = 1e300
 
 
 @procedure
-def foot_on_face(
-    W: "float[:, 3]", A: "float[:, 3]", p: int, q: int, r: int, f: "float[3]", a: "float[3]"
-) -> float:
+def nearest_face(polytope: Polytope) -> int:
+    """Number of the face that is nearest to the origin."""
+    offset = polytope.offset
+    near = 0
+    for k in range(1, polytope.faces):
+        if offset[k] < offset[near]:
+            near = k
+    return near
+
+
+@procedure
+def foot_on_face(polytope: Polytope, k: int, f: "float[3]", a: "float[3]") -> float:
     """The point of the first core at the origin's foot on a face, and its smallest weight there."""
+    W, A = polytope.difference, polytope.first
+    p, q, r = polytope.face[k, 0], polytope.face[k, 1], polytope.face[k, 2]
     foot = f * (f @ W[p])
     x = cross(W[q] - foot, W[r] - foot) @ f
     y = cross(W[r] - foot, W[p] - foot) @ f
@@ -187,166 +278,183 @@ def foot_on_face(
 
 
 @procedure
-def epa(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    m: int,
-    curved: bool,
-    size: float,
-    W4: "float[4, 3]",
-    A4: "float[4, 3]",
-    B4: "float[4, 3]",
-    at4: "int[4, 2]",
-    n: "float[3]",
-    a: "float[3]",
-    b: "float[3]",
-) -> "(int, float, float)":
-    """Status, upper and lower bound of the depth; the direction ``n`` in which the second leaves.
+def is_corner(polytope: Polytope, w: "float[3]") -> bool:
+    """Whether a difference is that of a corner: what is beyond a face there is rounding error."""
+    near = _EVEN * _EVEN * polytope.scale * polytope.scale
+    old = False
+    for k in range(polytope.count):
+        away = polytope.difference[k] - w
+        if away @ away <= near:
+            old = True
+    return old
 
-    The simplex of ``m`` corners comes from ``gjk``, ``a`` and ``b`` are the nearest points. Faces
-    that are close to a curved surface are left to Newton's method, each of them.
+
+@procedure
+def add_to_rim(polytope: Polytope, p: int, q: int) -> None:
+    """Add an edge of a face that goes to the rim, or drop it where it is there the other way."""
+    rim, count = polytope.rim, polytope.rims
+    back = -1
+    for e in range(count):
+        if rim[e, 0] == q and rim[e, 1] == p:
+            back = e
+    if back >= 0:
+        count -= 1
+        rim[back] = rim[count]
+    elif count < _RIM:
+        rim[count, 0] = p
+        rim[count, 1] = q
+        count += 1
+    polytope.rims = count
+
+
+@procedure
+def remove_seen(polytope: Polytope, near: int) -> None:
+    """Remove the faces that the new corner sees; edges that only one of them has are the rim."""
+    face, normal, offset = polytope.face, polytope.normal, polytope.offset
+    w = polytope.difference[polytope.count]
+    even = _EVEN * polytope.scale
+    polytope.rims = 0
+    faces = polytope.faces
+    k = 0
+    while k < faces:
+        if normal[k] @ w - min(offset[k], 1e200) > even or k == near:
+            add_to_rim(polytope, face[k, 0], face[k, 1])
+            add_to_rim(polytope, face[k, 1], face[k, 2])
+            add_to_rim(polytope, face[k, 2], face[k, 0])
+            faces -= 1
+            face[k] = face[faces]
+            normal[k] = normal[faces]
+            offset[k] = offset[faces]
+            if near == k:
+                near = -1
+            elif near == faces:
+                near = k
+        else:
+            k += 1
+    polytope.faces = faces
+
+
+@procedure
+def add_faces(polytope: Polytope) -> None:
+    """Add the new corner, and faces between it and the rim."""
+    for e in range(polytope.rims):
+        set_face(
+            polytope,
+            polytope.faces,
+            polytope.rim[e, 0],
+            polytope.rim[e, 1],
+            polytope.count,
+        )
+        polytope.faces += 1
+    polytope.count += 1
+
+
+# --- The way out ---------------------------------------------------------------------------------
+
+
+@procedure
+def refine_face(
+    shapes: Shapes, pair: Pair, polytope: Polytope, near: int, height: float, slab: Slab
+) -> "(float, bool)":
+    """Depth that Newton's method finds from a face, and whether it is a minimum; ``slab`` is set.
+
+    It is set where the depth is the best so far. ``height`` is that of the new corner.
     """
-    W, A, B = local("float", 3, 512, 3)
-    at = local("int", 512, 2)
-    face = local("int", 1024, 3)
-    normal = local("float", 1024, 3)
-    offset = local("float", 1024)
-    rim = local("int", 256, 2)
-    f, pa, pb = local("float", 3, 3)
-    for k in range(m):
-        W[k] = W4[k]
-        A[k] = A4[k]
-        B[k] = B4[k]
-        at[k] = at4[k]
-    n[:] = vector(0.0, 0.0, 1.0)
-    if m < 4 and thicken(shapes, i, j, corners, o, m, W, A, B, at, n) < 4:
+    trial, simplex = local(Slab), local(Simplex)
+    f = polytope.normal[near]
+    for k in range(3):
+        c = polytope.face[near, k]
+        simplex.first[k] = polytope.first[c]
+        simplex.second[k] = polytope.second[c]
+        simplex.corner[k] = polytope.corner[c]
+    simplex.count = 3
+    foot_on_face(polytope, near, f, trial.first)
+    trial.second[:] = trial.first + height * f
+    trial.normal[:] = -f
+    wide, solved = refine(shapes, pair, simplex, trial, -polytope.offset[near])
+    if -wide < polytope.depth:
+        polytope.depth = -wide
+        polytope.is_refined = True
+        copy_slab(trial, slab)
+    return -wide, solved
+
+
+@procedure
+def take_face(polytope: Polytope, near: int, height: float, slab: Slab) -> None:
+    """Set the depth to that along the normal of a face."""
+    f = polytope.normal[near]
+    polytope.depth = height
+    polytope.is_refined = False
+    foot_on_face(polytope, near, f, slab.first)
+    slab.normal[:] = -f
+    slab.second[:] = slab.first + height * f
+
+
+@procedure
+def place_points(polytope: Polytope, slab: Slab) -> None:
+    """Set the points of a slab on that triangle of a flat face which the origin's foot is in."""
+    n, a, f = slab.normal, local("float", 3), local("float", 3)
+    inside = -1e300
+    for k in range(polytope.faces):
+        past = polytope.offset[k] - polytope.depth
+        if polytope.normal[k] @ n < -1 + 1e-12 and abs(past) <= 1e-12 * polytope.scale:
+            f[:] = -n
+            weight = foot_on_face(polytope, k, f, a)
+            if weight > inside:
+                inside = weight
+                slab.first[:] = a
+                slab.second[:] = a - polytope.depth * n
+
+
+@procedure
+def epa(shapes: Shapes, pair: Pair, simplex: Simplex, slab: Slab) -> "(int, float, float)":
+    """Status, upper and lower bound of the depth; the normal is that in which the second leaves.
+
+    The simplex comes from ``gjk``; the points of the slab become the nearest points. Faces that are
+    close to a curved surface are left to Newton's method, each of them.
+    """
+    polytope, f = local(Polytope), local("float", 3)
+    slab.normal[:] = vector(0.0, 0.0, 1.0)
+    if not begin(shapes, pair, simplex, polytope, slab.normal):
         return FLAT, 0.0, 0.0
-    scale = 0.0
-    for k in range(4):
-        scale = max(scale, W[k] @ W[k])
-    scale = sqrt(scale)
-    count = 4
-    turn = 0
-    if cross(W[1] - W[0], W[2] - W[0]) @ (W[3] - W[0]) > 0:
-        turn = 1
-    centre = (W[0] + W[1] + W[2] + W[3]) / 4
-    set_face(W, 0, 1 + turn, 2 - turn, centre, 0, face, normal, offset)
-    set_face(W, 0, 3 - 2 * turn, 1 + 2 * turn, centre, 1, face, normal, offset)
-    set_face(W, 1, 3 - turn, 2 + turn, centre, 2, face, normal, offset)
-    set_face(W, 2, 3 - 3 * turn, 3 * turn, centre, 3, face, normal, offset)
-    faces = 4
-    best = 1e300  # upper bound
+    curved = is_curved(shapes, pair.i) or is_curved(shapes, pair.j)
+    polytope.depth = 1e300
+    polytope.is_refined = False
     status = FULL
     lower = 0.0
-    polished = False
     while True:
-        near = 0
-        for k in range(1, faces):
-            if offset[k] < offset[near]:
-                near = k
-        lower = offset[near]
+        near = nearest_face(polytope)
+        lower = polytope.offset[near]
+        best, scale = polytope.depth, polytope.scale
         if lower >= best - 1e-12 * abs(best) - 1e-15 * scale:
             status = DONE
             break
-        f[:] = normal[near]
-        add_difference(shapes, i, j, corners, o, f, count, W, A, B, at)
-        w = W[count]
+        f[:] = polytope.normal[near]
+        find_corner(shapes, pair, polytope, f, polytope.count)
+        w = polytope.difference[polytope.count]
         height = f @ w
-        p = face[near, 0]
-        q = face[near, 1]
-        r = face[near, 2]
-        old = False  # a corner already: what is beyond the face is rounding error
-        for k in range(count):
-            away = W[k] - w
-            if away @ away <= _EVEN * _EVEN * scale * scale:
-                old = True
-        if curved and (old or height - lower <= _CLOSE * abs(height) + _NEAR * size):
-            A4[0] = A[p]
-            A4[1] = A[q]
-            A4[2] = A[r]
-            B4[0] = B[p]
-            B4[1] = B[q]
-            B4[2] = B[r]
-            at4[0] = at[p]
-            at4[1] = at[q]
-            at4[2] = at[r]
-            foot_on_face(W, A, p, q, r, f, pa)
-            pb[:] = pa + height * f
-            f[:] = -f
-            wide, solved = refine(shapes, i, j, corners, o, A4, B4, at4, 3, size, -lower, f, pa, pb)
-            if -wide < best:
-                best = -wide
-                polished = True
-                n[:] = f
-                a[:] = pa
-                b[:] = pb
-            if solved or old or height - lower <= _SHUT * (abs(height) + size):
-                offset[near] = -wide
+        old = is_corner(polytope, w)
+        beyond = height - lower
+        if curved and (old or beyond <= _CLOSE * abs(height) + _NEAR * pair.size):
+            depth, solved = refine_face(shapes, pair, polytope, near, height, slab)
+            if solved or old or beyond <= _SHUT * (abs(height) + pair.size):
+                polytope.offset[near] = depth
                 continue
-            f[:] = normal[near]
-        if height < best:
-            best = height
-            polished = False
-            foot_on_face(W, A, p, q, r, f, pa)
-            n[:] = -f
-            a[:] = pa
-            b[:] = pa + best * f
-        if height - lower <= _EVEN * scale:
+        if height < polytope.depth:
+            take_face(polytope, near, height, slab)
+        if beyond <= _EVEN * scale:
             status = DONE
             break
         if old:
-            offset[near] = height
+            polytope.offset[near] = height
             continue
-        if count + 2 > _CORNERS:
+        if polytope.count + 2 > _CORNERS:
             break
-        scale = max(scale, sqrt(w @ w))
-        # the faces that the new corner sees go; edges that only one of them has are the rim
-        rims = 0
-        k = 0
-        while k < faces:
-            if normal[k] @ w - min(offset[k], 1e200) > _EVEN * scale or k == near:
-                for side in range(3):
-                    p = face[k, side]
-                    q = face[k, (side + 1) % 3]
-                    back = -1
-                    for e in range(rims):
-                        if rim[e, 0] == q and rim[e, 1] == p:
-                            back = e
-                    if back >= 0:
-                        rims -= 1
-                        rim[back] = rim[rims]
-                    elif rims < _RIM:
-                        rim[rims, 0] = p
-                        rim[rims, 1] = q
-                        rims += 1
-                faces -= 1
-                face[k] = face[faces]
-                normal[k] = normal[faces]
-                offset[k] = offset[faces]
-                if near == k:
-                    near = -1
-                elif near == faces:
-                    near = k
-            else:
-                k += 1
-        if faces + rims > _FACES:
+        polytope.scale = max(scale, sqrt(w @ w))
+        remove_seen(polytope, near)
+        if polytope.faces + polytope.rims > _FACES:
             break
-        for e in range(rims):
-            set_face(W, rim[e, 0], rim[e, 1], count, centre, faces, face, normal, offset)
-            faces += 1
-        count += 1
-    if not polished:
-        # of the triangles of a flat face the one that the foot is in
-        inside = -1e300
-        for k in range(faces):
-            if normal[k] @ n < -1 + 1e-12 and abs(offset[k] - best) <= 1e-12 * scale:
-                f[:] = -n
-                weight = foot_on_face(W, A, face[k, 0], face[k, 1], face[k, 2], f, pa)
-                if weight > inside:
-                    inside = weight
-                    a[:] = pa
-                    b[:] = pa - best * n
-    return status, best, lower
+        add_faces(polytope)
+    if not polytope.is_refined:
+        place_points(polytope, slab)
+    return status, polytope.depth, lower

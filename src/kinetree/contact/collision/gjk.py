@@ -12,7 +12,14 @@ Barycentric coordinates come from signed areas and volumes: M. Montanari, N. Pet
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, vector
-from kinetree.contact.collision.support import support
+from kinetree.contact.collision.simplex import (
+    Pair,
+    Simplex,
+    Slab,
+    add_corner,
+    copy_corner,
+    width,
+)
 from kinetree.contact.collision.tables import Shapes
 
 FAR, INSIDE = -1, 4
@@ -125,97 +132,84 @@ def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float
 
 
 @procedure
+def on_simplex(W: "float[4, 3]", count: int, weight: "float[4]", v: "float[3]") -> float:
+    """Point of a simplex of 1 to 4 corners nearest to the origin, likewise."""
+    if count == 1:
+        weight[:] = vector(1.0, 0.0, 0.0, 0.0)
+        v[:] = W[0]
+        return W[0] @ W[0]
+    if count == 2:
+        return on_segment(W, 0, 1, weight, v)
+    if count == 3:
+        return on_triangle(W, 0, 1, 2, weight, v)
+    return on_tetrahedron(W, weight, v)
+
+
+@procedure
+def is_corner(simplex: Simplex, w: "float[3]", near: float) -> bool:
+    """Whether a difference is that of a corner, within a squared distance."""
+    for k in range(simplex.count):
+        away = simplex.difference[k] - w
+        if away @ away <= near:
+            return True
+    return False
+
+
+@procedure
+def drop_idle(simplex: Simplex, weight: "float[4]") -> None:
+    """Drop the corners that contribute nothing to the nearest point, and set the weights."""
+    kept = 0
+    for k in range(simplex.count):
+        if weight[k] > 0:
+            if kept < k:
+                copy_corner(simplex, k, kept)
+            simplex.weight[kept] = weight[k]
+            kept += 1
+    simplex.count = kept
+
+
+@procedure
 def gjk(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    v: "float[3]",
-    far: float,
-    tolerance: float,
-    W: "float[4, 3]",
-    A: "float[4, 3]",
-    B: "float[4, 3]",
-    at: "int[4, 2]",
-    weight: "float[4]",
+    shapes: Shapes, pair: Pair, v: "float[3]", far: float, tolerance: float, simplex: Simplex
 ) -> int:
     """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
 
-    ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
-    relative to ``o``. ``v`` is about the way from first to second, and becomes the shortest one;
-    nothing is looked for beyond ``far``; ``tolerance`` is that of the square, relative. ``W`` has
-    the differences of the simplex, ``A`` and ``B`` the points, ``at`` the numbers of their corners,
-    ``weight`` what each contributes to the nearest points.
+    ``v`` is about the way from first to second, and becomes the shortest one; nothing is looked for
+    beyond ``far``; ``tolerance`` is that of the square, relative. ``simplex`` is set.
     """
-    m = 0
-    ia = -1
-    jb = -1
+    u = local("float", 3)
+    weight = local("float", 4)
+    ends = local(Slab)
+    ends.corner[:] = -1
+    simplex.count = 0
     if v @ v == 0:
         v[0] = 1.0
     vv = 1e300
-    a, b, u = local("float", 3, 3)
-    new = local("float", 4)
     scale = 0.0
     stuck = 0
     for step in range(_ROUNDS):
-        ia = support(shapes, i, corners, o, v, ia, a)
-        minus = -v
-        jb = support(shapes, j, corners, o, minus, jb, b)
-        w = b - a
-        bound = v @ w
+        ends.normal[:] = v
+        bound = width(shapes, pair, ends)
+        w = ends.second - ends.first
         if bound > 0 and bound * bound > far * far * (vv if step > 0 else v @ v):
             return FAR
-        if step > 0:
-            if vv - bound <= tolerance * vv:
-                return m
-            for k in range(m):
-                away = W[k] - w
-                if away @ away <= 1e-32 * scale:
-                    return m
-        W[m] = w
-        A[m] = a
-        B[m] = b
-        at[m, 0] = ia
-        at[m, 1] = jb
-        if w @ w > scale:
-            scale = w @ w
-        m += 1
-        square = 0.0
-        if m == 1:
-            new[:] = vector(1.0, 0.0, 0.0, 0.0)
-            u[:] = w
-            square = w @ w
-        elif m == 2:
-            square = on_segment(W, 0, 1, new, u)
-        elif m == 3:
-            square = on_triangle(W, 0, 1, 2, new, u)
-        else:
-            square = on_tetrahedron(W, new, u)
-            if square == 0.0:
-                for k in range(4):
-                    weight[k] = new[k]
-                    if k < 3:
-                        v[k] = 0.0
-                return INSIDE
+        if step > 0 and (vv - bound <= tolerance * vv or is_corner(simplex, w, 1e-32 * scale)):
+            return simplex.count
+        add_corner(simplex, ends)
+        scale = max(scale, w @ w)
+        square = on_simplex(simplex.difference, simplex.count, weight, u)
+        if simplex.count == 4 and square == 0.0:
+            simplex.weight[:] = weight
+            v[:] = 0.0
+            return INSIDE
         if square >= vv:  # as near as rounding lets it come, though the direction may still change
             stuck += 1
             if stuck > _STUCK or square > vv * (1 + 4e-16):
-                return m - 1
+                simplex.count -= 1
+                return simplex.count
         vv = square
         v[:] = u
-        kept = 0
-        for k in range(m):
-            if new[k] > 0:
-                if kept < k:
-                    W[kept] = W[k]
-                    A[kept] = A[k]
-                    B[kept] = B[k]
-                    at[kept, 0] = at[k, 0]
-                    at[kept, 1] = at[k, 1]
-                weight[kept] = new[k]
-                kept += 1
-        m = kept
+        drop_idle(simplex, weight)
         if vv <= _ROUNDING * _ROUNDING * scale:
-            return m
-    return m
+            return simplex.count
+    return simplex.count

@@ -8,12 +8,12 @@ Points with the same normal are one patch, which a few of them span.
 
 from math import atan2
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
-from kinetree.contact.collision.clipping import axes_across, clip_faces, put, put_between
-from kinetree.contact.collision.convex import BEYOND, nearest
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, workspace
+from kinetree.contact.collision.clipping import Faces, axes_across, clip_faces, put, put_between
+from kinetree.contact.collision.convex import BEYOND, find_faces, nearest
 from kinetree.contact.collision.frames import into_shape, out_of_shape
-from kinetree.contact.collision.refine import width
-from kinetree.contact.collision.support import round_of, support_face
+from kinetree.contact.collision.simplex import Pair, Slab, place_pair, width
+from kinetree.contact.collision.support import round_of
 from kinetree.contact.collision.tables import Shapes, Touch
 
 STACK = 128
@@ -26,22 +26,47 @@ _MOST = 16  # points of a pair
 _LEVEL = 1e-7  # of the size of a patch: depths that are the same
 
 
+@workspace
+class Triangles:
+    """A triangle of a mesh, and of another mesh whose triangle it may touch.
+
+    Attributes:
+        mesh: numbers of the meshes, first that of shape -1 of a pair, then that of -2, or -1.
+        number: of the triangles.
+        normal: of these, in the world.
+        margin: gaps up to which points count [m].
+        size: of the pair, for tolerances [m].
+        start: first row of the pair in ``Touch``.
+    """
+
+    mesh: "int[2]"
+    number: "int[2]"
+    normal: "float[2, 3]"
+    margin: float
+    size: float
+    start: int
+
+
 @procedure
 def load_triangle(
-    shapes: Shapes,
-    j: int,
-    t: int,
-    o: "float[3]",
-    corners: "float[6, 3]",
-    first: int,
-    normal: "float[3]",
-):
-    """Corners of a triangle in rows from ``first`` on, relative to ``o``, and its normal."""
-    P = shapes.pose[j]
+    shapes: Shapes, triangles: Triangles, pair: Pair, side: int, mesh: int, t: int
+) -> None:
+    """Set a triangle of a mesh as the shape ``-1 - side`` of a pair."""
+    P = shapes.pose[mesh]
     for k in range(3):
         p = shapes.vertex[shapes.triangle[t, k]]
-        out_of_shape(P, o, p[0], p[1], p[2], corners[first + k])
-    turn(P, shapes.triangle_normal[t], normal)
+        out_of_shape(P, pair.origin, p[0], p[1], p[2], pair.corners[3 * side + k])
+    triangles.mesh[side] = mesh
+    triangles.number[side] = t
+    turn(P, shapes.triangle_normal[t], triangles.normal[side])
+
+
+@procedure
+def set_triangles(triangles: Triangles, margin: float, size: float, start: int) -> None:
+    """Set what is the same for all triangles of a pair."""
+    triangles.margin = margin
+    triangles.size = size
+    triangles.start = start
 
 
 @procedure
@@ -82,19 +107,12 @@ def boxes_meet(node: "float[6]", low: "float[3]", high: "float[3]") -> bool:
 
 
 @procedure
-def allowed(
-    shapes: Shapes,
-    j: int,
-    t: int,
-    corners: "float[6, 3]",
-    first: int,
-    normal: "float[3]",
-    u: "float[3]",
-) -> int:
-    """Whether a direction away from a triangle is one of its normals: 1.
+def is_allowed(shapes: Shapes, triangles: Triangles, pair: Pair, side: int, u: "float[3]") -> int:
+    """1 if a direction away from a triangle is one of its normals.
 
     0: it belongs to nothing; 2: it came from an edge inside of a surface, and is now the normal.
     """
+    normal, corners, first = triangles.normal[side], pair.corners, 3 * side
     c = u @ normal
     if c > 1 - 1e-12:
         return 1
@@ -113,11 +131,11 @@ def allowed(
             m[:] = out / length
     if edge < 0:
         return 1 if c > 0 else 0
-    other = shapes.triangle_next[t, edge]
+    other = shapes.triangle_next[triangles.number[side], edge]
     if other < 0:
         return 1 if c > -1e-9 else 0
     n2 = local("float", 3)
-    turn(shapes.pose[j], shapes.triangle_normal[other], n2)
+    turn(shapes.pose[triangles.mesh[side]], shapes.triangle_normal[other], n2)
     limit = atan2(n2 @ m, n2 @ normal)
     if limit > _FLAT:
         if atan2(most, c) <= limit + _FLAT:
@@ -128,61 +146,49 @@ def allowed(
 
 
 @procedure
-def touch_triangle(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    t: int,
-    corners: "float[6, 3]",
-    normal: "float[3]",
-    other: int,
-    other_t: int,
-    other_normal: "float[3]",
-    o: "float[3]",
-    margin: float,
-    size: float,
-    touch: Touch,
-    start: int,
-    n: int,
-) -> int:
-    """Points of a convex shape and a triangle of a mesh, unless they are there already.
+def may_reach(shapes: Shapes, triangles: Triangles, pair: Pair) -> bool:
+    """Whether a convex shape is neither far in front of a triangle's plane nor all behind it."""
+    slab = local(Slab)
+    normal = triangles.normal[0]
+    slab.corner[:] = -1
+    slab.normal[:] = normal
+    r = round_of(shapes, pair.i)
+    if width(shapes, pair, slab) > r + triangles.size * 1e-9:  # the sheet does not hold it
+        return False
+    slab.normal[:] = -normal
+    return not width(shapes, pair, slab) > r + triangles.margin
 
-    Shape -2 is the triangle ``other_t`` of the mesh ``other``.
+
+@procedure
+def touch_triangle(shapes: Shapes, triangles: Triangles, pair: Pair, touch: Touch, n: int) -> int:
+    """Points of a convex shape, or a triangle, and a triangle of a mesh: how many there are then.
+
+    Those that are there already do not count.
     """
-    near = local("float", 10)
-    back, a, b = local("float", 3, 3)
-    hint = local("int", 2)
-    face_a, face_b = local("float", 2, 16, 3)
-    way = -normal
-    hint[0] = -1
-    hint[1] = -1
-    if i >= 0:
-        # what is all behind the sheet is not held by it
-        r = round_of(shapes, i)
-        if width(shapes, i, -1, corners, o, normal, a, b, hint) > r + size * 1e-9:
-            return n
-        if width(shapes, i, -1, corners, o, way, a, b, hint) > r + margin:
-            return n
-    if nearest(shapes, i, -1, corners, o, margin, way, near) == BEYOND or near[3] > margin:
+    margin = triangles.margin
+    if pair.i >= 0 and not may_reach(shapes, triangles, pair):
         return n
-    u = -near[:3]
-    found = allowed(shapes, j, t, corners, 0, normal, u)
+    near, faces = local(Slab), local(Faces)
+    way, u = local("float", 2, 3)
+    way[:] = -triangles.normal[0]
+    if nearest(shapes, pair, margin, way, near) == BEYOND or near.gap > margin:
+        return n
+    u[:] = -near.normal
+    found = is_allowed(shapes, triangles, pair, 0, u)
     if found == 0:
         return n
     way[:] = -u
-    if i < 0 and allowed(shapes, other, other_t, corners, 3, other_normal, way) != 1:
+    if pair.i < 0 and is_allowed(shapes, triangles, pair, 1, way) != 1:
         return n
-    back[:] = u
-    na = support_face(shapes, i, corners, o, way, _TILT, face_a)
-    nb = support_face(shapes, -1, corners, o, back, _TILT, face_b)
-    feature = (t - shapes.data[j, 2]) * 4096
+    faces.normal[:] = way
+    find_faces(shapes, pair, _TILT, faces)
+    feature = (triangles.number[0] - shapes.data[triangles.mesh[0], 2]) * 4096
     first = n
-    if na > 1 or nb > 1:
-        n = clip_faces(face_a, na, face_b, nb, way, margin, 8, touch, n, feature)
+    if faces.first_count > 1 or faces.second_count > 1:
+        n = clip_faces(faces, margin, 8, touch, n, feature)
     if n == first and found == 1:
-        a[:] = near[4:7]
-        n = put_between(touch, n, a, way, near[3], feature + 4095)
-    return without_doubles(touch, start, first, n, _SAME * size)
+        n = put_between(touch, n, near.first, way, near.gap, feature + 4095)
+    return without_doubles(touch, triangles.start, first, n, _SAME * triangles.size)
 
 
 @procedure
@@ -294,12 +300,12 @@ def spread(touch: Touch, start: int, n: int, most: int) -> int:
 @procedure
 def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points where a convex shape and a triangle mesh are within ``margin``."""
-    low, high, normal, o = local("float", 4, 3)
+    low, high = local("float", 2, 3)
     stack = local("int", 128)
-    corners = local("float", 6, 3)
-    o[:] = shapes.pose[i, 3::4]
+    pair, triangles = local(Pair), local(Triangles)
+    place_pair(shapes, pair, i, -1)
+    set_triangles(triangles, margin, shapes.radius[i], n)
     box_in_shape(shapes, i, j, margin, low, high)
-    size = shapes.radius[i]
     start = n
     stack[0] = shapes.data[j, 0]
     depth = 1
@@ -315,14 +321,12 @@ def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
             depth += 2
             continue
         for t in range(-1 - first, -1 - first + shapes.child[node, 1]):
-            load_triangle(shapes, j, t, o, corners, 0, normal)
-            n = touch_triangle(
-                shapes, i, j, t, corners, normal, -1, 0, normal, o, margin, size, touch, start, n
-            )
+            load_triangle(shapes, triangles, pair, 0, j, t)
+            n = touch_triangle(shapes, triangles, pair, touch, n)
             if n - start > _ROOM:
                 n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)
-    touch.point[start:n] += o
+    touch.point[start:n] += pair.origin
     return n
 
 
@@ -376,11 +380,12 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 @procedure
 def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points where two triangle meshes are within ``margin``."""
-    low, high, normal, other, o = local("float", 5, 3)
+    low, high = local("float", 2, 3)
     stack = local("int", 256, 2)
-    corners = local("float", 6, 3)
-    o[:] = shapes.pose[i, 3::4]
-    size = min(shapes.radius[i], shapes.radius[j])
+    pair, triangles = local(Pair), local(Triangles)
+    place_pair(shapes, pair, i, -1)
+    pair.i = -2
+    set_triangles(triangles, margin, min(shapes.radius[i], shapes.radius[j]), n)
     start = n
     stack[0, 0] = shapes.data[i, 0]
     stack[0, 1] = shapes.data[j, 0]
@@ -403,30 +408,14 @@ def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
                 depth += 1
             continue
         for s in range(-1 - a, -1 - a + shapes.child[one, 1]):
-            load_triangle(shapes, i, s, o, corners, 3, other)
+            load_triangle(shapes, triangles, pair, 1, i, s)
             for t in range(-1 - b, -1 - b + shapes.child[two, 1]):
-                load_triangle(shapes, j, t, o, corners, 0, normal)
-                n = touch_triangle(
-                    shapes,
-                    -2,
-                    j,
-                    t,
-                    corners,
-                    normal,
-                    i,
-                    s,
-                    other,
-                    o,
-                    margin,
-                    size,
-                    touch,
-                    start,
-                    n,
-                )
+                load_triangle(shapes, triangles, pair, 0, j, t)
+                n = touch_triangle(shapes, triangles, pair, touch, n)
                 if n - start > _ROOM:
                     n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)
-    touch.point[start:n] += o
+    touch.point[start:n] += pair.origin
     return n
 
 

@@ -11,7 +11,7 @@ from kinetree.contact.collision import tables
 from kinetree.contact.collision.convex import BEYOND, nearest
 from kinetree.contact.collision.detect import FOUND_FULL, append_pair, narrow_phase
 from kinetree.contact.collision.placing import clearance
-from kinetree.contact.collision.refine import width
+from kinetree.contact.collision.simplex import Pair, Slab, place_pair, width
 from kinetree.contact.collision.support import round_of, support
 from kinetree.contact.collision.sweep import Pairs, may_touch, near_pairs, special_number
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
@@ -61,11 +61,11 @@ def deepest_overlap(
         if touches or pairs.way[k] @ pairs.way[k] > 0.5:
             depth = apart
             if touches:
-                depth -= slab(shapes, found.first[row], found.second[row], found.normal[row])
+                depth -= slab_width(shapes, found.first[row], found.second[row], found.normal[row])
             elif shapes.kind[i] > shapes.kind[j]:
-                depth -= slab(shapes, j, i, pairs.way[k])
+                depth -= slab_width(shapes, j, i, pairs.way[k])
             else:
-                depth -= slab(shapes, i, j, pairs.way[k])
+                depth -= slab_width(shapes, i, j, pairs.way[k])
             if depth <= max(worst, least):
                 if depth > worst:
                     worst = depth
@@ -118,7 +118,7 @@ def is_shallow(shapes: Shapes, pairs: Pairs, found: Found, row: int, k: int, rea
     if boxes_clear(shapes, i, j, reach):
         return True
     if row < found.count and is_of(found, row, i, j):
-        return slab(shapes, found.first[row], found.second[row], found.normal[row]) > reach
+        return slab_width(shapes, found.first[row], found.second[row], found.normal[row]) > reach
     return False
 
 
@@ -169,18 +169,15 @@ def is_before(found: Found, row: int, i: int, j: int) -> bool:
 
 
 @procedure
-def slab(shapes: Shapes, i: int, j: int, n: "float[3]") -> float:
+def slab_width(shapes: Shapes, i: int, j: int, n: "float[3]") -> float:
     """Width of the slab between two convex shapes along ``n``; -inf for one that is not convex."""
     if shapes.kind[i] >= tables.FIELD or shapes.kind[j] >= tables.FIELD:
         return -1e300
-    o, a, b, d = local("float", 4, 3)
-    corners = local("float", 6, 3)
-    hint = local("int", 2)
-    hint[:] = -1
-    o[:] = shapes.pose[i, 3::4]
-    d[:] = n
-    between = width(shapes, i, j, corners, o, d, a, b, hint)
-    return between - round_of(shapes, i) - round_of(shapes, j)
+    pair, slab = local(Pair), local(Slab)
+    place_pair(shapes, pair, i, j)
+    slab.corner[:] = -1
+    slab.normal[:] = n
+    return width(shapes, pair, slab) - round_of(shapes, i) - round_of(shapes, j)
 
 
 @procedure
@@ -192,13 +189,12 @@ def pair_gap(shapes: Shapes, i: int, j: int, reach: float, touch: Touch) -> floa
         if reach <= 0.0:
             return boxes_apart_by_axes(shapes, i, j)
     elif shapes.kind[j] <= tables.HULL and shapes.kind[j] > tables.BOX:
-        o, way = local("float", 2, 3)
-        corners = local("float", 6, 3)
-        near = local("float", 10)
-        o[:] = shapes.pose[i, 3::4]
+        pair, near = local(Pair), local(Slab)
+        way = local("float", 3)
+        place_pair(shapes, pair, i, j)
         way[:] = 0.0
-        status = nearest(shapes, i, j, corners, o, reach, way, near)
-        return 1e300 if status == BEYOND else near[3]
+        status = nearest(shapes, pair, reach, way, near)
+        return 1e300 if status == BEYOND else near.gap
     gap = 1e300
     for k in range(narrow_phase(shapes, i, j, reach, touch, 0)):
         gap = min(gap, touch.gap[k])

@@ -10,7 +10,16 @@ from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.axes import widest_by_edges, widest_by_facets
 from kinetree.contact.collision.frames import into_shape
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
-from kinetree.contact.collision.refine import refine, width
+from kinetree.contact.collision.refine import refine
+from kinetree.contact.collision.simplex import (
+    Pair,
+    Simplex,
+    Slab,
+    add_corner,
+    copy_slab,
+    find_foot,
+    width,
+)
 from kinetree.contact.collision.tables import BOX, Shapes
 from kinetree.contact.collision.witness import facing_points
 
@@ -39,108 +48,91 @@ def is_in(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", scale: float) ->
 
 
 @procedure
-def polyhedra_gap(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    far: float,
-    near: "float[10]",
-) -> float:
-    """The gap of two boxes or hulls; their normal, the gap and a point of each in ``near``.
-
-    One that is larger than ``far`` is a lower bound, without points.
-    """
-    n, a, b = local("float", 3, 3)
-    gap = widest_by_facets(shapes, i, j, o, far, n)
-    near[:3] = n
-    near[3] = gap
-    if gap > far:
-        return gap
-    scale = shapes.radius[i] + shapes.radius[j]
-    # A face, and points across the gap, prove each other: no slab across edges is wider.
-    facing = gap >= -_DEEP * scale and facing_points(shapes, i, j, corners, o, n, gap, a, b)
-    if not facing or not is_in(shapes, i, o, a, scale) or not is_in(shapes, j, o, b, scale):
-        gap, crossing = widest_by_edges(shapes, i, j, o, gap, n, a)
-        near[:3] = n
-        near[3] = gap
-        if gap > far:
-            return gap
-        b[:] = a + gap * n
-        facing = crossing and is_in(shapes, i, o, a, scale) and is_in(shapes, j, o, b, scale)
-        if not facing and facing_points(shapes, i, j, corners, o, n, gap, a, b):
-            facing = is_in(shapes, i, o, a, scale) and is_in(shapes, j, o, b, scale)
-        if not facing:
-            gap = way_between(shapes, i, j, corners, o, far, scale, gap, n, a, b)
-    near[:3] = n
-    near[3] = gap
-    near[4:7] = a
-    near[7:] = b
-    return gap
+def are_in(shapes: Shapes, pair: Pair, slab: Slab) -> bool:
+    """Whether the points of a slab are of their shapes, but for rounding errors."""
+    if not is_in(shapes, pair.i, pair.origin, slab.first, pair.size):
+        return False
+    return is_in(shapes, pair.j, pair.origin, slab.second, pair.size)
 
 
 @procedure
-def way_between(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    far: float,
-    scale: float,
-    slab: float,
-    n: "float[3]",
-    a: "float[3]",
-    b: "float[3]",
-) -> float:
-    """The way between the nearest points, if a slab along it is wider than the one along ``n``."""
-    W, A, B = local("float", 3, 4, 3)
-    at = local("int", 4, 2)
-    weight = local("float", 4)
-    v, first, second, d = local("float", 4, 3)
-    hint = local("int", 2)
-    v[:] = n
-    m = gjk(shapes, i, j, corners, o, v, max(far, 0.0), _TIGHT, W, A, B, at, weight)
+def polyhedra_gap(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> float:
+    """The gap of two boxes or hulls; sets the slab with its normal and points.
+
+    One that is larger than ``far`` is a lower bound, without points.
+    """
+    slab.gap = widest_by_facets(shapes, pair, far, slab)
+    if slab.gap > far:
+        return slab.gap
+    # A face, and points across the gap, prove each other: no slab across edges is wider.
+    facing = slab.gap >= -_DEEP * pair.size and facing_points(shapes, pair, slab)
+    if not facing or not are_in(shapes, pair, slab):
+        gap, crossing = widest_by_edges(shapes, pair, slab.gap, slab)
+        slab.gap = gap
+        if gap > far:
+            return gap
+        slab.second[:] = slab.first + gap * slab.normal
+        facing = crossing and are_in(shapes, pair, slab)
+        if not facing and facing_points(shapes, pair, slab):
+            facing = are_in(shapes, pair, slab)
+        if not facing:
+            find_way(shapes, pair, far, slab)
+    return slab.gap
+
+
+@procedure
+def find_way(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> None:
+    """Set the points of a slab to the nearest ones, and the slab to the way between them if wider.
+
+    A gap that is larger than ``far`` is a lower bound, without points.
+    """
+    simplex, way = local(Simplex), local(Slab)
+    v = local("float", 3)
+    v[:] = slab.normal
+    m = gjk(shapes, pair, v, max(far, 0.0), _TIGHT, simplex)
     if m == FAR:
-        return 2.0 * abs(far) + 1.0
+        slab.gap = 2.0 * abs(far) + 1.0
+        return
     length = sqrt(v @ v)
-    first[:] = 0.0
-    for k in range(m):
-        first[:] += weight[k] * A[k]
-    if m == INSIDE or length <= _ROUNDING * scale:  # nearest points that are one have no direction
-        a[:] = first
-        b[:] = first + slab * n
-        return slab
-    d[:] = v / length
-    second[:] = first + v
-    W[0] = first
-    W[1] = second
-    hint[0] = at[0, 0]
-    hint[1] = at[0, 1]
-    wide = width(shapes, i, j, corners, o, d, first, second, hint)
-    if wide < length - _AGREE * scale:
-        if m < 4:  # rounding hid which edges and faces it is: those with the farthest corners, too
-            A[m] = first
-            B[m] = second
-            at[m] = hint
-            m += 1
-        first[:] = W[0]
-        second[:] = W[1]
-        v[:] = d
-        better, solved = refine(
-            shapes, i, j, corners, o, A, B, at, m, scale, length, v, first, second
-        )
-        if better > wide:
-            wide = better
-            d[:] = v
-            if solved:
-                W[0] = first
-                W[1] = second
-    a[:] = W[0]
-    if wide < slab - _ROUNDING * scale:
-        b[:] = a + slab * n
-        return slab
-    n[:] = d
-    b[:] = W[1]
-    return length if wide >= length - _AGREE * scale else wide
+    find_foot(simplex, way.first)
+    if m == INSIDE or length <= _ROUNDING * pair.size:
+        take_points(slab, way)  # nearest points that are one have no direction
+        return
+    way.normal[:] = v / length
+    way.second[:] = way.first + v
+    way.gap = widen(shapes, pair, simplex, length, way)
+    if way.gap < slab.gap - _ROUNDING * pair.size:
+        take_points(slab, way)
+        return
+    if way.gap >= length - _AGREE * pair.size:
+        way.gap = length
+    copy_slab(way, slab)
+
+
+@procedure
+def widen(shapes: Shapes, pair: Pair, simplex: Simplex, length: float, way: Slab) -> float:
+    """Width of a slab along the way between the nearest points, or of a better one near it."""
+    ends, better = local(Slab), local(Slab)
+    ends.normal[:] = way.normal
+    ends.corner[:] = simplex.corner[0]
+    wide = width(shapes, pair, ends)
+    if not wide < length - _AGREE * pair.size:
+        return wide
+    # Rounding hid which edges and faces it is: those with the farthest corners, too.
+    add_corner(simplex, ends)
+    copy_slab(way, better)
+    found, solved = refine(shapes, pair, simplex, better, length)
+    if found > wide:
+        wide = found
+        way.normal[:] = better.normal
+        if solved:
+            way.first[:] = better.first
+            way.second[:] = better.second
+    return wide
+
+
+@procedure
+def take_points(slab: Slab, way: Slab) -> None:
+    """Set the first point of a slab to that of another, the second across the gap from it."""
+    slab.first[:] = way.first
+    slab.second[:] = slab.first + slab.gap * slab.normal

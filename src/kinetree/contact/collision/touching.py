@@ -10,6 +10,7 @@ from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
 from kinetree.contact.collision.kinds import trait
 from kinetree.contact.collision.refine import refine
+from kinetree.contact.collision.simplex import Pair, Simplex, Slab, copy_slab, find_foot
 from kinetree.contact.collision.support import middle, round_of
 from kinetree.contact.collision.tables import Shapes
 from kinetree.contact.collision.witness import facing_points, misses
@@ -26,70 +27,70 @@ _ON = 1e-11  # of the size: by which points may miss the surface
 
 
 @procedure
-def touching(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    far: float,
-    scale: float,
-    near: "float[10]",
-) -> int:
-    """Normal, gap and nearest points of two cores in ``near``, if Newton's method proves them.
+def touching(shapes: Shapes, pair: Pair, far: float, near: Slab) -> int:
+    """Result for two cores; sets normal, gap and points if Newton's method proves them.
 
     ``far`` is the largest gap of the cores that is looked for; beyond it a unit vector is left
     alone in ``near``, along which they are apart.
     """
-    W, A, B = local("float", 3, 4, 3)
-    at = local("int", 4, 2)
-    weight = local("float", 4)
-    v, a, b, n = local("float", 4, 3)
-    if is_rod(shapes, i) and is_rod(shapes, j):
-        side = round_sides(shapes, i, j, o, far, scale, near)
+    simplex, slab = local(Simplex), local(Slab)
+    if is_rod(shapes, pair.i) and is_rod(shapes, pair.j):
+        side = round_sides(shapes, pair, far, near)
         if side != OPEN:
             return side
-    middle(shapes, i, corners, o, a)
-    middle(shapes, j, corners, o, b)
-    n[:] = b - a
-    length = sqrt(n @ n)
-    if length <= _SHIFT * scale:
+    state = find_near(shapes, pair, far, simplex, slab)
+    if state == BEYOND:
+        near.normal[:] = slab.normal
+    if state != PROVED:
+        return state
+    slab.gap, _ = refine(shapes, pair, simplex, slab, 1e300)
+    if slab.gap > far:
+        near.normal[:] = slab.normal
+        return BEYOND
+    if slab.gap < -_DEEP * pair.size:
         return OPEN
-    shift = _SHIFT * scale
+    if not is_of_both(shapes, pair, slab):
+        if not facing_points(shapes, pair, slab):
+            return OPEN
+        if not is_of_both(shapes, pair, slab):
+            return OPEN
+    copy_slab(slab, near)
+    near.second[:] = slab.first + slab.gap * slab.normal
+    return PROVED
+
+
+@procedure
+def find_near(shapes: Shapes, pair: Pair, far: float, simplex: Simplex, slab: Slab) -> int:
+    """Result for shapes that are moved apart: ``PROVED`` with a simplex and about the normal.
+
+    Points of the simplex are where they are without being moved.
+    """
+    v, n = local("float", 2, 3)
+    middle(shapes, pair.i, pair.corners, pair.origin, slab.first)
+    middle(shapes, pair.j, pair.corners, pair.origin, slab.second)
+    n[:] = slab.second - slab.first
+    length = sqrt(n @ n)
+    shift = _SHIFT * pair.size
+    if length <= shift:
+        return OPEN
     n[:] = n * (shift / length)
     v[:] = n
-    P = shapes.pose[j]
+    P = shapes.pose[pair.j]
     place = P[3::4] * 1.0
     P[3::4] += n
-    m = gjk(shapes, i, j, corners, o, v, max(far, 0.0) + shift, _ROUGH, W, A, B, at, weight)
+    m = gjk(shapes, pair, v, max(far, 0.0) + shift, _ROUGH, simplex)
     P[3::4] = place
     if m == FAR:
-        near[:3] = v / sqrt(v @ v)
+        slab.normal[:] = v / sqrt(v @ v)
         return BEYOND
     length = sqrt(v @ v)
     if m == INSIDE or length <= 0.1 * shift:
         return OPEN
-    a[:] = 0.0
     for k in range(m):
-        B[k] -= n
-        a[:] += weight[k] * A[k]
-    n[:] = v / length
-    b[:] = a
-    gap, _ = refine(shapes, i, j, corners, o, A, B, at, m, scale, 1e300, n, a, b)
-    if gap > far:
-        near[:3] = n
-        return BEYOND
-    if gap < -_DEEP * scale:
-        return OPEN
-    if not is_of_both(shapes, i, j, o, scale, gap, n, a):
-        if not facing_points(shapes, i, j, corners, o, n, gap, a, b):
-            return OPEN
-        if not is_of_both(shapes, i, j, o, scale, gap, n, a):
-            return OPEN
-    near[:3] = n
-    near[3] = gap
-    near[4:7] = a
-    near[7:] = a + gap * n
+        simplex.second[k] -= n
+    slab.normal[:] = v / length
+    find_foot(simplex, slab.first)
+    slab.second[:] = slab.first
     return PROVED
 
 
@@ -100,10 +101,9 @@ def is_rod(shapes: Shapes, i: int) -> bool:
 
 
 @procedure
-def round_sides(
-    shapes: Shapes, i: int, j: int, o: "float[3]", far: float, scale: float, near: "float[10]"
-) -> int:
-    """Contact where the round sides of two rods are nearest: along the way between their axes."""
+def round_sides(shapes: Shapes, pair: Pair, far: float, near: Slab) -> int:
+    """Result where the round sides of two rods are nearest: along the way between their axes."""
+    i, j = pair.i, pair.j
     P, Q = shapes.pose[i], shapes.pose[j]
     hi, hj = shapes.size[i, 1], shapes.size[j, 1]
     u, w, d = P[2::4], Q[2::4], Q[3::4] - P[3::4]
@@ -124,7 +124,7 @@ def round_sides(
     ra = shapes.size[i, 0] - round_of(shapes, i)
     rb = shapes.size[j, 0] - round_of(shapes, j)
     gap = length - ra - rb
-    if length <= _SHIFT * scale or gap < -_DEEP * scale:
+    if length <= _SHIFT * pair.size or gap < -_DEEP * pair.size:
         return OPEN
     if slant >= _PARALLEL:  # at right angles to both, however near they are
         way = across * ((1.0 if way @ across > 0 else -1.0) / sqrt(slant))
@@ -132,28 +132,21 @@ def round_sides(
         way = way / length
     if abs(way @ u) + abs(way @ w) > _LEVEL:
         return OPEN
-    near[:3] = way
+    near.normal[:] = way
     if gap > far:
         return BEYOND
-    near[3] = gap
-    near[4:7] = P[3::4] - o + s * u + ra * way
-    near[7:] = near[4:7] + gap * way
+    near.gap = gap
+    near.first[:] = P[3::4] - pair.origin + s * u + ra * way
+    near.second[:] = near.first + gap * way
     return PROVED
 
 
 @procedure
-def is_of_both(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    o: "float[3]",
-    scale: float,
-    gap: float,
-    n: "float[3]",
-    a: "float[3]",
-) -> bool:
-    """Whether a point of the first core, and the one across the gap, are of the shapes."""
-    p = local("float", 3)
-    ra, rb = round_of(shapes, i), round_of(shapes, j)
-    p[:] = a + ra * n
-    return misses(shapes, i, j, o, n, gap - ra - rb, p) <= _ON * scale
+def is_of_both(shapes: Shapes, pair: Pair, core: Slab) -> bool:
+    """Whether the first point of a slab of cores, and that across the gap, are of the shapes."""
+    slab = local(Slab)
+    ra, rb = round_of(shapes, pair.i), round_of(shapes, pair.j)
+    slab.gap = core.gap - ra - rb
+    slab.normal[:] = core.normal
+    slab.first[:] = core.first + ra * core.normal
+    return misses(shapes, pair, slab, slab.first) <= _ON * pair.size

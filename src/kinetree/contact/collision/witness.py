@@ -8,6 +8,7 @@ from kinetree.codegen.procedures import local, procedure
 from kinetree.contact.collision.clipping import axes_across, clip, edges_meet, face_plane
 from kinetree.contact.collision.frames import into_shape, out_of_shape
 from kinetree.contact.collision.kinds import choice_of
+from kinetree.contact.collision.simplex import Pair, Slab
 from kinetree.contact.collision.support import round_of, support_face
 from kinetree.contact.collision.tables import HULL, Shapes
 
@@ -26,31 +27,20 @@ CLIP = choice_of("clip", stay)
 
 
 @procedure
-def facing_points(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    n: "float[3]",
-    gap: float,
-    a: "float[3]",
-    b: "float[3]",
-) -> bool:
-    """Whether faces, edges or corners meet, seen along ``n``; then ``a`` and ``b`` are the middle.
+def facing_points(shapes: Shapes, pair: Pair, slab: Slab) -> bool:
+    """Whether faces, edges or corners meet, seen along the normal; sets the points to the middle.
 
-    ``a`` is a point of the first core, relative to ``o``, and ``b`` is ``a + gap n``, where ``gap``
-    is that of the cores.
+    These are points of the cores: the second is across the gap from the first.
     """
     face_a, face_b = local("float", 2, 16, 3)
-    minus = local("float", 3)
-    minus[:] = -n
-    na = support_face(shapes, i, corners, o, n, _TILT, face_a)
-    nb = support_face(shapes, j, corners, o, minus, _TILT, face_b)
+    n, gap, o, corners = slab.normal, slab.gap, pair.origin, pair.corners
+    minus = -n
+    na = support_face(shapes, pair.i, corners, o, n, _TILT, face_a)
+    nb = support_face(shapes, pair.j, corners, o, minus, _TILT, face_b)
     one, two = local("float", 2, 33, 3)
     u, w = local("float", 2, 3)
     axes_across(n, u, w)
-    ra, rb = round_of(shapes, i), round_of(shapes, j)
+    ra, rb = round_of(shapes, pair.i), round_of(shapes, pair.j)
     origin = face_a[0] - ra * n
     size = 0.0
     for k in range(max(na, nb)):
@@ -76,8 +66,8 @@ def facing_points(
             y += two[k, 1]
             z += one[k, 2] + (two[k, 2] - gap) / 2
             found += 1.0
-    a[:] = origin + (x / found) * u + (y / found) * w + (z / found) * n
-    b[:] = a + gap * n
+    slab.first[:] = origin + (x / found) * u + (y / found) * w + (z / found) * n
+    slab.second[:] = slab.first + gap * n
     return True
 
 
@@ -106,16 +96,15 @@ def common(one: "float[33, 3]", na: int, two: "float[33, 3]", nb: int, near: flo
 
 
 @procedure
-def misses(
-    shapes: Shapes, i: int, j: int, o: "float[3]", n: "float[3]", gap: float, a: "float[3]"
-) -> float:
+def misses(shapes: Shapes, pair: Pair, slab: Slab, a: "float[3]") -> float:
     """How far a point and the one across the gap are outside of the two shapes, about."""
-    p, minus = local("float", 2, 3)
-    minus[:] = -n
+    p = local("float", 3)
+    n, o = slab.normal, pair.origin
+    minus = -n
     p[:] = a
-    total = move_into(shapes, i, o, n, p)
-    p[:] = a + gap * n
-    return total + move_into(shapes, j, o, minus, p)
+    total = move_into(shapes, pair.i, o, n, p)
+    p[:] = a + slab.gap * n
+    return total + move_into(shapes, pair.j, o, minus, p)
 
 
 @procedure
