@@ -7,7 +7,8 @@ Each robot starts at its first keyframe or posture, else at the zero of its join
 gravity, springs, dampers and fluids, with ``--servos`` under the controls of the keyframe as well,
 with ``--random`` under random ones, and a robot of a URDF file with ``--floating`` on a free joint,
 tumbling. A robot without actuators gets a motor at every joint then. Contact, limits, dry friction
-and equality constraints are left out on both sides: MuJoCo's are soft. Meshes are left out, too.
+and equality constraints are left out on both sides: MuJoCo's are soft. Meshes that are missing are
+left out, too.
 ``kt.simulate`` runs at its defaults and in steps of a quarter; where steps of 1 ms are too long for
 it, in those of a quarter and a sixteenth. MuJoCo runs with its RK4 where that
 is stable, else with its implicit integrator, of order one, whose results are extrapolated to steps
@@ -49,7 +50,7 @@ from kinetree.loaders.meshes import mesh_bounds
 at_full_speed()
 
 DURATION, DT = 0.5, 1e-3
-LONGEST = 120  # seconds for a file, of both simulators
+LONGEST = 60  # seconds for a file, of both simulators
 SAME = 1e-6
 FREE = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
 
@@ -102,6 +103,12 @@ def loaded(path, floating):
             open_ended = {body.joint_name: None for body in model.bodies}  # some limits are wrong
             model = bare(model.replace(limits=open_ended, geometry=()))
             return model, states.to_model(model)
+        try:
+            mj_model = mujoco.MjModel.from_xml_path(str(path))
+        except ValueError:  # such as for meshes that are not here
+            pass
+        else:
+            return bare(kt.load(path)), mj_model
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / path.name
             copy.write_text(without_meshes(path))
@@ -128,6 +135,15 @@ def random_controls(model, q, mj_model, own):
     H = np.diagonal(kt.mass_matrix(model, q))
     at = [model.v_slice[a.joint].start for a in model.actuators]
     return rng.uniform(-5, 5, len(at)) * H[at]
+
+
+def is_known(path):
+    """Whether MuJoCo reads a file, meshes and all."""
+    try:
+        mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        return False
+    return True
 
 
 def bare(model):
@@ -200,12 +216,14 @@ def compared(path, *, servos=False, floating=False, random=False):
     try:
         model, mj_model = loaded(path, floating)
     except Exception as error:  # whatever a file may be
-        return {"verdict": "not read", "why": str(error).strip().split("\n")[-1][:90]}
+        why = str(error).strip().split("\n")[-1][:90]
+        return {"verdict": "not read" if is_known(path) else "MuJoCo does not read it", "why": why}
     if not model.nv:
         return {"verdict": "not compared", "why": "no freedom"}
     own = path.suffix == ".xml" and mj_model.nu > 0
     if random and not own:
         model, mj_model = driven(model)
+        random = mj_model.nu > 0
     mj_model.opt.disableflags |= FREE
     if not (servos or random):
         mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
@@ -391,7 +409,7 @@ def main(arguments):
     standing = "--standing" in arguments
     for folder in (a for a in arguments if not a.startswith("-")):
         counts = {}
-        for path in robots([folder]):
+        for path in robots([Path(folder).resolve()]):
             text = path.read_bytes()
             if text in known:
                 continue
@@ -402,7 +420,10 @@ def main(arguments):
                 f"{name}={value:.2g}" if isinstance(value, float) else f"{name}={value}"
                 for name, value in row.items() if name != "verdict"
             )  # fmt: skip
-            print(f"{row['verdict']:13s} {path.relative_to(folder)!s:40s} {shown}", flush=True)
+            print(
+                f"{row['verdict']:13s} {path.relative_to(Path(folder).resolve())!s:40s} {shown}",
+                flush=True,
+            )
         print(folder, counts, flush=True)
 
 

@@ -39,6 +39,23 @@ def test_branches_loops_and_limits_are_shown():
     assert " m " in run("panda").stdout
 
 
+URDF = """<robot name="r"><link name="stand"><inertial><mass value="5"/><inertia ixx="1" iyy="1"
+izz="1" ixy="0" ixz="0" iyz="0"/></inertial><visual><geometry><sphere radius="1"/></geometry>
+<material name="m"><color rgba="a b c d"/></material></visual><visual><geometry><mesh/></geometry>
+</visual></link><link name="arm"/><joint name="j" type="continuous"><parent link="stand"/>
+<child link="arm"/></joint></robot>"""
+
+
+def test_a_root_on_the_ground_and_notes_of_pictures_are_told(tmp_path):
+    path = tmp_path / "r.urdf"
+    path.write_text(URDF)
+    shown = run(str(path))
+    assert "stand: fixed, its mass is not counted; --floating lets it move" in shown.stdout
+    assert "1 note about the file" in shown.stderr  # of two about pictures
+    assert "fixed, its mass" not in run(str(path), "--floating").stdout
+    assert "fixed, its mass" not in run("four_bar").stdout
+
+
 def test_long_names_are_not_cut_in_a_pipe(tmp_path):
     name = "a_link_with_a_very_long_name_" * 5
     model = kt.ModelBuilder("long").body(

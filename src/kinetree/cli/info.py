@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.cli import options as cli
 from kinetree.cli.options import Json, KeepFixed, RobotArgument
 from kinetree.cli.records import Reading, with_records
-from kinetree.joints import Reversed
+from kinetree.joints import Free, Reversed
 from kinetree.model.describe import (
     bare_sum,
     contact_text,
@@ -38,7 +38,7 @@ def info(
             {"source": robot, **facts(model), "notices": [str(n) for n in found.notices]}
         )
         return
-    draw(cli.out(), model)
+    draw(cli.out(), model, _fixed_base(found))
     _notices(robot, found.notices)
 
 
@@ -50,18 +50,28 @@ def _notices(robot, notices):
     if motion:
         lines = [f"{count_of(len(motion), 'note')} about motion:", *in_lines(motion)]
         cli.err().print("\n  ".join(lines), style="yellow", markup=False, soft_wrap=True)
-    if rest := len(notices) - len(motion):
+    pictures = [n for n in notices if n.effect == "picture"]  # one note of kinetree check
+    if rest := len(notices) - len(motion) - len(pictures) + bool(pictures):
         count = count_of(rest, "other note" if motion else "note")
         cli.err().print(
             f"{count} about the file: kinetree check {robot}", style="dim", soft_wrap=True
         )
 
 
-def draw(console, model):
-    """Print the tree of a model and what else it consists of."""
+def _fixed_base(found):
+    """Text about a root link that the file leaves on the ground, or nothing."""
+    model = found.model
+    moves = any(isinstance(model.joint[i], Free) for i in model.children[0])
+    if moves or model.base_name == "world" or not found.path.endswith((".urdf", ".sdf")):
+        return ""
+    return f"{printable(model.base_name)}: fixed, its mass is not counted; --floating lets it move"
+
+
+def draw(console, model, base=""):
+    """Print the tree of a model, what else it consists of, and a text about its base."""
     console.print(_title(model))
     cli.print_wide(console, _tree(model))
-    console.print(_rest(model))
+    console.print(_rest(model, base))
 
 
 def _title(model):
@@ -111,10 +121,11 @@ def _branches(model):
         waiting += [(child, inner, child == children[-1]) for child in reversed(children)]
 
 
-def _rest(model):
+def _rest(model, base):
     """Parts other than bodies, one line for each kind."""
     gravity = ", ".join(f"{g:g}" for g in model.gravity) if model.gravity.dtype != object else ""
-    rows = [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
+    rows = [("base", base)] if base else []
+    rows += [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
     rows += [("loop", loop_text(model, loop)) for loop in model.loops[:_SHOWN]]
     rows += [("coupling", coupling_text(model, c)) for c in model.couplings[:_SHOWN]]
     rows += [("tendon", f"{t.name}: {tendon_text(model, t)}") for t in model.tendons[:_SHOWN]]

@@ -101,6 +101,7 @@ class Robot(NamedTuple):
     title: str
     notices: tuple = ()
     is_sample: bool = False
+    path: str = ""
 
 
 def is_file(name) -> bool:
@@ -119,7 +120,7 @@ def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=Fals
         lump = False if keep_fixed else None
         root = True if floating else None
         loaded = read(name, floating_base=root, srdf=srdf, folders=folders or (), lump=lump)
-        return Robot(loaded.model, os.path.basename(name), loaded.notices)
+        return Robot(loaded.model, os.path.basename(name), loaded.notices, path=str(loaded.path))
     if name in kt.samples.names():
         if floating or srdf is not None:
             what = "--floating" if floating else "--srdf"

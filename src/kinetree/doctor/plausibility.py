@@ -88,7 +88,7 @@ def inertias(facts):
             text = f"its mass would have to lie within {radius:.2g} m, and the body is {size:.3g} m"
             yield finding_of("unit-inertia", link.part, f"{text} large", link.inertia_place)
         elif _density(link) > DENSEST and not _is_too_heavy(link, size):
-            text = f"{link.mass:.4g} kg with so small an inertia are denser than any metal, "
+            text = f"{link.mass:.4g} kg with so small an inertia would be denser than any metal, "
             text += f"{_density(link):.1g} kg/m³ at least"
             yield finding_of("unit-inertia", link.part, text, link.inertia_place)
 
