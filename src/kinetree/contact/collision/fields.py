@@ -19,7 +19,7 @@ quarter of the spacing of the heights of each other. All is in coordinates of th
 
 from math import ceil, cos, sin
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view, workspace
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.frames import into_shape
 from kinetree.contact.collision.kinds import choice_of
@@ -145,6 +145,21 @@ def put_foot(
 # shape; of an ellipsoid its centre, axes (rows of a matrix) and squares of its radii.
 
 
+@workspace
+class Part:
+    """Part of a convex shape that the ground is sampled against, in coordinates of the field.
+
+    Attributes:
+        mode: ``ROUND``, ``FACE`` or ``BALL``.
+        par: numbers of the part, see above.
+        frame: shape to field; of a ``FACE`` alone.
+    """
+
+    mode: int
+    par: "float[16]"
+    frame: "float[12]"
+
+
 @procedure
 def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
     """The point of a core nearest to g, and whether it is away from the ends."""
@@ -245,17 +260,10 @@ def conditions(
 
 @procedure
 def settle(
-    shapes: Shapes,
-    touch: Touch,
-    L: "float[12]",
-    mode: int,
-    par: "float[16]",
-    x: float,
-    y: float,
-    reach: float,
-    feature: int,
+    shapes: Shapes, touch: Touch, part: Part, x: float, y: float, reach: float, feature: int
 ):
     """A contact from a start on: Newton's method, within ``reach`` of it."""
+    mode, par = part.mode, part.par
     j = touch.second
     p = local("float", 3)
     J = local("float", 4)
@@ -292,7 +300,9 @@ def settle(
         # a peak: curved down both ways, unlike a ridge, which the edges of the face touch
         half = (s[3] + s[5]) / 2
         away = sqrt((s[3] - s[5]) * (s[3] - s[5]) / 4 + s[4] * s[4])
-        if half + away >= -1e-9 / touch.size or not within_shape(shapes, touch.first, L, p):
+        if half + away >= -1e-9 / touch.size or not within_shape(
+            shapes, touch.first, part.frame, p
+        ):
             return
     put_foot(shapes, touch, u, v, p, par[6] if mode == ROUND else 0.0, feature)
 
@@ -317,9 +327,7 @@ def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
 def sample_ground(
     shapes: Shapes,
     touch: Touch,
-    L: "float[12]",
-    mode: int,
-    par: "float[16]",
+    part: Part,
     low: "float[2]",
     high: "float[2]",
     limit: float,
@@ -339,7 +347,7 @@ def sample_ground(
         x = low[0] + r * dx
         now = r % 3
         for c in range(columns):
-            value[now, c] = clearance_at(shapes, j, mode, par, x, low[1] + c * dy)
+            value[now, c] = clearance_at(shapes, j, part.mode, part.par, x, low[1] + c * dy)
         if r < 2:
             continue
         middle = (r - 1) % 3
@@ -356,7 +364,7 @@ def sample_ground(
                     most = max(most, around)
             if least and most - here > level:
                 key = feature + c + (r - 1) * _COLUMNS
-                settle(shapes, touch, L, mode, par, x - dx, low[1] + c * dy, reach, key)
+                settle(shapes, touch, part, x - dx, low[1] + c * dy, reach, key)
 
 
 # --- edges and rims ------------------------------------------------------------------------------
@@ -385,6 +393,20 @@ def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: flo
 
 
 @procedure
+def solve_three(J: "float[3, 3]", r: "float[3]", tiny: float, step: "float[3]") -> bool:
+    """Whether three equations have a solution; sets the step against residuals: Cramer's rule."""
+    one = cross(J[1], J[2])
+    det = J[0] @ one
+    if abs(det) <= tiny:
+        return False
+    two = cross(J[2], J[0])
+    three = cross(J[0], J[1])
+    for c in range(3):
+        step[c] = -(one[c] * r[0] + two[c] * r[1] + three[c] * r[2]) / det
+    return True
+
+
+@procedure
 def settle_curve(
     shapes: Shapes,
     touch: Touch,
@@ -397,7 +419,7 @@ def settle_curve(
     """A contact on a curve from a start on: Newton's method in x, y and the parameter."""
     j = touch.second
     size = touch.size
-    p, q, r = local("float", 3, 3)
+    p, q, r, move = local("float", 4, 3)
     g = local("float", 6)
     J = local("float", 3, 3)
     longest = spacing(shapes, j)
@@ -429,16 +451,9 @@ def settle_curve(
         J[2, 0] = -g[3] * q[0] - g[4] * q[1]
         J[2, 1] = -g[4] * q[0] - g[5] * q[1]
         J[2, 2] = bz - g[1] * bx - g[2] * by
-        # Cramer's rule
-        one = cross(J[1], J[2])
-        det = J[0] @ one
-        if abs(det) <= 1e-24 * size:
+        if not solve_three(J, r, 1e-24 * size, move):
             break
-        two = cross(J[2], J[0])
-        three = cross(J[0], J[1])
-        dx = -(one[0] * r[0] + two[0] * r[1] + three[0] * r[2]) / det
-        dy = -(one[1] * r[0] + two[1] * r[1] + three[1] * r[2]) / det
-        ds = -(one[2] * r[0] + two[2] * r[1] + three[2] * r[2]) / det
+        dx, dy, ds = move[0], move[1], move[2]
         step = max(max(abs(dx), abs(dy)) / longest, abs(ds) / (2 * apart))
         if step > 1:
             dx = dx / step

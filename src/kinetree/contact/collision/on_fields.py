@@ -7,6 +7,7 @@ from kinetree.contact.collision.fields import (
     FACE,
     ROUND,
     SAMPLES,
+    Part,
     along_curve,
     height_at,
     sample_ground,
@@ -34,12 +35,14 @@ def corner_foot(
     shapes: Shapes, touch: Touch, L: "float[12]", x: float, y: float, z: float, feature: int
 ):
     """The contact of a corner, given in the shape."""
-    par = local("float", 16)
+    part = local(Part)
+    par = part.par
+    part.mode = ROUND
     par[:3] = L[::4] * x + L[1::4] * y + L[2::4] * z + L[3::4]
     for c in range(3, 7):
         par[c] = 0.0
     if par[2] <= top_of(shapes, touch):
-        settle(shapes, touch, L, ROUND, par, par[0], par[1], 1e300, feature)
+        settle(shapes, touch, part, par[0], par[1], 1e300, feature)
 
 
 @procedure
@@ -71,11 +74,13 @@ def face_feet(
     feature: int,
 ):
     """Peaks of the ground against a face, given by a corner and its normal in the field."""
-    par = local("float", 16)
-    par[:3] = corner
-    par[3:6] = f
+    part = local(Part)
+    part.mode = FACE
+    part.frame[:] = L
+    part.par[:3] = corner
+    part.par[3:6] = f
     limit = touch.margin + 2 * spacing(shapes, touch.second) / SAMPLES
-    sample_ground(shapes, touch, L, FACE, par, low, high, limit, feature)
+    sample_ground(shapes, touch, part, low, high, limit, feature)
 
 
 @procedure
@@ -85,7 +90,9 @@ def round_feet(
     """Contacts of what is round about the part of the shape's axis from ``bottom`` to ``top``."""
     j = touch.second
     margin = touch.margin
-    par = local("float", 16)
+    part = local(Part)
+    par = part.par
+    part.mode = ROUND
     low, high = local("float", 2, 2)
     radius = shapes.size[touch.first, 0]
     par[:3] = L[2::4] * bottom + L[3::4]
@@ -101,7 +108,7 @@ def round_feet(
         low[c] = min(par[c], par[c] + par[3 + c]) - reach
         high[c] = max(par[c], par[c] + par[3 + c]) + reach
     limit = radius + margin + 2 * spacing(shapes, j) / SAMPLES
-    sample_ground(shapes, touch, L, ROUND, par, low, high, limit, feature)
+    sample_ground(shapes, touch, part, low, high, limit, feature)
 
 
 @procedure
@@ -124,7 +131,9 @@ def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     """Contacts of an ellipsoid."""
     i = touch.first
     j = touch.second
-    par = local("float", 16)
+    part = local(Part)
+    par = part.par
+    part.mode = BALL
     low, high = local("float", 2, 2)
     par[:3] = L[3::4]
     view(par, 3, 3, 3)[:] = view(L, 0, 3, 4)[:, :3]
@@ -135,7 +144,7 @@ def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
         reach = sqrt((row * row) @ par[12:15]) + min(max(touch.margin, 0.0), below)
         low[c] = par[c] - reach
         high[c] = par[c] + reach
-    sample_ground(shapes, touch, L, BALL, par, low, high, 1e300, 0)
+    sample_ground(shapes, touch, part, low, high, 1e300, 0)
 
 
 @procedure

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
+from kinetree.codegen.procedures import cross, local, procedure, record, sqrt, vector, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.distance import chosen_shapes, numbers_of, placed_poses
 from kinetree.contact.collision.fields import ground, height_at, spacing
@@ -100,17 +100,17 @@ def first_hits(model, q, origin, direction, left_out) -> RayHit:
     rays = start.shape[-2]
     count = int(np.prod(batch, dtype=int)) * rays
     out, which = np.empty((count, 4)), np.empty(count, dtype=np.int64)
-    cast(
-        shapes,
-        poses,
-        model.body_count + 1,
-        rays,
-        start.reshape(-1, 3),
-        way.reshape(-1, 3),
-        count,
-        out,
-        which,
+    given = Rays(
+        bodies=model.body_count + 1,
+        poses=poses,
+        count=count,
+        per_sample=rays,
+        start=start.reshape(-1, 3),
+        way=way.reshape(-1, 3),
+        hit=out,
+        which=which,
     )
+    cast(shapes, given)
     met = which >= 0
     distance = np.where(met, out[:, 0], np.inf).reshape(shape[:-1])
     names = np.where(met, numbers[which] if len(numbers) else -1, -1).reshape(shape[:-1])
@@ -122,32 +122,48 @@ def first_hits(model, q, origin, direction, left_out) -> RayHit:
     return hit
 
 
+@record
+class Rays:
+    """Rays in many samples of the poses, and what they meet.
+
+    Attributes:
+        bodies: how many, with the base.
+        poses: of all of them, sample by sample.
+        count: of rays in all samples.
+        per_sample: of rays in one.
+        start: where each begins.
+        way: unit direction of each.
+        hit: distance of the first surface that each meets, ``NONE`` for none, and its normal.
+        which: number of the shape, -1 for none.
+    """
+
+    bodies: int
+    poses: "float[:, 12]"
+    count: int
+    per_sample: int
+    start: "float[:, 3]"
+    way: "float[:, 3]"
+    hit: "float[:, 4]"
+    which: "int[:]"
+
+
 @procedure
-def cast(
-    shapes: Shapes,
-    poses: "float[:, 12]",
-    bodies: int,
-    rays: int,
-    start: "float[:, 3]",
-    way: "float[:, 3]",
-    count: int,
-    out: "float[:, 4]",
-    which: "int[:]",
-) -> None:
-    """The nearest hits of ``count`` rays, ``rays`` of them for each sample of the poses."""
+def cast(shapes: Shapes, rays: Rays) -> None:
+    """Find the nearest hits of rays."""
     normal = local("float", 3)
-    for k in range(count):
-        if k % rays == 0:
-            place_shapes(shapes, view(poses, (k // rays) * bodies))
-        out[k, 0] = NONE
-        which[k] = -1
+    for k in range(rays.count):
+        if k % rays.per_sample == 0:
+            place_shapes(shapes, view(rays.poses, (k // rays.per_sample) * rays.bodies))
+        start, way, hit = rays.start[k], rays.way[k], rays.hit[k]
+        hit[0] = NONE
+        rays.which[k] = -1
         for i in range(shapes.count):
-            if may_meet(shapes, i, start[k], way[k], out[k, 0]):
-                t = ray_shape(shapes, i, start[k], way[k], out[k, 0], normal)
-                if t < out[k, 0]:
-                    out[k, 0] = t
-                    which[k] = i
-                    out[k, 1:] = normal
+            if may_meet(shapes, i, start, way, hit[0]):
+                t = ray_shape(shapes, i, start, way, hit[0], normal)
+                if t < hit[0]:
+                    hit[0] = t
+                    rays.which[k] = i
+                    hit[1:] = normal
 
 
 @procedure

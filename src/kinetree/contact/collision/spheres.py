@@ -6,7 +6,7 @@ n)`` appends the points within ``margin`` to ``touch``, after n others, and retu
 are then; normals go from i to j.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, workspace
 from kinetree.contact.collision.clipping import EXACT, NEAR, put
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -17,19 +17,27 @@ _ALONG = 0.01  # squared sine below which the ends of an overlap may touch besid
 _APART = 1e-3  # [lengths of the overlap] between points that are not the same
 
 
+@workspace
+class Balls:
+    """Two spheres.
+
+    Attributes:
+        centre: of the first, in the world.
+        way: from there to the centre of the second.
+        radius: of both.
+        fallback: unit normal where the centres are the same.
+    """
+
+    centre: "float[3]"
+    way: "float[3]"
+    radius: "float[2]"
+    fallback: "float[3]"
+
+
 @procedure
-def put_rounded(
-    x: "float[3]",
-    ri: float,
-    d: "float[3]",
-    rj: float,
-    fallback: "float[3]",
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
-    """Two spheres, the first around x, the second displaced from it by d."""
+def put_balls(balls: Balls, margin: float, touch: Touch, n: int, feature: int) -> int:
+    """Contact of two spheres that are within ``margin``: how many contacts there are then."""
+    d, ri, rj = balls.way, balls.radius[0], balls.radius[1]
     square = d @ d
     reach = ri + rj + margin
     if reach < 0 or square > reach * reach:
@@ -39,30 +47,36 @@ def put_rounded(
     if square > _TINY + _SAME * (ri + rj) * (ri + rj):
         normal[:] = d / length
     else:
-        length = d @ fallback  # the side is lost, too
-        normal[:] = fallback
+        length = d @ balls.fallback  # the side is lost, too
+        normal[:] = balls.fallback
     h = (ri + length - rj) / 2
-    return put(touch, n, x + h * normal, normal, length - ri - rj, feature)
+    return put(touch, n, balls.centre + h * normal, normal, length - ri - rj, feature)
 
 
 @procedure
 def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point; spheres with the same centre part along the z axis of the first."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x, up = vector(p[3], p[7], p[11]), vector(p[2], p[6], p[10])
-    ri, rj = shapes.size[i, 0], shapes.size[j, 0]
-    return put_rounded(x, ri, q[3::4] - x, rj, up, margin, touch, n, 0)
+    balls = local(Balls)
+    balls.centre[:] = p[3::4]
+    balls.way[:] = q[3::4] - p[3::4]
+    balls.radius[:] = vector(shapes.size[i, 0], shapes.size[j, 0])
+    balls.fallback[:] = p[2::4]
+    return put_balls(balls, margin, touch, n, 0)
 
 
 @procedure
 def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x, side = vector(p[3], p[7], p[11]), vector(q[0], q[4], q[8])
-    d = q[3::4] - x
-    ri, rj, half = shapes.size[i, 0], shapes.size[j, 0], shapes.size[j, 1]
+    balls = local(Balls)
+    d, half = q[3::4] - p[3::4], shapes.size[j, 1]
     t = min(max(-(q[2::4] @ d), -half), half)
-    return put_rounded(x, ri, d + t * q[2::4], rj, side, margin, touch, n, 0)
+    balls.centre[:] = p[3::4]
+    balls.way[:] = d + t * q[2::4]
+    balls.radius[:] = vector(shapes.size[i, 0], shapes.size[j, 0])
+    balls.fallback[:] = q[::4]
+    return put_balls(balls, margin, touch, n, 0)
 
 
 @procedure
@@ -178,44 +192,34 @@ def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     s = min(max(s, -hi), hi)
     t = min(max(cosine * s - dw, -hj), hj)
     s = min(max(cosine * t + du, -hi), hi)
-    across = local("float", 3)  # out of segments that cross: at right angles to both
+    balls = local(Balls)  # out of segments that cross: at right angles to both
     if slant < _PARALLEL:
-        across[:] = p[::4]
+        balls.fallback[:] = p[::4]
     else:
-        across[:] = a / sqrt(slant)
+        balls.fallback[:] = a / sqrt(slant)
     low, high = max(du - abs(cosine) * hj, -hi), min(du + abs(cosine) * hj, hi)
     apart = _APART * (high - low)
     if slant > _ALONG or high - low <= NEAR * (hi + hj):
-        return along_capsules(shapes, i, j, s, t, across, margin, touch, n, 0)
+        place_balls(shapes, i, j, s, t, balls)
+        return put_balls(balls, margin, touch, n, 0)
     flat = slant < _PARALLEL
     name = 1 if s - low <= apart else 2 if high - s <= apart else 0
     if not flat:
-        n = along_capsules(shapes, i, j, s, t, across, margin, touch, n, name)
+        place_balls(shapes, i, j, s, t, balls)
+        n = put_balls(balls, margin, touch, n, name)
     if flat or name != 1:
-        t = min(max(cosine * low - dw, -hj), hj)
-        n = along_capsules(shapes, i, j, low, t, across, margin, touch, n, 1)
+        place_balls(shapes, i, j, low, min(max(cosine * low - dw, -hj), hj), balls)
+        n = put_balls(balls, margin, touch, n, 1)
     if flat or name != 2:
-        t = min(max(cosine * high - dw, -hj), hj)
-        n = along_capsules(shapes, i, j, high, t, across, margin, touch, n, 2)
+        place_balls(shapes, i, j, high, min(max(cosine * high - dw, -hj), hj), balls)
+        n = put_balls(balls, margin, touch, n, 2)
     return n
 
 
 @procedure
-def along_capsules(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    s: float,
-    t: float,
-    across: "float[3]",
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
-    """The spheres at s and t along the segments of two capsules."""
+def place_balls(shapes: Shapes, i: int, j: int, s: float, t: float, balls: Balls) -> None:
+    """Set the spheres at s and t along the segments of two capsules."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x = p[3::4] + s * p[2::4]
-    d = q[3::4] + t * q[2::4] - x
-    ri, rj = shapes.size[i, 0], shapes.size[j, 0]
-    return put_rounded(x, ri, d, rj, across, margin, touch, n, feature)
+    balls.centre[:] = p[3::4] + s * p[2::4]
+    balls.way[:] = q[3::4] + t * q[2::4] - balls.centre
+    balls.radius[:] = vector(shapes.size[i, 0], shapes.size[j, 0])
