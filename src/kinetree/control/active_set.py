@@ -6,20 +6,22 @@ D. Goldfarb, A. Idnani, "A numerically stable dual method for solving strictly c
 programs" (1983): from the minimum without constraints, one that is violated is added after the
 other, and those that press the wrong way are dropped on the way. ``J`` and ``R`` are their factors,
 ``Jᵀ H J = 1`` and ``Jᵀ N = R`` for the normals ``N`` of active rows; a row is added by one
-reflection. It starts afresh in every call, so that results do not depend on earlier ones: to begin
-with the rows that were active last did not save iterations.
+reflection. Rows that are expected to be active may be given: those that press the wrong way are
+dropped first. Nothing is kept from call to call, so that results do not depend on earlier ones: to
+begin with the rows that were active last did not save iterations.
 """
 
 import math
 
-from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt, view
-from kinetree.control.cholesky import factor_dense
+from kinetree.codegen.procedures import isfinite, procedure, record, sqrt, view
+from kinetree.control.tiles import add_row, clear, factor_rows, fill_inverse, pad, times_row
 
 FOUND, INFEASIBLE, LOST = 0, 1, 2
 """Results: the minimum; no point meets the bounds; rounding errors or too many iterations."""
 
 _TOLERANCE = 1e-9  # by which bounds may be exceeded, per length of their rows
 _DEPENDENT = 1e-20  # square of the part of a normal that others leave of it
+_DOUBTFUL = 1e-12  # the same, below which a row that is expected to be active is left out
 _NEVER = 1e300
 
 
@@ -27,23 +29,28 @@ _NEVER = 1e300
 class Quadratic:
     """Minimise ``xᵀ H x / 2 + gᵀ x`` subject to ``low <= C x <= high``.
 
+    Vectors and rows of matrices are ``wide`` numbers long, zeros after the first ``n``.
+
     In:
-        n, rows: numbers of unknowns and of constraints.
-        H: (n, n), of which the upper half counts; overwritten by its factor.  g: (n,).
-        C: (rows, n).  low, high: (rows,).
+        n, rows: numbers of unknowns and of constraints.  wide: ``pad(n)``.
+        H: (n, wide), of which the upper half counts; overwritten by its factor.  g: (wide,).
+        C: (rows, wide).  low, high: (rows,).
         scale: one over the lengths of the rows of ``C``, 0 for those that do not count, (rows,).
+        guess: how many rows are expected to be active, the first of ``active`` and ``side``.
 
     Out:
-        x: (n,).  count: number of active rows;  active: which they are;
+        x: (wide,).  count: number of active rows;  active: which they are;
         side: 1 for those at their lower bound, -1 at the upper;  u: their multipliers.
         iterations: rows added and dropped.  worst: of an infeasible problem, a row that contradicts
             the active ones.
 
     Work:
-        J, R: factors, by columns, (n, n);  d, z, r, v: (n,);  is_active: (rows,).
+        J, R: factors, by columns, (n, wide);  d, z, r, v: (wide,);  is_active: (rows,);
+        near, nears: rows that were violated when all were looked at, and how many.
     """
 
     n: int
+    wide: int
     rows: int
     H: "float[:]"
     g: "float[:]"
@@ -51,6 +58,7 @@ class Quadratic:
     low: "float[:]"
     high: "float[:]"
     scale: "float[:]"
+    guess: int
     x: "float[:]"
     count: int
     active: "int[:]"
@@ -65,29 +73,8 @@ class Quadratic:
     r: "float[:]"
     v: "float[:]"
     is_active: "int[:]"
-
-
-@procedure(inline=True)
-def product(a: "float[:]", b: "float[:]", n: int) -> float:
-    """Scalar product of long vectors, in eight sums."""
-    sums = local("float", 8)
-    sums[0:8] = 0.0
-    k = 0
-    while k + 8 <= n:
-        sums += view(a, k, 8) * view(b, k, 8)
-        k += 8
-    total = 0.0
-    for i in range(k, n):
-        total += a[i] * b[i]
-    even = (sums[0] + sums[4]) + (sums[2] + sums[6])
-    return total + even + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
-
-
-@procedure(inline=True)
-def add_multiple(y: "float[:]", a: float, x: "float[:]", n: int) -> None:
-    """``y += a x``."""
-    for k in range(n):
-        y[k] += a * x[k]
+    near: "int[:]"
+    nears: int
 
 
 @procedure
@@ -95,6 +82,7 @@ def minimum(p: Quadratic) -> int:
     """Find the minimum."""
     if _begin(p) != 0:
         return LOST
+    _take_guess(p)
     while p.iterations <= 10 * (p.n + p.rows):
         row, sign = _violated(p)
         if row < 0:
@@ -109,65 +97,112 @@ def minimum(p: Quadratic) -> int:
 def _begin(p: Quadratic) -> int:
     """Factors and the minimum without constraints: 0, or 1 where ``H`` is not positive."""
     n = p.n
+    wide = p.wide
     p.count = 0
     p.iterations = 0
+    p.nears = 0
     for i in range(p.rows):
         p.is_active[i] = 0
-    if factor_dense(p.H, n, n) != 0:
+    if factor_rows(p.H, n, wide) != 0:
         return 1
+    fill_inverse(p.H, n, wide, p.J)
+    clear(p.x, wide)
+    clear(p.u, wide)
     for k in range(n):
-        row = view(p.J, k * n)
-        for i in range(n):
-            row[i] = 0.0
-        row[k] = 1.0
-        for i in range(k):
-            add_multiple(row, -p.H[i * n + k], view(p.J, i * n), i + 1)
-        scale = 1.0 / p.H[k * n + k]
-        for i in range(k + 1):
-            row[i] *= scale
-    for i in range(n):
-        p.x[i] = 0.0
-    for k in range(n):
-        row = view(p.J, k * n)
-        add_multiple(p.x, -product(row, p.g, k + 1), row, k + 1)
-    return 0 if isfinite(product(p.x, p.x, n)) else 1
+        row = view(p.J, k * wide)
+        add_row(p.x, -times_row(row, p.g, wide), row, wide)
+    return 0 if isfinite(times_row(p.x, p.x, wide)) else 1
+
+
+@procedure
+def _take_guess(p: Quadratic) -> None:
+    """Make rows active that are expected to be, then drop those that press the wrong way."""
+    wide = p.wide
+    for i in range(p.guess):
+        row, sign = p.active[i], p.side[i]
+        c = view(p.C, row * wide)
+        whole, free = _directions(p, c, sign)
+        if p.scale[row] > 0.0 and free > _DOUBTFUL * whole:
+            t = sign * (_bound(p, row, sign) - times_row(c, p.x, wide)) / free
+            add_row(p.u, -t, p.r, wide)
+            add_row(p.x, t, p.z, wide)
+            _add(p, row, sign, sqrt(free))
+            p.u[p.count - 1] = t
+            p.iterations += 1
+    worst = 0
+    while worst >= 0:
+        worst = -1
+        least = 0.0
+        for i in range(p.count):
+            if p.u[i] < least:
+                least = p.u[i]
+                worst = i
+        if worst >= 0:
+            row, force = p.active[worst], p.side[worst] * least
+            _drop(p, worst)
+            clear(p.v, wide)
+            add_row(p.v, force, view(p.C, row * wide), wide)
+            improve(p, p.v)
+            p.iterations += 1
+
+
+@procedure(inline=True)
+def _bound(p: Quadratic, row: int, sign: float) -> float:
+    """The bound of a row at its lower side, or at the upper."""
+    return p.low[row] if sign > 0.0 else p.high[row]
 
 
 @procedure
 def _violated(p: Quadratic) -> "(int, float)":
-    """The row that is violated most, -1 for none; 1.0 at its lower bound, -1.0 at the upper."""
+    """A row that is violated, -1 for none; 1.0 at its lower bound, -1.0 at the upper.
+
+    The worst of those that were when all rows were looked at; once none of them is, the worst.
+    """
     worst = -1
-    side = 0.0
     most = _TOLERANCE
-    for i in range(p.rows):
-        if p.is_active[i] == 0 and p.scale[i] > 0.0:
-            value = product(view(p.C, i * p.n), p.x, p.n)
-            below = (p.low[i] - value) * p.scale[i]
-            above = (value - p.high[i]) * p.scale[i]
-            if below > most:
-                most = below
-                worst = i
-                side = 1.0
-            if above > most:
-                most = above
-                worst = i
-                side = -1.0
+    for k in range(p.nears):
+        excess = _excess(p, p.near[k])
+        if abs(excess) > most:
+            most = abs(excess)
+            worst = p.near[k]
+    if worst < 0:
+        p.nears = 0
+        for i in range(p.rows):
+            excess = _excess(p, i)
+            if abs(excess) > _TOLERANCE:
+                p.near[p.nears] = i
+                p.nears += 1
+                if abs(excess) > most:
+                    most = abs(excess)
+                    worst = i
+    side = 1.0
+    if worst >= 0 and _excess(p, worst) > 0.0:
+        side = -1.0
     return worst, side
+
+
+@procedure(inline=True)
+def _excess(p: Quadratic, row: int) -> float:
+    """By how much a row is above its bounds, or below, per length; 0 within and where active."""
+    excess = 0.0
+    if p.is_active[row] == 0 and p.scale[row] > 0.0:
+        value = times_row(view(p.C, row * p.wide), p.x, p.wide)
+        excess = max(value - p.high[row], 0.0) + min(value - p.low[row], 0.0)
+    return excess * p.scale[row]
 
 
 @procedure
 def _take_in(p: Quadratic, row: int, sign: float) -> int:
     """Make a row active, and drop those that it takes the load off."""
-    n = p.n
-    c = view(p.C, row * n)
+    wide = p.wide
+    c = view(p.C, row * wide)
     force = 0.0
-    while p.iterations <= 10 * (n + p.rows):
+    while p.iterations <= 10 * (p.n + p.rows):
         p.iterations += 1
         whole, free = _directions(p, c, sign)
         full = _NEVER
         if free > _DEPENDENT * whole:
-            bound = p.low[row] if sign > 0.0 else p.high[row]
-            full = max(0.0, sign * (bound - product(c, p.x, n)) / free)
+            full = max(0.0, sign * (_bound(p, row, sign) - times_row(c, p.x, wide)) / free)
         part = _NEVER
         first = -1
         for i in range(p.count):
@@ -178,10 +213,10 @@ def _take_in(p: Quadratic, row: int, sign: float) -> int:
             p.worst = row
             return INFEASIBLE
         t = min(full, part)
-        add_multiple(p.u, -t, p.r, p.count)
+        add_row(p.u, -t, p.r, wide)
         force += t
         if full < _NEVER:
-            add_multiple(p.x, t, p.z, n)
+            add_row(p.x, t, p.z, wide)
         if full <= part:
             _add(p, row, sign, sqrt(free))
             p.u[p.count - 1] = force
@@ -198,17 +233,17 @@ def _directions(p: Quadratic, c: "float[:]", sign: float) -> "(float, float)":
     """
     n = p.n
     q = p.count
+    wide = p.wide
     whole = 0.0
     free = 0.0
+    clear(p.z, wide)
     for k in range(n):
-        x = sign * product(view(p.J, k * n), c, n)
+        x = sign * times_row(view(p.J, k * wide), c, wide)
         p.d[k] = x
-        p.z[k] = 0.0
         whole += x * x
         if k >= q:
             free += x * x
-    for k in range(q, n):
-        add_multiple(p.z, p.d[k], view(p.J, k * n), n)
+            add_row(p.z, x, view(p.J, k * wide), wide)
     against(p, p.d)
     return whole, free
 
@@ -216,31 +251,36 @@ def _directions(p: Quadratic, c: "float[:]", sign: float) -> "(float, float)":
 @procedure
 def against(p: Quadratic, d: "float[:]") -> None:
     """``r = R⁻¹ d``."""
+    clear(p.r, p.wide)
     for i in range(p.count):
         p.r[i] = d[i]
     for e in range(p.count):
         j = p.count - 1 - e
-        x = p.r[j] / p.R[j * p.n + j]
+        column = view(p.R, j * p.wide)
+        x = p.r[j] / column[j]
+        add_row(p.r, -x, column, pad(j + 1))
         p.r[j] = x
-        add_multiple(p.r, -x, view(p.R, j * p.n), j)
 
 
 @procedure
 def _add(p: Quadratic, row: int, sign: float, length: float) -> None:
     """Add a row to the factors, whose ``d`` and ``z`` are known, by a reflection."""
-    n = p.n
     q = p.count
+    wide = p.wide
     top = -math.copysign(length, p.d[q])
     scale = 1.0 / (length * (length + abs(p.d[q])))
-    first = view(p.J, q * n)
-    for i in range(n):
-        p.v[i] = p.z[i] - top * first[i]
+    first = view(p.J, q * wide)
+    for c in range(0, wide, 8):
+        own = view(p.v, c, 8)
+        own[0:8] = view(p.z, c, 8) - top * view(first, c, 8)
+    column = view(p.R, q * wide)
+    clear(column, wide)
     for i in range(q):
-        p.R[q * n + i] = p.d[i]
-    p.R[q * n + q] = top
+        column[i] = p.d[i]
+    column[q] = top
     p.d[q] -= top
-    for k in range(q, n):
-        add_multiple(view(p.J, k * n), -scale * p.d[k], p.v, n)
+    for k in range(q, p.n):
+        add_row(view(p.J, k * wide), -scale * p.d[k], p.v, wide)
     p.active[q] = row
     p.side[q] = sign
     p.is_active[row] = 1
@@ -250,7 +290,7 @@ def _add(p: Quadratic, row: int, sign: float, length: float) -> None:
 @procedure
 def _drop(p: Quadratic, k: int) -> None:
     """Take an active row out of the factors, by rotations."""
-    n = p.n
+    wide = p.wide
     p.is_active[p.active[k]] = 0
     last = p.count - 1
     for j in range(k, last):
@@ -258,42 +298,51 @@ def _drop(p: Quadratic, k: int) -> None:
         p.side[j] = p.side[j + 1]
         p.u[j] = p.u[j + 1]
         for i in range(j + 2):
-            p.R[j * n + i] = p.R[(j + 1) * n + i]
+            p.R[j * wide + i] = p.R[(j + 1) * wide + i]
+    p.u[last] = 0.0
     for j in range(k, last):
-        a = p.R[j * n + j]
-        b = p.R[j * n + j + 1]
+        a = p.R[j * wide + j]
+        b = p.R[j * wide + j + 1]
         length = sqrt(a * a + b * b)
         c = a / length
         s = b / length
-        p.R[j * n + j] = length
+        p.R[j * wide + j] = length
+        p.R[j * wide + j + 1] = 0.0
         for m in range(j + 1, last):
-            a = p.R[m * n + j]
-            b = p.R[m * n + j + 1]
-            p.R[m * n + j] = c * a + s * b
-            p.R[m * n + j + 1] = c * b - s * a
-        first = view(p.J, j * n)
-        second = view(p.J, (j + 1) * n)
-        for i in range(n):
-            a = first[i]
-            b = second[i]
-            first[i] = c * a + s * b
-            second[i] = c * b - s * a
+            a = p.R[m * wide + j]
+            b = p.R[m * wide + j + 1]
+            p.R[m * wide + j] = c * a + s * b
+            p.R[m * wide + j + 1] = c * b - s * a
+        rotate(view(p.J, j * wide), view(p.J, (j + 1) * wide), c, s, wide)
     p.count = last
+
+
+@procedure(inline=True)
+def rotate(a: "float[:]", b: "float[:]", c: float, s: float, width: int) -> None:
+    """Two rows turned in their plane, by the cosine and sine of an angle."""
+    for i in range(0, width, 8):
+        first = view(a, i, 8)
+        second = view(b, i, 8)
+        x = c * first + s * second
+        second[0:8] = c * second - s * first
+        first[0:8] = x
 
 
 @procedure
 def improve(p: Quadratic, gradient: "float[:]") -> float:
-    """A step that removes a gradient of the Lagrangian, (n,); returns the size of the step.
+    """A step that removes a gradient of the Lagrangian, (wide,); returns the size of the step.
 
     The active rows stay as they are; their multipliers change.
     """
-    n = p.n
-    for k in range(n):
-        p.d[k] = product(view(p.J, k * n), gradient, n)
+    wide = p.wide
     size = 0.0
-    for k in range(p.count, n):
-        add_multiple(p.x, -p.d[k], view(p.J, k * n), n)
-        size += p.d[k] * p.d[k]
+    for k in range(p.n):
+        row = view(p.J, k * wide)
+        x = times_row(row, gradient, wide)
+        p.d[k] = x
+        if k >= p.count:
+            add_row(p.x, -x, row, wide)
+            size += x * x
     against(p, p.d)
-    add_multiple(p.u, 1.0, p.r, p.count)
+    add_row(p.u, 1.0, p.r, wide)
     return sqrt(size)

@@ -7,67 +7,91 @@ a unit matrix for the free unknowns, so that products with it cost little.
 """
 
 from kinetree.codegen.procedures import procedure, view
+from kinetree.control.tiles import add_row, clear, pad, take_one_row
 
 RANK = 1e-9
 """Part of a row that rounding errors leave of it where it depends on those before."""
 
 
 @procedure
-def eliminate(W: "float[:]", rows: int, n: int, size: "float[:]", pivot: "int[:]") -> int:
-    """Solve each of the equations ``W[:, :n] x = W[:, n]`` for an unknown: how many there are.
+def eliminate(
+    W: "float[:]", before: int, rows: int, n: int, size: "float[:]", pivot: "int[:]", whole: bool
+) -> int:
+    """Solve each of the equations ``W[:, :n] x = W[:, n]`` for an unknown: the rows that are done.
 
     Args:
-        W: equations, (rows, n + 1); overwritten by those for the unknowns ``pivot``.
+        W: equations, rows of ``pad(n + 1)`` numbers; overwritten by those for the unknowns
+            ``pivot``; and room for ``rows`` numbers after them.
+        before: number of rows that are solved already.
         rows: number of equations.
         n: number of unknowns.
         size: of what each row consists of; below ``RANK`` times that, there is nothing left of it.
         pivot: number of the unknown of each row, (rows,); -1 for rows that depend on others, whose
             right-hand side is then what they contradict them by.
+        whole: go on after such a row.
     """
-    wide = n + 1
-    rank = 0
-    for i in range(rows):
+    wide = pad(n + 1)
+    for i in range(before, rows):
         row = view(W, i * wide)
-        best = -1
-        most = RANK * size[i]
-        for j in range(n):
-            if abs(row[j]) > most:
-                most = abs(row[j])
-                best = j
+        factors = view(W, rows * wide)
+        for k in range(i):
+            factors[k] = row[pivot[k]] if pivot[k] >= 0 else 0.0
+        for c in range(0, wide, 8):
+            take_one_row(view(row, c), wide, factors, 1, view(W, c), i)
+        for k in range(i):
+            if pivot[k] >= 0:
+                row[pivot[k]] = 0.0
+        best = find_largest(row, n)
+        if not abs(row[best]) > RANK * size[i]:
+            best = -1
         pivot[i] = best
         if best < 0:
+            if not whole:
+                return i
             for j in range(n):
                 row[j] = 0.0
         else:
-            rank += 1
             scale = 1.0 / row[best]
-            for j in range(wide):
-                row[j] *= scale
+            for c in range(0, wide, 8):
+                own = view(row, c, 8)
+                own *= scale
             row[best] = 1.0
-            for k in range(rows):
-                if k != i:
-                    other = view(W, k * wide)
-                    factor = other[best]
-                    if factor != 0.0:
-                        for j in range(wide):
-                            other[j] -= factor * row[j]
-                        other[best] = 0.0
-    return rank
+            for k in range(i):
+                other = view(W, k * wide)
+                factor = other[best]
+                if factor != 0.0:
+                    add_row(other, -factor, row, wide)
+                    other[best] = 0.0
+    return rows
+
+
+@procedure(inline=True)
+def find_largest(row: "float[:]", n: int) -> int:
+    """Where the largest of some numbers is: the largest of every second first, side by side."""
+    first, second = 0, 0
+    most, other = 0.0, 0.0
+    end = 2 * (n // 2)
+    for j in range(0, end, 2):
+        x, y = abs(row[j]), abs(row[j + 1])
+        first = j if x > most else first
+        second = j + 1 if y > other else second
+        most = x if x > most else most
+        other = y if y > other else other
+    if end < n and abs(row[end]) > most:
+        return end if abs(row[end]) > other else second
+    return first if most > other else second
 
 
 @procedure
-def basis(
-    W: "float[:]", rows: int, n: int, pivot: "int[:]", free_at: "int[:]", Z: "float[:]"
-) -> int:
-    """Directions in which solutions of eliminated equations differ: how many, and ``Z``.
+def find_free(rows: int, n: int, pivot: "int[:]", free_at: "int[:]", free: "int[:]") -> int:
+    """Unknowns that eliminated equations leave free: how many there are.
 
     Args:
-        W: as ``eliminate`` leaves it.
         rows: number of equations.
         n: number of unknowns.
         pivot: of each equation.
-        free_at: number of the direction that is a free unknown, (n,); -1 for the others.
-        Z: (n, number of directions).
+        free_at: number of each unknown among the free ones, (n,); -1 for the others.
+        free: the free ones, (n,).
     """
     for j in range(n):
         free_at[j] = 0
@@ -78,17 +102,33 @@ def basis(
     for j in range(n):
         if free_at[j] == 0:
             free_at[j] = count
+            free[count] = j
             count += 1
-    for i in range(n * count):
-        Z[i] = 0.0
-    for j in range(n):
-        if free_at[j] >= 0:
-            Z[j * count + free_at[j]] = 1.0
+    return count
+
+
+@procedure
+def basis(
+    W: "float[:]", rows: int, n: int, pivot: "int[:]", free: "int[:]", count: int, Z: "float[:]"
+) -> None:
+    """Directions in which solutions of eliminated equations differ, in the columns of ``Z``.
+
+    Args:
+        W: as ``eliminate`` leaves it.
+        rows: number of equations.
+        n: number of unknowns.
+        pivot: of each equation.
+        free: unknowns that stay free, ``count`` of them: a direction each.
+        count: number of directions.
+        Z: (n, pad(count)).
+    """
+    wide = pad(count)
+    clear(Z, n * wide)
+    for k in range(count):
+        Z[free[k] * wide + k] = 1.0
     for i in range(rows):
         if pivot[i] >= 0:
-            row = view(W, i * (n + 1))
-            out = view(Z, pivot[i] * count)
-            for j in range(n):
-                if free_at[j] >= 0:
-                    out[free_at[j]] = -row[j]
-    return count
+            row = view(W, i * pad(n + 1))
+            out = view(Z, pivot[i] * wide)
+            for k in range(count):
+                out[k] = -row[free[k]]

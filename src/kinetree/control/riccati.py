@@ -17,6 +17,7 @@ from kinetree.codegen.procedures import local, procedure, record, view
 from kinetree.control.tiles import (
     factor_rows,
     padded,
+    product,
     solve_upper,
     subtract,
     subtract_square,
@@ -299,23 +300,6 @@ def find_gains(x: Horizon, k: int):
         for c in range(n):
             K[c] = -row[c]
         x.z[k * (n + m) + a] = -row[n]
-
-
-@procedure
-def product(a: "float[:]", b: "float[:]", count: int) -> float:
-    """The scalar product of two arrays: eight sums, then theirs."""
-    sums = local("float", 8)
-    sums[0:8] = 0.0
-    c = 0
-    while c + 8 <= count:
-        sums += view(a, c, 8) * view(b, c, 8)
-        c += 8
-    total = (sums[0] + sums[4]) + (sums[2] + sums[6])
-    total += (sums[1] + sums[5]) + (sums[3] + sums[7])
-    while c < count:
-        total += a[c] * b[c]
-        c += 1
-    return total
 
 
 @procedure

@@ -123,7 +123,7 @@ class Stance:
         variables = np.concatenate([np.arange(nv), nv + self.columns])
         more = len(self.rows) if soft else 0
         problem: Any = workspace(n, len(robot.idle) + len(self.rows) - more, tasks + more, bounds)
-        problem.live = None
+        problem.live, problem.hopeful = None, not soft
         A = problem.A.reshape(tasks + more, n)
         A[:tasks] = robot.fixed[:, variables]
         G = problem.G.reshape(bounds, n)

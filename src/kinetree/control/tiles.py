@@ -16,6 +16,63 @@ def padded(count: int) -> int:
 
 
 @procedure(inline=True)
+def pad(count: int) -> int:
+    """``padded``, in compiled code."""
+    return 8 * ((count + 7) // 8)
+
+
+@procedure(inline=True)
+def clear(x: "float[:]", width: int) -> None:
+    """Zeros; ``width`` is a multiple of eight."""
+    for c in range(0, width, 8):
+        own = view(x, c, 8)
+        own[0:8] = 0.0
+
+
+@procedure(inline=True)
+def add_row(y: "float[:]", a: float, x: "float[:]", width: int) -> None:
+    """``y += a x``; ``width`` is a multiple of eight."""
+    for c in range(0, width, 8):
+        own = view(y, c, 8)
+        own += a * view(x, c, 8)
+
+
+@procedure(inline=True)
+def times_row(a: "float[:]", b: "float[:]", width: int) -> float:
+    """Scalar product, in eight sums; ``width`` is a multiple of eight."""
+    sums = local("float", 8)
+    sums[0:8] = 0.0
+    for c in range(0, width, 8):
+        sums += view(a, c, 8) * view(b, c, 8)
+    even = (sums[0] + sums[4]) + (sums[2] + sums[6])
+    return even + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+
+
+@procedure
+def product(a: "float[:]", b: "float[:]", count: int) -> float:
+    """``times_row`` for any number of columns."""
+    sums = local("float", 8)
+    sums[0:8] = 0.0
+    c = 0
+    while c + 8 <= count:
+        sums += view(a, c, 8) * view(b, c, 8)
+        c += 8
+    total = (sums[0] + sums[4]) + (sums[2] + sums[6])
+    total += (sums[1] + sums[5]) + (sums[3] + sums[7])
+    while c < count:
+        total += a[c] * b[c]
+        c += 1
+    return total
+
+
+@procedure(inline=True)
+def add_multiple(y: "float[:]", a: float, x: "float[:]", count: int):
+    """``add_row`` for any number of columns."""
+    for c in range(count):
+        y[c] += a * x[c]
+
+
+@procedure(inline=True)
 def take_six_rows(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
 ) -> None:
@@ -215,6 +272,29 @@ def factor_rows(P: "float[:]", rows: int, wide: int) -> int:
         divide_rows(view(D, c), wide, count, U, wide - c)
         first += count
     return 0
+
+
+@procedure
+def fill_inverse(U: "float[:]", n: int, wide: int, X: "float[:]") -> None:
+    """The inverse of ``Uᵀ``, (n, wide), for a factor with rows of the same length."""
+    T = local("float", 36)
+    clear(X, n * wide)
+    for i in range(n):
+        X[i * wide + i] = 1.0
+    first = 0
+    while first < n:
+        count, width = min(6, n - first), pad(first + 6)
+        width = min(width, wide)
+        own = view(X, first * wide)
+        if first > 0:
+            subtract(own, wide, view(U, first), wide, X, first, count, width)
+        for a in range(count):
+            at = (first + a) * wide + first
+            for b in range(a + 1, count):
+                T[6 * a + b] = U[at + b]
+            T[7 * a] = 1.0 / U[at + a]
+        divide_rows(own, wide, count, T, width)
+        first += count
 
 
 @procedure(inline=True)

@@ -3,10 +3,9 @@
 import math
 
 from kinetree.codegen.procedures import isfinite, procedure, view
-from kinetree.control.active_set import add_multiple
 from kinetree.control.newton.records import Batch, Work
-from kinetree.control.riccati import Horizon, along, product, solve_horizon
-from kinetree.control.tiles import subtract_square
+from kinetree.control.riccati import Horizon, along, solve_horizon
+from kinetree.control.tiles import add_multiple, product, subtract_square
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
 PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are positive

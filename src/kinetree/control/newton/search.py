@@ -6,7 +6,7 @@ from kinetree.codegen.procedures import isfinite, procedure, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.records import Batch, Work
 from kinetree.control.newton.values import find_merit, is_finite, refresh, take_steps
-from kinetree.control.riccati import product
+from kinetree.control.tiles import product
 
 TRIALS = 12  # halvings of a step before its matrices are damped instead
 SHORT, FAR = 0.3, 0.5  # parts of a step from which on matrices are damped more, and less
