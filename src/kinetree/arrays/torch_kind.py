@@ -7,7 +7,6 @@ their addresses. Derivatives are separate kernels, see ``derived``.
 from itertools import count
 from math import prod
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
@@ -16,6 +15,7 @@ from kinetree.arrays import device
 from kinetree.arrays.batch import align_shapes, batch_of
 from kinetree.arrays.kinds import precision
 from kinetree.errors import DeviceError
+from kinetree.weak_table import WeakTable
 
 # --- Computing with torch tensors, without derivatives: on their memory, or by one launch --------
 # A launch for tensors of shapes that have been seen before follows a plan, see ``launch_planned``.
@@ -261,7 +261,7 @@ def differentiable_walk(rollout, state, marks):
 # --- Kernels as steps of the graphs of torch.compile: one opaque operator ---------------------
 
 _numbers = count(1)
-_by_number: Any = WeakValueDictionary()  # models keep kernels, and graphs refer to both
+_by_number = WeakTable()  # models keep kernels, and graphs refer to both
 
 
 def _number_of(kernel):

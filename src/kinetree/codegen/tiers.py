@@ -23,10 +23,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Literal, get_args
-from weakref import WeakSet
 
 from kinetree.errors import UnknownNameError
 from kinetree.spelling import did_you_mean
+from kinetree.weak_table import WeakGroup
 
 Tier = Literal["auto", "general", "specialised"]
 DEFAULT: Tier = "auto"
@@ -45,13 +45,13 @@ if hasattr(os, "register_at_fork"):  # who holds the lock would not be there to 
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )
-_kernels: "WeakSet[Any]" = WeakSet()  # those whose calls bypass the rule, and whose code may change
-_general: "WeakSet[Any]" = WeakSet()  # those among them that run general code, and maybe others
+_kernels = WeakGroup()  # those whose calls bypass the rule, and whose code may change
+_general = WeakGroup()  # those among them that run general code, and maybe others
 
 
 def _disconnect(kernels):
     """Let kernels choose their code again, each once: those not called since need not be asked."""
-    for kernel in list(kernels):
+    for kernel in kernels:
         kernels.discard(kernel)
         kernel.disconnect()
 
