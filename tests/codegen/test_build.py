@@ -28,10 +28,10 @@ from kinetree.codegen.render.llvm import render
 from kinetree.codegen.render.llvm_shared import shared_symbols
 from kinetree.codegen.runtime.kernel import Kernel, Variant
 from kinetree.codegen.runtime.single import gufunc
+from kinetree.codegen.weak_table import WeakTable
 from kinetree.errors import CacheWarning
 from kinetree.model.define import kernel_of
 from kinetree.spatial import ops
-from kinetree.weak_table import WeakTable
 
 X = np.array([0.3, -2.0, 1e12])  # the last is beyond the vector sine: it calls the C library's
 

@@ -7,6 +7,7 @@ their addresses. Derivatives are separate kernels, see ``derived``.
 from itertools import count
 from math import prod
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
@@ -15,7 +16,6 @@ from kinetree.arrays import device
 from kinetree.arrays.batch import align_shapes, batch_of
 from kinetree.arrays.kinds import precision
 from kinetree.errors import DeviceError
-from kinetree.weak_table import WeakTable
 
 # --- Computing with torch tensors, without derivatives: on their memory, or by one launch --------
 # A launch for tensors of shapes that have been seen before follows a plan, see ``launch_planned``.
@@ -261,15 +261,20 @@ def differentiable_walk(rollout, state, marks):
 # --- Kernels as steps of the graphs of torch.compile: one opaque operator ---------------------
 
 _numbers = count(1)
-_by_number = WeakTable()  # models keep kernels, and graphs refer to both
+_by_number: dict[int, ref] = {}  # models keep kernels, and graphs refer to both
 
 
 def _number_of(kernel):
     """The number by which a graph refers to a kernel."""
     if not hasattr(kernel, "number"):
         kernel.number = next(_numbers)
-        _by_number[kernel.number] = kernel
+        _by_number[kernel.number] = ref(kernel)
     return kernel.number
+
+
+def _kernel_of(number) -> Any:
+    """The kernel of a number, which somebody keeps."""
+    return _by_number[number]()
 
 
 def traceable(kernel):
@@ -301,12 +306,12 @@ def _of_one_type(arrays):
     "kinetree::call", mutates_args=(), schema="(Tensor[] tensors, SymInt number) -> Tensor[]"
 )
 def _operator(tensors, number):
-    return list(run(_by_number[number], tensors))
+    return list(run(_kernel_of(number), tensors))
 
 
 @_operator.register_fake
 def _(tensors, number):
-    kernel = _by_number[number]
+    kernel = _kernel_of(number)
     leads = [t.shape[: t.dim() - len(i.shape)] for t, i in zip(tensors, kernel.inputs, strict=True)]
     batch = torch.broadcast_shapes(*leads)
     return [tensors[0].new_empty((*batch, *o.shape)) for o in kernel.outputs]
@@ -318,7 +323,7 @@ def _remember(ctx, inputs, output):
 
 
 def _operator_backward(ctx, weights):
-    kernel, tensors = _by_number[ctx.number], ctx.saved_tensors
+    kernel, tensors = _kernel_of(ctx.number), ctx.saved_tensors
     found = _operator(
         [*tensors, *weights], _number_of(kernel.gradients(tuple(range(len(tensors)))))
     )

@@ -30,7 +30,7 @@ from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.threads import map_on_cores, workers
 from kinetree.codegen.schedule import BLOCK_SIZE
-from kinetree.weak_table import WeakTable
+from kinetree.codegen.weak_table import WeakTable
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the

@@ -13,37 +13,10 @@ from functools import cache
 from itertools import accumulate, pairwise
 from threading import Condition
 
+from kinetree.codegen.engines import MachineCode
 from kinetree.codegen.runtime.interrupts import Interrupt
 from kinetree.codegen.runtime.threads import map_on_cores
 from kinetree.errors import UnknownNameError
-
-
-class MachineCode:
-    """A loaded module; keeps it alive, and what it calls.
-
-    Attributes:
-        level: how much LLVM optimised it.
-        name: of the program.
-        is_bound: whether it calls code that is tied to one robot.
-    """
-
-    is_bound = False
-
-    def __init__(self, engine, level=1):
-        self._engine, self._kept, self.level, self.name = engine, [], level, ""
-
-    def keeps(self, other):
-        """Let other code live as long as this, which calls it."""
-        if other is not self and other is not None:
-            self._kept.append(other)
-
-    def address(self, name):
-        """Address of a function."""
-        return self._engine.get_function_address(name)
-
-    def global_address(self, name):
-        """Address of a global variable."""
-        return self._engine.get_global_value_address(name)
 
 
 @cache
@@ -353,7 +326,7 @@ def load(data, level=1) -> MachineCode:
     ``data`` is object code, or a list of it: an engine for each would take half a millisecond.
     """
     llvm = _binding()
-    with _compiling:
+    with Interrupt(), _compiling:  # as in _emit_uninterrupted
         # An engine owns its target machine, so that each needs its own; and it would compile the
         # empty module, for longer than all else takes.
         module = llvm.parse_assembly("")
@@ -363,7 +336,7 @@ def load(data, level=1) -> MachineCode:
             for piece in _unpack(each):
                 engine.add_object_file(llvm.ObjectFileRef.from_data(piece))
         engine.finalize_object()
-    return MachineCode(engine, level)
+        return MachineCode(engine, level)
 
 
 def is_provided(symbol) -> bool:

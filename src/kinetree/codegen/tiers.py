@@ -24,9 +24,9 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Literal, get_args
 
+from kinetree.codegen.weak_table import WeakGroup
 from kinetree.errors import UnknownNameError
 from kinetree.spelling import did_you_mean
-from kinetree.weak_table import WeakGroup
 
 Tier = Literal["auto", "general", "specialised"]
 DEFAULT: Tier = "auto"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.codegen.weak_table import WeakTable
 from kinetree.errors import (
     JointError,
     ModelError,
@@ -24,7 +25,6 @@ from kinetree.model.parts import JointDynamics, Loop
 from kinetree.model.tendon import WRAPPED, Pulley, Wrap, spans
 from kinetree.spatial import Plucker, log
 from kinetree.spelling import did_you_mean
-from kinetree.weak_table import WeakTable
 
 _LONGEST_LAW = 1000
 _SOUND = WeakTable()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import kinetree
-from kinetree.weak_table import WeakGroup, WeakTable
+from kinetree.codegen.weak_table import WeakGroup, WeakTable
 
 
 class Value:
@@ -41,7 +41,7 @@ def test_no_function_of_python_runs_when_a_value_goes():
     """Where one does, a Ctrl-C that comes while it runs is lost."""
     code = """
 import sys
-from kinetree.weak_table import WeakTable
+from kinetree.codegen.weak_table import WeakTable
 class Value: pass
 table, value, calls = WeakTable(), Value(), []
 table[1] = value
