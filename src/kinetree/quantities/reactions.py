@@ -35,10 +35,8 @@ __all__ = ["joint_reactions", "unique_reactions"]
 Part = Literal["total", "bearing", "drive"]
 
 
-def _joint_reactions(
-    model, q, qd, qdd=None, *, tau=None, f_ext=None, loop_tau=None, part, frame, joint
-):
-    """Every call for which there is no compiled code yet, or a motion of a mechanism with loops."""
+def _joint_reactions(model, q, qd, qdd=None, *, tau=None, f_ext=None, loop_tau=None, **options):
+    """Reactions of every call without compiled code, or for a motion of a mechanism with loops."""
     loops = as_model(model).loops
     if qdd is None and tau is None:
         raise ShapeError("joint_reactions needs the motion qdd or the joint forces tau")
@@ -47,8 +45,7 @@ def _joint_reactions(
             "joint_reactions needs the motion qdd or the joint forces tau, not both: of a tree, "
             "the motion determines the reactions"
         )
-    _check(model, joint, part, frame)
-    options = {"part": part, "frame": frame, "joint": joint}
+    _check(model, options["joint"], options["part"], options["frame"])
     if loops:
         _warn(model)
         if tau is None:

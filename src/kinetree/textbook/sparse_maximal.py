@@ -13,7 +13,7 @@ every joint has its own position error, tree joints too, and all of them need st
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,8 @@ def solve(instant: ConstrainedEquations) -> Accelerations:
     X_0, v = base_velocities(model, q, qd)
     joints = joint_constraints(model, q, qd, X_0, v)
     joints = [*joints[: model.body_count], *keep_rows(joints[model.body_count :], instant.rows)]
-    moved = _solve_joints(model, X_0, v, joints, tau, instant.f_ext, T, rows, order_of(of))
+    bodies = _Bodies(model, X_0, v, joints)
+    moved = _solve_joints(bodies, tau, instant.f_ext, T, rows, order_of(of))
     qdd = [
         J.T_a.T @ (moved.a[J.successor] - moved.a[J.predecessor] - J.c)  # T_aᵀ S = 1
         for J in joints[: model.body_count]
@@ -134,9 +135,8 @@ def solve_bodies(
     every = AllJoints(full, q, qd, tau, rows)
     rows = with_own_rows(model, q[of_q], qd[of_v], every, stabilization).rows
     with calling("solve_bodies"):
-        return _solve_joints(
-            full, X_0, v, joints, tau, f_ext, stabilization, rows, order, massless=True
-        )
+        bodies = _Bodies(full, X_0, v, joints)
+        return _solve_joints(bodies, tau, f_ext, stabilization, rows, order, massless=True)
 
 
 def _tree_constraint(body, i, X_0, v):
@@ -157,10 +157,19 @@ def _tree_constraint(body, i, X_0, v):
     return J._replace(T_a=T_a, c=Motion.from_array(c)), q, qd
 
 
-def _solve_joints(
-    model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None, massless=False
-):
-    system = BlockSystem(order_of(model) if order is None else order)
+class _Bodies(NamedTuple):
+    """Bodies at an instant, and the constraints of all joints between them."""
+
+    model: Any
+    X_0: Sequence
+    v: Sequence
+    joints: list
+
+
+def _solve_joints(bodies, tau, f_ext, stabilization, rows, order, massless=False):
+    """``BodyMotion`` of bodies, all joints and couplings being constraints."""
+    model, X_0, v, joints = bodies
+    system = BlockSystem(order)
     for i in range(1, model.body_count + 1):
         I = X_0[i].inv_apply(model.inertia[i])
         f = I @ model.a_g - crf(v[i], I @ v[i])

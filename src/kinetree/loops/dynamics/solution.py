@@ -137,9 +137,11 @@ def solve(
             state is rejected.
     """
     name = METHODS[0] if method == "auto" else method
-    instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows)
-    constraint = instant.constraint
-    check_constraints_hold(model, constraint, closure_tolerance)
+    state = _state(model, q, qd, tau)
+    forces = _forces(model, state[0], f_ext, loop_tau)
+    instant = _instant(model, state, forces, stabilization, rank)
+    instant = instant if rows is None else _with_rows(instant, rows)
+    check_constraints_hold(model, instant.constraint, closure_tolerance)
     require_regular_variables(model, instant.q)
     found = _method(name, instant, independent, rank, rows, closure)
 
@@ -157,8 +159,8 @@ def solve(
     )
 
 
-def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
-    """The instant, with checked arguments."""
+def _state(model, q, qd, tau):
+    """Positions, velocities and joint forces of one sample, as arrays."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
     for what, x in (("q", q), ("qd", qd), ("tau", tau)):
@@ -167,6 +169,11 @@ def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
                 f"loops.solve takes one sample of numbers, got {what} of shape {x.shape}; "
                 f"forward_dynamics takes batches"
             )
+    return q, qd, tau
+
+
+def _forces(model, q, f_ext, loop_tau):
+    """Forces on the bodies, entry 0 unused, with those of the loop joints; None without any."""
     forces = None
     if f_ext is not None:
         forces = [None, *(Force.from_array(f) for f in external_forces(model, f_ext))]
@@ -174,14 +181,19 @@ def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
         along = np.concatenate([np.zeros(0), *_by_loop(model, loop_tau)])
         active = forces_on_bodies(model, q, along)
         forces = active if forces is None else [None, *map(add, active[1:], forces[1:])]
+    return forces
+
+
+def _instant(model, state, forces, stabilization, rank):
+    """The instant, with checked options."""
     if rank is not None:
         rank = _checked_rank(model, rank)
     if stabilization is not None and not stabilization > 0:
         raise ShapeError(
             f"stabilization must be a time constant above 0 s, or None, got {stabilization!r}"
         )
-    instant = ConstrainedEquations(model, q, qd, tau, forces, stabilization, rank)
-    return instant if rows is None else _with_rows(instant, rows)
+    q, qd, tau = state
+    return ConstrainedEquations(model, q, qd, tau, forces, stabilization, rank)
 
 
 def _with_rows(instant, rows):

@@ -201,7 +201,7 @@ def kernel_and_columns(model, columns, count, at=None):
     def text(q, *arrays):
         require_unit_parts(model, q)
         found = _text(model, way, q, *arrays)
-        return found if at is None else _assemble_blocks(model, at, arrays[0], *found)
+        return found if at is None else _assemble_blocks(model, at, arrays[0], found)
 
     kernel = kernel_for(
         model,
@@ -256,9 +256,9 @@ def _text(m, way, q, qd, tau, f_ext=None):
     return G, V, motion[:, :p], motion[:, p:], found[:, 2 * p :], qdd, *turning, health
 
 
-def _assemble_blocks(m, at, qd, G, V, W, U, B, qdd, *others):
-    """``PlanBlocks``, with the coordinates in the order of ``at``."""
-    *turning, health = others
+def _assemble_blocks(m, at, qd, found):
+    """``PlanBlocks`` of what ``_text`` found, with the coordinates in the order of ``at``."""
+    G, _, W, U, B, qdd, *turning, health = found
     order = [sorted(at).index(k) for k in at]
     at, p = list(at), len(at)
     A, B_all = np.zeros((2 * p, 2 * p), dtype=object), np.zeros((2 * p, m.nv), dtype=object)
