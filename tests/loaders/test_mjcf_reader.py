@@ -70,6 +70,12 @@ def test_force_limits():
     assert limits.lower == (-np.inf,)
 
 
+def test_colors_that_are_too_bright_do_not_refuse_a_robot():
+    text = '<body><joint/><geom size=".1" rgba="2 .5 0 1"/></body>'
+    (shape,) = loaded(world(text)).geometry
+    assert shape.color == (1.0, 0.5, 0.0, 1.0)
+
+
 def test_force_limits_that_differ_in_the_two_directions():
     text = '<body><joint name="j" actuatorfrcrange="-3 1"/><geom size=".1"/></body>'
     (body,) = loaded(world(text)).bodies

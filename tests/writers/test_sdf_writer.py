@@ -278,3 +278,8 @@ def test_who_follows_a_joint_that_is_called_otherwise_follows_it_still():
     assert again.couplings[0].source == 1
     q = np.array([0.3, -0.2])
     assert_close(kt.mass_matrix(again, q), kt.mass_matrix(model, q), ulps=64)
+
+
+def test_a_model_without_anything_is_not_written():
+    with pytest.raises(InteropError, match="SDF cannot express a model without links; save it"):
+        to_sdf(ModelBuilder("nothing").build())

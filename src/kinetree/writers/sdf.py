@@ -81,6 +81,11 @@ class _Writer:
                 f"gravity {np.asarray(model.gravity).tolist()}, which SDF has in worlds"
             )
         self._write_base()
+        if not (model.bodies or any(g.body == 0 for g in model.geometry)):
+            raise InteropError(
+                f"model {model.name!r} has no bodies and no shapes, and SDF cannot express a model "
+                f"without links; {_IN_TOML}"
+            )
         for i in range(1, model.body_count + 1):
             self._write_link(i)
         for i, body in enumerate(model.bodies, start=1):

@@ -192,7 +192,10 @@ def _height_field(mj_model, h, name, note):
 
 
 def _colors(mj_model) -> list[tuple[float, float, float, float]]:
-    """The color of each geom, with the digits that the file has: MuJoCo keeps single precision."""
+    """The color of each geom, with the digits that the file has: MuJoCo keeps single precision.
+
+    What is brighter than a picture can show is as bright as it can be.
+    """
     colors = np.array(mj_model.geom_rgba)
     of_material = (mj_model.geom_matid >= 0) & np.all(colors == _DEFAULT_COLOR, axis=1)
     colors[of_material] = mj_model.mat_rgba[mj_model.geom_matid[of_material]]
@@ -200,7 +203,7 @@ def _colors(mj_model) -> list[tuple[float, float, float, float]]:
     unlike = dict(zip(rows, colors, strict=True))
     known = {}
     for key, color in unlike.items():
-        red, green, blue, opacity = (float(str(c)) for c in color)
+        red, green, blue, opacity = (float(str(min(max(c, 0), 1))) for c in color)
         known[key] = red, green, blue, opacity
     return [known[key] for key in rows]
 
