@@ -23,7 +23,8 @@ REFUSALS = (
     "which MJCF does not have", "has no mass, which MuJoCo does not allow",
     "which MuJoCo does not allow; give it mass", "MuJoCo does not load such a body",
     "which the format for writing by hand has no word for", "which is all that URDF can say",
-    "SDF cannot express a model without links", "massless bodies between them", "USD has no coupling of joints such as",
+    "SDF cannot express a model without links", "massless bodies between them",
+    "USD has no coupling of joints such as",
 )  # fmt: skip
 """Reasons not to write a model, each of which names what the format or program cannot hold."""
 
