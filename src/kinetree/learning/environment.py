@@ -90,17 +90,33 @@ class Environment:
     """
 
     def __init__(
-        self, model: Model | World, worlds: int, *, observe: Callable, reward: Callable,
-        reset: Callable, terminate: Callable | None = None, act: Callable | None = None,
-        update: Callable | None = None, contact: Any = None, dt: float = 5e-3, decimation: int = 1,
-        episode: int | None = 1000, delay: int | tuple[int, int] = 0,
+        self,
+        model: Model | World,
+        worlds: int,
+        *,
+        observe: Callable,
+        reward: Callable,
+        reset: Callable,
+        terminate: Callable | None = None,
+        act: Callable | None = None,
+        update: Callable | None = None,
+        contact: Any = None,
+        dt: float = 5e-3,
+        decimation: int = 1,
+        episode: int | None = 1000,
+        delay: int | tuple[int, int] = 0,
         action_limits: tuple[float, float] = (-1.0, 1.0),
         arguments: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, str] | None = None,
         integrator: str | Integrator = "semi_implicit_euler",
-        forces: Callable | Sequence[Callable] = (), friction: Any = "auto", limits: Any = "auto",
-        seed: int = 0, device: Any = "cpu", arrays: str | None = None, dtype: str | None = None,
-    ):  # fmt: skip
+        forces: Callable | Sequence[Callable] = (),
+        friction: Any = "auto",
+        limits: Any = "auto",
+        seed: int = 0,
+        device: Any = "cpu",
+        arrays: str | None = None,
+        dtype: str | None = None,
+    ):
         laws = {"friction": friction, "limits": limits}
         if isinstance(model, World):
             own = model.simulated()
@@ -120,24 +136,38 @@ class Environment:
             on_device = laws_of(model, laws["friction"], laws["limits"], rigid=False)
             laws["friction"], laws["limits"] = on_device
         setup = setup_of(
-            model, contact, controls=controls, integrator=integrator, forces=forces, **laws,
+            model,
+            contact,
+            controls=controls,
+            integrator=integrator,
+            forces=forces,
+            **laws,
             parameters=tuple(p for p in parameters if p != FRICTION),
-        )  # fmt: skip
+        )
         numbers = {
             name: np.asarray(self._place.numpy(a), float).reshape(-1, *shapes[name])[0][()]
             for name, a in self.arguments.items()
         }
         physics = chosen_physics(
-            setup, lambda: starts_of(model, kernels["reset"], numbers), dt,
-            dtype=self._place.dtype, on_device=not self._place.on_host,
-        )  # fmt: skip
-        delays = delay if isinstance(delay, tuple) else (delay, delay)
-        delays = tuple(whole_number(x, "delay") for x in delays)
+            setup,
+            lambda: starts_of(model, kernels["reset"], numbers),
+            dt,
+            dtype=self._place.dtype,
+            on_device=not self._place.on_host,
+        )
         self.action_size = action_size(model, act)
         self.program = ControlStep(
-            model, physics, kernels, shapes, parameters, self.action_size,
-            tuple(map(float, action_limits)), decimation, episode, delays,
-        )  # fmt: skip
+            model,
+            physics,
+            kernels,
+            shapes,
+            parameters,
+            self.action_size,
+            tuple(map(float, action_limits)),
+            decimation,
+            episode,
+            _delay_range(delay),
+        )
         by_engine = isinstance(physics, EnginePhysics)
         self._engine = EngineSteps(self.program, self.worlds) if by_engine else None
         self.step_time, self.episode = dt * decimation, episode
@@ -264,9 +294,15 @@ class Environment:
         state |= {name: self._place.array(x) for name, x in taken.after.items()}
         more = (*taken.before, taken.wanted, taken.error, taken.failed)
         return self._call(
-            "finish", self._seed, self._world, *state.values(), *self.arguments.values(), actions,
-            self.state["action"], *map(self._place.array, more),
-        )  # fmt: skip
+            "finish",
+            self._seed,
+            self._world,
+            *state.values(),
+            *self.arguments.values(),
+            actions,
+            self.state["action"],
+            *map(self._place.array, more),
+        )
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -281,6 +317,12 @@ class Environment:
         variant = kernel.variant(dtype, wide=True, samples=2**31)
         host = [self._place.numpy(a) for a in arrays]
         return self._place.wrapped(run_threaded(variant.ufunc, host, kernel, (self.worlds,), dtype))
+
+
+def _delay_range(delay):
+    """Fewest and most control steps by which actions are late."""
+    both = delay if isinstance(delay, tuple) else (delay, delay)
+    return tuple(whole_number(x, "delay") for x in both)
 
 
 class Place:

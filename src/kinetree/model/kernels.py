@@ -18,9 +18,7 @@ from kinetree.model.fingerprint import is_plain
 from kinetree.model.memo import give_once
 
 
-def kernel_for(
-    model, name, inputs, outputs, make_program, *, reference, validate, key=None, general_code=None
-) -> Kernel:
+def kernel_for(model, name, inputs, outputs, make_program, *, key=None, **options) -> Kernel:
     """A kernel for a model, or for none; arguments as in ``Kernel``.
 
     Machine code is kept on disk under ``key`` and the content of the model, where that says all
@@ -35,10 +33,8 @@ def kernel_for(
         inputs,
         outputs,
         make_program,
-        reference=reference,
-        validate=validate,
         key=None if key is None else full_key,
-        general_code=general_code,
+        **options,
     )
     if model is not None:
         kernel.warn = functools.partial(give_once, model)

@@ -92,12 +92,20 @@ class Sensors(Mapping[str, Sensor]):
         return {name: _unit(self.model, s) for name, s in self._by_name.items()}
 
     def __call__(
-        self, q: "ArrayLike | Trajectory", qd: ArrayLike | None = None,
-        qdd: ArrayLike | None = None, *, tau: ArrayLike | None = None, f_ext: Forces = None,
-        controls: ArrayLike | None = None, activation: ArrayLike | None = None,
-        t: ArrayLike | None = None, contacts: Contacts | list[Contacts] | None = None,
-        contact_forces: ArrayLike | list | None = None, scene: Scene | None = None,
-    ) -> "Readings":  # fmt: skip
+        self,
+        q: "ArrayLike | Trajectory",
+        qd: ArrayLike | None = None,
+        qdd: ArrayLike | None = None,
+        *,
+        tau: ArrayLike | None = None,
+        f_ext: Forces = None,
+        controls: ArrayLike | None = None,
+        activation: ArrayLike | None = None,
+        t: ArrayLike | None = None,
+        contacts: Contacts | list[Contacts] | None = None,
+        contact_forces: ArrayLike | list | None = None,
+        scene: Scene | None = None,
+    ) -> "Readings":
         """Readings of a state, of many, or along a motion.
 
         Args:

@@ -49,18 +49,31 @@ from kinetree.spelling import explains
 
 @explains
 def simulate(
-    model: Model | Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None, *,
-    duration: float, dt: float | None = None, controller: Callable | None = None,
+    model: Model | Any,
+    q0: ArrayLike | None = None,
+    qd0: ArrayLike | None = None,
+    *,
+    duration: float,
+    dt: float | None = None,
+    controller: Callable | None = None,
     controls: Callable | ArrayLike | str | Posture | None = None,
-    integrator: str | Integrator = "auto", forces: Callable | Sequence[Callable] = (),
+    integrator: str | Integrator = "auto",
+    forces: Callable | Sequence[Callable] = (),
     friction: str | Friction | None = "auto",
     limits: str | StiffLimits | RigidLimits | None = "auto",
-    motors: Mapping[str, TorqueSpeed] | None = None, events: Event | Sequence[Event] = (),
-    hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float | None = None,
-    rtol: float | None = None, atol: float | None = None, max_step: float = np.inf,
-    constraints: Any = "projection", prescribed: Mapping[str, Callable] | None = None,
-    contact: Any = None, progress: Callable[[float], Any] | bool | None = None,
-) -> Trajectory:  # fmt: skip
+    motors: Mapping[str, TorqueSpeed] | None = None,
+    events: Event | Sequence[Event] = (),
+    hooks: Callable | Sequence[Callable] = (),
+    store_every: int = 1,
+    t0: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_step: float = np.inf,
+    constraints: Any = "projection",
+    prescribed: Mapping[str, Callable] | None = None,
+    contact: Any = None,
+    progress: Callable[[float], Any] | bool | None = None,
+) -> Trajectory:
     """Simulate the motion of a mechanism.
 
         trajectory = kt.simulate(m, q0, qd0, duration=5.0)

@@ -167,9 +167,13 @@ class Worlds:
         return check_finite(rows, what)
 
     def step(
-        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None,
+        self,
+        n: int = 1,
+        control: Any = None,
+        *,
+        tau: ArrayLike | Callable | None = None,
         forces: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take ``n`` steps in all worlds.
 
         A world whose state does not stay finite keeps its last one and is ``failed``; a warning

@@ -188,8 +188,11 @@ def _asleep(carried, places, engine, shape):
     tree = {places.bodies[i]: t for t, i in roots.items()}
     woken = {pile for key, (_, pile, _) in carried.trees.items() if key not in tree}
     body = {k: places.bodies[whole] for k, whole in _bodies_of(engine, shape).items()}
-    root = {places.bodies[i]: places.bodies[roots[t]]
-            for i, t in enumerate(engine.sleep.tree.tolist()) if t >= 0}  # fmt: skip
+    root = {
+        places.bodies[i]: places.bodies[roots[t]]
+        for i, t in enumerate(engine.sleep.tree.tolist())
+        if t >= 0
+    }
     for a, b, *_ in carried.contacts:
         for gone, other in ((a, b), (b, a)):
             first = root.get(body.get(other, (0, 0)))

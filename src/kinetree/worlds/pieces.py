@@ -97,9 +97,15 @@ class Piece:
 
 
 def robot(
-    model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any, *,
+    model: Model,
+    name: str,
+    at: Plucker,
+    prefix: str,
+    q: Any,
+    qd: Any,
+    *,
     keep_overlaps: bool = True,
-) -> Piece:  # fmt: skip
+) -> Piece:
     """The piece of a model in a posture, in positions (nq,), or where it starts by itself.
 
     Without ``keep_overlaps``, links that overlap with their own base do not touch it.
@@ -110,8 +116,9 @@ def robot(
     within = np.clip(model.neutral(), *model.position_limits)
     usual = next((named[name] for name in ("home", *PLACED) if name in named), within)
     if prefix:  # shapes of its base are called by it
-        base = [replace(g, link=g.link or model.base_name) if g.body == 0 else g
-                for g in model.geometry]  # fmt: skip
+        base = [
+            replace(g, link=g.link or model.base_name) if g.body == 0 else g for g in model.geometry
+        ]
         model = model.replace(geometry=base) if any(g.body == 0 for g in base) else model
     given = usual if q is None else q
     given = model.posture(given) if isinstance(given, str) else given

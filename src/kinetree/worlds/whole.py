@@ -81,8 +81,11 @@ class Whole:
         model, self.numbers = composed(world._base, world._pieces, world._pairs)
         self.model = with_ties(world, model)
         slices = self.model.q_slice, self.model.v_slice
-        starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
-                  for r in self.numbers for x in slices]  # fmt: skip
+        starts = [
+            slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
+            for r in self.numbers
+            for x in slices
+        ]
         self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
         self.is_ahead = False  # the machine has a later state
         self._q = self.with_unit_quaternions(

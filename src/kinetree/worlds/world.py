@@ -107,11 +107,20 @@ class World:
     """
 
     def __init__(
-        self, name: str = "world", *, gravity: ArrayLike = STANDARD_GRAVITY,
-        timestep: float = 2e-3, friction: float | None = None, restitution: float | None = None,
-        tolerance: float = 1e-6, limits: Any = "auto", joint_friction: Any = "auto",
-        sleeping: bool = False, strict: bool = False, **options: Any,
-    ):  # fmt: skip
+        self,
+        name: str = "world",
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        timestep: float = 2e-3,
+        friction: float | None = None,
+        restitution: float | None = None,
+        tolerance: float = 1e-6,
+        limits: Any = "auto",
+        joint_friction: Any = "auto",
+        sleeping: bool = False,
+        strict: bool = False,
+        **options: Any,
+    ):
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
         named = {
             "friction": friction, "restitution": restitution, "tolerance": tolerance,
@@ -137,14 +146,27 @@ class World:
     # --- what there is -----------------------------------------------------------------------
 
     def add(
-        self, what: Any, *, name: str | None = None, at: Any = None, q: Any = None,
-        qd: ArrayLike | None = None, mass: float | None = None, density: float | None = None,
-        inertia: Inertia | None = None, joint: AbstractJoint | None = None,
-        velocity: ArrayLike | None = None, spin: ArrayLike | None = None,
-        fixed: bool | None = None, on: str | None = None, prefix: str | None = None,
-        color: ArrayLike | None = None, surface: Surface | None = None,
-        keep_overlaps: bool = False, **coefficients: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        what: Any,
+        *,
+        name: str | None = None,
+        at: Any = None,
+        q: Any = None,
+        qd: ArrayLike | None = None,
+        mass: float | None = None,
+        density: float | None = None,
+        inertia: Inertia | None = None,
+        joint: AbstractJoint | None = None,
+        velocity: ArrayLike | None = None,
+        spin: ArrayLike | None = None,
+        fixed: bool | None = None,
+        on: str | None = None,
+        prefix: str | None = None,
+        color: ArrayLike | None = None,
+        surface: Surface | None = None,
+        keep_overlaps: bool = False,
+        **coefficients: Any,
+    ) -> Any:
         """Add a robot, an object or a fixed shape, and return its ``Part``.
 
         Args:
@@ -268,10 +290,16 @@ class World:
         return pieces.object_of(name, solids, inertia, joint or _FREE, at)
 
     def add_ground(
-        self, *, height: float = 0.0, normal: ArrayLike = (0.0, 0.0, 1.0),
-        point: ArrayLike | None = None, name: str = "ground", surface: Surface | None = None,
-        color: ArrayLike | None = None, **coefficients: Any,
-    ) -> "Part":  # fmt: skip
+        self,
+        *,
+        height: float = 0.0,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
+        point: ArrayLike | None = None,
+        name: str = "ground",
+        surface: Surface | None = None,
+        color: ArrayLike | None = None,
+        **coefficients: Any,
+    ) -> "Part":
         """Add a plane that is solid below.
 
         Args:
@@ -554,9 +582,12 @@ class World:
         """Time, positions, velocities, activations, and the memory of the solver."""
         whole = self._whole
         return State(
-            self._time, whole.q.copy(), whole.qd.copy(), whole.activation.copy(),
+            self._time,
+            whole.q.copy(),
+            whole.qd.copy(),
+            whole.activation.copy(),
             whole.steps.saved(),
-        )  # fmt: skip
+        )
 
     def set_state(self, state: State) -> None:
         """Return to a state of this world, or of one that was built in the same way."""
@@ -604,9 +635,13 @@ class World:
     # --- motion ------------------------------------------------------------------------------
 
     def step(
-        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None,
+        self,
+        n: int = 1,
+        control: Any = None,
+        *,
+        tau: ArrayLike | Callable | None = None,
         forces: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take steps of ``timestep`` seconds.
 
         Args:
@@ -713,7 +748,11 @@ class World:
         """Start of ``kinetree.simulate(world, ...)``."""
         whole = self._whole
         return Simulated(
-            whole.model, self.state, self.timestep, whole.contact, self.joints,
+            whole.model,
+            self.state,
+            self.timestep,
+            whole.contact,
+            self.joints,
             read=(
                 lambda tau: by_part(tau, self),
                 lambda u: whole.steps.drives.rows(u, self._actuators)[0],
@@ -721,7 +760,7 @@ class World:
             check=lambda q=None: (
                 whole.steps.check(whole) if q is None else whole.steps.check_starts(q)
             ),
-        )  # fmt: skip
+        )
 
     def with_model(self, model: Model) -> "World":
         """A copy of the world with other parameters of its model: masses, sizes, gravity.
@@ -749,9 +788,17 @@ class World:
         return self.with_model(self.model)
 
     def batch(
-        self, n: int, *, friction: Any = None, restitution: Any = None, mass: Any = None,
-        gains: Any = None, size: Any = None, device: Any = "cpu", arrays: str = "cupy",
-    ) -> Any:  # fmt: skip
+        self,
+        n: int,
+        *,
+        friction: Any = None,
+        restitution: Any = None,
+        mass: Any = None,
+        gains: Any = None,
+        size: Any = None,
+        device: Any = "cpu",
+        arrays: str = "cupy",
+    ) -> Any:
         """Copies of the world with individual parameters, stepped together; nothing is recompiled.
 
         Args:

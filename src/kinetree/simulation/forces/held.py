@@ -137,9 +137,19 @@ def _held_traced(field, model, q, qdd, held, s):
 
 @kernel
 def _held_step(
-    model, t, h, q, qd, inputs, held, direction, *, method, field_by_mode,
+    model,
+    t,
+    h,
+    q,
+    qd,
+    inputs,
+    held,
+    direction,
+    *,
+    method,
+    field_by_mode,
     full=False,
-):  # fmt: skip
+):
     under = field_by_mode(held, direction)
     return _step.function(model, t, h, q, qd, inputs, method=method, field=under, full=full)
 

@@ -126,9 +126,13 @@ class Panel:
             color = self._color(line, colors)
             is_thin = color == GREY or many > 1
             axes.plot(
-                t, line.values / 10.0**scale, color=color, alpha=max(0.15, many**-0.5),
-                linewidth=0.8 if is_thin else 1.4, linestyle=dash_of(color),
-            )  # fmt: skip
+                t,
+                line.values / 10.0**scale,
+                color=color,
+                alpha=max(0.15, many**-0.5),
+                linewidth=0.8 if is_thin else 1.4,
+                linestyle=dash_of(color),
+            )
         if self.by_joint and self._largest() < _NOTHING:
             axes.set_ylim(-1, 1)
 
@@ -197,10 +201,17 @@ def mark(axes, events, *, named):
         axes.axvline(event.t, color="#777777", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
         if named and k < 12:
             axes.annotate(
-                words(event.name), (event.t, 1), xycoords=("data", "axes fraction"), rotation=90,
-                fontsize=7, color="#666666", ha="right", va="top",
-                xytext=(-1, -2), textcoords="offset points",
-            )  # fmt: skip
+                words(event.name),
+                (event.t, 1),
+                xycoords=("data", "axes fraction"),
+                rotation=90,
+                fontsize=7,
+                color="#666666",
+                ha="right",
+                va="top",
+                xytext=(-1, -2),
+                textcoords="offset points",
+            )
 
 
 def title(figure, trajectory):

@@ -142,12 +142,16 @@ def _about(trajectory):
     except ModelError:  # a joint of the user's, which only the program knows
         model = None
     return {
-        "format": FORMAT, "shape": list(trajectory.q.shape[:-1]), "model": model,
-        "strict": trajectory.model.strict, "name": trajectory.model.name,
+        "format": FORMAT,
+        "shape": list(trajectory.q.shape[:-1]),
+        "model": model,
+        "strict": trajectory.model.strict,
+        "name": trajectory.model.name,
         "fingerprint": trajectory.model.fingerprint,
-        "events": [plain(event) for event in trajectory.events], "report": plain(trajectory.report),
+        "events": [plain(event) for event in trajectory.events],
+        "report": plain(trajectory.report),
         "contact": plain(trajectory.contact),
-    }  # fmt: skip
+    }
 
 
 def _model(path, about, model):
@@ -309,10 +313,14 @@ def to_xarray(trajectory):
     q, qd = layout.positions(model), layout.velocities(model)
     units = {"position": [v.unit for v in q], "velocity": [v.unit for v in qd]}
     data = {
-        name: (("time", *batch, *last.get(name, ())), getattr(trajectory, name),
-               {"long_name": words} | ({"units": _SCALARS[name]} if name in _SCALARS else {}))
-        for name, words in _NAMES.items() if getattr(trajectory, name) is not None
-    }  # fmt: skip
+        name: (
+            ("time", *batch, *last.get(name, ())),
+            getattr(trajectory, name),
+            {"long_name": words} | ({"units": _SCALARS[name]} if name in _SCALARS else {}),
+        )
+        for name, words in _NAMES.items()
+        if getattr(trajectory, name) is not None
+    }
     coords = {
         "time": ("time", trajectory.t, {"units": "s"}), "position": [v.name for v in q],
         "velocity": [v.name for v in qd], "position_unit": ("position", units["position"]),

@@ -330,9 +330,13 @@ class Trajectory:
         return resample(self, times)
 
     def reactions(
-        self, joint: str | None = None, *, part: Part = "total", frame: str = "joint",
+        self,
+        joint: str | None = None,
+        *,
+        part: Part = "total",
+        frame: str = "joint",
         f_ext: Forces = None,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """Forces across the joints at all times, (T, ..., joints, 6): ``kt.joint_reactions``.
 
         Under all forces that acted: ``kt.ExternalForce`` pushes bodies, other ``forces`` count as

@@ -339,9 +339,15 @@ class FinalState(_ByInputs):
 
 @on_host
 def rollout_gradient(
-    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None, *,
-    running: Callable | None = None, terminal: Callable | None = None, **options: Any,
-) -> RolloutGradient:  # fmt: skip
+    model: Model,
+    q0: ArrayLike,
+    qd0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    running: Callable | None = None,
+    terminal: Callable | None = None,
+    **options: Any,
+) -> RolloutGradient:
     """The cost of a rollout, and its derivatives with respect to all inputs.
 
     The cost is the sum of ``running`` over all steps, and ``terminal``.
@@ -385,9 +391,12 @@ def rollout_gradient(
 
 @on_host
 def final_state_derivatives(
-    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None,
+    model: Model,
+    q0: ArrayLike,
+    qd0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
     **options: Any,
-) -> FinalState:  # fmt: skip
+) -> FinalState:
     """The final state of a rollout, and its derivatives with respect to all inputs.
 
     Takes ``2 nv`` reverse passes; ``rollout_gradient`` takes one, for a single cost.

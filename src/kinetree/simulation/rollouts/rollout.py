@@ -51,17 +51,29 @@ from kinetree.spelling import explains, renamed
 @renamed(policy="controller")
 @explains
 def rollout(
-    model: Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None,
-    tau: ArrayLike | None = None, *,
-    steps: int, dt: float | None = None, integrator: str | Integrator = "auto",
-    forces: Callable | Sequence[Callable] = (), controller: Callable | None = None,
-    friction: str | Friction | None = "auto", limits: str | StiffLimits | None = "auto",
-    inputs: Mapping[str, ArrayLike] | None = None, arguments: Mapping[str, ArrayLike] | None = None,
-    parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1,
-    t0: float | None = None, prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
-    out: Rollout | None = None, motors: Mapping[str, TorqueSpeed] | None = None,
+    model: Any,
+    q0: ArrayLike | None = None,
+    qd0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    steps: int,
+    dt: float | None = None,
+    integrator: str | Integrator = "auto",
+    forces: Callable | Sequence[Callable] = (),
+    controller: Callable | None = None,
+    friction: str | Friction | None = "auto",
+    limits: str | StiffLimits | None = "auto",
+    inputs: Mapping[str, ArrayLike] | None = None,
+    arguments: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    store_every: int = 1,
+    t0: float | None = None,
+    prescribed: Mapping[str, Callable] | None = None,
+    contact: Any = None,
+    out: Rollout | None = None,
+    motors: Mapping[str, TorqueSpeed] | None = None,
     controls: Callable | ArrayLike | str | Posture | None = None,
-) -> Rollout | ArrayRollout:  # fmt: skip
+) -> Rollout | ArrayRollout:
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
     Start, forces, arrays and parameters may have batch axes, which broadcast. Samples run side by

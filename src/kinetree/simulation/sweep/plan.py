@@ -113,8 +113,10 @@ def _column(name, values):
     values = values if isinstance(values, np.ndarray) else list(values)
     if len(values) == 0:
         raise SweepError(f"there are no values of {name!r}")
-    if all(isinstance(x, (bool, int, float, complex, np.generic, np.ndarray, list, tuple))
-           for x in itertools.islice(values, 1000)):  # fmt: skip
+    if all(
+        isinstance(x, (bool, int, float, complex, np.generic, np.ndarray, list, tuple))
+        for x in itertools.islice(values, 1000)
+    ):
         try:
             array = np.asarray(values)
         except ValueError:  # of different lengths

@@ -32,11 +32,20 @@ from kinetree.spelling import did_you_mean, explains
 
 @explains
 def sweep(
-    model: Model | Any, run: Callable | Mapping[str, Any], grid: Mapping[str, Any] | None = None, *,
-    samples: Any = None, count: int | None = None, seed: int = 0, batched: bool | None = None,
-    folder: str | Path | None = None, client: Any = None, threads: int | None = None,
-    chunk: int | None = None, progress: Callable | bool | None = None,
-) -> Sweep:  # fmt: skip
+    model: Model | Any,
+    run: Callable | Mapping[str, Any],
+    grid: Mapping[str, Any] | None = None,
+    *,
+    samples: Any = None,
+    count: int | None = None,
+    seed: int = 0,
+    batched: bool | None = None,
+    folder: str | Path | None = None,
+    client: Any = None,
+    threads: int | None = None,
+    chunk: int | None = None,
+    progress: Callable | bool | None = None,
+) -> Sweep:
     """Run a function for every combination of values, or for many samples.
 
         def swing(model, kp, mass):
