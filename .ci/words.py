@@ -65,7 +65,8 @@ WORDS = {
     r"what waits": "name it: pending work, queued calls",
     r"for want of": "without",
 }
-OPENINGS = ("That ", "The same ", "Those ", "What ", "Which ", "Of ")
+_FIRST = "As|At|By|In|It|Its|Of|That|The same|Those|To|What|Which|While"
+OPENINGS = tuple(f"{words} " for words in _FIRST.split("|"))
 _PATTERNS = {
     re.compile(rf"\b({phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): better
     for phrase, better in WORDS.items()

@@ -181,7 +181,7 @@ class _State:
     # --- joints and tendons ----------------------------------------------------------------------
 
     def joint(self, sensor):
-        """Its number."""
+        """Number of the joint."""
         return self.model.joint_index(sensor.of)
 
     @cached_property
@@ -197,7 +197,7 @@ class _State:
         return actuator_forces(*state, self.controls, self.activation)
 
     def actuator(self, sensor):
-        """Its place among the actuators."""
+        """Place among the actuators."""
         return [a.name for a in self.model.actuators].index(sensor.of)
 
     def tendon(self, sensor):

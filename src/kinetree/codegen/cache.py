@@ -120,7 +120,7 @@ class Store:
                     yield entry, file.read(size).decode()
 
     def look(self, key: str):
-        """As ``get``, without counting as use."""
+        """The entry that ``get`` returns, without counting as use."""
         try:
             return unpack(read(self._path(key))[0], key)
         except OSError:

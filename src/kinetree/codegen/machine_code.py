@@ -225,7 +225,7 @@ _compiling, _inside, _waiting = Condition(), [], []
 
 @contextmanager
 def _emitting(*, straight=True, patient=False):
-    """While code is compiled; straight-line code without passes that take long and gain nothing.
+    """Scope of compiling: straight-line code without passes that take long and gain nothing.
 
     Where these are options of the whole process, one kind of code waits for the other, even for a
     procedure that a thread of low priority optimises, which busy cores keep from its work.
@@ -254,7 +254,7 @@ def _emitting(*, straight=True, patient=False):
 
 @contextmanager
 def compiling():
-    """While somebody compiles for another processor, in a separate context of LLVM."""
+    """Scope of compiling for other processors, in a separate context of LLVM."""
     if not _all_targets.cache_info().currsize:
         with _compiling, _first():
             _compiling.wait_for(lambda: not _inside)
@@ -274,7 +274,7 @@ def _all_targets():
 
 @contextmanager
 def _first():
-    """While somebody waits for those who compile."""
+    """Scope of waiting for those who compile, before who is patient."""
     _waiting.append(True)
     try:
         yield

@@ -183,7 +183,7 @@ def _violated(p: Quadratic) -> "(int, float)":
 
 @procedure(inline=True)
 def _excess(p: Quadratic, row: int) -> float:
-    """By how much a row is above its bounds, or below, per length; 0 within and where active."""
+    """Excess of a row over its bounds, per length; 0 within and where active."""
     excess = 0.0
     if p.is_active[row] == 0 and p.scale[row] > 0.0:
         value = times_row(view(p.C, row * p.wide), p.x, p.wide)

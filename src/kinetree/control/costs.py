@@ -44,7 +44,7 @@ class QuadraticCost:
     point: ArrayLike = 1.0
 
     def parts(self, model: Model, held: str, size: int, role: str, label: str) -> tuple[Any, dict]:
-        """Its kernel, and the arrays that it takes, by name."""
+        """Kernel of the cost, and the arrays that it takes, by name."""
         if (self.q is None) != (self.position is None):
             raise ShapeError("QuadraticCost takes q and position together, a goal and its weights")
         if self.effort is not None and role == "terminal":

@@ -31,7 +31,7 @@ class LinkFacts:
 
     @property
     def part(self) -> str:
-        """Its name in findings."""
+        """Name in findings."""
         return part_name("body", self.name)
 
     @property
@@ -65,7 +65,7 @@ class JointFacts:
 
     @property
     def part(self) -> str:
-        """Its name in findings."""
+        """Name in findings."""
         return part_name("joint", self.name)
 
     @property

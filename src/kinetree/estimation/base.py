@@ -225,7 +225,7 @@ def set_points(
 
 @procedure
 def innovation(x: "float[:]", foot: "float[:]", c: int, r: "float[3]", N: "float[3, 3]") -> None:
-    """By how much legs and state disagree about a contact, ``ξ_p - ξ_d`` and noise ``N``."""
+    """Disagreement of legs and state about a contact, ``ξ_p - ξ_d`` and noise ``N``."""
     R, L = local("float", 2, 3, 3)
     R[:] = view(x, 0, 3, 3)
     r[:] = R @ view(foot, 0, 3) + view(x, 12, 3) - view(x, POINTS + 3 * c, 3)

@@ -145,7 +145,7 @@ def repeat(body: Callable, state: Any, times: Any) -> Any:
 
 
 def _loop_free(body, state, times):
-    """At most one run needs no loop."""
+    """State after at most one run, which needs no loop."""
     return body(state) if times > 0 else state
 
 

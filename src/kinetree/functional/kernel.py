@@ -94,7 +94,7 @@ class UserKernel:
         return f"<kinetree kernel {self.__name__}{self.signature}>"
 
     def __reduce__(self) -> Any:
-        """By name, as functions are pickled; compiled code does not travel."""
+        """Name to pickle it by, as functions are; compiled code does not travel."""
         if _found_by_name(self) is self:  # decorated: what has the name is the kernel
             return getattr(self, "__qualname__", self.__name__)
         function = self.function

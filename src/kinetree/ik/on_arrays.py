@@ -27,7 +27,7 @@ def serve(problem, count: int) -> bool:
 
 
 def descend(problem, q, target, limits, damping, *, wide):
-    """As ``Problem.descend``, for all targets: rows of arrays."""
+    """Descent of all targets at once, rows of arrays: ``Problem.descend``."""
     mu, moving = damping, problem.v_moving
     with np.errstate(all="ignore"):  # what is not finite is not better
         e, J, true = problem.run("equations", q, target, wide=wide)
@@ -51,7 +51,7 @@ def _chosen(better, new, old):
 
 
 def _damped_step(J, e, mu):
-    """As ``damped_step``, of rows; nan where there is none."""
+    """Damped steps of rows, as ``damped_step`` takes them; nan where there is none."""
     m, n = J.shape[1:]
     J_T = np.swapaxes(J, 1, 2)
     try:
@@ -65,7 +65,7 @@ def _damped_step(J, e, mu):
 
 
 def _moved(problem, q, dv, limits):
-    """As ``shift`` and ``clip``; where there is no step, the configuration itself."""
+    """Configurations after ``shift`` and ``clip``; where there is no step, as they are."""
     full = np.zeros((len(q), problem.model.nv))
     full[:, problem.v_moving] = np.nan_to_num(dv) * problem.v_scale[problem.v_moving]
     q = np.array(problem.model.integrate(q, full))
@@ -75,7 +75,7 @@ def _moved(problem, q, dv, limits):
 
 
 def _free(problem, q, direction, limits):
-    """As ``Problem.free``."""
+    """Degrees of freedom at no limit, as ``Problem.free`` finds them."""
     at = problem.q_of_v[problem.v_moving]
     x = q[:, at]
     held = ((x <= limits.lower[at]) & (direction < 0)) | ((x >= limits.upper[at]) & (direction > 0))

@@ -66,7 +66,7 @@ def gymnasium_env(env: Environment, autoreset: str = "same_step") -> Any:
             return env.reset(seed, worlds=(options or {}).get("reset_mask")), {}
 
         def step(self, actions):
-            """As ``Environment.step``."""
+            """Results of ``Environment.step``."""
             before = env.state
             seen, reward, ended, late, info = env.step(actions)
             final, failed = info["final_observation"], info["failed"]

@@ -316,7 +316,7 @@ def _model(name, source, report, folders, options):
 
 
 def _format(source, path):
-    """By the suffix, and where that leaves a choice by the root element."""
+    """Format by the suffix, and where that leaves a choice by the root element."""
     suffix = Path(path).suffix.lower()
     known = next((name for name, format in FORMATS.items() if suffix in format.suffixes), None)
     if known and not FORMATS[known].root_tags:

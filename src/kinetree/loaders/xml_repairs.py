@@ -33,7 +33,7 @@ def repaired(source: bytes) -> tuple[bytes, list[tuple[str, str]]]:
 
 
 def _blank(text):
-    """As many blanks, on the same lines."""
+    """Blanks instead of a text, on the same lines."""
     return re.sub(rb"[^\n]", b" ", text)
 
 

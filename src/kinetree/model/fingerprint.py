@@ -128,7 +128,7 @@ def is_plain(model) -> bool:
 
 
 def is_plain_value(x) -> bool:
-    """As ``is_plain``, of a part of a model or a number."""
+    """Whether a part of a model, or a number, is plain, see ``is_plain``."""
     kind = type(x)
     if kind is np.ndarray:
         return x.dtype.kind in "biufc" or all(map(is_plain_value, x.ravel().tolist()))

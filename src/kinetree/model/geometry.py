@@ -74,7 +74,7 @@ class Sphere(Solid):
 
     @property
     def reach(self) -> float:
-        """Its radius."""
+        """Radius of the sphere about the centre that contains the shape."""
         return self.radius
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:

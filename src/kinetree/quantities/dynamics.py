@@ -183,12 +183,12 @@ def _by_method(algorithm):
 
 @_by_method(aba.forward_dynamics)
 def _forward_dynamics_aba(model, q, qd, tau, f_ext=None) -> Any:
-    """By articulated bodies."""
+    """Accelerations by articulated bodies."""
 
 
 @_by_method(crba.forward_dynamics)
 def _forward_dynamics_crba(model, q, qd, tau, f_ext=None) -> Any:
-    """By the inertia matrix and its sparse factors."""
+    """Accelerations by the inertia matrix and its sparse factors."""
 
 
 BY_METHOD = {"aba": _forward_dynamics_aba, "crba": _forward_dynamics_crba}

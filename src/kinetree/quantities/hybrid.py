@@ -64,17 +64,17 @@ def _both(*algorithms, loops=None, general=True):
     loops=hybrid.closed_hybrid_dynamics,
 )
 def _hybrid(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
-    """By the algorithm with the fewest operations."""
+    """Forces and accelerations by the algorithm with the fewest operations."""
 
 
 @_both(hybrid.hybrid_dynamics_by_articulated_bodies)
 def _hybrid_aba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
-    """By articulated bodies."""
+    """Forces and accelerations by articulated bodies."""
 
 
 @_both(hybrid.hybrid_dynamics, general=False)
 def _hybrid_crba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
-    """By the inertia matrix of the joints that are free."""
+    """Forces and accelerations by the inertia matrix of the joints that are free."""
 
 
 _METHODS = {None: _hybrid, "aba": _hybrid_aba, "crba": _hybrid_crba}

@@ -200,7 +200,7 @@ def stumpff_rate(c):
 
 
 def _small(s):
-    """By series, then down by ``c_k = 1/k! - s c_(k+2)``."""
+    """Coefficients by series, then down by ``c_k = 1/k! - s c_(k+2)``."""
     c4, c5 = _series(s, 4), _series(s, 5)
     c2, c3 = rational(1, 2, s) - s * c4, rational(1, 6, s) - s * c5
     return 1 - s * c2, 1 - s * c3, c2, c3, c4, c5

@@ -1,4 +1,4 @@
-"""In which order to eliminate the bodies and joints of a mechanism — RBDA §8.13.
+"""Orders of elimination of the bodies and joints of a mechanism — RBDA §8.13.
 
 The matrix of (8.64) has a block row for every body and every joint, and nonzero blocks where a
 joint meets a body. Eliminating a node connects its neighbours with one another: fill-in. The order

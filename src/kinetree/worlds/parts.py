@@ -105,7 +105,7 @@ class Part:
 
     @property
     def q(self) -> np.ndarray:
-        """Its positions, (nq,): a copy."""
+        """Positions, (nq,): a copy."""
         return self.world._whole.q[self._indices.q]
 
     @q.setter
@@ -114,7 +114,7 @@ class Part:
 
     @property
     def qd(self) -> np.ndarray:
-        """Its velocities, (nv,): a copy."""
+        """Velocities, (nv,): a copy."""
         return self.world._whole.qd[self._indices.v]
 
     @qd.setter

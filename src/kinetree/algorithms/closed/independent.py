@@ -148,7 +148,7 @@ class _Solved(NamedTuple):
 
 
 def _eliminate(model, c, chosen):
-    """By the pivots of the plan."""
+    """Solution by the pivots of the plan."""
     pivots = chosen.plan.pivots
     basis = null_space_basis(c.K, c.k, pivots)
     G = [[row.get(j, 0) for j in chosen.columns] for row in basis.G]
@@ -163,7 +163,7 @@ def _eliminate(model, c, chosen):
 
 
 def _orthogonal(model, c, chosen):
-    """By orthogonal columns; rows that are nearly redundant are left out, as in the plan."""
+    """Solution by orthogonal columns; nearly redundant rows are left out, as in the plan."""
     plan, units = chosen.plan, scaling(model)
     kept_ones = plan.rows if plan.misalignment else range(len(c.k))
     rows = np.array(kept_ones, dtype=int)

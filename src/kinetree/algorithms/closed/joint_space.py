@@ -142,7 +142,7 @@ def _size(m):
 
 
 class ClosureErrors(NamedTuple):
-    """By how much states miss the constraints, in pure numbers, each (...)."""
+    """Errors of states in the constraints, in pure numbers, each (...)."""
 
     position: np.ndarray
     """Largest position error [rad, or fraction of the size of a loop]."""

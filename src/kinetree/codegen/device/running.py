@@ -42,7 +42,7 @@ class Gpu:
 
     @property
     def processors(self) -> int:
-        """Its multiprocessors."""
+        """Number of multiprocessors."""
         return self.xp.cuda.Device(self.device).attributes["MultiProcessorCount"]
 
     @cached_property

@@ -301,7 +301,7 @@ class Recorder:
         yield from self._inside(RecordedLoop("until", {"most": most}))
 
     def stop(self, condition: Any) -> None:
-        """In the body of ``until``, as its last statement: whether to end."""
+        """Condition that ends ``until``, as the last statement of its body."""
         row = self.rows[-1] if self.rows else LoopRow(self, "", "", ANY)
         ends = self.table(row.domain)  # it may depend on rows that the body has changed
         ends[row] = condition.select(1.0, 0.0)

@@ -57,7 +57,7 @@ class Span:
 
     @property
     def path(self) -> str:
-        """In the name of a place."""
+        """Part of the name of a place."""
         return f"{self.row.path}.{self.column}"
 
 

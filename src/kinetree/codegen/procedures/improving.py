@@ -148,7 +148,7 @@ atexit.register(_stop)  # LLVM must not be at work while the process is taken do
 
 
 def _after_fork():
-    """In a child there is no background: its parent, or the next process, optimises."""
+    """End the background in a child: its parent, or the next process, optimises."""
     global _changed
     _changed, _State.thread, _State.jobs = Condition(), None, []
 

@@ -130,7 +130,7 @@ class Procedure:
 
     @cached_property
     def tree(self) -> Any:
-        """Its syntax."""
+        """Syntax tree of the function."""
         lines, self.first_line = inspect.getsourcelines(self.function)
         return ast.parse(textwrap.dedent("".join(lines))).body[0]
 
@@ -195,7 +195,7 @@ class Procedure:
 
     @cached_property
     def reached(self) -> list["Procedure"]:
-        """It and all procedures that it reaches, the called before the callers."""
+        """This procedure and all that it reaches, the called before the callers."""
         found: dict[Procedure, None] = {}
 
         def visit(p, above):
@@ -226,7 +226,7 @@ class Procedure:
 
     @cached_property
     def members(self) -> list["Procedure"]:
-        """It and the procedures that are compiled with it."""
+        """This procedure and those that are compiled with it."""
         found: dict[Procedure, None] = {}
 
         def visit(p):
@@ -287,7 +287,7 @@ class Procedure:
 
     @property
     def title(self) -> str:
-        """Its name in a progress line."""
+        """Name in a progress line."""
         package = ".".join(self.function.__module__.split(".")[:2])
         return f"code of {package} ({self.name.strip('_').replace('_', ' ')}), once on this machine"
 
@@ -451,14 +451,14 @@ class ProcedureTable:
 
     @property
     def python(self) -> "ProcedureTable":
-        """Its functions run by Python."""
+        """Table of the functions as Python runs them."""
         return ProcedureTable(
             {key: p.python for key, p in self.cases.items()}, self.otherwise.python
         )
 
     @cached_property
     def numbers(self) -> dict[Procedure, list[int]]:
-        """By procedure the numbers that choose it, several in one word."""
+        """Numbers that choose each procedure, several in one word."""
         found: dict[Procedure, list[int]] = {p: [] for p in self.procedures}
         for key, p in self.cases.items():
             number = 0

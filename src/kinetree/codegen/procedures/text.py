@@ -50,7 +50,7 @@ class Pointed:
 
     @property
     def kind(self):
-        """Its type."""
+        """Type of the array."""
         return ArrayType(self.element, self.dims)
 
     @property
@@ -72,7 +72,7 @@ class Small:
 
     @property
     def kind(self):
-        """Its type."""
+        """Type of the array."""
         return ArrayType(self.element, self.dims)
 
 

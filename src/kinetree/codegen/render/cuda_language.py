@@ -96,7 +96,7 @@ class Cuda(C):
         return lines
 
     def output(self, argument, index, text):
-        """To the own row of a tile, the workspace, or among those that are kept, but once."""
+        """Lines that write to the own row of a tile, the workspace, or what is kept, but once."""
         if argument.name == LEFT:
             return [f"left[{WARP * self.left[index[0]]}] = {text};"]
         if argument.name in self.kept.tables:

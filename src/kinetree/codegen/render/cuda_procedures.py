@@ -436,7 +436,7 @@ class CudaWithRoutines(Cuda):
         return [f"if (active && !({text})) status |= {UNSAFE};"]
 
     def output(self, argument, index, text):
-        """To the row of the sample; lanes without one have none."""
+        """Lines that write to the row of the sample; lanes without one have none."""
         return [f"if (active) {line}" for line in super().output(argument, index, text)]
 
 

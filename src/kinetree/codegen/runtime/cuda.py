@@ -272,7 +272,7 @@ class LoopCudaKernel(CudaKernel):
         return code
 
     def again(self, steps, count):
-        """As that of a ``CudaKernel``."""
+        """A launch for given arrays, as ``CudaKernel.again`` makes it."""
         return lambda inputs, outputs, stream: self.launch(inputs, steps, outputs, count, stream)
 
     def _start(self, block, words, stream):

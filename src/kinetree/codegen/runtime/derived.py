@@ -58,7 +58,7 @@ def gradients(kernel, wrt, way="gradients"):
 
 
 def transposed(kernel, wrt):
-    """As ``gradients``, of a kernel that is linear in the inputs ``wrt`` and need not see them."""
+    """The ``gradients`` of a kernel that is linear in the inputs ``wrt`` and need not see them."""
     return gradients(kernel, wrt, "transposed")
 
 

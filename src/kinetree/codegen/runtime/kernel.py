@@ -276,7 +276,7 @@ class Kernel:
         return self._derive_once(derived.gradients, wrt)
 
     def transposed(self, wrt) -> "Kernel":
-        """As ``gradients``, for a kernel that is linear in ``wrt`` and need not see these."""
+        """The ``gradients`` of a kernel that is linear in ``wrt`` and need not see these."""
         return self._derive_once(derived.transposed, wrt)
 
     def _derive_once(self, derive, wrt):
@@ -529,7 +529,7 @@ class _Counted:
         self.kernel, self.compiled = kernel, compiled
 
     def again(self, steps, count):
-        """As of the compiled kernel."""
+        """A launch of the compiled kernel for given arrays, which is counted."""
         launch, kernel = self.compiled.again(steps, count), self.kernel
 
         def counted(inputs, outputs, stream):

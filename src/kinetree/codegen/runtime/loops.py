@@ -243,7 +243,7 @@ def _binding(dtype, lanes):
 
 
 class LoopVariant:
-    """As ``Variant``: code for one precision and number of lanes, tied to a robot."""
+    """Code for one precision and number of lanes, tied to a robot: a ``Variant``."""
 
     def __init__(self, kernel, dtype, lanes):
         from kinetree.codegen.render.llvm_body import Vector
@@ -289,12 +289,12 @@ class LoopKernel(Kernel):
         return LoopVariant(self, dtype, lanes)
 
     def rates(self, wrt) -> Any:
-        """As of any kernel, by loops; None where loops have none."""
+        """Rates of the results, as of any kernel, by loops; None where loops have none."""
         more = [self.inputs[k] for k in wrt]
         return self._derivative("rates", wrt, more, self.outputs)
 
     def gradients(self, wrt) -> Any:
-        """As of any kernel, by loops; None where loops have none."""
+        """Gradients of a weighted sum, as of any kernel, by loops; None where loops have none."""
         return self._derivative("gradients", wrt, self.outputs, [self.inputs[k] for k in wrt])
 
     def transposed(self, wrt) -> Any:

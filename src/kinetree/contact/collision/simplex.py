@@ -49,7 +49,7 @@ class Slab:
 
 @workspace
 class Simplex:
-    """At most four points of each core, and their differences.
+    """Simplex of at most four points of each core, and their differences.
 
     Attributes:
         count: how many.

@@ -280,14 +280,14 @@ class Factored:
         return np.abs(self.G) @ (np.abs(self.G.T) @ np.abs(lam)) + np.abs(self.d)
 
     def response(self, basis, row):
-        """As in ``Dense``."""
+        """Forces that answer a row, and its motion with and without them: see ``Dense``."""
         G = self.G
         y = -np.linalg.lstsq(G[basis].T, G[row], rcond=None)[0]
         left = G[row] + y @ G[basis]
         return y, left @ left, G[row] @ G[row]
 
     def balance(self, basis, lam):
-        """As in ``Dense``."""
+        """``lam`` with the forces of the basis such that it does not move."""
         others = lam.copy()
         others[basis] = 0
         R = np.linalg.qr(self.G[basis].T)[1]

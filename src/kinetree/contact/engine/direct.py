@@ -146,7 +146,7 @@ def error_of(p: Problem, g: int, v: "float[:]") -> float:
 
 @procedure
 def largest_error(p: Problem, v: "float[:]") -> float:
-    """By how much a row is violated at most."""
+    """Largest violation of a row."""
     most = 0.0
     for g in range(p.groups):
         x = error_of(p, g, v)

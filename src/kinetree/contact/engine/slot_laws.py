@@ -250,7 +250,7 @@ def pushed(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
 
 @procedure(inline=True)
 def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
-    """By how much a contact misses its laws [m/s]: the functions of Alart and Curnier."""
+    """Error of a contact in its laws [m/s]: the functions of Alart and Curnier."""
     a = (D[0, 0] + D[1, 1] + D[2, 2]) / 3.0
     x = a * view(lam, 0, 3)
     y = x - view(w, 0, 3)
@@ -400,7 +400,7 @@ def laws(
     used: int, stay: float, own: "float[:]", own_step: int, mu: "float[:]", lam: "float[:]",
     w: "float[:]", W: "float[:, 9]",
 ) -> float:  # fmt: skip
-    """By how much contacts miss their laws at most [m/s], and blocks of Newton's method.
+    """Largest error of contacts in their laws [m/s], and blocks of Newton's method.
 
     With ``off``, what ``missed`` looks at, and ``P``, the derivatives of its projections with
     respect to ``y``: of ``B = a (1 + stay - P)`` the products ``W = B⁻¹ P``, and ``B⁻¹ off``

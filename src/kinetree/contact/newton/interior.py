@@ -135,7 +135,7 @@ def open_speed(problem: Problem, work: Work, g: int, sigma: float) -> None:
 def follow(
     problem: Problem, work: Work, island: int, forces: float, enough: float, most: int, arcs: int
 ) -> "(int, float)":
-    """At most ``most`` steps, until the relative error is ``enough``: their number, and the error.
+    """Take at most ``most`` steps, until the relative error is ``enough``: their number, the error.
 
     With ``arcs`` the path is followed also where it turns back; 2: wherever steps are short.
     """

@@ -24,7 +24,7 @@ STEPS, SOFTER = 9, 0.1
 
 @procedure
 def law_error(problem: Problem, work: Work, g: int) -> float:
-    """By how much velocity and impulse of a group miss its law, as a velocity [m/s or rad/s].
+    """Error of velocity and impulse of a group in its law, as a velocity [m/s or rad/s].
 
     Where a contact that slides lacks friction, that is what the rest would change of its speed.
     """

@@ -198,7 +198,7 @@ class TwoSurfaces(NormalLaw):
         return np.stack([depth * k[1] / sum(k), depth * k[0] / sum(k)], axis=-1)
 
     def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
-        """In contact if they overlap; the excess deformation is shared."""
+        """State after overlaps: in contact if there is one; the excess deformation is shared."""
         apart = z1[..., 0] + z1[..., 1] - p
         too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)
         return z1 - too_much[..., None] / 2

@@ -38,7 +38,7 @@ class Robot:
 
     @property
     def full_name(self) -> str:
-        """Its name with the package."""
+        """Name with the package."""
         return f"{self.package}/{self.name}"
 
 

@@ -210,7 +210,7 @@ class _Parts(NamedTuple):
 
     @classmethod
     def of(cls, node):
-        """In the order of their roles, ``actuator1``, ``actuator2``, ``joint1``, ``joint2``."""
+        """Parts in the order of roles, ``actuator1``, ``actuator2``, ``joint1``, ``joint2``."""
         node.get("name")
         kinds = [*node.all("type"), *node.all("plugin")]
         given = kinds[0].text() if kinds else node.get("type") or ""

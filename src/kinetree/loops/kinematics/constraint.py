@@ -279,7 +279,7 @@ def _closure_and_gradient(model, q):
 
 
 def owners(model) -> list[str]:
-    """To what each row belongs: ``"loop 'pin'"``, ``"constraint 'rope'"``; one for each."""
+    """Owner of each row: ``"loop 'pin'"``, ``"constraint 'rope'"``; one for each."""
     return list(dict.fromkeys(row.owner for row in rows_of(model)))
 
 

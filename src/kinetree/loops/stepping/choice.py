@@ -107,7 +107,7 @@ def _weight(model, q, units):
 
 
 def _slack(model, q, units):
-    """By how much equations that are not chosen may miss; looked for where there is a reason."""
+    """Errors that equations which are not chosen may have; looked for where there is a reason."""
     error = constraint(model, q, np.zeros(model.nv)).error
     far = np.max(np.abs(np.asarray(error) * units.rows), initial=0.0)
     known = units.policy.is_known or far > _CLOSED

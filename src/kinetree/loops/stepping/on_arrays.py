@@ -112,7 +112,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         return ChosenEquations(K[..., at, :] * units[:, None], k, off, torn, error, rate)
 
     def closed(self, model, q, qd, *, chosen, iterations):
-        """As ``motion.closed``: a state without errors next to one with small errors."""
+        """State without errors next to one with small errors, as of ``motion.closed``."""
         H, n = dynamics.mass_matrix(self.tree, q), self.tree.nv
         L, kick = np.linalg.cholesky(H), 0 * qd
         position = velocity = health = 0.0
@@ -229,6 +229,6 @@ def _by_sample(kernel, *arrays):
 
 
 def energies(model, q, qd) -> tuple[Any, Any]:
-    """As ``motion.constrained_energy``, by general code."""
+    """Energies as of ``motion.constrained_energy``, by general code."""
     kinetic = np.asarray(dynamics.kinetic_energy(model, q, qd))
     return kinetic, kinetic + np.asarray(dynamics.potential_energy(model, q))

@@ -45,7 +45,7 @@ class Given:
 
     @property
     def argument(self) -> Argument:
-        """As an argument of a compiled function."""
+        """Argument of a compiled function that takes it."""
         return Argument(self.name, self.shape)
 
     def at(self, k, part=slice(None)):

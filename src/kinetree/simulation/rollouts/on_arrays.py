@@ -119,7 +119,7 @@ class _OnArrays(ABC):
 
 
 class StepsOnArrays(_OnArrays):
-    """As ``Transition.steps``: takes t, h, the number of steps, q, qd, work, and what is given."""
+    """Steps of arrays: takes t, h, the number of steps, q, qd, work, and what is given."""
 
     def __init__(self, run):
         super().__init__(run)
@@ -156,7 +156,7 @@ class StepsOnArrays(_OnArrays):
 
 
 class PullbackOnArrays(_OnArrays):
-    """As ``Transition.pullback``."""
+    """Gradients through one step of arrays, as ``Transition.pullback`` computes them."""
 
     def __init__(self, run, running):
         super().__init__(run)

@@ -238,7 +238,7 @@ class _Elsewhere:
         return *(x + (y - constant(y)) for x, y in zip(after, moved, strict=True)), found
 
     def _launches(self, _, state, marks):
-        """As few launches as there can be."""
+        """States at ``marks``, by as few launches as there can be."""
         run, kernel = self.run, self.run.transition.steps()
         times, h, one = (self.numbers(x) for x in (run.time(np.arange(run.steps)), run.dt, 1.0))
         stored = [state]

@@ -329,7 +329,7 @@ class _Driving(NamedTuple):
 
     @classmethod
     def of(cls, call) -> "_Driving":
-        """As a call has it."""
+        """Driving that a call asks for."""
         controller, control = _as_control(call.model, call.controller, call.tau, call.controls)
         if call.controls is None:
             return cls(controller, control, None, None, ())

@@ -101,7 +101,7 @@ def stand(
 
 @procedure(inline=True)
 def within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """It has neither edges nor faces."""
+    """Always false: an ellipsoid has neither edges nor faces."""
     return True
 
 
