@@ -6,6 +6,7 @@ after the other. What is compiled is the same for all worlds here.
 
 import numpy as np
 import pytest
+import trimesh
 
 import kinetree as kt
 from kinetree import geometry as shapes
@@ -67,6 +68,29 @@ def test_steps_have_the_bits_of_the_engine(both):
     assert on_device.reports == worlds.reports
     np.testing.assert_array_equal(on_device.times, worlds.times)
     np.testing.assert_array_equal(on_device.residuals, worlds._batch.motions.since)
+
+
+def test_searches_for_nearest_points_have_the_bits_of_the_engine(tmp_path):
+    """Workspaces are on the stack of a world; where C's sines are not involved, bits are equal."""
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((14, 3))
+    points *= 0.12 / np.linalg.norm(points, axis=1)[:, None]
+    trimesh.convex.convex_hull(points).export(tmp_path / "rock.stl")
+    rock, egg = shapes.Mesh(str(tmp_path / "rock.stl")), shapes.Ellipsoid((0.1, 0.08, 0.14))
+    world = kt.World(timestep=2e-3)
+    world.add_ground(friction=0.5)
+    for k, shape in enumerate((rock, egg, rock, egg)):
+        world.add(shape, mass=1.0, name=f"it{k}", at=(0.02 * k, 0, 0.15 + 0.27 * k))
+    both = world.batch(3), DeviceWorlds(world.copy(), 3, {}, on=Processor(), arrays="numpy")
+    qd = 0.2 * np.random.default_rng(1).standard_normal(both[0].qd.shape)
+    for each in both:
+        each.reset()
+        each.qd = qd
+    for _ in range(8):
+        for each in both:
+            each.step(15)
+        assert_same(*both)
+    assert np.ptp(both[0].qd, axis=0).min() > 0
 
 
 def test_one_of_them_goes_on_as_a_world(both):
