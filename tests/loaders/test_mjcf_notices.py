@@ -135,7 +135,7 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             ),
             6,
             "<weld name='e'>",
-            "mocap body 'm', which nothing moves here",
+            "mocap body 'm', which nothing moves here; World.release('e') lets it go",
         ),
         (
             world(

@@ -87,7 +87,10 @@ def _loop(mj_model, e, name, kind, tree, note):
         X = [placement(data[3:6], data[6:10]), shift(data[:3])]
     for b in ends:
         if mj_model.body_mocapid[b] >= 0:
-            why = f"it holds a body to mocap body {tree.body_names[b]!r}, which nothing moves here"
+            why = (
+                f"it holds a body to mocap body {tree.body_names[b]!r}, which nothing moves here; "
+                f"World.release({name!r}) lets it go"
+            )
             note(_NOTED[kind], names_of(mj_model, "eq")[e], why)
     places = [tree.places[b] for b in ends]
     (p, X_P), (s, X_S) = ((at.body, x @ at.X) for at, x in zip(places, X, strict=True))
