@@ -20,7 +20,6 @@ from kinetree.contact.collision import (
     boxes,
     clipping,
     curvature,
-    epa,
     fields,
     frames,
     gjk,
@@ -30,6 +29,7 @@ from kinetree.contact.collision import (
     witness,
 )
 from kinetree.contact.collision.kinds import lines
+from kinetree.contact.collision.polytope import Polytope, foot_on_face
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.spheres import out_of_box, seen_from
 from kinetree.contact.engine.contact_frames import contact_frame
@@ -86,14 +86,14 @@ def test_nearest_points_of_simplices(count, rng):
 
 
 def test_feet_on_faces(rng):
-    polytope = local(epa.Polytope)
+    polytope = local(Polytope)
     for _ in range(50):
         W, A = rng.normal(size=(2, 6, 3))
         p, q, r = rng.permutation(6)[:3]
         f = np.cross(W[q] - W[p], W[r] - W[p])
         f, a = f / np.linalg.norm(f), np.zeros(3)
         polytope.difference[:6], polytope.first[:6], polytope.face[3] = W, A, (p, q, r)
-        least = epa.foot_on_face(polytope, 3, f, a)
+        least = foot_on_face(polytope, 3, f, a)
         weight = np.linalg.solve(np.array([W[p], W[q], W[r]]).T, f * (f @ W[p]))
         assert_close(least, weight.min(), scale=1.0, ulps=1e6)
         if weight.min() >= 0:

@@ -21,7 +21,7 @@ from kinetree.contact.collision.axes import widest_slab
 from kinetree.contact.collision.certificate import is_right, repair
 from kinetree.contact.collision.convex import APART, search
 from kinetree.contact.collision.detect import narrow_phase, touch_table
-from kinetree.contact.collision.distance import pair_distance
+from kinetree.contact.collision.pair_distance import pair_distance
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.simplex import Pair, Slab, copy_slab, set_pair

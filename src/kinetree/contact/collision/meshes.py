@@ -3,16 +3,16 @@
 A triangle is a sheet whose outer side is solid ground for others. What touches it does so along its
 normal, or along one between its normal and that of the triangle across an edge, if the edge sticks
 out: directions beyond these come from the edges inside of a surface, at which nothing must catch.
-Points with the same normal are one patch, which a few of them span.
 """
 
 from math import atan2
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, workspace
-from kinetree.contact.collision.clipping import Faces, axes_across, clip_faces, put, put_between
+from kinetree.contact.collision.clipping import Faces, clip_faces, put, put_between
 from kinetree.contact.collision.convex import BEYOND, find_faces, nearest
 from kinetree.contact.collision.frames import into_shape, out_of_shape
 from kinetree.contact.collision.simplex import Pair, Slab, place_pair, width
+from kinetree.contact.collision.spread import FLAT, spread, without_doubles
 from kinetree.contact.collision.support import round_of
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -20,10 +20,8 @@ STACK = 128
 """Nodes that wait while a tree is searched."""
 _ROOM = 40  # points after which patches are reduced
 _TILT = 0.2  # [rad] up to which the whole of a face is looked at
-_FLAT = 1e-3  # [rad] between normals of one patch
 _SAME = 1e-7  # of the size: points that are one
 _MOST = 16  # points of a pair
-_LEVEL = 1e-7  # of the size of a patch: depths that are the same
 
 
 @workspace
@@ -137,8 +135,8 @@ def is_allowed(shapes: Shapes, triangles: Triangles, pair: Pair, side: int, u: "
     n2 = local("float", 3)
     turn(shapes.pose[triangles.mesh[side]], shapes.triangle_normal[other], n2)
     limit = atan2(n2 @ m, n2 @ normal)
-    if limit > _FLAT:
-        if atan2(most, c) <= limit + _FLAT:
+    if limit > FLAT:
+        if atan2(most, c) <= limit + FLAT:
             return 1
         return 0
     u[:] = normal
@@ -189,112 +187,6 @@ def touch_triangle(shapes: Shapes, triangles: Triangles, pair: Pair, touch: Touc
     if n == first and found == 1:
         n = put_between(touch, n, near.first, way, near.gap, feature + 4095)
     return without_doubles(touch, triangles.start, first, n, _SAME * triangles.size)
-
-
-@procedure
-def without_doubles(touch: Touch, start: int, first: int, n: int, same: float) -> int:
-    """Points from ``first`` on that are not there already, from ``start`` on."""
-    kept = first
-    for k in range(first, n):
-        old = False
-        for e in range(start, kept):
-            d = touch.point[k] - touch.point[e]
-            if d @ d <= same * same and touch.normal[k] @ touch.normal[e] > 1 - _FLAT * _FLAT:
-                old = True
-        if not old:
-            if kept < k:
-                copy_touch(touch, k, kept)
-            kept += 1
-    return kept
-
-
-@procedure
-def copy_touch(touch: Touch, source: int, target: int):
-    """One row of ``touch`` into another."""
-    touch.point[target] = touch.point[source]
-    touch.normal[target] = touch.normal[source]
-    touch.gap[target] = touch.gap[source]
-    touch.feature[target] = touch.feature[source]
-
-
-@procedure
-def swap_touch(touch: Touch, one: int, two: int):
-    """Two rows of ``touch``, exchanged."""
-    if one == two:
-        return
-    p = touch.point[one] * 1.0
-    d = touch.normal[one] * 1.0
-    gap = touch.gap[one]
-    feature = touch.feature[one]
-    copy_touch(touch, two, one)
-    touch.point[two] = p
-    touch.normal[two] = d
-    touch.gap[two] = gap
-    touch.feature[two] = feature
-
-
-@procedure
-def spread(touch: Touch, start: int, n: int, most: int) -> int:
-    """Points from ``start`` on that span their patches, one patch for every normal.
-
-    Of every patch those stay that are farthest along eight directions, and the deepest one if it is
-    deeper; patches with the deepest points come first where there are more than ``most`` in all.
-    """
-    u, w = local("float", 2, 3)
-    done = start
-    while done < n:
-        # the deepest point that is left, and all with its normal after it
-        deepest = done
-        for k in range(done + 1, n):
-            if touch.gap[k] < touch.gap[deepest] - 1e-12:
-                deepest = k
-        swap_touch(touch, done, deepest)
-        last = done + 1
-        for k in range(done + 1, n):
-            if touch.normal[k] @ touch.normal[done] > 1 - _FLAT * _FLAT:
-                swap_touch(touch, k, last)
-                last += 1
-        # of these, rows done .. last
-        kept = done + 1
-        if last - done > 4:
-            axes_across(touch.normal[done], u, w)
-            x = 0.9238795325112867
-            y = 0.3826834323650898
-            outermost = False
-            span = 0.0
-            for _ in range(8):
-                x, y = (x - y) * 0.7071067811865476, (x + y) * 0.7071067811865476
-                best = done
-                high = -1e300
-                for k in range(done, last):
-                    d = touch.point[k] - touch.point[done]
-                    reach = x * (d @ u) + y * (d @ w)
-                    if reach > high + 1e-9 * abs(high):
-                        high = reach
-                        best = k
-                outermost = outermost or best == done
-                span = max(span, high)
-                if best >= kept:
-                    swap_touch(touch, kept, best)
-                    kept += 1
-            lowest = 1e300
-            for k in range(done + 1, kept):
-                lowest = min(lowest, touch.gap[k])
-            if not outermost and lowest <= touch.gap[done] + _LEVEL * span:
-                kept -= 1  # the others are as deep
-                swap_touch(touch, done, kept)
-        else:
-            kept = last
-        # what is left of the patch goes
-        gone = last - kept
-        if gone > 0:
-            for k in range(last, n):
-                copy_touch(touch, k, k - gone)
-            n -= gone
-        done = kept
-        if done - start >= most:
-            return start + most
-    return n
 
 
 @procedure

@@ -15,7 +15,8 @@ from kinetree.contact.collision.fields import (
     spacing,
 )
 from kinetree.contact.collision.frames import out_of_shape
-from kinetree.contact.collision.meshes import copy_touch, spread, turn, without_doubles
+from kinetree.contact.collision.meshes import turn
+from kinetree.contact.collision.spread import copy_touch, spread, without_doubles
 from kinetree.contact.collision.tables import Shapes, Touch
 
 _ROOM = 40  # points after which patches are reduced
