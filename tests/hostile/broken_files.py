@@ -142,10 +142,19 @@ def mesh_seeds() -> dict[str, list[bytes]]:
         ".obj": [text("obj"), b"o a\nusemtl x\n" + text("obj")],
         ".ply": [text("ply", encoding="ascii"), text("ply", encoding="binary")],
         ".off": [text("off")],
+        ".msh": [msh_of(box)],
         ".dae": [text("dae")],
         ".glb": [glb],
         ".gltf": [gltf_of(glb)],
     }
+
+
+def msh_of(mesh) -> bytes:
+    """A mesh in MuJoCo's own binary format, with normals and points of textures that it ignores."""
+    points, faces = mesh.vertices.astype("<f4"), mesh.faces.astype("<i4")
+    n = len(points)
+    head = struct.pack("<4i", n, n, n, len(faces))
+    return head + points.tobytes() + points.tobytes() + bytes(8 * n) + faces.tobytes()
 
 
 def gltf_of(glb: bytes) -> bytes:

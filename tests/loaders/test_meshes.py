@@ -1,8 +1,10 @@
 """Mass properties of meshes."""
 
+import mujoco
 import numpy as np
 import pytest
 import trimesh
+from hostile.broken_files import msh_of
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -18,15 +20,28 @@ def box(tmp_path):
     mesh.apply_translation((1, 0, 0))
     for kind in ("stl", "obj", "ply", "off"):
         mesh.export(tmp_path / f"box.{kind}")
+    (tmp_path / "box.msh").write_bytes(msh_of(mesh))
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["stl", "obj", "ply", "off"])
+@pytest.mark.parametrize("kind", ["stl", "obj", "ply", "off", "msh"])
 def test_inertia_of_a_box(box, kind):
     I = mesh_inertia(box / f"box.{kind}", density=10.0)
     expected = shapes.box(1, 2, 3, mass=60.0)
     assert_close(I.center_of_mass, np.array([1.0, 0, 0]), ulps=100)
     assert_close(I.rotational_at_center, expected.rotational, ulps=1e9)  # files in float32
+
+
+def test_a_mesh_of_mujoco_is_the_one_that_it_compiles(box):
+    text = (
+        f'<mujoco><asset><mesh name="m" file="{box}/box.msh"/></asset><worldbody><body>'
+        f'<freejoint/><geom type="mesh" mesh="m" density="10"/></body></worldbody></mujoco>'
+    )
+    mj_model = mujoco.MjModel.from_xml_string(text)
+    I = mesh_inertia(box / "box.msh", density=10.0)
+    assert mj_model.body_mass[1] == pytest.approx(I.mass)
+    moments = np.linalg.eigvalsh(I.rotational_at_center)
+    np.testing.assert_allclose(np.sort(mj_model.body_inertia[1]), moments, rtol=1e-6)
 
 
 def test_scale_and_mass(box):
@@ -72,7 +87,13 @@ def test_open_meshes_need_a_hull(tmp_path):
         ("a.off", b"OFF\n1000000000 5 5\n", "mesh"),
         ("a.ply", b"ply\nformat ascii 1.0\nend_header\n", "mesh"),
         ("a.dae", b"<a/>", "this is no DAE mesh"),
-        ("a.exe", b"", "from .stl, .obj, .ply, .off, .dae, .glb, .gltf files, not '.exe'; convert"),
+        ("a.msh", b"\1\0\0\0" * 4, "its header makes it 60 bytes long, and it has 16"),
+        ("a.msh", b"\0", "this is not a mesh of MuJoCo: it has no header"),
+        (
+            "a.exe",
+            b"",
+            "from .stl, .obj, .ply, .off, .msh, .dae, .glb, .gltf files, not '.exe'; convert",
+        ),
     ],
 )
 def test_what_is_not_a_mesh(tmp_path, name, content, message):

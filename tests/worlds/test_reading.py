@@ -25,6 +25,15 @@ def world():
     return world
 
 
+def test_robots_whose_names_parts_cannot_have_get_others():
+    """As Adroit hands, ADROIT-door(v1.5): a dot stands before what belongs to a part."""
+    model = kt.samples.double_pendulum().replace(name="arm(v1.5)/left")
+    world = kt.World()
+    assert world.add(model).name == "arm(v1_5)_left"
+    with pytest.raises(kt.ModelError, match=r"must be a string without '\.' and '/', got 'a\.b'"):
+        world.add(model, name="a.b")
+
+
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("name", ["box", "box_2", "tumbling", "arm.lower"])
 def test_pose_and_velocity_of_a_part_are_those_of_its_body(world, name, ahead):

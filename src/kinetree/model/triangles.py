@@ -21,7 +21,7 @@ import numpy as np
 from kinetree.errors import LoadError
 from kinetree.files import read_bounded
 
-FORMATS = (".stl", ".obj", ".ply", ".off")
+FORMATS = (".stl", ".obj", ".ply", ".off", ".msh")
 """Files with one surface."""
 DRAWN = (*FORMATS, ".dae", ".glb", ".gltf")
 """All that are read: those, and files with several surfaces that have places and colours."""
@@ -201,6 +201,29 @@ def _off(data):
     _require_bytes(sum(counts[:2]), data)
     _require_at_most(max(counts[:2], default=0), MOST_TRIANGLES, "vertices or triangles")
     return data
+
+
+def _msh(data):
+    """MuJoCo's own binary meshes, as PLY: vertices, normals, points of textures, triangles."""
+    if len(data) < 16:
+        raise _RefusedError("this is not a mesh of MuJoCo: it has no header")
+    vertices, normals, points, faces = struct.unpack("<4i", data[:16])
+    size = 16 + 12 * (vertices + normals + faces) + 8 * points
+    if min(vertices, normals, points, faces) < 0 or size != len(data):
+        raise _RefusedError(
+            f"this is not a mesh of MuJoCo: its header makes it {size} bytes long, and it has "
+            f"{len(data)}"
+        )
+    _require_at_most(faces, MOST_TRIANGLES, "triangles")
+    corners = np.frombuffer(data, "<i4", 3 * faces, size - 12 * faces).reshape(-1, 3)
+    rows = np.zeros(faces, dtype=[("count", "u1"), ("corners", "<i4", 3)])
+    rows["count"], rows["corners"] = 3, corners
+    head = (
+        f"ply\nformat binary_little_endian 1.0\nelement vertex {vertices}\nproperty float x\n"
+        f"property float y\nproperty float z\nelement face {faces}\n"
+        f"property list uchar int vertex_indices\nend_header\n"
+    )
+    return head.encode() + data[16 : 16 + 12 * vertices] + rows.tobytes()
 
 
 def _require_bytes(count, data):
@@ -386,9 +409,9 @@ def _check_accessors(described):
 
 _CHECKS = {
     ".stl": _stl, ".obj": _obj, ".ply": _ply, ".off": _off, ".dae": _dae, ".glb": _glb,
-    ".gltf": _gltf,
+    ".gltf": _gltf, ".msh": _msh,
 }  # fmt: skip
-_AS = {".gltf": "glb"}  # what trimesh gets: text and numbers in one piece
+_AS = {".gltf": "glb", ".msh": "ply"}  # what trimesh gets: text and numbers in one piece
 
 
 def _trimesh():

@@ -248,7 +248,8 @@ class World:
                 f"{wrong[0]}= is for objects; {model.name!r} is a model with its own: "
                 f"model.replace(...) changes it"
             )
-        name = self._unique(model.name if given.name is None else given.name)
+        usual = model.name.replace(SEPARATOR, "_").replace("/", "_")
+        name = self._unique(usual if given.name is None else given.name)
         model = pieces.on_base(model, name, given.fixed)
         plain = given.surface is None or given.coefficients
         model = pieces.with_surface(model, given.coefficients if plain else vars(given.surface))
