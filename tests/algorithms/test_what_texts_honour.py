@@ -840,7 +840,8 @@ RULES |= {
 PARTS = {
     "aba.accelerations_at_rest", "aba_derivatives.forward_dynamics_by_inertias",
     "rnea_tensor.inertia_forces",
-    "actuators.actuator_forces", "actuators.driving_force",
+    "actuators.actuator_forces", "actuators.compensation_within_effort",
+    "actuators.driving_force", "actuators.force_with_compensation",
     "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
     "tendons.tendon_motion",
     "joint_space.with_own_rows", "passive.compensation_force",

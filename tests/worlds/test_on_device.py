@@ -95,6 +95,9 @@ def test_searches_for_nearest_points_have_the_bits_of_the_engine(tmp_path):
 
 def test_one_of_them_goes_on_as_a_world(both):
     worlds, on_device = both
+    for each in both:
+        each.reset()
+        each.step(4)
     first, second = worlds[N - 1], on_device[N - 1]
     assert str(worlds.contacts()[N - 1]) == str(on_device.contacts(N - 1))
     first.step(5)
@@ -106,6 +109,8 @@ def test_some_are_reset_and_others_go_on(both):
     worlds, on_device = both
     which = np.arange(N) % 3 == 0
     for each in both:
+        each.reset()
+        each.step(4)
         each.reset(which)
         each.step(4)
     assert_same(*both)
@@ -114,6 +119,9 @@ def test_some_are_reset_and_others_go_on(both):
 
 
 def test_states_are_set_and_quaternions_made_unit(both, world):
+    for each in both:
+        each.reset()
+        each.step(4)
     q = both[0].q
     at = world["box0"].q_indices
     q[5, at[:3]] += 0.3
@@ -129,6 +137,7 @@ def test_failures_stay_in_their_worlds(both):
     tau = np.zeros(worlds.qd.shape)
     tau[7] = 1e40
     for each in both:
+        each.reset()
         with pytest.warns(kt.SimulationWarning, match=f"1 of {N} worlds .* failed .* world 7: "):
             each.step(2, tau=tau)
     np.testing.assert_array_equal(np.flatnonzero(on_device.failed), [7])
