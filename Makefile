@@ -63,7 +63,8 @@ demo: $(DEMO_STAMP)
 	-@$(BIN)/python -m kinetree warm-up
 
 # Checks take one core, tests what is left; the book map is that of the tests which were collected.
-test: $(STAMP)
+test:
+	$(MAKE) --no-print-directory --jobs=2 $(STAMP) chromium
 	$(MAKE) --no-print-directory --jobs=2 static unit COVERS=$(COLLECTED)
 	$(BIN)/python docs/make_book.py --check --covers=$(COLLECTED)
 
