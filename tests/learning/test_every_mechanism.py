@@ -228,3 +228,25 @@ def test_episodes_do_not_depend_on_those_before():
     for q, qd in episodes:
         np.testing.assert_array_equal(q[1], world.q)
         np.testing.assert_array_equal(qd[1], world.qd)
+
+
+def test_motors_have_the_curves_that_are_given():
+    """As in a simulation with the same steps."""
+    drum = kt.Inertia.from_mass_center(2.0, np.zeros(3), 0.09 * np.eye(3))
+    model = (
+        kt.ModelBuilder("winch")
+        .body("drum", joint=kt.Revolute("z"), inertia=drum)
+        .actuator("motor", joint="drum_joint", gear=10.0, effort=(-2.0, 2.0))
+        .build()
+    )
+    motors = {"motor": kt.TorqueSpeed(stall=1.0, free_speed=100.0)}
+    winches = environment(model, [0.0], motors=motors, dt=2e-3, decimation=20, integrator="rk4")
+    winches.step(np.ones((3, 1)))
+    winches.step(np.ones((3, 1)))
+    common = {"dt": 2e-3, "integrator": "rk4", "duration": 0.08}
+    motion = kt.simulate(model, [0.0], controls=[1.0], motors=motors, **common)
+    np.testing.assert_allclose(winches.state["qd"][0], motion.qd[-1], rtol=1e-12)
+    free = kt.simulate(model, [0.0], controls=[1.0], **common)
+    assert motion.qd[-1, 0] < 0.95 * free.qd[-1, 0]
+    with pytest.raises(TypeError, match=r"motors\['motor'\] must be a TorqueSpeed, got float"):
+        environment(model, [0.0], motors={"motor": 1.0})

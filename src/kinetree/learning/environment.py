@@ -20,6 +20,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_seconds, whole_number
 from kinetree.model.cameras import Camera
 from kinetree.rendering.cameras import render
+from kinetree.simulation.forces.actuators import TorqueSpeed
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.setup import laws_of
 from kinetree.spelling import did_you_mean, explains_itself
@@ -72,6 +73,7 @@ class Environment:
         forces: kernels ``(model, t, q, qd)`` of further joint forces.
         friction: of joints, as in ``rollout``.
         limits: of joints, as in ``rollout``; None: joints pass them.
+        motors: ``kinetree.TorqueSpeed`` by name of the actuator, as in ``simulate``.
         seed: of all random numbers.
         device: ``"cpu"``, or a device of torch or CuPy such as ``"cuda"``.
         arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``: what comes back; torch tensors by default
@@ -112,16 +114,17 @@ class Environment:
         forces: Callable | Sequence[Callable] = (),
         friction: Any = "auto",
         limits: Any = "auto",
+        motors: Mapping[str, TorqueSpeed] | None = None,
         seed: int = 0,
         device: Any = "cpu",
         arrays: str | None = None,
         dtype: str | None = None,
     ):
-        laws = {"friction": friction, "limits": limits}
+        laws = {"friction": friction, "limits": limits, "motors": motors}
         if isinstance(model, World):
             own = model.simulated()
             contact = own.contact if contact is None else contact
-            laws, model = own.laws(friction, limits), own.model
+            laws, model = own.laws(**laws), own.model
         self.model, self.worlds = model, whole_number(worlds, "worlds", least=1)
         kernels = kernels_of(
             observe=observe, reward=reward, reset=reset, terminate=terminate, act=act, update=update
