@@ -8,9 +8,9 @@ from support.spatial_tendons import random_mjcf
 
 import kinetree as kt
 from kinetree.algorithms import tendons as texts
-from kinetree.algorithms.wrapping import way_around
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.interop import mujoco as M
+from kinetree.model.wrapping import way_around
 
 SPRING = 'stiffness="7" damping="0.4" springlength="0.5 0.9"'
 PULL = "".join(

@@ -843,7 +843,6 @@ PARTS = {
     "actuators.actuator_forces", "actuators.compensation_within_effort",
     "actuators.driving_force", "actuators.force_with_compensation",
     "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
-    "tendons.tendon_motion",
     "joint_space.with_own_rows", "passive.compensation_force",
     "fluid.fluid_force", "passive.fluid_joint_force",
     "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",

@@ -18,10 +18,10 @@ from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
 from kinetree.algorithms.muscles import muscle_activation, muscle_force
 from kinetree.algorithms.passive import compensation_force
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.joints import Free
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import counted_compensation, effort_bounds
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.spatial.ops import exp, less, select, sqrt
 from kinetree.spatial.rotation import rotation_log
 

@@ -20,8 +20,8 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
 )
 from kinetree.algorithms.passive import stretch, tendon_stretch
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.limits import has_dynamics
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.model.views import axial_view, condensed
 from kinetree.spatial import crf
 

@@ -6,9 +6,9 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.fluid import fluid_force
 from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.coupling import exact
 from kinetree.model.limits import has_dynamics
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.spatial import Force, Inertia
 from kinetree.spatial.ops import less, select
 

@@ -22,8 +22,8 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
 )
 from kinetree.algorithms.reactions import multipliers, with_loop_forces
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.model.sensors import KINDS, size_of
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.spatial import Force, crf, cross
 from kinetree.spatial.ops import check_pivot, less, select
 from kinetree.spatial.rotation import quaternion_from_rotation

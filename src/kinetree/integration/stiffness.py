@@ -20,11 +20,11 @@ from kinetree.algorithms import crba
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.rank import rank_at, scaling
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.integration.explicit import SemiImplicitEuler
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import has_dynamics
 from kinetree.model.memo import kept
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.quantities import dynamics
 
 SAFE = 0.5

@@ -178,12 +178,12 @@ def _leading_forces(model, q, tau):
 
 
 def _assemble(parts, size, *arrays):
-    """The ``parts``, (indices, values), put together in the precision of the first array.
+    """The ``parts``, (indices, values), in the precision of the first array; zero elsewhere.
 
     The batch axes are those of all ``arrays``, broadcast.
     """
     batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    out = np.empty((*batch, size), dtype=arrays[0].dtype)
+    out = np.zeros((*batch, size), dtype=arrays[0].dtype)
     for at, values in parts:
         out[..., at] = values
     return out

@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.errors import ModelError, require_known
 from kinetree.model.actuator import UNBOUNDED, Actuator, commands_of, fit_postures, servo_law
 from kinetree.model.cameras import Camera
+from kinetree.model.coupling import as_given
 from kinetree.model.fluid import FluidForce
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import Group
@@ -67,6 +68,7 @@ class Attachments:
         sources=(),
         weights=(),
         function=None,
+        tendon="",
     ):
         """Make a joint follow others: ``q = c0 + c1 x + c2 x² + ...``, see ``Coupling``.
 
@@ -80,11 +82,13 @@ class Attachments:
             weights: of each of them in the sum ``x``; one each by default.
             function: from the positions of the leaders to that of the joint, in place of the
                 polynomial.
+            tendon: name of a tendon whose length is the position of the joint, in their place.
         """
         what, law = f"of coupling {name!r}", {"coefficients": coefficients, "weights": weights}
         values: dict[str, Any] = {k: as_floats(x, f"{k} {what}") for k, x in law.items()}
         values |= {"joint": joint, "source": 0 if source is None else source}
-        self._couplings.append(Coupling(name, sources=tuple(sources), function=function, **values))
+        values |= {"sources": tuple(sources), "function": function, "tendon": tendon}
+        self._couplings.append(Coupling(name, **values))
         return self
 
     def geometry(
@@ -336,13 +340,17 @@ class Attachments:
     def _add_attachments(self, model, without=()):
         """Add the attachments of ``model``, less what belongs to joints left out."""
         body, joint = model.body_names, (0, *model.joint_names)
-        couplings = (with_joints(c, lambda i, _: joint[i]) for c in model.couplings)
-        self._couplings += [c for c in couplings if not {c.joint, *c.leaders} & set(without)]
         self._geometry += [replace(g, body=body[g.body]) for g in model.geometry]
         self._contact_pairs += model.contact_pairs
         tendons = [with_joints(t, lambda i, _: joint[i]) for t in model.tendons]
         lost = {t.name for t in tendons if set(t.joints) & set(without)}
         self._tendons += [t for t in tendons if t.name not in lost]
+        couplings = (with_joints(c, lambda i, _: joint[i]) for c in model.couplings)
+        self._couplings += [
+            as_given(c)
+            for c in couplings
+            if not {c.joint, *c.leaders} & set(without) and c.tendon not in lost
+        ]
         own = [(model.driven_joint(a) or None, a) for a in model.actuators]
         own = [(joint, a) for joint, a in own if joint not in without and a.tendon not in lost]
         self._actuators += own

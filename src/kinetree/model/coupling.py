@@ -22,7 +22,8 @@ class Coupling:
     A polynomial ``q = c0 + c1 x + c2 x² + ...`` of the leader: ``x`` is the position of the joint
     ``source``, or the sum ``w1 q_1 + w2 q_2 + ...`` over the joints ``sources``. Any other smooth
     law is a ``function`` of the positions of the leaders, written with ``kinetree.spatial.ops`` and
-    without an ``if`` on a value; it is differentiated automatically.
+    without an ``if`` on a value; it is differentiated automatically. With a ``tendon`` the position
+    is the length of that tendon, as of a rope's end or of a rotor that the rope turns.
 
     The follower has no independent variable: ``q`` holds the independent positions only, and
     ``model.expand(q)`` those of all joints.
@@ -36,6 +37,8 @@ class Coupling:
         sources: numbers of the joints that lead, where they are several or for a ``function``.
         weights: factors of the ``sources``; 1 by default.
         function: from the positions of the leaders, one argument each, to that of the joint.
+        tendon: name of a tendon whose length it follows, or empty; the model then fills in the
+            leaders, which are the joints that move the tendon, and the law.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Coupling:
     sources: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
     function: Callable[..., Any] | None = None
+    tendon: str = ""
 
     def __post_init__(self):
         if self.source and self.sources:
@@ -180,9 +184,16 @@ def _polynomial(coefficients, x):
     return p, dp, ddp
 
 
+def as_given(coupling):
+    """A coupling without what the model fills in for one that follows a tendon."""
+    if not coupling.tendon:
+        return coupling
+    return Coupling(coupling.name, coupling.joint, tendon=coupling.tendon)
+
+
 def require_written(coupling, where):
     """Raise ModelError for a law that is a function, which no file can hold."""
-    if coupling.function is not None:
+    if coupling.function is not None and not coupling.tendon:
         raise ModelError(
             f"coupling {coupling.name!r} follows a function of Python, which {where} cannot hold; "
             f"add it after loading: model.replace(couplings=...)"

@@ -297,6 +297,9 @@ class Assembly:
         if not taken:
             parts["frames"].append(Frame(here, on.body, mount))
         parts["tendons"] = [t.renamed(lambda name: prefix + name) for t in parts["tendons"]]
+        parts["couplings"] = [
+            replace(c, tendon=prefix + c.tendon) if c.tendon else c for c in parts["couplings"]
+        ]
         parts["actuators"] = [
             replace(
                 a,

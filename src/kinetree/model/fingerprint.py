@@ -43,6 +43,7 @@ _NAMED = {
     "Posture": ("controls", "activation"),
     "Limits": ("effort_lower", "effort_upper", "effort_compensation"),
     "Tendon": ("path",),
+    "Coupling": ("tendon",),
 }  # fmt: skip
 """Of what was added later, what is described with its name: others may look alike."""
 ADDED_LATER = {

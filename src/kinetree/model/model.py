@@ -36,6 +36,7 @@ from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
 from kinetree.model.sensors import Sensor, measurable
 from kinetree.model.tendon import Tendon
+from kinetree.model.tendon_paths import following_tendon
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 
@@ -125,6 +126,8 @@ class Model:
         self.body_names = (base_name, *(b.name for b in self.bodies))
         self.joint_names = self.joint.names = tuple(b.joint_name for b in self.bodies)
         self.frame_names = tuple(f.name for f in self.frames)
+        if any(c.tendon for c in self.couplings):
+            self._follow_tendons()
         check_model(self, strict=strict)
 
         if self.couplings:
@@ -136,6 +139,17 @@ class Model:
         self.zero_velocity.flags.writeable = False
         self.zero_motion, self.identity_transform = Motion.zero(), Plucker.identity()
         self._complete = True
+
+    def _follow_tendons(self):
+        """Fill in the laws of joints that follow tendons."""
+        with warnings.catch_warnings():  # defects of the bodies are reported once
+            warnings.simplefilter("ignore", ModelWarning)
+            bare = Model(
+                self.bodies, frames=self.frames, base_name=self.base_name, strict=self.strict
+            )
+        self.couplings = tuple(
+            following_tendon(c, self.tendons, bare) if c.tendon else c for c in self.couplings
+        )
 
     def _leave_to_couplings(self):
         """Take the variables from joints that follow others, and from the postures."""

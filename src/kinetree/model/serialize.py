@@ -18,7 +18,7 @@ from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
 from kinetree.model.cameras import Camera, for_constructor
 from kinetree.model.constraint_function import require_none_written
-from kinetree.model.coupling import Coupling, GravityCompensation, require_written
+from kinetree.model.coupling import Coupling, GravityCompensation, as_given, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
 from kinetree.model.fluid import FluidForce
 from kinetree.model.geometry import SHAPES, ContactPair, Geometry, Shape, Surface
@@ -241,6 +241,7 @@ def _part(part, model):
     names = (None, *model.joint_names)
     if isinstance(part, Coupling):
         require_written(part, "a dictionary")
+        part = as_given(part)
     found: dict[str, Any] = {}
     for f in fields(part):
         x = getattr(part, f.name)

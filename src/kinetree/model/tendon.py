@@ -1,6 +1,6 @@
 """Tendons: lengths that carry a force, sums of joint positions or paths through space.
 
-How long they are, and how that changes, is in ``algorithms.tendons``.
+How long they are, and how that changes, is in ``tendon_paths``.
 """
 
 import math

@@ -233,6 +233,8 @@ def _coupling(model, coupling):
     require_written(coupling, "a file")
     names = (None, *model.joint_names)
     table = {"name": coupling.name, "joint": names[coupling.joint]}
+    if coupling.tendon:
+        return table | {"tendon": coupling.tendon}
     if coupling.source:
         table["source"] = names[coupling.source]
     if coupling.sources:

@@ -14,6 +14,7 @@ from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.geometry import SHAPES, Mesh
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.rotors import without_rotors
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import euler_angles
 from kinetree.writers.gazebo import GazeboSensors
@@ -41,7 +42,10 @@ def to_sdf(model) -> str:
         ModelWarning: for what else it cannot hold, such as actuators and armature.
     """
     require_none_written(as_model(model), "an SDF")
-    return _Writer(model).text()
+    model, rotors = without_rotors(model)
+    writer = _Writer(model)
+    writer.lost += [f"armature of tendon {name!r}" for name in rotors]
+    return writer.text()
 
 
 def _free_joint_names(model) -> dict[str, str]:

@@ -17,6 +17,7 @@ from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.geometry import SHAPES, Mesh, Surface
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.rotors import without_rotors
 from kinetree.spatial.rotation import euler_angles
 
 
@@ -32,6 +33,7 @@ def to_urdf(model) -> str:
         InteropError: for joints of the tree that URDF does not have.
     """
     require_none_written(as_model(model), "a URDF")
+    model, armature = without_rotors(model)
     robot = etree.Element("robot", nsmap={"kinetree": NAMESPACE})
     _name(robot, model.name)
     _add_links(robot, model)
@@ -41,7 +43,7 @@ def to_urdf(model) -> str:
     for loop in model.loops:
         add_loop(robot, loop, model.body_names)
     _add_actuators(robot, model)
-    _add_rest(robot, model)
+    _add_rest(robot, model, armature)
     if model.gravity_compensation:
         warn(
             f"model {model.name!r}: gravity compensation not written, since URDF has none",
@@ -180,22 +182,26 @@ _LAW = (
 )  # fmt: skip
 
 
-def _add_rest(robot, model):
+def _add_rest(robot, model, armature):
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         add(robot, own("gravity"), xyz=model.gravity)
     for c in model.couplings:
         if not c.is_mimic:
             require_written(c, "a URDF")
+            joint = model.joint_names[c.joint - 1]
+            if c.tendon:
+                add(robot, own("coupling"), name=c.name, joint=joint, tendon=c.tendon)
+                continue
             ends = {"source": model.joint_names[c.source - 1]} if c.source else {}
             if c.sources:
                 ends["sources"] = " ".join(model.joint_names[i - 1] for i in c.sources)
             law = {"weights": c.shares} if c.sources else {}
             law["coefficients"] = c.coefficients
-            joint = model.joint_names[c.joint - 1]
             add(robot, own("coupling"), name=c.name, joint=joint, **ends, **law)
     for t in model.tendons:
         numbers = {f.name: getattr(t, f.name) for f in fields(t)[2:] if f.name != "path"}
         numbers = {k: x for k, x in numbers.items() if x != getattr(type(t), k, None)}
+        numbers |= {"armature": armature[t.name]} if t.name in armature else {}
         bounds = {k: repr(numbers.pop(k)) for k in ("lower", "upper") if k in numbers}
         names = [model.joint_names[i - 1] for i in t.joints]
         joints = {"joints": " ".join(names)} if names else {}

@@ -17,7 +17,6 @@ from kinetree.algorithms.fluid import fluid_force
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import compensation_force, joint_spring_force, stretch
 from kinetree.algorithms.rnea import newton_euler
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.scheme.inertia import flying, moved, turning_part
 from kinetree.model.general.kernels import loop_kernel, record_text
@@ -25,6 +24,7 @@ from kinetree.model.general.tables import data_of
 from kinetree.model.kernels import kernel_for
 from kinetree.model.limits import has_dynamics
 from kinetree.model.memo import kept
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
 

@@ -22,7 +22,6 @@ from kinetree.algorithms.passive import (
     stretch,
     tendon_stretch,
 )
-from kinetree.algorithms.tendons import tendon_motion
 from kinetree.contact.engine.drives import ATTEMPTS, INSIDE, moving_arms
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.engine.terms import springs_of_loops
@@ -31,6 +30,7 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import effort_bounds, joint_values
+from kinetree.model.tendon_paths import tendon_motion
 from kinetree.quantities import dynamics
 
 MOST_ATTEMPTS = 2 * ATTEMPTS

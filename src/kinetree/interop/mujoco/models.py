@@ -35,6 +35,7 @@ from kinetree.loaders.mjcf.values import (
 from kinetree.loaders.report import EFFECTS
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
+from kinetree.model.rotors import rotors_of
 from kinetree.quantities.dynamics import external_forces
 from kinetree.writers.mjcf import to_mjcf
 from kinetree.writers.mjcf.elements import JointElement, parts_of
@@ -282,17 +283,18 @@ def from_tau(model: Model, mj_model: Any, qpos: ArrayLike, tau: ArrayLike) -> Ar
 
 def _states(model, mj_model):
     sizes = mj_model.nq, mj_model.nv
-    match = partial(_pairs, mj_model)
+    rotors = {model.joint_names[i - 1] for i in rotors_of(model)}
+    match = partial(_pairs, mj_model, rotors)
     return States(model, "MuJoCo", model_name(mj_model), *sizes, match, partial(_settle, model))
 
 
-def _pairs(mj_model, model):
-    """All joints that have variables, matched by name."""
+def _pairs(mj_model, rotors, model):
+    """All joints that have variables, matched by name, but for rotors, which only follow."""
     theirs = {name: j for j, name in enumerate(joint_names(mj_model)[0])}
     left, pairs = set(theirs), []
     for i, name in enumerate(model.joint_names, start=1):
         joint = model.joint[i]
-        if not joint.nq:
+        if not joint.nq or name in rotors:
             continue
         parts = _parts(mj_model, joint, name, theirs)
         for part in parts:

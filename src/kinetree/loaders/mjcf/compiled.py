@@ -87,6 +87,7 @@ def from_compiled(
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
         sensors=cameras_of(mj_model, tree, note),
     )
+    model = tendons.with_armature(mj_model, model, note)
     sensed = with_sensors(mj_model, tree, model, sites, note)
     return with_parents(mj_model, sensed)
 

@@ -12,6 +12,7 @@ import numpy as np
 from kinetree.loaders.mjcf.joints import actuators_on, is_disabled
 from kinetree.loaders.mjcf.values import names_of, placement, unused_name
 from kinetree.model import Frame, GravityCompensation, Pulley, Tendon, Wrap
+from kinetree.model.rotors import with_rotors
 
 _OF_BOTH = {
     "name", "class", "limited", "range", "springlength", "stiffness", "damping", "frictionloss",
@@ -29,7 +30,6 @@ ATTRIBUTES = {
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
 _WHY = {
     "springyield": "a spring that yields is taken as elastic",
-    "armature": "its armature is inertia that is not represented",
 }
 NOTED = dict.fromkeys(("tendon", "fixed", "spatial"), _WHY)
 """Attributes that are noted by name where they act, and why."""
@@ -89,7 +89,7 @@ def tendons_of(mj_model, tree, note, sites, shapes):
     number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
     found = []
     for t, name in enumerate(tendon_names(mj_model)):
-        over, used = terms(mj_model, t), _is_used(mj_model, t)
+        over, used = terms(mj_model, t), _is_used(mj_model, t) or armature_of(mj_model, t) != 0
         equal, kind = t in _equal(mj_model), "spatial" if over is None else "fixed"
         forces = _forces(mj_model, t, kind, name, note)
         if over is None:
@@ -135,8 +135,6 @@ def _equal(mj_model):
 def _forces(mj_model, t, kind, name, note):
     """Spring, damper, friction and limits, as far as there are any."""
     found, driven = {}, list(actuators_on(mj_model, t, kind, name, note))
-    if any(armature for armature, _ in driven):
-        note(kind, name, "armature of an actuator on it is inertia that is not represented")
     for ours, theirs, flag in (
         ("stiffness", "stiffness", "SPRING"),
         ("damping", "damping", "DAMPER"),
@@ -153,7 +151,6 @@ def _forces(mj_model, t, kind, name, note):
         ("tendon_stiffnesspoly", "stiffness beyond the linear term is not represented"),
         ("tendon_dampingpoly", "damping beyond the linear term is not represented"),
         ("tendon_springyield", _WHY["springyield"]),
-        ("tendon_armature", _WHY["armature"]),
     ):
         if np.any(getattr(mj_model, field, np.zeros(t + 1))[t]):
             note(kind, name, what)
@@ -165,6 +162,34 @@ def _forces(mj_model, t, kind, name, note):
     if mj_model.tendon_limited[t] and not is_disabled(mj_model, "LIMIT"):
         found["lower"], found["upper"] = (float(x) for x in mj_model.tendon_range[t])
     return found
+
+
+# --- armature ------------------------------------------------------------------------------------
+
+
+def armature_of(mj_model, t) -> float:
+    """Inertia along a tendon, with that of the actuators on it."""
+    own = getattr(mj_model, "tendon_armature", np.zeros(t + 1))[t]
+    driven = actuators_on(mj_model, t, "tendon", "", lambda *_: None)
+    return float(own + sum(armature for armature, _ in driven))
+
+
+def with_armature(mj_model, model, note):
+    """The model with a rotor for every tendon that has armature."""
+    found, full = {}, model.uncoupled
+    for t, name in enumerate(tendon_names(mj_model)):
+        armature = armature_of(mj_model, t)
+        if not armature:
+            continue
+        movers = model.tendon(name).moves_with(full)
+        several = [full.joint_names[i - 1] for i in movers if full.joint[i].nv != 1]
+        if several:
+            kind = "spatial" if terms(mj_model, t) is None else "fixed"
+            why = f"its armature is not represented: joint {several[0]!r}, which has several "
+            note(kind, name, why + "variables, moves it")
+        else:
+            found[name] = armature
+    return with_rotors(model, found) if found else model
 
 
 # --- gravity compensation ------------------------------------------------------------------------

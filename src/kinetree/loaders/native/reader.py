@@ -158,7 +158,10 @@ class _Reader:
     def _coupling(self, table):
         name = self._new_name(table, "joint")
         joint, source = table.text("joint"), table.text("source", None)
-        sources = table.texts("sources", ())
+        sources, tendon = table.texts("sources", ()), table.text("tendon", "")
+        if tendon:
+            self.builder.coupling(name, joint=joint, tendon=tendon)
+            return
         if table.choice("coefficients", "ratio") == "ratio":
             coefficients = (table.number("offset", 0.0), table.number("ratio"))
         else:

@@ -34,6 +34,7 @@ from kinetree.model.actuator import command_vectors
 from kinetree.model.gearing import FOLLOWING_TOLERANCE
 from kinetree.model.geometry import Geometry
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.rotors import with_rotors
 from kinetree.spatial import Plucker
 
 EFFECTS: dict[str, Effect] = {
@@ -164,6 +165,7 @@ class _Assembly:
                 contact_pairs=self.means.pairs,
                 groups=self.means.groups,
             )
+            model = with_rotors(model, self._armature_of_tendons())
             if self.options.lump and any(isinstance(b.joint, Fixed) for b in self.bodies):
                 model = lump_fixed(model)
             return self._with_postures(model)
@@ -272,6 +274,10 @@ class _Assembly:
         for node in self.robot.all("kinetree:coupling"):
             leader = node.get("source")
             joint = find(node.need("joint"), self.number, node, "joint")
+            if node.get("tendon"):
+                follower = Coupling(node.need("name"), joint, tendon=node.need("tendon"))
+                couplings.append(follower)
+                continue
             source = 0 if leader is None else find(leader, self.number, node, "joint")
             names = (node.get("sources") or "").split()
             sources = tuple(find(name, self.number, node, "joint") for name in names)
@@ -329,6 +335,12 @@ class _Assembly:
             options["path"] = tuple(map(_part_of_path, node.all("through", "wrap", "pulley")))
             found.append(Tendon(node.need("name"), joints, coefficients, **options))
         return tuple(found)
+
+    def _armature_of_tendons(self):
+        """Inertia along tendons, by name."""
+        nodes = self.robot.all("kinetree:tendon")
+        found = {node.need("name"): node.number("armature", 0.0) for node in nodes}
+        return {name: x for name, x in found.items() if x}
 
     def _gravity(self):
         node = self.robot.one("kinetree:gravity")

@@ -7,6 +7,8 @@ from kinetree.errors import InteropError, ModelWarning, warn
 from kinetree.joints import Free
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
+from kinetree.model.rotors import without_rotors
+from kinetree.model.tendon import is_wrap
 from kinetree.writers.mjcf.attachments import (
     write_actuators,
     write_cameras,
@@ -41,7 +43,8 @@ def to_mjcf(model) -> str:
         ModelWarning: for velocity limits, and meshes that MuJoCo cannot read.
     """
     require_none_written(as_model(model), "an MJCF")
-    coupled, model = model, model.uncoupled
+    coupled, armature = without_rotors(model)
+    model = coupled.uncoupled
     if model.scalar_type().hasobject:
         raise InteropError(
             f"MJCF holds numbers, and model {model.name!r} has formulas; give its parameters values"
@@ -64,7 +67,12 @@ def to_mjcf(model) -> str:
     root.append(worldbody)
     write_contact_pairs(model, root, left_out)
     write_constraints(coupled, elements, root)
-    write_tendons(model, elements, root)
+    left_out += [
+        f"armature of tendon {t.name!r}, which winds around a shape"
+        for t in model.tendons
+        if t.name in armature and any(map(is_wrap, t.path))
+    ]
+    write_tendons(model, elements, root, armature)
     write_gravity_compensation(model, elements, left_out)
     write_fluid_forces(model, elements, root, left_out)
     write_actuators(model, elements, root)

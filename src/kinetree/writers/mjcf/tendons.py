@@ -5,14 +5,21 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError
 from kinetree.model.geometry import Cylinder, Sphere
-from kinetree.model.tendon import Pulley, Wrap
+from kinetree.model.tendon import Pulley, Wrap, is_wrap
 from kinetree.writers.mjcf.elements import element, pose_attributes, range_attributes
 from kinetree.writers.mjcf.geoms import geom_names
 from kinetree.writers.mjcf.sites import Sites
 
 
-def write_tendons(model, elements, root):
-    """Tendons; MuJoCo's lengths are ours less the offset, since its joints begin at zero."""
+def write_tendons(model, elements, root, armature):
+    """Tendons; MuJoCo's lengths are ours less the offset, since its joints begin at zero.
+
+    Args:
+        model: without couplings.
+        elements: of its bodies.
+        root: of the file.
+        armature: inertia along tendons, by name; MuJoCo has none where they wind around shapes.
+    """
     sites, shapes = Sites(model, elements), _WrappedGeoms(model, elements, root)
     for t in model.tendons:
         if t.path and t.joints:
@@ -27,6 +34,7 @@ def write_tendons(model, elements, root):
             "stiffness": t.stiffness or None,
             "damping": t.damping or None,
             "frictionloss": t.friction or None,
+            "armature": None if any(map(is_wrap, t.path)) else armature.get(t.name) or None,
             "springlength": rest if t.stiffness else None,
             **range_attributes("range", (t.lower - t.offset, t.upper - t.offset), "limited"),
         }

@@ -22,7 +22,7 @@ _ROUNDS = 12  # of Newton's method, which converges from one side
 _GRAZING = 1e-7  # angle of an arc [rad] up to which a negative one is a rounding error
 
 
-class Way(NamedTuple):
+class Winding(NamedTuple):
     """A way from one point to another."""
 
     wraps: Any
@@ -33,7 +33,7 @@ class Way(NamedTuple):
     """Length between them."""
 
 
-def way_around(shape: str, radius: Any, p0: Any, p1: Any, side: Any = None) -> Way:
+def way_around(shape: str, radius: Any, p0: Any, p1: Any, side: Any = None) -> Winding:
     """The way from ``p0`` to ``p1`` around a shape at the origin, whose axis is z.
 
     Args:
@@ -58,7 +58,7 @@ def way_around(shape: str, radius: Any, p0: Any, p1: Any, side: Any = None) -> W
         heights = [p0[2] + slope * before, p0[2] + slope * (before + arc)]
         touching = [x + np.array([0, 0, z]) for x, z in zip(touching, heights, strict=True)]
         arc = arc * sqrt(1 + slope * slope)
-    return Way(wraps, touching, arc)
+    return Winding(wraps, touching, arc)
 
 
 def _plane(p0, p1):
