@@ -18,7 +18,7 @@ COLLECTED := out/covers.json
 # (tests/support/forks.py), where the system makes copies that can be trusted.
 SHARED := $(if $(filter Linux,$(shell uname -s)),--forks=3,-n 2 --dist worksteal)
 
-.PHONY: help demo test check static unit chromium pythons torch release fuzz mutants bench docs notebooks book uncovered format clean
+.PHONY: help demo test check static unit chromium compiler pythons torch release fuzz mutants bench docs notebooks book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -26,6 +26,7 @@ help:
 	@echo "make check      formatting, lint, types, layers, words, book map"
 	@echo "make unit       the tests alone"
 	@echo "make chromium   the browser that the tests of the viewer need, where there is none"
+	@echo "make compiler   the C++ compiler that the tests of the system for ROS 2 need, where there is none"
 	@echo "make pythons    a smoke test on every Python here, with the lowest and the newest packages;"
 	@echo "                ONLY=ends: the oldest with the lowest, the newest with the newest"
 	@echo "make torch      install PyTorch and run its tests, where 'make test' leaves them out"
@@ -82,7 +83,7 @@ static: $(STAMP)
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
-unit: $(STAMP) chromium
+unit: $(STAMP) chromium compiler
 	@rm -f $(COVERS)
 	env $(CLEAN) $(BIN)/python -m pytest $(SHARED) --sample --durations=30 $(COVERS:%=--covers-file=%)
 
@@ -94,6 +95,14 @@ chromium:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 			--no-install-recommends chromium > /dev/null; \
 	else echo "the tests of the viewer need Chromium: install your system's chromium"; exit 1; fi
+
+# The system for ROS 2 is compiled. Where there is no compiler of C++, root gets Debian's.
+compiler:
+	@for name in g++ clang++ c++; do command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends g++ > /dev/null; \
+	else echo "the tests of the system for ROS 2 need a C++ compiler: install your system's g++"; exit 1; fi
 
 # Outside of .venv, which is for one Python and one set of packages.
 pythons:
