@@ -52,6 +52,12 @@ def test_joints_are_found_by_name():
         ("picture", "write world.render(camera), or kinetree.viewer.picture(world, 'world.png')"),
         ("step_simulation", "write world.step()"),
         ("show", "write world.view()"),
+        ("floor", "write world.add_ground()"),
+        ("get_image", "write world.render(camera)"),
+        (
+            "save_video",
+            "write kinetree.viewer.record(kinetree.simulate(world, duration=...), 'world.mp4')",
+        ),
         ("timestpe", "did you mean 'timestep'?"),
         ("ball", "parts are found by name: world['ball']"),
     ],
@@ -87,6 +93,23 @@ def test_forces_are_called_by_the_name_that_the_user_gave():
 def test_control_may_be_a_controller():
     with pytest.raises(TypeError, match="did you mean 'controller' or 'controls'"):
         kt.simulate(ARM, [0, 0.1], duration=0.01, control=push)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kt.simulate(ARM, [0, 0.1], policy=push), "did you mean 'controller'"),
+        (lambda: kt.simulate(ARM, [0, 0.1], u=push), "did you mean 'controls'"),
+        (lambda: kt.simulate(ARM, [0, 0.1], external_forces=push), "did you mean 'forces'"),
+        (lambda: kt.simulate(ARM, [0, 0.1], steps=100), "did you mean 'duration'"),
+        (lambda: kt.camera((1, 1, 1), look_at=(0, 0, 0)), "did you mean 'target'"),
+        (lambda: kt.camera((1, 1, 1), fov=1.0), "did you mean 'angle'"),
+        (lambda: kt.render(ARM, None, kt.camera((1, 1, 1)), "rgb"), "did you mean 'color'"),
+    ],
+)
+def test_arguments_of_elsewhere(call, message):
+    with pytest.raises((TypeError, kt.UnknownNameError), match=message):
+        call()
 
 
 @pytest.mark.parametrize("task", ["orientation", "position"])

@@ -38,12 +38,14 @@ from kinetree.rendering.renderer import (
     SurfacePiece,
     Viewpoint,
 )
-from kinetree.spelling import did_you_mean, explains
+from kinetree.spelling import did_you_mean, explains, name_here
 
 __all__ = ["render"]
 
 KINDS = ("color", "depth", "shape", "body")
 """Kinds of images."""
+_ELSEWHERE = {"distance": "depth", "image": "color", "rgb": "color", "segmentation": "body"}
+"""What they are called elsewhere."""
 _SMALL = 64 * 64  # pixels of pictures that are drawn all in one call
 _HAZE = 60.0  # lengths of lines on the ground after which it fades
 
@@ -86,8 +88,9 @@ def render(
     kinds = tuple(what) if several else (what,)
     for kind in kinds:
         if kind not in KINDS:
+            meant = name_here(str(kind), _ELSEWHERE) or kind
             raise UnknownNameError(
-                f"a camera has no images of kind {kind!r}; {did_you_mean(kind, KINDS)}"
+                f"a camera has no images of kind {kind!r}; {did_you_mean(meant, KINDS)}"
             )
     camera = chosen_camera(model, camera)
     stage = kept(model, ("render", bool(collision)), lambda: Stage(model, collision))

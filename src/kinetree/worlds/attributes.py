@@ -11,9 +11,12 @@ _ELSEWHERE = {
     "close": "nothing: a world keeps nothing open",
     "data": "the state is world.q, world.qd and world.time",
     "dt": "world.timestep",
+    "floor": "world.add_ground()",
     "forward": "world.step()",
+    "ground": "world.add_ground()",
     "image": "world.render(camera)",
     "load_model": "world.add('robot.urdf')",
+    "objects": "world.model.body_names, or world['name'] for a part",
     "picture": "world.render(camera), or kinetree.viewer.picture(world, 'world.png')",
     "plot": "world.view()",
     "qpos": "world.q",
@@ -23,9 +26,17 @@ _ELSEWHERE = {
     "show": "world.view()",
     "screenshot": "world.render(camera), or kinetree.viewer.picture(world, 'world.png')",
     "simulate": "world.step(n)",
+    "spawn": "world.add('robot.urdf') or world.add(kinetree.geometry.Box(...), name=...)",
     "step_simulation": "world.step()",
+    "viewer": "world.view()",
 }
 """What other libraries call it, or a newcomer, and what to write here."""
+_WITHIN = {
+    "image": "world.render(camera)",
+    "record": "kinetree.viewer.record(kinetree.simulate(world, duration=...), 'world.mp4')",
+    "video": "kinetree.viewer.record(kinetree.simulate(world, duration=...), 'world.mp4')",
+}
+"""The same for names that hold a word."""
 _ADDED = {
     "robot": "'robot.urdf'", "urdf": "'robot.urdf'", "mjcf": "'robot.xml'",
     "ground": "world.add_ground()", "plane": "world.add_ground()", "floor": "world.add_ground()",
@@ -51,6 +62,9 @@ def _advice(world, name):
                 return f"write world.add(kinetree.geometry.{shape.__name__}(...), name=...)"
     if verb in ("remove", "delete"):
         return "write world.remove(name)"
+    for word, found in _WITHIN.items():
+        if word in name and name not in world:
+            return f"write {found}"
     if name in world:
         return f"parts are found by name: world[{name!r}]"
     known = [k for k in dir(world) if not k.startswith("_")]
