@@ -7,8 +7,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 FUNCTIONS = (
-    "ascontiguousarray", "broadcast_to", "clip", "concatenate", "exp", "full_like", "isfinite",
-    "nanstd", "stack", "tensordot", "where", "zeros", "zeros_like",
+    "ascontiguousarray", "broadcast_to", "clip", "concatenate", "einsum", "exp", "full_like",
+    "isfinite", "nanstd", "stack", "tensordot", "where", "zeros", "zeros_like",
 )  # fmt: skip
 
 
@@ -33,6 +33,9 @@ class ndarray(np.ndarray):
     @property
     def data(self):
         return SimpleNamespace(ptr=self.ctypes.data, device_id=self.place)
+
+    def get(self):
+        return np.array(self)
 
 
 ndarray.__module__ = "cupy"
