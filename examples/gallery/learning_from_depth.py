@@ -2,9 +2,8 @@
 
 A cart on a rail carries a depth camera. A box moves back and forth in front of it, differently in
 every world, and the cart learns to stay opposite to it by policy gradient, from images of 16 × 12
-pixels alone; the policy is a number for each pixel. The same file learns on a GPU, where images are
-drawn, too: `learn("cuda", worlds=8192)` took 1.0 s on an H200 for 6.1 million images, from 0.53 m
-off to 0.11 m. Below are 48,000 images on a CPU.
+pixels alone; the policy is a number for each pixel. Below is a CPU. `learn("cuda", worlds=8192)`
+draws the images on a GPU: an H200 took 1.0 s for 6.1 million, from 0.53 m off to 0.11 m.
 """
 
 from importlib import import_module
