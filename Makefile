@@ -65,7 +65,7 @@ demo: $(DEMO_STAMP)
 
 # Checks take one core, tests what is left; the book map is that of the tests which were collected.
 test:
-	$(MAKE) --no-print-directory --jobs=2 $(STAMP) chromium
+	$(MAKE) --no-print-directory --jobs=2 $(STAMP) compiler
 	$(MAKE) --no-print-directory --jobs=2 static unit COVERS=$(COLLECTED)
 	$(BIN)/python docs/make_book.py --check --covers=$(COLLECTED)
 
@@ -96,8 +96,9 @@ chromium:
 			--no-install-recommends chromium > /dev/null; \
 	else echo "the tests of the viewer need Chromium: install your system's chromium"; exit 1; fi
 
-# The system for ROS 2 is compiled. Where there is no compiler of C++, root gets Debian's.
-compiler:
+# The system for ROS 2 is compiled. Where there is no compiler of C++, root gets Debian's, once the browser is
+# there: of two apt-get at once, one fails.
+compiler: | chromium
 	@for name in g++ clang++ c++; do command -v $$name > /dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
