@@ -125,3 +125,6 @@ class _Namespaces:
 
 
 sys.meta_path.append(_Namespaces())  # pyright: ignore[reportArgumentType]
+
+if "gymnasium" in sys.modules:
+    import_module("kinetree.gymnasium_tasks")  # which registers the tasks

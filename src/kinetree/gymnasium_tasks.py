@@ -1,8 +1,9 @@
-"""Names of the standard tasks, which Gymnasium registers when it is imported.
+"""Names of the standard tasks, which Gymnasium gets when kinetree is imported after it.
 
-This module imports nothing else, so that a program that uses Gymnasium without kinetree does not
-wait for it.
+This module imports nothing else, so that nobody waits for what is not used.
 """
+
+import sys
 
 from kinetree.errors import need
 
@@ -21,7 +22,7 @@ PREFIX, VERSION = "kinetree/", "-v0"
 def register() -> tuple[str, ...]:
     """Register the tasks with Gymnasium; returns their names, such as ``"kinetree/Hopper-v0"``.
 
-    Where kinetree is installed, Gymnasium calls this by itself.
+    ``import kinetree`` does so where Gymnasium has been imported before.
     """
     registration = need("gymnasium.envs.registration", "register", "learning")
     names = []
@@ -36,3 +37,8 @@ def register() -> tuple[str, ...]:
                 kwargs={"task": task},
             )
     return tuple(names)
+
+
+# Gymnasium has no plugins since 1.0: packages register their tasks when they are imported.
+if hasattr(sys.modules.get("gymnasium.envs.registration"), "register_envs"):
+    register()

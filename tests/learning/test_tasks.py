@@ -102,6 +102,21 @@ def test_gymnasium_waits_for_nothing_when_it_registers():
     assert set(kt.learning.TASKS) == set(EPISODES)
 
 
+@pytest.mark.parametrize(
+    ("imports", "name"),
+    [
+        ("import gymnasium, kinetree", "kinetree/Pendulum-v0"),
+        ("import gymnasium", "kinetree:kinetree/Pendulum-v0"),
+        ("import kinetree as kt, gymnasium; kt.learning.TASKS", "kinetree/Pendulum-v0"),
+        ("import kinetree, gymnasium; kinetree.learning.register()", "kinetree/Pendulum-v0"),
+    ],
+)
+def test_gymnasium_finds_the_tasks(imports, name):
+    code = f"{imports}; print(gymnasium.make({name!r}).spec.id)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "kinetree/Pendulum-v0"
+
+
 def test_upright_is_worth_one():
     env = kt.learning.make("CartPoleSwingUp", 1)
     env.state["q"][0] = 0, np.pi
