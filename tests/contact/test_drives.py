@@ -36,7 +36,9 @@ def actuators(rng, problem, **options):
         "most": np.tile([-np.inf, np.inf], (NV, 1)), "counts": np.zeros(NV, INT),
         "compensation": np.zeros(NV), "u": rng.normal(size=n), "activation": np.zeros(n),
         "bound": np.zeros(n, INT), "joint_bound": np.zeros(NV, INT), "joint_force": np.zeros(NV),
-        "acts": 1, "limited": 0, "traced": 0,
+        "acts": 1, "limited": 0, "traced": 0, "integral": np.full(n, -1, INT),
+        "integral_gain": np.zeros(n), "integral_zero": np.zeros(n),
+        "integral_range": np.tile([-np.inf, np.inf], (n, 1)), "midway": np.zeros(n),
         **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
     }  # fmt: skip
     return Actuators(
@@ -267,6 +269,7 @@ def test_activations_follow_held_controls(rng):
     kinds = {0: "integrator", 1: "filter", 3: "filter"}
     for n, (k, kind) in enumerate(kinds.items()):
         a.state[k], a.kind[k] = n, drives._NUMBERS[kind]
+    a.states = 3
     a.time[:], a.activation[:3] = (0.0, 0.2, 0.0, 0.0, 0.0), (0.1, 0.5, 0.9)
     drives.follow_controls(a, 0.1)
     expected = [0.1 + 0.3 * 0.1, 0.8 + (0.5 - 0.8) * np.exp(-0.5), 0.1]
@@ -279,7 +282,31 @@ def test_activations_follow_held_controls(rng):
     assert_close(a.u, inputs[:5])
     expected = [0.05 + 0.5 * 0.03, 0.2 + (-0.1 - 0.2) * np.exp(-0.03 / 0.2), 0.6]
     assert_close(a.activation[:3], expected, ulps=200)
-    a.state[:] = -1
+    a.state[:], a.states = -1, 0
     drives.read_controls(a, -inputs, 9.0)
     assert_close(a.u, -inputs[:5])
     assert_close(a.activation[:3], expected, ulps=200)
+
+
+def test_integrals_add_up_errors_of_setpoints(rng):
+    """In the middle of a step for its force, and where it ends."""
+    a = actuators(rng, problem_of(PARENT), u=np.array([0.3, 5.0, -0.2, 0.1, 0.4]))
+    a.gain[:], a.bias[:], a.integral[:2], a.integral_gain[:2] = 0.0, 0.0, (0, 2), (3.0, 2.0)
+    a.state[1], a.kind[1], a.time[1] = 1, drives._NUMBERS["ramp"], 0.5
+    a.states, a.activation[:3], a.integral_zero[:2] = 3, (0.1, 0.2, -0.3), (0.05, 0.0)
+    q, v, h = rng.normal(size=NV + 1), rng.normal(size=NV), 0.01
+    drives.request_forces(a, q, v, v, h)
+    R = arms(a)
+    l = R @ q[1:] + a.offset
+    ld = R @ v
+    middle = l + h / 2 * ld
+    z = a.activation[[0, 2]] + h / 2 * (
+        np.array([0.3 - 0.05, 0.2 + 0.25 * h / 0.5]) - (l + h / 4 * ld)[:2]
+    )
+    assert_close(a.request[:2], np.array([3.0, 2.0]) * z)
+    expected = a.activation[[0, 2]] + h * (np.array([0.3 - 0.05, 0.2 + 0.5 * h / 0.5]) - middle[:2])
+    drives.add_up_errors(a, h)
+    assert_close(a.activation[[0, 2]], expected)
+    a.integral_range[0] = -0.01, 0.01
+    drives.add_up_errors(a, h)
+    assert abs(a.activation[0]) == 0.01

@@ -67,6 +67,8 @@ by_test("tests/algorithms/test_spatial_tendons.py::test_forces_are_those_of_mujo
         "tendon_jacobian", "Jᵀ f")  # fmt: skip
 by_test("tests/simulation/test_servos.py::test_activations_are_exact_and_go_into_forces",
         "Actuator", "act' = u", "act' = (u - act) / time_constant")  # fmt: skip
+by_test("tests/loaders/test_mjcf_pid.py::test_motions_are_those_of_mujoco",
+        "Actuator", "act' = ±1 / time_constant")  # fmt: skip
 in_matrix("gears.ArmatureError", "armature = ratio² I", by="gears.by_armature")
 
 # --- control -------------------------------------------------------------------------------------

@@ -220,24 +220,26 @@ def test_pid_controllers_are_a_servo_for_each_input():
         np.testing.assert_allclose(ours, tau, rtol=0, atol=1e-13 * np.abs(tau).max())
 
 
-def test_integral_action_and_rates_of_setpoints_are_noted(tmp_path):
+def test_what_pid_controllers_with_states_do_not_have_is_noted(tmp_path):
     inside = """<pid name="x" joint="hinge" kp="3" kv="1" ki="2" slewmax="5" forcerange="-2 2"/>
-    <plugin name="y" plugin="mujoco.pid" joint="hinge" actdim="2"><config key="kp" value="6"/>
-    <config key="ki" value="1"/><config key="slewmax" value="1"/></plugin>
-    <motor name="z" joint="slide"/>"""
+    <plugin name="y" plugin="mujoco.pid" joint="hinge" actdim="3" dyntype="filter" dynprm="1">
+    <config key="kp" value="6"/><config key="ki" value="1"/><config key="slewmax" value="1"/>
+    </plugin><motor name="z" joint="slide"/>"""
     after = '<sensor><actuatorfrc name="s" actuator="x"/></sensor>'
     path = tmp_path / "robot.xml"
     path.write_text(pids(inside).replace("</actuator>", "</actuator>" + after))
     model, notices = read(path).model, read(path).notices
-    integral = "its integral action (ki) is not represented: proportional and derivative action are"
-    slew = "its position setpoint may jump: slewmax is not represented"
     said = {(n.what, n.why) for n in notices if n.effect == "control"}
-    for what in ("<actuator name='x'>", "<plugin name='y'>"):
-        assert said >= {(what, integral), (what, slew)}
     assert any("bounds the force of each of its inputs" in why for _, why in said)
     assert any("has several inputs, whose forces are apart here" in why for _, why in said)
+    of_plugin = [why for what, why in said if what == "<plugin name='y'>"]
+    assert sorted(of_plugin) == [
+        "its setpoint begins at zero, or at the activation of a posture, not with the first "
+        "control",
+        "its setpoint is the control, not that of dyntype='filter'",
+    ]
     assert [a.name for a in model.actuators] == ["x", "x_velocity", "y", "z"]
-    assert [a.kind for a in model.actuators[:3]] == ["position", "motor", "position"]
+    assert [a.kind for a in model.actuators[:3]] == ["pid", "motor", "pid"]
 
 
 LEFT_OUT = {

@@ -6,7 +6,9 @@ transmission gives them, with the gear in all three:
     ld = rᵀ qd        f = clip(gain(l, ld) u + bias(l, ld), effort)        tau = R f
 
 ``u`` is the control within its range, or the activation that follows it. While the control is held,
-activations have a closed form, so that no integrator needs to move them.
+activations have a closed form, so that no integrator needs to move them. Integral action adds
+``ki z`` with ``z' = u - l - z0``: over a step ``z`` follows from the lengths and velocities at both
+ends, by the cubic between them, to the fourth order.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +21,7 @@ from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_p
 from kinetree.algorithms.muscles import muscle_activation, muscle_force
 from kinetree.algorithms.passive import compensation_force
 from kinetree.joints import Free
+from kinetree.model.actuator import states_of
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import counted_compensation, effort_bounds
 from kinetree.model.tendon_paths import tendon_motion
@@ -209,8 +212,11 @@ def force_laws(model, length, velocity, controls, activation):
         l, ld = length[k], velocity[k]
         if a.muscle is not None:
             yield u, muscle_force(a.muscle, l, ld, u)[0]
-        else:
-            yield u, _affine(a.gain, l, ld) * u + _affine(a.bias, l, ld)
+            continue
+        force = _affine(a.gain, l, ld) * u + _affine(a.bias, l, ld)
+        if a.integral:
+            force = force + a.integral * next(states, 0)
+        yield u, force
 
 
 def slopes(a, length, velocity, u) -> tuple[Any, Any]:
@@ -236,8 +242,18 @@ def _clip(x, low, high):
 
 
 def stateful(model) -> tuple:
-    """Numbers of the actuators that have an activation."""
-    return tuple(k for k, a in enumerate(model.actuators) if a.activation)
+    """Names of the states of the actuators: activations and integrals."""
+    return tuple(states_of(model.actuators))
+
+
+def integrating(model) -> tuple:
+    """Numbers of the actuators with integral action, and of their integrals among the states."""
+    found, n = [], 0
+    for k, a in enumerate(model.actuators):
+        n += bool(a.activation) + bool(a.integral)
+        if a.integral:
+            found.append((k, n - 1))
+    return tuple(found)
 
 
 def integrate(u, act, times, time):
@@ -250,7 +266,19 @@ def low_pass(u, act, times, time):
     return u + (act - u) * exp(-time / times[0]) if times[0] else u
 
 
-AFTER = {"integrator": integrate, "filter": low_pass, "muscle": muscle_activation}
+def ramp(u, act, times, time):
+    """``act' = ±1 / times[0]`` until it is ``u``."""
+    most = time / times[0] if times[0] else 0
+    return act + _between(u - act, most)
+
+
+def _between(x, most):
+    """``x`` within ``±most``, for numbers of any kind."""
+    x = select(less(x, -most), -most, x)
+    return select(less(most, x), most, x)
+
+
+AFTER = {"integrator": integrate, "filter": low_pass, "muscle": muscle_activation, "ramp": ramp}
 """Activations after a time with a held control ``u``, by name; on numbers of any kind.
 
 ``times`` are the two time constants, with which activations rise and fall.
@@ -266,10 +294,54 @@ def activation_after(model, controls, activation, time):
         activation: at the start, of those that have one, (m,).
         time: since then [s].
     """
-    found = []
-    for k, act in zip(stateful(model), activation, strict=True):
-        a = model.actuators[k]
-        u = _clip(controls[k], *a.control)
-        act = AFTER[a.activation](u, act, (a.time_constant, a.deactivation_time), time)
-        found.append(_clip(act, *a.activation_range))
+    found, states = [], iter(activation)
+    for k, a in enumerate(model.actuators):
+        if a.activation:
+            found.append(_activation(a, controls[k], next(states), time))
+        if a.integral:
+            found.append(next(states))
     return np.array(found)
+
+
+def _activation(a, control, act, time):
+    u = _clip(control, *a.control)
+    act = AFTER[a.activation](u, act, (a.time_constant, a.deactivation_time), time)
+    return _clip(act, *a.activation_range)
+
+
+def integral_motion(model, q, qd):
+    """Lengths of the actuators with integral action, and then their velocities, (2 m,)."""
+    through = transmission(model, q, qd)
+    at = [k for k, _ in integrating(model)]
+    return np.concatenate([through.length[at], through.velocity[at]])
+
+
+_NODES = ((0.5 - 15**0.5 / 10, 5 / 18), (0.5, 8 / 18), (0.5 + 15**0.5 / 10, 5 / 18))
+"""Places and weights of Gauss's rule with three points, for what controls do to integrals."""
+
+
+def states_after(model, controls, activation, time, start, end):
+    """Activations and integrals after a time with held controls, (m,).
+
+    Args:
+        model: the mechanism.
+        controls: of all actuators, (n,).
+        activation: states at the start, (m,).
+        time: since then [s].
+        start: ``integral_motion`` at the start.
+        end: the same at the end.
+    """
+    found = activation_after(model, controls, activation, time)
+    pairs = integrating(model)
+    for i, (k, n) in enumerate(pairs):
+        a = model.actuators[k]
+        l0, l1, r0, r1 = (x[i + m] for m in (0, len(pairs)) for x in (start, end))
+        wanted = _clip(controls[k], *a.control) * time
+        if a.activation:
+            wanted = time * sum(
+                w * _activation(a, controls[k], activation[n - 1], x * time) for x, w in _NODES
+            )
+        passed = time * (l0 + l1) / 2 + time * time * (r0 - r1) / 12
+        z = activation[n] + wanted - passed - a.integral_zero * time
+        found[n] = _clip(z, *a.integral_range)
+    return found

@@ -76,7 +76,9 @@ def actuators(model) -> dict[str, tuple]:
     """Actuators by the entries of ``controls`` and of ``activation``."""
     return {
         "controls": model.actuators,
-        "activation": tuple(a for a in model.actuators if a.activation),
+        "activation": tuple(
+            a for a in model.actuators for _ in range(bool(a.activation) + bool(a.integral))
+        ),
     }
 
 

@@ -167,6 +167,13 @@ FOLLOWED_ACTIVATIONS = Refusal(
     "give `controls=` as arrays, or use `kinetree.simulate`, which takes any function",
     TraceError,
 )
+INTEGRALS = Refusal(
+    "`rollout`, its derivatives and `learning.Environment`",
+    "actuators with integral action",
+    "integrals of lengths are states of the motion, and there states of actuators follow from "
+    "controls alone",
+    "use `kinetree.simulate` or `World`, or leave integral action to the controller",
+)
 OTHERS_PRESCRIBED = Refusal(
     f"{_OTHERS} with derivatives",
     "`prescribed=`",

@@ -16,6 +16,7 @@ from kinetree.contact.stepping.step import ContactStep
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
 from kinetree.integration.prescription import looped
+from kinetree.integration.refusals import INTEGRALS
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.forces.actuators import Servos, servos_of
@@ -114,6 +115,8 @@ def setup_of(model, contact, *, controls, **options) -> Setup:
     if isinstance(contact, Scene):
         contact = TimeStepping(contact)
     servos = servos_of(model, always=True) if controls else None
+    if servos is not None and servos.integrals:
+        raise INTEGRALS.of("Environment", f"actuators of model {model.name!r} with integral action")
     return composed("Environment", model, contact=contact, servos=servos, **options)
 
 

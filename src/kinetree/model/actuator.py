@@ -34,6 +34,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "integrator": Activation(("integrator",), servo="intvelocity"),
     "filter": Activation(("filterexact", "filter"), has_time_constant=True, motor="cylinder"),
     "muscle": Activation(("muscle",), has_time_constant=True, falls=True),
+    "ramp": Activation((), has_time_constant=True),
 }
 """By name. How they move is in ``algorithms.actuators`` and ``contact.engine.drives``."""
 
@@ -52,8 +53,11 @@ class Actuator:
     ``f``. A motor has the constant gain ``(1, 0, 0)`` and no bias, a position servo the gain
     ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``, a velocity servo ``(kv, 0, 0)`` and
     ``(0, 0, -kv)``. With an activation, ``u`` is replaced by a state ``act`` of the actuator that
-    follows it: ``act' = u`` ("integrator") or ``act' = (u - act) / time_constant`` ("filter"); for
-    muscles see ``algorithms.muscles``.
+    follows it: ``act' = u`` ("integrator"), ``act' = (u - act) / time_constant`` ("filter"), or
+    ``act' = ±1 / time_constant`` until it is there ("ramp"); for muscles see
+    ``algorithms.muscles``. With integral action, ``integral z`` is added before the clip, where
+
+        z' = u - l - integral_zero,      z within integral_range
 
     Attributes:
         name: unique name, among the actuators.
@@ -70,8 +74,10 @@ class Actuator:
             axes of the reference, and its reaction acts there.
         gain: of ``u``, three numbers, see above; one number for a constant.
         bias: three numbers, in the same way.
-        activation: one of ``ACTIVATIONS``: ``""``, ``"integrator"``, ``"filter"`` or ``"muscle"``.
-        time_constant: of the filter, or with which the activation of a muscle rises [s].
+        activation: one of ``ACTIVATIONS``: ``""``, ``"integrator"``, ``"filter"``, ``"muscle"`` or
+            ``"ramp"``.
+        time_constant: of the filter, or with which the activation of a muscle rises [s]; of a ramp
+            the time for a unit.
         activation_range: smallest and largest activation.
         deactivation_time: with which the activation of a muscle falls [s].
         muscle: a ``Muscle``, whose force takes the place of gain and bias.
@@ -82,6 +88,10 @@ class Actuator:
         adhesion: whether the force pulls the body ``frame`` to what it touches, shared equally by
             its contacts, along their normals; ``gear`` is one number. It acts in steps with rigid
             contact only, has no length, and does nothing to joints by itself.
+        integral: gain of integral action, 0 for none: force for a unit of ``z``, a second state,
+            after the activation if there is one.
+        integral_zero: length that the integral counts from.
+        integral_range: smallest and largest ``z``.
     """
 
     name: str
@@ -102,6 +112,9 @@ class Actuator:
     muscle: Muscle | None = None
     crank: float = 0.0
     adhesion: bool = False
+    integral: float = 0.0
+    integral_zero: float = 0.0
+    integral_range: tuple[float, float] = UNBOUNDED
 
     def __post_init__(self):
         for name in ("gain", "bias"):
@@ -112,11 +125,13 @@ class Actuator:
     def kind(self) -> str:
         """Type of the actuator in MuJoCo.
 
-        "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion"
-        or "general".
+        "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion",
+        "pid" or "general".
         """
         if self.adhesion:
             return "adhesion"
+        if self.integral or self.activation == "ramp":
+            return "pid"
         if self.muscle is not None:
             return "muscle" if self.activation == "muscle" else "general"
         (g0, g1, g2), (b0, b1, b2) = self.gain, self.bias
@@ -137,7 +152,7 @@ class Actuator:
     def is_servo(self) -> bool:
         """Whether its force depends on more than the current control: a bias or a state."""
         law = any(self.bias) or any(self.gain[1:]) or self.muscle is not None
-        return bool(self.activation) or law
+        return bool(self.activation or self.integral) or law
 
     @property
     def force_range(self) -> tuple[float, float]:
@@ -166,26 +181,38 @@ def servo_law(name: str, law: dict[str, Any], kp, kv) -> dict[str, Any]:
     return {**law, "gain": (gain, 0.0, 0.0), "bias": (0.0, -stiffness, -damping)}
 
 
-# --- controls and activations of postures, one entry per actuator --------------------------------
+# --- controls and states of postures, by name ----------------------------------------------------
+
+
+def states_of(actuators) -> list[str]:
+    """Names of the states of actuators, in order: that of the actuator, or ``<name>.integral``.
+
+    A state has the name of its actuator alone, unless it is the second one.
+    """
+    found = []
+    for a in actuators:
+        found += [a.name] * bool(a.activation)
+        found += [f"{a.name}.integral" if a.activation else a.name] * bool(a.integral)
+    return found
 
 
 def commands_of(posture, actuators) -> dict[str, dict]:
-    """Controls and activations of a posture by name of the actuator; empty where it has none."""
-    stateful = [a for a in actuators if a.activation]
+    """Controls and states of a posture by name, see ``states_of``; empty where it has none."""
+    names = {"controls": [a.name for a in actuators], "activation": states_of(actuators)}
     return {
-        what: {a.name: x for a, x in zip(those, getattr(posture, what).tolist(), strict=False)}
-        for what, those in (("controls", actuators), ("activation", stateful))
+        what: dict(zip(those, getattr(posture, what).tolist(), strict=False))
+        for what, those in names.items()
     }
 
 
 def command_vectors(commands: dict[str, dict], actuators) -> dict[str, tuple]:
     """Fields of a posture from ``commands_of``; zero where others than these have entries."""
-    stateful = [a for a in actuators if a.activation]
+    names = {"controls": [a.name for a in actuators], "activation": states_of(actuators)}
     return {
-        what: tuple(commands[what].get(a.name, 0.0) for a in those)
-        if any(a.name in commands[what] for a in those)
+        what: tuple(commands[what].get(name, 0.0) for name in those)
+        if any(name in commands[what] for name in those)
         else ()
-        for what, those in (("controls", actuators), ("activation", stateful))
+        for what, those in names.items()
     }
 
 

@@ -32,6 +32,7 @@ from kinetree.spelling import explains_methods
 
 _OF_ACTIVATION = (
     "time_constant", "deactivation_time", "activation_range", "muscle", "crank", "adhesion",
+    "integral", "integral_zero", "integral_range",
 )  # fmt: skip
 """What an actuator can have beside what it drives and an affine law."""
 _OF_FLUIDS = ("wind", "coefficients", "added_mass", "added_inertia")
@@ -180,17 +181,20 @@ class Attachments:
             kv: damping of a position servo, or the gain of a velocity servo.
             gain: of the control, a number or three: ``g0 + g1 length + g2 velocity``.
             bias: force without control, three numbers alike.
-            activation: ``"integrator"``, ``"filter"`` or ``"muscle"`` for one with a state.
+            activation: ``"integrator"``, ``"filter"``, ``"muscle"`` or ``"ramp"`` for one with a
+                state.
             **more: further attributes of ``Actuator``: ``time_constant``, ``deactivation_time`` and
                 ``activation_range`` of the activation; ``muscle``, in place of gain and bias;
-                ``crank``, the length of a rod between ``frame`` and ``reference``; ``adhesion``.
+                ``crank``, the length of a rod between ``frame`` and ``reference``; ``adhesion``;
+                ``integral``, ``integral_zero`` and ``integral_range`` of integral action.
         """
         what, law = f"of actuator {name!r}", {"gain": gain, "bias": bias}
         law = {k: x for k, x in servo_law(name, law, kp, kv).items() if x is not None}
         for key in more:
             require_known(key, _OF_ACTIVATION, f"actuator {name!r} has no {key!r}")
         bounds = {"control": control, "effort": effort}
-        bounds["activation_range"] = more.pop("activation_range", UNBOUNDED)
+        for key in ("activation_range", "integral_range"):
+            bounds[key] = more.pop(key, UNBOUNDED)
         numbers = {k: as_floats(x, f"{k} {what}") for k, x in {"gear": gear, **bounds}.items()}
         on = {"tendon": tendon, "frame": frame, "reference": reference}
         state: dict[str, Any] = {"activation": activation, **more}

@@ -38,7 +38,8 @@ _NAMED = {
     "JointDynamics": ("active_predecessor", "active_successor"),
     "Actuator": (
         "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-        "activation_range", "deactivation_time", "muscle", "crank", "adhesion",
+        "activation_range", "deactivation_time", "muscle", "crank", "adhesion", "integral",
+        "integral_zero", "integral_range",
     ),
     "Posture": ("controls", "activation"),
     "Limits": ("effort_lower", "effort_upper", "effort_compensation"),

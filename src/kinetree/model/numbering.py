@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import ModelError
-from kinetree.model.actuator import Actuator, command_vectors
+from kinetree.model.actuator import Actuator, command_vectors, states_of
 from kinetree.model.cameras import Camera
 from kinetree.model.coupling import GravityCompensation
 from kinetree.model.fluid import FluidForce
@@ -145,12 +145,12 @@ def posture_of(name, q, qd, bodies, joint_number) -> Posture:
 
 def commands_by_number(name, given, actuators):
     """Controls and activations of a posture, which were given by name of the actuator."""
-    known = {"controls": actuators, "activation": [a for a in actuators if a.activation]}
+    known = {"controls": [a.name for a in actuators], "activation": states_of(actuators)}
     commands = {}
     for (what, those), values in zip(known.items(), given, strict=True):
         role, commands[what] = f"{what} of posture {name!r}", {}
         for actuator, value in (values or {}).items():
-            number_of(actuator, [a.name for a in those], f"actuator in {role}", "model")
+            number_of(actuator, those, f"actuator in {role}", "model")
             found = as_floats(value, f"{role} for actuator {actuator!r}")
             if len(found) != 1:
                 raise ModelError(f"{role} needs one number for {actuator!r}, got {len(found)}")

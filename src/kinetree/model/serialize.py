@@ -55,7 +55,7 @@ _NOT_ALWAYS = (
     "cameras",
     "fluid_forces",
 )  # only where there are some
-_RANGES = ("control", "effort", "activation_range")
+_RANGES = ("control", "effort", "activation_range", "integral_range")
 _NULL = ("color", "limits", "dynamics")  # written as null where there is none
 
 # --- numbers, transforms, limits and joints ------------------------------------------------------

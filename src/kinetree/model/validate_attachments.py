@@ -17,7 +17,7 @@ from kinetree.errors import (
     warn,
 )
 from kinetree.joints import AbstractJoint
-from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
+from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED, states_of
 from kinetree.model.geometry import Mesh, Plane, Shape, Surface
 from kinetree.model.muscle import Muscle
 from kinetree.model.names import is_known, names_that_touch, number_of
@@ -137,7 +137,7 @@ def check_actuator(model, actuator):
             f"{what} drives {driven}; gear needs {size} {'entry' if size == 1 else 'entries'}, "
             f"got {len(actuator.gear)}"
         )
-    for bounds in ("control", "effort", "activation_range"):
+    for bounds in ("control", "effort", "activation_range", "integral_range"):
         values = getattr(actuator, bounds)
         _check_numbers(values, f"{bounds} of {what}", finite=False)
         if len(values) != 2 or not values[0] <= values[1]:
@@ -154,6 +154,19 @@ def check_actuator(model, actuator):
     if actuator.muscle is not None and not isinstance(actuator.muscle, Muscle):
         raise ModelError(f"muscle of {what} must be a Muscle, got {type(actuator.muscle).__name__}")
     _check_activation(actuator, what)
+    _check_integral(actuator, what)
+
+
+def _check_integral(actuator, what):
+    for name in ("integral", "integral_zero"):
+        value = getattr(actuator, name)
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ModelError(f"{name} of {what} must be a number, got {value!r}")
+    if actuator.integral and (actuator.muscle is not None or actuator.adhesion):
+        raise ModelError(f"{what} has integral action, which muscles and adhesion have not")
+    other = actuator.integral_zero or tuple(actuator.integral_range) != UNBOUNDED
+    if other and not actuator.integral:
+        raise ModelError(f"{what} has integral_zero or integral_range and no integral action")
 
 
 def _check_activation(actuator, what):
@@ -342,12 +355,12 @@ def check_posture(model, posture):
             _check_numbers(values.tolist(), f"{name} of {what}")
         if len(values) != size and not (name == "qd" and len(values) == 0):
             raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")
-    stateful = [a for a in model.actuators if a.activation]
+    stateful = states_of(model.actuators)
     for name, those in (("controls", model.actuators), ("activation", stateful)):
         values = getattr(posture, name)
         _check_numbers(values.tolist(), f"{name} of {what}")
         if values.shape not in ((0,), (len(those),)):
-            kind = "actuator" if name == "controls" else "actuator with an activation"
+            kind = "actuator" if name == "controls" else "state of the actuators"
             raise ModelError(
                 f"{name} of {what} needs {len(those)} entries, one for each {kind} of the model, "
                 f"got {len(values)}"

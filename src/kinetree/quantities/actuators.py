@@ -80,7 +80,36 @@ def driving_force(
     arrays={**ACTUATED, "time": Argument(())},
 )
 def activation_after(model: Model, controls: ArrayLike, activation: ArrayLike, time: Any) -> Array:
-    """Activations after some time [s] with held controls, (..., m)."""
+    """Activations after some time [s] with held controls, (..., m); integrals stay."""
+
+
+def _lengths(model, options=None):
+    return 2 * len(actuators.integrating(model))
+
+
+@quantity((_lengths,), actuators.integral_motion, public=False)
+def integral_motion(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
+    """Lengths of the actuators with integral action, and then their velocities, (..., 2 m)."""
+
+
+ALONG = {name: Argument((_lengths,)) for name in ("start", "end")}
+
+
+@quantity(
+    (_states,),
+    actuators.states_after,
+    public=False,
+    arrays={**ACTUATED, "time": Argument(()), **ALONG},
+)
+def states_after(
+    model: Model,
+    controls: ArrayLike,
+    activation: ArrayLike,
+    time: Any,
+    start: ArrayLike,
+    end: ArrayLike,
+) -> Array:
+    """Activations and integrals after some time [s] with held controls, (..., m)."""
 
 
 # --- Readings of the sensors ---------------------------------------------------------------------

@@ -271,7 +271,7 @@ class ServoControls(Controls):
     """Controls of actuators with servos among them: what a step holds, see ``forces.actuators``.
 
     As long as the controls stay the same, so does that: activations of the time since then follow
-    from it.
+    from it. Integrals are found anew where each step begins.
 
     Args:
         model: with actuators.
@@ -284,7 +284,7 @@ class ServoControls(Controls):
         super().__init__(model, controls)
         self.servos, self.held = servos, None
         self.start = activation if len(activation) else np.zeros(servos.states)
-        self.is_constant = isinstance(self.function, Constant)
+        self.is_constant = isinstance(self.function, Constant) and not servos.integrals
 
     def restore(self, memory):
         """Go on with controls that were held when a motion ended, as long as they are the same."""
@@ -299,13 +299,15 @@ class ServoControls(Controls):
             raise ShapeError(f"controls of servos must be finite; at t = {t:.6g} s they are {u}")
         if self.last.shape[:-1] != q.shape[:-1]:
             raise ShapeError(f"controls {u.shape} do not fit a batch of shape {q.shape[:-1]}")
-        if self.held is None or not np.array_equal(before, self.last):
-            self.held = self.servos.held(self.last, self._activation(t), t)
+        same = self.held is not None and np.array_equal(before, self.last)
+        if not same or self.servos.integrals:
+            activation = self._activation(t, q, qd)
+            self.held = self.servos.held(self.model, self.last, activation, t, q, qd)
         return self.held
 
-    def _activation(self, t):
+    def _activation(self, t, q, qd):
         if self.held is not None:
-            return self.servos.state(self.model, t, self.held)[1]
+            return self.servos.state(self.model, t, q, qd, self.held)[1]
         shape = (*self.last.shape[:-1], self.servos.states)
         return self.start if self.start.shape == shape else np.broadcast_to(self.start, shape)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.model.actuator import states_of
 from kinetree.worlds.starts import Reached
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def carried_from(whole: "Whole") -> Carried:
         found.is_reached = steps.checked
         b, warned = steps.machine.motions, steps.engine.parts.warned
         found.counted = b.since.copy(), b.counts.copy(), warned, steps.reported
-    named = (a.name for a in whole.model.actuators if a.activation)
+    named = states_of(whole.model.actuators)
     found.activation = dict(zip(named, whole.activation.tolist(), strict=True))
     return found
 
@@ -90,7 +91,7 @@ def carried_from(whole: "Whole") -> Carried:
 def activation_of(model, carried: Carried | None) -> np.ndarray:
     """Activations of a model's actuators; zero where none were carried."""
     known = {} if carried is None else carried.activation
-    return np.array([known.get(a.name, 0.0) for a in model.actuators if a.activation])
+    return np.array([known.get(name, 0.0) for name in states_of(model.actuators)])
 
 
 _OF_VARIABLES = ("change", "last", "tau")

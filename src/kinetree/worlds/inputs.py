@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ShapeError
 from kinetree.functional.kernel import UserKernel
+from kinetree.model.actuator import states_of
 from kinetree.model.arrays import as_reals
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.worlds.controllers import PartControllers
@@ -80,7 +81,7 @@ class Drives:
 
     def __init__(self, model):
         self.model, self.count = model, len(model.actuators)
-        self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
+        self.states = np.arange(len(states_of(model.actuators)))
         self.shape = (self.count,) if self.count else None  # of what the engine takes
 
     def reader(self, control, parts):

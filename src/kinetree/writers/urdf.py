@@ -147,7 +147,7 @@ def _add_actuators(robot, model):
         more = {k: getattr(a, k) for k in _LAW if getattr(a, k) != getattr(type(a), k)}
         if a.muscle is not None:
             more["muscle"] = np.hstack(astuple(a.muscle)).tolist()
-        for key in ("control", "effort", "activation_range"):
+        for key in ("control", "effort", "activation_range", "integral_range"):
             if np.any(np.isfinite(getattr(a, key))):
                 more[key] = " ".join(repr(float(x)) for x in getattr(a, key))
         if not model.driven_joint(a):
@@ -178,7 +178,7 @@ def _part(x):
 
 _LAW = (
     "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
-    "deactivation_time", "crank", "adhesion",
+    "deactivation_time", "crank", "adhesion", "integral", "integral_zero",
 )  # fmt: skip
 
 

@@ -47,6 +47,9 @@ class Actuators:
         muscle: ``muscles.numbers_of``.
         state: number of the activation, or -1;  kind: of activation;  time, fall: its time
             constants [s];  range: of activations.
+        integral: number of the integral among the states, or -1;  states: how many there are;
+            integral_gain: force for a unit of it;  integral_zero: length that it counts from;
+            integral_range: smallest and largest;  midway: length in the middle of the step.
         curves: actuators with a torque–speed curve;  curve_of: their numbers;  curve_first: corners
             of a curve are ``curve[curve_first[c]:curve_first[c + 1]]``;  curve: speed and force;
             own_effort: of all actuators, their ``effort`` without curves.
@@ -86,6 +89,12 @@ class Actuators:
     fall: "float[:]"
     muscle: "float[:, 9]"
     range: "float[:, 2]"
+    integral: "int[:]"
+    states: int
+    integral_gain: "float[:]"
+    integral_zero: "float[:]"
+    integral_range: "float[:, 2]"
+    midway: "float[:]"
     curves: int
     curve_of: "int[:]"
     curve_first: "int[:]"
@@ -184,7 +193,6 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
     arm_v = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
     offset = [a.gear[0] * full.tendon(a.tendon).offset if a.tendon else 0.0
               for a in full.actuators]  # fmt: skip
-    states = np.array([bool(a.activation) for a in full.actuators], dtype=bool)
     most, counts = effort_bounds(full), counted_compensation(full).astype(np.int64)
 
     def table(name, width):
@@ -201,7 +209,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
         sticks=np.array([a.gear[0] for a in full.actuators], dtype=float),
         gain=table("gain", 3), bias=table("bias", 3),
         control=table("control", 2), effort=effort,
-        state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
+        **states_in_tables(full.actuators), integral_range=table("integral_range", 2),
         kind=np.array([_NUMBERS[a.activation] for a in full.actuators], dtype=np.int64),
         time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
         fall=np.array([a.deactivation_time or 0.0 for a in full.actuators], dtype=float),
@@ -214,11 +222,28 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
         traced_of=np.array(moving, dtype=np.int64), length=np.zeros(len(moving)),
         dense=np.zeros(len(moving) * full.nv), compensation=np.zeros(full.nv), most=most,
         counts=counts, counted=int(counts.any()), **pairs_of(problem, first, arm_v),
-        u=np.zeros(n), activation=np.zeros(int(states.sum())),
+        u=np.zeros(n),
         bound=np.zeros(n, dtype=np.int64), joint_bound=np.zeros(full.nv, dtype=np.int64),
         joint_force=np.zeros(full.nv),
         **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
     )  # fmt: skip
+
+
+def states_in_tables(actuators) -> dict:
+    """Activations and integrals of actuators, by name."""
+    follows = np.array([bool(a.activation) for a in actuators], dtype=bool)
+    integrates = np.array([bool(a.integral) for a in actuators], dtype=bool)
+    last = np.cumsum(follows.astype(int) + integrates) - 1
+    count = int(follows.sum() + integrates.sum())
+    return {
+        "state": np.where(follows, last - integrates, -1).astype(np.int64),
+        "integral": np.where(integrates, last, -1).astype(np.int64),
+        "integral_gain": np.array([a.integral for a in actuators], dtype=float),
+        "integral_zero": np.array([a.integral_zero for a in actuators], dtype=float),
+        "states": count,
+        "activation": np.zeros(count),
+        "midway": np.zeros(len(actuators)),
+    }
 
 
 def curves_of(motors, effort) -> dict:
@@ -352,10 +377,16 @@ def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", 
         if a.moving[k] == 1:
             l = a.length[n] - ld * h / 2.0
             n += 1
+        z = 0.0
+        if a.integral[k] >= 0:
+            a.midway[k] = l + ld * h / 2.0
+            z = a.activation[a.integral[k]]
+            z += (setpoint(a, k, h / 4.0) - a.integral_zero[k] - l - ld * h / 4.0) * h / 2.0
+            z = a.integral_gain[k] * min(max(z, a.integral_range[k, 0]), a.integral_range[k, 1])
         slack = a.rest[k, 0] < l and l < a.rest[k, 1]
         l -= min(max(l, a.rest[k, 0]), a.rest[k, 1])
         f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
-        f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
+        f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld + z
         by_l = 0.0 if slack else a.gain[k, 1] * x + a.bias[k, 1]
         by_ld = a.gain[k, 2] * x + a.bias[k, 2]
         if a.muscle[k, 2] > 0.0:
@@ -574,8 +605,15 @@ def filtered(u: float, x: float, rise: float, fall: float, h: float) -> float:
     return u + (x - u) * exp(-h / rise) if rise > 0.0 else u
 
 
+@procedure
+def ramp(u: float, x: float, rise: float, fall: float, h: float) -> float:
+    """``x' = ±1 / rise`` until it is ``u``."""
+    most = h / rise if rise > 0.0 else 0.0
+    return x + min(max(u - x, -most), most)
+
+
 _NUMBERS = {name: k for k, name in enumerate(ACTIVATIONS)}
-MOVING = {"integrator": integrated, "filter": filtered, "muscle": excited}
+MOVING = {"integrator": integrated, "filter": filtered, "muscle": excited, "ramp": ramp}
 FOLLOWING = ProcedureTable({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
 """Activations after ``h`` seconds with a held control, by number: see ``algorithms.actuators``."""
 
@@ -589,6 +627,14 @@ def followed(a: Actuators, k: int, x: float, h: float) -> float:
 
 
 @procedure
+def setpoint(a: Actuators, k: int, h: float) -> float:
+    """Setpoint of an integral after ``h`` seconds with a held control."""
+    if a.state[k] >= 0:
+        return followed(a, k, a.activation[a.state[k]], h)
+    return min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
+
+
+@procedure
 def follow_controls(a: Actuators, h: float):
     """Let all activations go on for ``h`` seconds with held controls."""
     for k in range(a.count):
@@ -598,13 +644,24 @@ def follow_controls(a: Actuators, h: float):
 
 
 @procedure
+def add_up_errors(a: Actuators, h: float):
+    """Let integrals go on for a step of ``h`` seconds, whose middle ``request_forces`` has seen."""
+    for k in range(a.count):
+        n = a.integral[k]
+        if n >= 0:
+            z = a.activation[n] + h * (setpoint(a, k, h / 2.0) - a.integral_zero[k] - a.midway[k])
+            a.activation[n] = min(max(z, a.integral_range[k, 0]), a.integral_range[k, 1])
+
+
+@procedure
 def read_controls(a: Actuators, inputs: "float[:]", t: float):
-    """Take controls from inputs of forces, and activations, which follow them since some time."""
-    states = 0
+    """Take controls from inputs of forces, and activations, which follow them since some time.
+
+    Integrals are those of this time.
+    """
     for k in range(a.count):
         a.u[k] = inputs[k]
-        if a.state[k] >= 0:
-            a.activation[a.state[k]] = inputs[a.count + a.state[k]]
-            states += 1
-    if states > 0:
-        follow_controls(a, t - inputs[a.count + states])
+    for n in range(a.states):
+        a.activation[n] = inputs[a.count + n]
+    if a.states > 0:
+        follow_controls(a, t - inputs[a.count + a.states])

@@ -59,6 +59,7 @@ def springs_of(model, problem, kernel) -> Actuators:
         control=wide,
         effort=wide,
         state=np.full(n, -1, dtype=np.int64),
+        integral=np.full(n, -1, dtype=np.int64),
         offset=np.array([*(t.offset for t in sums), *zero], dtype=float),
         rest=np.array(rest, dtype=float).reshape(n, 2),
         arm_first=first,

@@ -33,6 +33,7 @@ from kinetree.contact.engine.contact_frames import point_velocity
 from kinetree.contact.engine.drives import (
     Actuators,
     add_resistance,
+    add_up_errors,
     exert,
     follow_controls,
     other_bounds,
@@ -427,6 +428,7 @@ def one_more(a: Parts) -> int:
         a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
     a.total[10] += s.work
     if a.drives.acts == 1 and a.drives.reads == 0:
+        add_up_errors(a.drives, s.h)
         follow_controls(a.drives, s.h)
     return judge(a)
 

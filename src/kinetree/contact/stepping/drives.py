@@ -248,7 +248,8 @@ class StepForces:
         """The actuators, on joints that have inertias ``own``."""
         model, full, at = self.model, self.full, self.at
         start, middle = self._start, self._middle
-        controls, activation = field.actuators.state(model, at.t + at.h / 2, at.inputs)
+        given = at.t + at.h / 2, at.middle, at.v, at.inputs
+        controls, activation = field.actuators.state(model, *given)
         moving, lengths, rates, arms = set(moving_arms(model)), [], [], []
         for k, a in enumerate(full.actuators):
             l, r = transmission_of(full, a, *(middle if k in moving else start))

@@ -35,7 +35,6 @@ LEFT_OUT = {
 }
 """Elements that are noted by name and left out."""
 NOTED = {
-    "pid": {"ki": INTEGRAL, "imax": INTEGRAL, "slewmax": SLEW},
     "muscle": {
         "tausmooth": "its activation switches from rising to falling at once, not smoothly "
         "(tausmooth)"
@@ -93,8 +92,8 @@ def actuators_of(mj_model, tree, note, frames, sites) -> MjcfActuators:
                 )
             )
             controls.append(control)
-            if law["activation"]:
-                activation.append(int(mj_model.actuator_actadr[a]))
+            states = bool(law["activation"]) + bool(law.get("integral"))
+            activation += range(mj_model.actuator_actadr[a], mj_model.actuator_actadr[a] + states)
     return MjcfActuators(tuple(found), controls, activation, tuple(ends.frames))
 
 
@@ -102,10 +101,6 @@ def _not_represented(mj_model, a, laws):
     """Parts of the law of an actuator that ours has not."""
     prm = mj_model.actuator_dynprm[a]
     if mj_model.actuator_gaintype[a] == _PID:
-        if mj_model.actuator_gainprm[a, 0]:
-            yield INTEGRAL
-        if prm[1] > 0:
-            yield SLEW
         if len(laws) > 1 and mj_model.actuator_forcelimited[a]:
             yield "its force range bounds the force of each of its inputs, not their sum"
         return
@@ -131,7 +126,10 @@ def _laws(mj_model, a) -> dict[str, dict[str, Any]]:
 
 
 def _pid(mj_model, a):
-    """One law for each input of ``kp (u_pos - l) + kv (u_vel - ld) + u_ff``: forces add up."""
+    """One law for each input of ``kp (u_pos - l) + kv (u_vel - ld) + u_ff``: forces add up.
+
+    That of the position has the states: the setpoint, if its rate is bounded, and the integral.
+    """
     _require_on(mj_model, a)
     bias = [float(x) for x in mj_model.actuator_biasprm[a, :3]]
     gains = {"": -bias[1], "_velocity": -bias[2], "_feedforward": 1.0}
@@ -140,6 +138,12 @@ def _pid(mj_model, a):
         if mj_model.actuator_ctrlspec[a] >> k & 1:
             ending, own = (ending, [0.0, 0.0, 0.0]) if found else ("", bias)
             found[ending] = {"gain": [gain, 0.0, 0.0], "bias": own, "activation": ""}
+    largest, slew = (float(x) for x in mj_model.actuator_dynprm[a, :2])
+    if slew > 0:
+        found[""] |= {"activation": "ramp", "time_constant": 1.0 / slew}
+    if integral := float(mj_model.actuator_gainprm[a, 0]):
+        found[""]["integral"] = integral
+        found[""]["integral_range"] = (-largest, largest) if largest > 0 else UNBOUNDED
     return found
 
 
@@ -226,10 +230,11 @@ def _shift(law, zero, has_length):
     if "muscle" in law:
         lengths = tuple(x - zero for x in law["muscle"].length_range)
         return {"muscle": replace(law["muscle"], length_range=lengths)}
-    return {
+    shifted = {
         what: (c0 + c1 * zero, c1 if has_length else 0.0, c2)
         for what, (c0, c1, c2) in ((what, law[what]) for what in ("gain", "bias"))
     }
+    return shifted | ({"integral_zero": zero} if law.get("integral") else {})
 
 
 def _range(mj_model, what, a):

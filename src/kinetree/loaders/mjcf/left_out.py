@@ -6,8 +6,10 @@ notice that says what is lost, and with it what refers to it; the rest of the ro
 
 from kinetree.errors import LoadError
 from kinetree.loaders.mjcf.actuators import INTEGRAL, SLEW
+from kinetree.loaders.mjcf.values import mujoco
 from kinetree.loaders.report import short
 
+START = "its setpoint begins at zero, or at the activation of a posture, not with the first control"
 _RIGID = "a flexible body, and kinetree has rigid ones only"
 _PARTICLES = "particles, of older versions of MuJoCo, which no longer reads them"
 _REFERENCES = {
@@ -111,12 +113,27 @@ class _Lost:
             self.source.drop(element, f"passive forces of {by}: left out", "motion")
 
     def _servo(self, element, instance):
-        """A PID controller is MuJoCo's own servo of the same law, which has no memory."""
+        """A PID controller is MuJoCo's own, whose integral is bounded and not its force."""
         given = {c.get("key"): c.get("value", "") for c in instance.iterfind("config")}
+        names = ("kp", "ki", "kd", "slewmax", "imax")
         try:
-            kp, ki, kd, slew = (float(given.get(k) or 0) for k in ("kp", "ki", "kd", "slewmax"))
+            kp, ki, kd, slew, largest = (float(given.get(name) or 0) for name in names)
         except ValueError:
-            raise self.source.error(instance, "kp, ki, kd and slewmax must be numbers") from None
+            raise self.source.error(instance, f"{', '.join(names)} must be numbers") from None
+        if element.get("dyntype", "none") != "none":
+            why = f"its setpoint is the control, not that of dyntype={element.get('dyntype')!r}"
+            self.source.note(element, why, "control")
+        if hasattr(mujoco().mjtDyn, "mjDYN_PID"):
+            if slew > 0:
+                self.source.note(element, START, "control")
+            self._plain(element, "0", "0 0 0")
+            for name in ("dyntype", "gaintype", "gainprm", "biastype", "biasprm"):
+                element.attrib.pop(name)
+            element.tag = "pid"
+            law = {"kp": kp, "kv": kd, "ki": ki, "slewmax": slew}
+            law["imax"] = largest / abs(ki) if ki else 0.0
+            element.attrib.update({"input": "pos"} | {name: repr(x) for name, x in law.items()})
+            return
         lost = [INTEGRAL] if ki else []
         lost += [SLEW] if slew > 0 else []
         for why in lost:

@@ -184,13 +184,14 @@ class _Reader:
             self.builder.geometry(shape, **options)
 
     def _actuator(self, table):
-        name, ranges = self._new_name(table, "actuator"), ("control", "effort", "activation_range")
+        name = self._new_name(table, "actuator")
+        ranges = ("control", "effort", "activation_range", "integral_range")
         on = {"joint": table.text("joint", None)}
         on |= {key: table.text(key, "") for key in ("tendon", "frame", "reference")}
         law = {key: table.numbers(key, None, None) for key in ("gain", "bias")}
         law |= {key: table.number(key, None) for key in ("kp", "kv")}
         law |= {key: table.numbers(key, 2, UNBOUNDED, infinite=True) for key in ranges}
-        names = ("time_constant", "deactivation_time", "crank")
+        names = ("time_constant", "deactivation_time", "crank", "integral", "integral_zero")
         state: dict[str, Any] = {key: table.number(key, 0.0) for key in names}
         state["activation"] = table.text("activation", "")
         state["adhesion"] = table.flag("adhesion", False)

@@ -14,7 +14,10 @@ from kinetree.model import Actuator
 from kinetree.model.actuator import UNBOUNDED, servo_law
 from kinetree.model.muscle import Muscle
 
-_OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1, "deactivation_time": 1, "crank": 1}
+_OWN_NUMBERS = {
+    "gain": 3, "bias": 3, "time_constant": 1, "deactivation_time": 1, "crank": 1, "integral": 1,
+    "integral_zero": 1,
+}  # fmt: skip
 _OWN_TEXTS = ("activation", "tendon", "frame", "reference")
 _FORCES = ("effort", "torque", "force")
 
@@ -271,7 +274,7 @@ def _without_gains(kind):
 def _own_fields(own, nv, gear) -> dict[str, Any]:
     """Fields that only kinetree writes: ``<kinetree:actuator>``."""
     fields = {"gear": own.numbers("gear", nv, gear)} | {k: own.get(k, "") for k in _OWN_TEXTS}
-    for key in ("control", "effort", "activation_range"):
+    for key in ("control", "effort", "activation_range", "integral_range"):
         fields[key] = own.numbers(key, 2, UNBOUNDED, finite=False)
     for key, count in _OWN_NUMBERS.items():
         if own.get(key) is not None:

@@ -1,7 +1,8 @@
 """Actuators in a simulation: servos under held controls, and motors that can exert only so much.
 
 Servos are functions of the state, so that their forces change inside a step: what a step holds are
-controls, and activations at the time from which the controls were held, (u, act, t).
+controls, and activations at the time from which the controls were held, (u, act, t). Integrals of
+lengths begin anew with every step, so that those where it begins are held as well, (u, act, t, l).
 """
 
 from collections.abc import Mapping
@@ -10,13 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.actuators import resistance, stateful
+from kinetree.algorithms.actuators import integrating, resistance, stateful
 from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.functional.kernel import select
 from kinetree.integration.refusals import CURVES_ALONE, CURVES_IN_TREE, CURVES_OF_LEADERS
 from kinetree.model.limits import counted_compensation, effort_bounds, ratio_to_leader
 from kinetree.model.memo import kept
-from kinetree.quantities.actuators import activation_after, driving_force
+from kinetree.quantities.actuators import (
+    activation_after,
+    driving_force,
+    integral_motion,
+    states_after,
+)
 
 
 @dataclass(frozen=True)
@@ -26,34 +32,43 @@ class Servos:
     count: int
     """Actuators."""
     states: int
-    """How many of them have an activation."""
+    """Their activations and integrals."""
+    integrals: int = 0
+    """How many have integral action."""
 
     def inputs(self, model):
         """Zeros in the shape of what a step holds: controls, activations and their time."""
-        return np.zeros(self.count + self.states + bool(self.states))
+        return np.zeros(self.count + self.states + bool(self.states) + 2 * self.integrals)
 
-    def held(self, controls, activation, t):
+    def held(self, model, controls, activation, t, q, qd):
         """Inputs that a step holds, (..., size); the other arrays have the same batch axes."""
         if not self.states:
             return controls
         since = np.broadcast_to(t, (*np.shape(controls)[:-1], 1))
-        return np.concatenate([controls, activation, since], axis=-1)
+        parts = [controls, activation, since]
+        if self.integrals:
+            parts.append(integral_motion(model, q, qd))
+        return np.concatenate(parts, axis=-1)
 
-    def state(self, model, t, inputs):
-        """Controls (..., n), and activations (..., m) at a time, or None where there are none."""
-        controls = inputs[..., : self.count]
-        if not self.states:
+    def state(self, model, t, q, qd, inputs):
+        """Controls (..., n), and states (..., m) at a time, or None where there are none."""
+        n, m = self.count, self.states
+        controls = inputs[..., :n]
+        if not m:
             return controls, None
-        activation, since = inputs[..., self.count : -1], inputs[..., -1]
-        return controls, activation_after(model, controls, activation, np.asarray(t - since))
+        activation, time = inputs[..., n : n + m], np.asarray(t - inputs[..., n + m])
+        if not self.integrals:
+            return controls, activation_after(model, controls, activation, time)
+        ends = inputs[..., n + m + 1 :], integral_motion(model, q, qd)
+        return controls, states_after(model, controls, activation, time, *ends)
 
     def __call__(self, model, t, q, qd, inputs):
         """Joint forces, (..., nv)."""
-        return driving_force(model, q, qd, *self.state(model, t, inputs))
+        return driving_force(model, q, qd, *self.state(model, t, q, qd, inputs))
 
     def resistance(self, model, t, q, qd, inputs):
         """Diagonals of stiffness and damping of servos at joints, (nv,) each, of one sample."""
-        return resistance(model, q, qd, *self.state(model, t, inputs))
+        return resistance(model, q, qd, *self.state(model, t, q, qd, inputs))
 
 
 def servos_of(model, *, always=False) -> Servos | None:
@@ -86,7 +101,8 @@ def _servos_of(model):
     paths = {t.name for t in model.tendons if t.path}
     varies = any(a.is_servo or a.frame or a.tendon in paths for a in model.actuators)
     varies = varies or bool(limited)
-    return Servos(len(model.actuators), len(stateful(model))), varies
+    integrals = len(integrating(model))
+    return Servos(len(model.actuators), len(stateful(model)), integrals), varies
 
 
 @dataclass(frozen=True)

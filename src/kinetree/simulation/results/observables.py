@@ -143,7 +143,7 @@ def driven_motion(stepper, servos, arrays) -> dict:
         t = t.reshape(-1, *[1] * (qd.ndim - 2))
         if servos.states:
             held = found(held)
-            new["activation"] = servos.state(stepper.model, t, held)[1]
+            new["activation"] = servos.state(stepper.model, t, q, qd, held)[1]
         if not prescribed:
             tau = Later(lambda: servos(stepper.model, t, q, qd, found(held)))
             new["tau"] = found(tau) if limits_effort(stepper.model) else tau
@@ -211,7 +211,8 @@ def _inputs(trajectory, field):
     if servos is None:
         return trajectory.tau
     times = trajectory.t.reshape(-1, *[1] * (trajectory.qd.ndim - 1))
-    return servos.held(trajectory.controls, trajectory.activation, times)
+    state = trajectory.q, trajectory.qd
+    return servos.held(trajectory.model, trajectory.controls, trajectory.activation, times, *state)
 
 
 def reactions(trajectory, f_ext, **options) -> np.ndarray:

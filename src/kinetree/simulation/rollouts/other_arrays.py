@@ -116,7 +116,7 @@ def rollout_of(rollout, run_of, model, given, options, *, foreign, store_every, 
         raise OTHERS_OWN.of(
             "arrays of other libraries", f"worlds {model.name!r} with their own numbers"
         )
-    if any(a.activation for a in model.actuators) and options["controls"] is not None:
+    if any(a.activation or a.integral for a in model.actuators) and options["controls"] is not None:
         raise OTHERS_ACTIVATIONS.of(
             "arrays of other libraries", f"activations of actuators of model {model.name!r}"
         )

@@ -20,6 +20,7 @@ from kinetree.errors import ModelError, SimulationWarning, warn
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.refusals import (
     FOLLOWED_ACTIVATIONS,
+    INTEGRALS,
     NATIVE_CONTROL,
     OTHERS_MEMORY,
     OWN_RELAXED,
@@ -287,6 +288,10 @@ class Call:
         kernels += contact_arguments(self.contact, self.arguments)
         arrays = collect(self, drive.controls, kernels)
         servos = drive.servos
+        if servos is not None and servos.integrals:
+            raise INTEGRALS.of(
+                self.function, f"actuators of model {model.name!r} with integral action"
+            )
         if servos is not None and servos.states:
             _require_known(model, drive.controls)
             start = drive.activation if len(drive.activation) else self.own.activation

@@ -8,7 +8,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
 from kinetree.loaders.mjcf.joints import map_of
-from kinetree.model.actuator import ACTIVATIONS
+from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 from kinetree.model.limits import has_dynamics
 from kinetree.model.parts import is_identity
 from kinetree.model.sensors import KINDS, Sensor
@@ -139,12 +139,17 @@ def _shift(model, a):
     """An actuator in MuJoCo's length of its tendon, which is zero where all joints are."""
     offset = next((t.offset for t in model.tendons if t.name == a.tendon), 0.0) * a.gear[0]
     laws = {"gain": a.gain, "bias": a.bias}
-    return replace(a, **{k: (c[0] + c[1] * offset, *c[1:]) for k, c in laws.items()})
+    shifted = {k: (c[0] + c[1] * offset, *c[1:]) for k, c in laws.items()}
+    if a.integral:
+        shifted["integral_zero"] = a.integral_zero + offset
+    return replace(a, **shifted)
 
 
 def _law(a):
     """Tag and attributes of gain, bias and activation."""
     gain, bias = a.gain, a.bias
+    if a.kind == "pid":
+        return "pid", _pid(a)
     plain = not a.activation and not bias[0]
     if plain and a.kind == "motor" and gain[0] == 1:
         return "motor", {}
@@ -158,6 +163,23 @@ def _law(a):
     law["gaintype"] = "affine" if any(gain[1:]) else None
     law["biastype"] = "affine" if any(bias) else None
     return "general", law | _state(a)
+
+
+def _pid(a):
+    """Attributes of a servo with integral action, or with a setpoint whose rate is bounded."""
+    (g0, *g), (b0, b1, b2), bounds = a.gain, a.bias, a.integral_range
+    servo = g0 == -b1 and not any(g) and not b0 and not a.integral_zero
+    even = bounds[0] == -bounds[1] and tuple(a.activation_range) == UNBOUNDED
+    if not (servo and even and a.activation in ("", "ramp")):
+        raise InteropError(
+            f"actuator {a.name!r} has integral action or a ramp, and a law that <pid> of MJCF has "
+            f"not: kp (u - l) - kv l' + ki z, with z within ±imax and lengths from zero; write "
+            f"TOML or JSON"
+        )
+    law = {"kp": [g0], "kv": [-b2] if b2 else None, "ki": [a.integral] if a.integral else None}
+    law["imax"] = [bounds[1]] if np.isfinite(bounds[1]) else None
+    law["slewmax"] = [1 / a.time_constant] if a.activation else None
+    return law | {"input": "pos"}
 
 
 def _state(a):
