@@ -3,6 +3,7 @@
 python -m hostile.long_calls NAME ...    makes each call; somebody interrupts it
 """
 
+import signal
 import sys
 import tempfile
 import warnings
@@ -345,6 +346,7 @@ CALLS = {kind.__name__: kind for kind in (
 def main(names):
     """Make the calls one after another, and say how each went."""
     warnings.simplefilter("ignore")
+    signal.alarm(600)  # the end, also where whoever began this is gone
     for name in names:
         one = CALLS[name]()
         one.make()
