@@ -49,7 +49,7 @@ def test_it_says_that_nothing_is_kept_without_a_cache(monkeypatch):
 
 def test_jobs_are_of_every_kind():
     done = {str(getattr(job, "func", job)).split()[1] for job in warm_up.jobs()}
-    own = {"_drop_things", "_call", "_differentiate", "_move", "_plan", "_look_at"}
+    own = {"_drop_things", "_call", "_differentiate", "_move", "_plan", "_stand", "_look_at"}
     assert done == own | {"simulate", "check"}
 
 

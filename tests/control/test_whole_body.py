@@ -1,5 +1,6 @@
 """Whole-body control: tasks, contacts and limits as a quadratic program."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -453,6 +454,13 @@ def test_contacts_that_contradict_each_other_are_named():
     control = WholeBody(m, [PostureTask(m.neutral())], held, strict=True, **FREE)
     with pytest.raises(InfeasibleControlError, match="cannot all stay where they are"):
         control.solve(0.0, np.array([0.3, 0.4]), np.array([3.0, -2.0]))
+
+
+def test_controllers_do_not_wait_for_simulation():
+    code = "import sys; import kinetree.control; print('kinetree.simulation' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+    assert {"MPC", "OptimizedMotion", "optimize"} <= set(dir(kt.control))
 
 
 def test_loops_are_rejected():

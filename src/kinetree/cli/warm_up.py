@@ -54,6 +54,8 @@ def jobs():
     for model in (kt.samples.four_bar(), kt.samples.stewart()):
         yield partial(kt.simulate, model, kt.loops.assemble(model), duration=0.01)
     yield partial(_plan, kt.samples.double_pendulum())
+    yield partial(_stand, kt.samples.quadruped(), kt.samples.quadruped().frame_names)
+    yield partial(_stand, kt.samples.humanoid(), ["left_sole", "right_sole"])
     yield partial(kt.check, kt.samples.ur5())
     yield partial(_look_at, kt.samples.humanoid())
 
@@ -107,6 +109,23 @@ def _plan(model):
     short = {"steps": 3, "dt": 0.01, "running": cost, "iterations": 2}
     kt.control.optimize(model, q, **short)
     kt.control.optimize(model, q, goal=q, effort_limits=(-50.0, 50.0), **short)
+
+
+def _stand(model, feet):
+    import kinetree as kt
+
+    q, trunk = model.posture("home").q, model.body_names[1]
+    corners = np.array([(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.05, 0.05)])
+    tasks = [
+        kt.control.CenterOfMassTask(kt.center_of_mass(model, q)),
+        kt.control.FrameTask(trunk, kt.pose(model, q, trunk)),
+        kt.control.FrameTask(trunk, np.eye(3), task="orientation", priority=2),
+        kt.control.PostureTask(q, priority=2),
+        kt.control.MomentumTask(priority=2),
+    ]
+    points = corners if len(feet) == 2 else np.zeros((1, 3))
+    contacts = [kt.control.Contact(foot, points) for foot in feet]
+    kt.control.WholeBody(model, tasks, contacts)(0.0, q, np.zeros(model.nv))
 
 
 def _look_at(model):

@@ -16,9 +16,10 @@ motions of least cost within limits, by derivatives, thousands at once; ``MPC`` 
 ``Phase``, ``Schedule``, ``trot`` and ``gait`` say which contacts are closed meanwhile.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kinetree.arguments import guard_module
+from kinetree.arguments import guard, guard_module
 from kinetree.control.algebraic_riccati import (
     continuous_lyapunov,
     continuous_riccati,
@@ -30,10 +31,7 @@ from kinetree.control.equilibria import Equilibrium, equilibrium
 from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
 from kinetree.control.linearization import Linearization, linearize
 from kinetree.control.lqr import LQR, LQRGain, lqr_gain
-from kinetree.control.mpc import MPC
 from kinetree.control.operational_space import OperationalSpaceControl, pose_error
-from kinetree.control.optimization import optimize
-from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.path_integral import PathIntegral
 from kinetree.control.phases import Phase, Schedule, gait, trot
 from kinetree.control.whole_body import WholeBody, WholeBodySolution
@@ -56,7 +54,25 @@ __all__ = [
     "equilibrium", "gait", "linearize", "lqr_gain", "optimize", "pose_error", "trot",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:
-    __getattr__ = suggesting(__name__, __all__)
+_LATER = {"MPC": "mpc", "OptimizedMotion": "optimized_motion", "optimize": "optimization"}
+"""Modules that are loaded on first use: plans need simulation, controllers are there sooner."""
+
+if TYPE_CHECKING:
+    from kinetree.control.mpc import MPC
+    from kinetree.control.optimization import optimize
+    from kinetree.control.optimized_motion import OptimizedMotion
+else:
+    _missing = suggesting(__name__, __all__)
+
+    def __getattr__(name):
+        if name not in _LATER:
+            return _missing(name)
+        found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        globals()[name] = found = guard(found)
+        return found
+
+    def __dir__():
+        return sorted({*globals(), *_LATER})
+
 
 guard_module(__name__)

@@ -192,23 +192,25 @@ def timetable(schedule: Schedule, times: np.ndarray) -> Timetable:
     ends = np.array([stop for *_, stop in pieces])
     middles = np.concatenate([[times[0] - h / 2], (times[:-1] + times[1:]) / 2])
     at = np.minimum(np.searchsorted(ends, middles + SOON, side="right"), len(pieces) - 1)
-    closed = [set(phase.names) for phase, *_ in pieces]
-    on = np.array([[n in closed[k] for n in names] for k in at], bool)
-    on = on.reshape(len(middles), len(names))
+    inside = [phase.names for phase, *_ in pieces]
+    closed = np.array([[n in own for n in names] for own in inside], bool)
+    closed = closed.reshape(len(pieces), len(names))
+    on = closed[at]
     if times[0] < h / 2:
         on[0] = on[1]  # nothing touches down when the motion begins
     goal, weight = (np.zeros((len(times), len(names), 3)) for _ in range(2))
     for c, name in enumerate(names):
-        for swing in _swings(pieces, name):
-            _follow(schedule, (times, goal[:, c], weight[:, c]), schedule.height(name), swing)
+        for swing in _swings(pieces, closed[:, c].tolist(), name):
+            if swing[0] < times[-1] + h and swing[1] > times[0] - h:
+                _follow(schedule, (times, goal[:, c], weight[:, c]), schedule.height(name), swing)
     return Timetable(on[1:], on[1:] & ~on[:-1], goal, weight)
 
 
-def _swings(pieces, name):
+def _swings(pieces, closed, name):
     """Times in the air of a contact: beginning, end, height, and where it touches down."""
     found, start, lift, target = [], None, 0.0, None
     for k, (phase, begin, _) in enumerate(pieces):
-        if name not in phase.names:
+        if not closed[k]:
             if start is None:
                 start, lift = begin if k else -np.inf, phase.lift
             target = phase.targets.get(name)
@@ -222,7 +224,8 @@ def _follow(schedule, arrays, ground, swing):
     """Places of a contact, and weights, for one time in the air."""
     (times, goal, weight), (start, stop, lift, target) = arrays, swing
     h = times[1] - times[0]
-    inside = (times > start + h / 2) & (times < stop - h / 2)
+    first = np.searchsorted(times, start + h / 2, side="right")
+    inside = slice(first, np.searchsorted(times, stop - h / 2, side="left"))
     goal[inside, 2], weight[inside, 2] = ground + lift, schedule.swing_weight
     if np.isfinite(start) and np.isfinite(stop):
         s = (times[inside] - start) / (stop - start)

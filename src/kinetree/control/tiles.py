@@ -73,6 +73,32 @@ def add_multiple(y: "float[:]", a: float, x: "float[:]", count: int):
 
 
 @procedure(inline=True)
+def put_six_rows(
+    X: "float[:]",
+    wide: int,
+    a: "float[8]",
+    b: "float[8]",
+    c: "float[8]",
+    d: "float[8]",
+    e: "float[8]",
+    f: "float[8]",
+) -> None:
+    """Write eight columns of six rows."""
+    row = view(X, 0, 8)
+    row[0:8] = a
+    row = view(X, wide, 8)
+    row[0:8] = b
+    row = view(X, 2 * wide, 8)
+    row[0:8] = c
+    row = view(X, 3 * wide, 8)
+    row[0:8] = d
+    row = view(X, 4 * wide, 8)
+    row[0:8] = e
+    row = view(X, 5 * wide, 8)
+    row[0:8] = f
+
+
+@procedure(inline=True)
 def take_six_rows(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int
 ) -> None:
@@ -89,18 +115,7 @@ def take_six_rows(
         x[3] -= A[k + 3] * row
         x[4] -= A[k + 4] * row
         x[5] -= A[k + 5] * row
-    row = view(C, 0, 8)
-    row[0:8] = x[0]
-    row = view(C, wide, 8)
-    row[0:8] = x[1]
-    row = view(C, 2 * wide, 8)
-    row[0:8] = x[2]
-    row = view(C, 3 * wide, 8)
-    row[0:8] = x[3]
-    row = view(C, 4 * wide, 8)
-    row[0:8] = x[4]
-    row = view(C, 5 * wide, 8)
-    row[0:8] = x[5]
+    put_six_rows(C, wide, x[0], x[1], x[2], x[3], x[4], x[5])
 
 
 @procedure(inline=True)
@@ -222,18 +237,7 @@ def divide_six(X: "float[:]", wide: int, U: "float[36]") -> None:
     d = U[21] * (view(X, 3 * wide, 8) - U[3] * a - U[9] * b - U[15] * c)
     e = U[28] * (view(X, 4 * wide, 8) - U[4] * a - U[10] * b - U[16] * c - U[22] * d)
     f = U[35] * (view(X, 5 * wide, 8) - U[5] * a - U[11] * b - U[17] * c - U[23] * d - U[29] * e)
-    row = view(X, 0, 8)
-    row[0:8] = a
-    row = view(X, wide, 8)
-    row[0:8] = b
-    row = view(X, 2 * wide, 8)
-    row[0:8] = c
-    row = view(X, 3 * wide, 8)
-    row[0:8] = d
-    row = view(X, 4 * wide, 8)
-    row[0:8] = e
-    row = view(X, 5 * wide, 8)
-    row[0:8] = f
+    put_six_rows(X, wide, a, b, c, d, e, f)
 
 
 @procedure
@@ -306,18 +310,7 @@ def solve_six(X: "float[:]", wide: int, U: "float[36]") -> None:
     c = U[14] * (view(X, 2 * wide, 8) - U[17] * f - U[16] * e - U[15] * d)
     b = U[7] * (view(X, wide, 8) - U[11] * f - U[10] * e - U[9] * d - U[8] * c)
     a = U[0] * (view(X, 0, 8) - U[5] * f - U[4] * e - U[3] * d - U[2] * c - U[1] * b)
-    row = view(X, 0, 8)
-    row[0:8] = a
-    row = view(X, wide, 8)
-    row[0:8] = b
-    row = view(X, 2 * wide, 8)
-    row[0:8] = c
-    row = view(X, 3 * wide, 8)
-    row[0:8] = d
-    row = view(X, 4 * wide, 8)
-    row[0:8] = e
-    row = view(X, 5 * wide, 8)
-    row[0:8] = f
+    put_six_rows(X, wide, a, b, c, d, e, f)
 
 
 @procedure

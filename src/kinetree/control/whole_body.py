@@ -24,7 +24,7 @@ from kinetree.control.lexicographic import InfeasibleError, minimize
 from kinetree.control.motors import driven_variables, force_limits
 from kinetree.control.stance import RELAXED, Robot, Stance
 from kinetree.control.whole_body_loop import CompiledWholeBody, Loop, tables, warn_once
-from kinetree.control.whole_body_quantities import Quantities
+from kinetree.control.whole_body_quantities import Quantities, forget_failures
 from kinetree.control.whole_body_step import (
     NOT_COMPUTED,
     control,
@@ -228,7 +228,7 @@ class WholeBody:
             return None
         if (model.nq, model.nv) != (self.model.nq, self.model.nv) or model.couplings:
             return None
-        if self._quantities.code is None:
+        if self._quantities.codes is None:
             return None
         return CompiledWholeBody(self, lambda: WholeBody(self.model, self.tasks, **self._options))
 
@@ -238,7 +238,7 @@ class WholeBody:
         self._follow(0.0, at)
         state = {"t": t, "q": q, "qd": qd, "out": out, "nq": self.model.nq, "nv": self.model.nv}
         return Loop(
-            code=self._quantities.code, strict=self.strict, **tables(at, self._live), **state
+            codes=self._quantities.codes, strict=self.strict, **tables(at, self._live), **state
         )
 
     def solve(self, t: float, q: ArrayLike, qd: ArrayLike) -> WholeBodySolution:
@@ -274,13 +274,13 @@ class WholeBody:
             self._follow(t, at)
             if self.stance is None and all(r.constant for r in self._rows):
                 self._always = at  # nothing depends on time
-        code, (instant, problem) = here.code, at.stage(0, self._live)
-        result = NOT_COMPUTED if code is None else control(code, instant, problem)
+        codes, (instant, problem) = here.codes, at.stage(0, self._live)
+        result = NOT_COMPUTED if codes is None else control(codes, instant, problem)
         if result == FOUND:
             return at, problem, 0, "active set"
         if result == NOT_COMPUTED:
-            if code is not None:
-                code.status[0] = 0
+            if codes is not None:
+                forget_failures(codes)
             here.compute()
             result = control_with(instant, problem)
         for number in range(len(RELAXED)):

@@ -14,6 +14,7 @@ from kinetree.codegen.tied import Code, tied_record
 from kinetree.control.active_set import FOUND, LOST
 from kinetree.control.levels import Levels
 from kinetree.control.stance import RELAXED
+from kinetree.control.whole_body_quantities import Codes, forget_failures
 from kinetree.control.whole_body_step import NOT_COMPUTED, Instant, control, control_with
 from kinetree.errors import SimulationWarning, warn
 
@@ -26,7 +27,7 @@ class Loop:
 
     Attributes:
         t, q, qd: state of the motion.  out: forces of the motors.
-        code: of the quantities.
+        codes: of the quantities.
         first, second, third: instants, with nothing, limits of joints, and contacts given way;
             likewise the problems ``whole``, ``looser`` and ``loosest``.
         status: how many calls found no answer, (1,).
@@ -40,7 +41,7 @@ class Loop:
     q: "float[:]"
     qd: "float[:]"
     out: "float[:]"
-    code: Code
+    codes: Codes
     first: Instant
     second: Instant
     third: Instant
@@ -66,7 +67,7 @@ def act(s: Loop) -> None:
         s.first.q[i] = s.q[i]
     for i in range(s.nv):
         s.first.qd[i] = s.qd[i]
-    result = control(s.code, s.first, s.whole)
+    result = control(s.codes, s.first, s.whole)
     if result != FOUND and result != LOST and result != NOT_COMPUTED and not s.strict:
         if s.stage == 0:
             s.since = s.t[0]
@@ -76,7 +77,7 @@ def act(s: Loop) -> None:
             s.stage = 2
             result = control_with(s.third, s.loosest)
     if result != FOUND:
-        s.code.status[0] = 0
+        forget_failures(s.codes)
         s.status[0] += 1
         return
     for i in range(s.nv):

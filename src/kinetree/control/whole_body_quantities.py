@@ -1,13 +1,16 @@
-"""Quantities of whole-body control: everything that depends on the state, from one kernel."""
+# pyright: reportInvalidTypeForm=false, reportInvalidTypeArguments=false
+"""Quantities of whole-body control: everything that depends on the state, from two kernels."""
 
 from typing import Any
 
 import numpy as np
 
+from kinetree.codegen.procedures import procedure, record
 from kinetree.codegen.runtime.kernel import Kernel
-from kinetree.codegen.tied import Code, tied_code
+from kinetree.codegen.tied import Code, run, tied_code
 from kinetree.functional.kernel import kernel
 from kinetree.model import Model
+from kinetree.model.define import kernel_of
 from kinetree.model.memo import kept
 from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
 
@@ -16,8 +19,20 @@ _NAMES = "H", "h", "J", "drift", "arms", "Jt", "e", "v", "c"
 errors, velocities and bias accelerations of tasks."""
 
 
+@record
+class Codes:
+    """Machine code of all quantities of a state, tied to arrays.
+
+    Attributes:
+        inertia: of the inertia matrix, which needs no compiler for a new robot.  rest: of all else.
+    """
+
+    inertia: Code
+    rest: Code
+
+
 class Quantities:
-    """The kernel of a model with contacts and tasks, and the arrays that it reads and writes.
+    """The kernels of a model with contacts and tasks, and the arrays that they read and write.
 
     Attributes:
         arrays: results by name, flat.
@@ -37,37 +52,60 @@ class Quantities:
         self._results = [self.arrays[n] for n, size in zip(_NAMES, sizes, strict=True) if size]
         self.q, self.qd = model.neutral().astype(float), np.zeros(nv)
         self.targets = np.concatenate([*(r.targets for r in rows), np.zeros(1)])
-        self._calls, self._next, self._code = 0, 1, None
+        self._calls, self._next, self._codes = 0, 1, None
 
     @property
-    def code(self) -> Code | None:
+    def codes(self) -> Codes | None:
         """Machine code that computes them; None where there is none, such as at an instant."""
         self._calls = calls = self._calls + 1
         if calls >= self._next:  # more calls may have earned better code
-            self._code = self._tied(max(1, self._calls // 2))
+            self._codes = self._tied(max(1, self._calls // 2))
             self._next = 2 * self._calls
-        return self._code
+        return self._codes
 
     def _tied(self, samples):
         found: Any = self._user.compiled(self.model, self.q, self.qd, self.targets)
+        kernels = kernel_of(self.model, "mass_matrix"), found
         if not isinstance(found, Kernel):
             return None
-        if getattr(found.variant("float64", wide=False, samples=samples), "code", None) is None:
-            return None
-        return tied_code(found, self.q, self.qd, self.targets, *self._results)
+        for each in kernels:
+            variant = each.code_variant("float64", wide=False, samples=samples)
+            if getattr(variant, "code", None) is None:
+                return None
+        H, *rest = self._results
+        return Codes(
+            inertia=tied_code(kernels[0], self.q, H),
+            rest=tied_code(found, self.q, self.qd, self.targets, *rest),
+        )
 
     def compute(self) -> None:
-        """Compute them by a call of Python, which says what is wrong with a state."""
+        """Compute them by calls of Python, which say what is wrong with a state."""
         found = self._user(self.model, self.q, self.qd, self.targets)
+        found = (mass_matrix(self.model, self.q), *found)
         for array, value in zip(self._results, found, strict=True):
             array[:] = np.ravel(value)
 
 
+@procedure
+def run_all(codes: Codes) -> bool:
+    """Compute all quantities: whether they are finite, and the state is one."""
+    run(codes.inertia)
+    run(codes.rest)
+    return codes.inertia.status[0] + codes.rest.status[0] == 0
+
+
+@procedure
+def forget_failures(codes: Codes) -> None:
+    """Let the next call begin anew."""
+    codes.inertia.status[0] = 0
+    codes.rest.status[0] = 0
+
+
 def _kernel(contacts, rows):
-    """The compiled function of everything that depends on the state; empty results are left out."""
+    """The compiled function of all but the inertia matrix; empty results are left out."""
 
     def whole_body(m, q, qd, targets):
-        found = [mass_matrix(m, q), bias_force(m, q, qd) - passive_force(m, q, qd)]
+        found = [bias_force(m, q, qd) - passive_force(m, q, qd)]
         J, drift, arms = [], [], []
         for c in contacts:
             Jc, v, a = c.motion(m, q, qd)

@@ -2,14 +2,14 @@
 # pyright: reportInvalidTypeArguments=false, reportCallIssue=false, reportOperatorIssue=false
 """One instant of whole-body control in compiled code: from a state to torques.
 
-The quantities of the state come from one kernel. Here are the rows that they make: equations of
+The quantities of the state come from kernels. Here are the rows that they make: equations of
 motion of what no motor drives, contacts that stay, tasks, limits; and the torques of the solution.
 Unknowns are the accelerations and the forces of the closed contacts.
 """
 
 from kinetree.codegen.procedures import procedure, record, view
-from kinetree.codegen.tied import Code, run
 from kinetree.control.levels import Levels, solve_levels
+from kinetree.control.whole_body_quantities import Codes, run_all
 
 NOT_COMPUTED = 4
 """The quantities of this state are not finite; other results are those of ``levels``."""
@@ -19,7 +19,7 @@ NOT_COMPUTED = 4
 class Instant:
     """Tables of a stance, and the quantities of a state.
 
-    Quantities, from the kernel:
+    Quantities, from the kernels:
         H, h: inertia and bias forces.  J, drift: of all contacts.  arms: Jacobians of all points.
         Jt, e, v, c: Jacobians, errors, velocities and bias accelerations of tasks.
 
@@ -87,10 +87,9 @@ class Instant:
 
 
 @procedure
-def control(code: Code, s: Instant, p: Levels) -> int:
+def control(codes: Codes, s: Instant, p: Levels) -> int:
     """Compute the quantities of the state, and solve for accelerations, forces and torques."""
-    run(code)
-    if code.status[0] != 0:
+    if not run_all(codes):
         return NOT_COMPUTED
     return control_with(s, p)
 

@@ -18,14 +18,14 @@ from kinetree.control.joint_space import Gain, Reference, as_reference, damping_
 from kinetree.control.operational_space import as_task_reference, checked_vector, rows_of
 from kinetree.errors import ShapeError, require_known
 from kinetree.model import Model
+from kinetree.model.define import kernel_of
+from kinetree.model.kernels import call_in_trace
 from kinetree.quantities.centroidal import (
     center_of_mass,
     center_of_mass_acceleration,
-    center_of_mass_jacobian,
     center_of_mass_velocity,
     centroidal_momentum,
     centroidal_momentum_bias,
-    centroidal_momentum_matrix,
 )
 from kinetree.quantities.kinematics import bias_acceleration, jacobian, pose, velocity
 from kinetree.spatial.rotation import rotation_log
@@ -336,7 +336,8 @@ class CenterOfMassTask(Task):
         def text(m, q, qd, target):
             c = center_of_mass_acceleration(m, q, qd, m.zero_velocity)
             v = center_of_mass_velocity(m, q, qd)
-            return center_of_mass_jacobian(m, q), target - center_of_mass(m, q), v, c
+            J = call_in_trace(kernel_of(m, "center_of_mass_jacobian"), (q,))
+            return J, target - center_of_mass(m, q), v, c
 
         reference = as_task_reference(self.reference, "position", may_rest=True)
         return self._rows(
@@ -396,7 +397,8 @@ class MomentumTask(Task):
             return checked_vector(h, (size,), "momentum"), zero, checked
 
         def text(m, q, qd, target):
-            A, c = centroidal_momentum_matrix(m, q)[at], centroidal_momentum_bias(m, q, qd)[at]
+            A = call_in_trace(kernel_of(m, "centroidal_momentum_matrix"), (q,))[at]
+            c = centroidal_momentum_bias(m, q, qd)[at]
             return A, target - centroidal_momentum(m, q, qd)[at], 0 * c, c
 
         return self._rows(

@@ -25,6 +25,7 @@ from kinetree.control.newton.search import (
 from kinetree.control.newton.slopes import derive, find_curves
 from kinetree.control.newton.values import accept, evaluate, refresh, take_steps
 
+LITTLE = 0.1  # of what the barrier costs: the barrier falls where a step gains less
 NEAR = 10.0  # the barrier falls once errors are below this multiple of it
 COLD, WARM = 1e-2, 1e-4  # least slacks
 NOTHING, BEGIN, SLOPES, CURVES, TRIAL, STEP, END = 0, 1, 2, 3, 4, 5, 6
@@ -50,7 +51,7 @@ def load(b: Batch, w: Work, sample: int):
         w.kept[i] = 0.0
     w.sample = s
     w.damping = w.penalty = 0.0
-    w.halted = 0
+    w.halted = w.accepted = 0
     w.wanted = BEGIN
     b.count[s] = b.converged[s] = 0
 
@@ -78,7 +79,8 @@ def first_barrier(b: Batch, k: Knots) -> float:
 
     With less than that penalty, violations begin near zero and allow only short steps.
     """
-    size = min(max(abs(k.cost) / b.steps, 0.1), 1e3)
+    count = max(count_held(b), float(b.steps))
+    size = min(max(abs(k.cost) / count, 0.1), 1e3)
     if b.warm == 1:
         return 1e-3 * size
     mu = 0.1 * size
@@ -86,6 +88,15 @@ def first_barrier(b: Batch, k: Knots) -> float:
         if isfinite(b.rho[j]):
             mu = max(mu, b.rho[j])
     return mu
+
+
+@procedure
+def count_held(b: Batch) -> float:
+    """Number of the inequalities that hold at some knot, each counted at all of them."""
+    count = 0.0
+    for r in range((b.steps + 1) * b.ni):
+        count += b.mask[r]
+    return count
 
 
 @procedure
@@ -146,10 +157,12 @@ def lower_barrier(b: Batch, w: Work, error: float):
     least = b.tolerance / NEAR
     if b.ni == 0:
         return
+    small = w.accepted == 1 and w.trials == 0 and w.fall < LITTLE * w.mu * count_held(b)
     for _ in range(8):
         off = max(error, complementarity_error(b, w, w.mu))
-        if not (off <= NEAR * w.mu and w.mu > least):
+        if not ((small or off <= NEAR * w.mu) and w.mu > least):
             return
+        small = False
         w.mu = max(least, min(0.2 * w.mu, w.mu * math.sqrt(w.mu)))
         w.penalty = 0.0
 
