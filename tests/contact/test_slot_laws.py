@@ -47,8 +47,8 @@ def system(seed, parents=(-1, 0, 1, 0), used=5, friction=0.6):
         S=rng.normal(size=(nv, 6)), place=rng.normal(size=(used, 12)),
     )  # fmt: skip
     s.place[:, :9] = [np.linalg.qr(rng.normal(size=(3, 3)))[0].ravel() for _ in range(used)]
-    s.slot = np.zeros(slot_laws.SLOT * SLOTS)
-    s.slot[: slot_laws.SLOT * used : slot_laws.SLOT] = carrier
+    s.slot = np.zeros(slot_laws.SLOT_SIZE * SLOTS)
+    s.slot[: slot_laws.SLOT_SIZE * used : slot_laws.SLOT_SIZE] = carrier
     s.Y, s.own = np.full(3 * SLOTS * deep, 7.0), np.full(6 * SLOTS, 7.0)
     work = np.zeros(s.inverses + 6 * nv)
     slot_laws.contact_rows(
@@ -162,8 +162,8 @@ def newton(s, lam, b, steps, weight, light, enough):
     best, least = lam, np.inf
     for n in range(steps + 1):
         w = b + s.A @ lam
-        stay = max(weight, slot_laws.FIRM if n % 7 > 4 else light)
-        weight *= slot_laws.FALL
+        stay = max(weight, slot_laws.FIRM_WEIGHT if n % 7 > 4 else light)
+        weight *= slot_laws.WEIGHT_DECAY
         off, P, a = missed(s, lam, w)
         error = np.abs(off).max()
         if error < least:
@@ -244,9 +244,9 @@ def test_later_sweeps_may_be_less_exact_and_what_is_worse_is_not_taken():
             assert n == sweeps
             assert error <= first * (1 + 1e-9)
         n, error, _ = sweeping(s, b, 100, 1e-9, later=1e-2)
-        ends.append((n, error <= (1e-9 if n < slot_laws.PATIENT else 1e-2)))
+        ends.append((n, error <= (1e-9 if n < slot_laws.EXACT_SWEEPS else 1e-2)))
     assert all(enough or n == 100 for n, enough in ends)
-    assert min(ends)[0] < slot_laws.PATIENT <= max(ends)[0]
+    assert min(ends)[0] < slot_laws.EXACT_SWEEPS <= max(ends)[0]
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
@@ -289,7 +289,7 @@ def test_impulses_of_a_step_with_their_report(rng):
         taken = np.array([4.0, 0.0, 2.0] + [0.0] * (SLOTS - 3))
         start = np.zeros((SLOTS, 4))
         start[0] = 5, 30.0, 2.0, 1.0
-        held, u, reported = np.full((SLOTS, 4), 7.0), np.zeros(s.nv), np.zeros(slots.REPORTED)
+        held, u, reported = np.full((SLOTS, 4), 7.0), np.zeros(s.nv), np.zeros(slots.REPORT_SIZE)
         z = 0.2 * rng.normal(size=s.nv)
         nv = s.nv
         slots.slot_impulses(

@@ -21,29 +21,45 @@ from kinetree.codegen.procedures import (
 )
 from kinetree.contact.engine.slot_points import motion_of
 
-SLOT = 9
+SLOT_SIZE = 9
 """Numbers of a slot."""
-TURNS = 128
+MAX_CHAIN_DOFS = 128
 """Variables that move a body at most: turns of a lane that is alone."""
-PLAIN = 8  # sweeps at the end that do not mix
-FARTHEST = 5.0  # how far ahead of the last change mixtures may lie
-ALIKE = 1.01  # growth of the squared change up to which they may lie ahead
-WHOLE = 10  # sweeps in which each contact is solved whole
-PATIENT = 16  # sweeps, after which errors may be larger
-RELAXED = 0.8  # part of the change that later sweeps take
-FIRM = 3e-2  # weight of staying in two of seven steps of Newton
-HEAVY = 0.3  # weight in the first step of every other try
-FALL = 0.7  # weight of the next step
-LEAST = 1e-6  # weight of staying, for forces that move nothing
+UNMIXED_SWEEPS = 8  # sweeps at the end that do not mix
+MAX_EXTRAPOLATION = 5.0  # how far ahead of the last change mixtures may lie
+MAX_GROWTH_FOR_EXTRAPOLATION = 1.01  # growth of the squared change up to which they may lie ahead
+BLOCK_SWEEPS = 10  # sweeps in which each contact is solved whole
+EXACT_SWEEPS = 16  # sweeps, after which errors may be larger
+RELAXATION = 0.8  # part of the change that later sweeps take
+FIRM_WEIGHT = 3e-2  # weight of staying in two of seven steps of Newton
+HEAVY_WEIGHT = 0.3  # weight in the first step of every other try
+WEIGHT_DECAY = 0.7  # weight of the next step
+LEAST_WEIGHT = 1e-6  # weight of staying, for forces that move nothing
 
 
 @procedure
 def contact_rows(
-    used: int, deep: int, nv: int, inverses: int, moves: "int[:]", chain: "int[:]", begin: "int[:]",
-    slot: "float[:]", slot_step: int, place: "float[:]", place_step: int, S: "float[:]",
-    S_step: int, inverse: "float[:]", inverse_step: int, Y: "float[:]", Y_step: int,
-    own: "float[:]", own_step: int, work: "float[:]",
-) -> None:  # fmt: skip
+    used: int,
+    deep: int,
+    nv: int,
+    inverses: int,
+    moves: "int[:]",
+    chain: "int[:]",
+    begin: "int[:]",
+    slot: "float[:]",
+    slot_step: int,
+    place: "float[:]",
+    place_step: int,
+    S: "float[:]",
+    S_step: int,
+    inverse: "float[:]",
+    inverse_step: int,
+    Y: "float[:]",
+    Y_step: int,
+    own: "float[:]",
+    own_step: int,
+    work: "float[:]",
+) -> None:
     """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes.
 
     A lane computes columns ``d`` and ``d + deep/2``, of all six rows of the body first.
@@ -56,7 +72,7 @@ def contact_rows(
         motion_of(k, S, S_step, column[k])
     for s in range(worlds_max(used)):
         here = s < used
-        i = int(slot[SLOT * s * slot_step]) if here else 0
+        i = int(slot[SLOT_SIZE * s * slot_step]) if here else 0
         n = moves[i]
         at = 3 * s * deep
         D = local("float", 6)
@@ -100,9 +116,19 @@ def block_of(x: "float[6]", D: "float[3, 3]") -> None:
 
 @procedure(inline=True)
 def fetched(
-    s: int, used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int,
-    own: "float[:]", own_step: int, row: "float[3, TURNS]", place: "int[TURNS]", block: "float[6]",
-) -> None:  # fmt: skip
+    s: int,
+    used: int,
+    deep: int,
+    chain: "int[:]",
+    carrier: "float[:]",
+    Y: "float[:]",
+    Y_step: int,
+    own: "float[:]",
+    own_step: int,
+    row: "float[3, MAX_CHAIN_DOFS]",
+    place: "int[MAX_CHAIN_DOFS]",
+    block: "float[6]",
+) -> None:
     """Fetch a lane's part of a contact: rows, their variables, and the block."""
     places = int(carrier[s]) * deep if s < used else 0
     k = 0
@@ -117,9 +143,16 @@ def fetched(
 
 @procedure
 def pressed(
-    used: int, nv: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]",
-    Y_step: int, lam: "float[:]", u: "float[:]",
-) -> None:  # fmt: skip
+    used: int,
+    nv: int,
+    deep: int,
+    chain: "int[:]",
+    carrier: "float[:]",
+    Y: "float[:]",
+    Y_step: int,
+    lam: "float[:]",
+    u: "float[:]",
+) -> None:
     """``u = Yᵀ lam``."""
     for k in lanes(nv + 1):
         u[k] = 0.0
@@ -134,9 +167,16 @@ def pressed(
 
 @procedure(inline=True)
 def along(
-    s: int, long: int, deep: int, places: int, chain: "int[:]", Y: "float[:]", Y_step: int,
-    u: "float[:]", v: "float[3]",
-) -> None:  # fmt: skip
+    s: int,
+    long: int,
+    deep: int,
+    places: int,
+    chain: "int[:]",
+    Y: "float[:]",
+    Y_step: int,
+    u: "float[:]",
+    v: "float[3]",
+) -> None:
     """``Y u`` of a contact."""
     v[:] = 0.0
     for d in lanes(long):
@@ -149,9 +189,16 @@ def along(
 
 @procedure
 def speeds(
-    used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int,
-    b: "float[:]", u: "float[:]", w: "float[:]",
-) -> None:  # fmt: skip
+    used: int,
+    deep: int,
+    chain: "int[:]",
+    carrier: "float[:]",
+    Y: "float[:]",
+    Y_step: int,
+    b: "float[:]",
+    u: "float[:]",
+    w: "float[:]",
+) -> None:
     """``w = b + Y u``."""
     for s in range(worlds_max(used)):
         here = s < used
@@ -199,9 +246,9 @@ def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
     if free[0] >= 0.0:
         return
     size = (A[0, 0] + A[1, 1] + A[2, 2]) / 3.0
-    a = A[0, 0] + LEAST * size
-    b = A[1, 1] + LEAST * size
-    e = A[2, 2] + LEAST * size
+    a = A[0, 0] + LEAST_WEIGHT * size
+    b = A[1, 1] + LEAST_WEIGHT * size
+    e = A[2, 2] + LEAST_WEIGHT * size
     C = vector(b * e - A[2, 1] * A[2, 1], A[2, 1] * A[2, 0] - A[1, 0] * e,
                A[1, 0] * A[2, 1] - b * A[2, 0])  # fmt: skip
     one = 1.0 / (a * C[0] + A[1, 0] * C[1] + A[2, 0] * C[2])
@@ -218,7 +265,7 @@ def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
         return
     c = local("float", 2)
     reach = sqrt(x[1] * x[1] + x[2] * x[2])
-    lifted = (A[0, 0] - LEAST * size) * reach + mu * (A[0, 1] * x[1] + A[0, 2] * x[2])
+    lifted = (A[0, 0] - LEAST_WEIGHT * size) * reach + mu * (A[0, 1] * x[1] + A[0, 2] * x[2])
     if lifted > 0.0 and x[1] * v[1] + x[2] * v[2] <= 0.0:
         c[:] = x[1:]
     else:
@@ -271,20 +318,19 @@ def swept(
 ) -> "(int, float)":  # fmt: skip
     """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
 
-    After ``PATIENT`` sweeps ``later`` will do. How many, and the error [m/s]. Contacts that obey
-    are passed over. ``u`` goes with ``lam``, before and after. Each sweep starts from a mixture of
-    the last two (Anderson 1965), ahead of both only where changes do not grow; mixtures are
-    linear, and so are velocities. Contacts that are solved whole, one after the other, may run in
-    cycles, where several slide: after ``WHOLE`` sweeps normal forces and friction take a step each.
-    Where sweeps do not end, ``best`` of what they began with is taken.
-
-    What is read of the next contact is on its way while a contact is solved.
+    After ``EXACT_SWEEPS`` sweeps ``later`` will do. How many, and the error [m/s]. Contacts that
+    obey are passed over. ``u`` goes with ``lam``, before and after. Each sweep starts from a
+    mixture of the last two (Anderson 1965), ahead of both only where changes do not grow; mixtures
+    are linear, and so are velocities. Contacts that are solved whole, one after the other, may run
+    in cycles, where several slide: after ``BLOCK_SWEEPS`` sweeps normal forces and friction take a
+    step each. Where sweeps do not end, ``best`` of what they began with is taken. What is read of
+    the next contact is on its way while a contact is solved.
     """
     new, change = local("float", 2, 3)
     D = local("float", 3, 3)
-    row, following = local("float", 2, 3, TURNS)
+    row, following = local("float", 2, 3, MAX_CHAIN_DOFS)
     block, its_block = local("float", 2, 6)
-    its_place, place = local("int", 2, TURNS)
+    its_place, place = local("int", 2, MAX_CHAIN_DOFS)
     fetched(
         0, used, deep, chain, carrier, Y, Y_step, own, own_step, following, its_place, its_block
     )
@@ -325,12 +371,12 @@ def swept(
                 block_of(block, D)
                 off = missed(D, mu[s], v, old)
                 if n < sweeps and off > enough:
-                    if n < WHOLE:
+                    if n < BLOCK_SWEEPS:
                         solved(D, mu[s], v, old, new)
                         change[:] = new - old
                     else:
                         pushed(D, mu[s], v, old, new)
-                        change[:] = RELAXED * (new - old)
+                        change[:] = RELAXATION * (new - old)
             largest = max(largest, off)
             k = 0
             for d in lanes(deep if off > enough and n < sweeps else 0):
@@ -347,7 +393,7 @@ def swept(
             error = largest
             least = error if better else least
             rounds = n
-            going = error > (enough if n < PATIENT else later) and n < sweeps
+            going = error > (enough if n < EXACT_SWEEPS else later) and n < sweeps
         mine = used if going else 0
         size, along, across = 0.0, 0.0, 0.0
         for k in lanes(3 * mine):
@@ -359,11 +405,11 @@ def swept(
             last[k, 1] = f
         size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
         part = 0.0
-        if n > 0 and n < sweeps - PLAIN and across > 0.0:
+        if n > 0 and n < sweeps - UNMIXED_SWEEPS and across > 0.0:
             part = along / across
             if part < 0.0 or part > 1.0:  # changes are alike: ahead
-                alike = size <= ALIKE * before
-                ahead = min(2.0 * ahead, FARTHEST) if alike else 1.0
+                alike = size <= MAX_GROWTH_FOR_EXTRAPOLATION * before
+                ahead = min(2.0 * ahead, MAX_EXTRAPOLATION) if alike else 1.0
                 part = -ahead if part > 1.0 else max(part, -ahead)
                 part = part if alike else 0.0
         before = size
@@ -397,14 +443,20 @@ def swept(
 
 @procedure
 def laws(
-    used: int, stay: float, own: "float[:]", own_step: int, mu: "float[:]", lam: "float[:]",
-    w: "float[:]", W: "float[:, 9]",
-) -> float:  # fmt: skip
+    used: int,
+    proximal_weight: float,
+    own: "float[:]",
+    own_step: int,
+    mu: "float[:]",
+    lam: "float[:]",
+    w: "float[:]",
+    W: "float[:, 9]",
+) -> float:
     """Largest error of contacts in their laws [m/s], and blocks of Newton's method.
 
     With ``off``, what ``missed`` looks at, and ``P``, the derivatives of its projections with
-    respect to ``y``: of ``B = a (1 + stay - P)`` the products ``W = B⁻¹ P``, and ``B⁻¹ off``
-    in place of ``w``.
+    respect to ``y``: of ``B = a (1 + proximal_weight - P)`` the products ``W = B⁻¹ P``, and
+    ``B⁻¹ off`` in place of ``w``.
     """
     most = 0.0
     for s in lanes(used):
@@ -418,8 +470,8 @@ def laws(
         part = mu[s] * n / t if slides else 1.0
         off = vector(x[0] - n, x[1] - part * y[1], x[2] - part * y[2])
         most = max(most, abs(off[0]), abs(off[1]), abs(off[2]))
-        near = 1.0 / (stay * a) if a > 0.0 else 0.0
-        far = 1.0 / ((1.0 + stay) * a) if a > 0.0 else 0.0
+        near = 1.0 / (proximal_weight * a) if a > 0.0 else 0.0
+        far = 1.0 / ((1.0 + proximal_weight) * a) if a > 0.0 else 0.0
         W[s] = 0.0
         if not slides:
             off *= near
@@ -427,7 +479,7 @@ def laws(
                 W[s, 4 * r] = near
         elif n > 0.0:  # along the force, and across
             c, e = y[1] / t, y[2] / t
-            across = near / (1.0 + (1.0 - part) / stay)
+            across = near / (1.0 + (1.0 - part) / proximal_weight)
             d = near * off[0]
             f = far * (off[1] * c + off[2] * e + mu[s] * a * d)
             g = across * (off[2] * c - off[1] * e)
@@ -444,10 +496,24 @@ def laws(
 
 @procedure
 def gained(
-    used: int, most: int, nv: int, deep: int, inverses: int, moves: "int[:]", chain: "int[:]",
-    begin: "int[:]", owner: "int[:]", level: "int[:]", carrier: "float[:]", Y: "float[:]",
-    Y_step: int, w: "float[:]", W: "float[:, 9]", K: "float[:]", z: "float[:]",
-) -> None:  # fmt: skip
+    used: int,
+    most: int,
+    nv: int,
+    deep: int,
+    inverses: int,
+    moves: "int[:]",
+    chain: "int[:]",
+    begin: "int[:]",
+    owner: "int[:]",
+    level: "int[:]",
+    carrier: "float[:]",
+    Y: "float[:]",
+    Y_step: int,
+    w: "float[:]",
+    W: "float[:, 9]",
+    K: "float[:]",
+    z: "float[:]",
+) -> None:
     """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w``.
 
     Like the inertia matrix, this one has numbers where one variable moves the other one, and keeps
@@ -504,12 +570,33 @@ def gained(
 
 @procedure
 def finished(
-    used: int, nv: int, deep: int, inverses: int, steps: int, weight: float, light: float,
-    enough: float, moves: "int[:]", chain: "int[:]", begin: "int[:]", owner: "int[:]",
-    level: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]",
-    own_step: int, mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]",
-    z: "float[:]", W: "float[:, 9]", K: "float[:]",
-) -> float:  # fmt: skip
+    used: int,
+    nv: int,
+    deep: int,
+    inverses: int,
+    steps: int,
+    weight: float,
+    light: float,
+    enough: float,
+    moves: "int[:]",
+    chain: "int[:]",
+    begin: "int[:]",
+    owner: "int[:]",
+    level: "int[:]",
+    carrier: "float[:]",
+    Y: "float[:]",
+    Y_step: int,
+    own: "float[:]",
+    own_step: int,
+    mu: "float[:]",
+    b: "float[:]",
+    lam: "float[:]",
+    u: "float[:]",
+    w: "float[:]",
+    z: "float[:]",
+    W: "float[:, 9]",
+    K: "float[:]",
+) -> float:
     """The error [m/s] after the best of some steps of Newton from where sweeps end.
 
     The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
@@ -523,9 +610,9 @@ def finished(
         if worlds_max(mine) == 0:
             break
         speeds(mine, deep, chain, carrier, Y, Y_step, b, u, w)
-        stay = max(weight, FIRM if n % 7 > 4 else light)
-        weight *= FALL
-        error = laws(mine, stay, own, own_step, mu, lam, w, W)
+        proximal_weight = max(weight, FIRM_WEIGHT if n % 7 > 4 else light)
+        weight *= WEIGHT_DECAY
+        error = laws(mine, proximal_weight, own, own_step, mu, lam, w, W)
         better = n == 0 or error < least
         if mine > 0 and better:
             least = error

@@ -64,9 +64,15 @@ def local_point(
 
 @procedure(inline=True)
 def body_point(
-    kind: int, frame: "float[12]", spot: "float[4]", n: "float[3]", pose: "float[12]",
-    w: "float[3]", x: "float[3]", xd: "float[3]",
-) -> None:  # fmt: skip
+    kind: int,
+    frame: "float[12]",
+    spot: "float[4]",
+    n: "float[3]",
+    pose: "float[12]",
+    w: "float[3]",
+    x: "float[3]",
+    xd: "float[3]",
+) -> None:
     """The point of a shape that may touch, and its rate, in coordinates of the body."""
     if kind == FIXED:
         x[:] = spot[:3]
@@ -87,9 +93,16 @@ def body_point(
 
 @procedure
 def touch(
-    kind: int, frame: "float[12]", spot: "float[4]", plane: "float[10]", pose: "float[12]",
-    origin: "float[3]", t: "float[6]", point: "float[3]", point_rate: "float[3]",
-) -> float:  # fmt: skip
+    kind: int,
+    frame: "float[12]",
+    spot: "float[4]",
+    plane: "float[10]",
+    pose: "float[12]",
+    origin: "float[3]",
+    t: "float[6]",
+    point: "float[3]",
+    point_rate: "float[3]",
+) -> float:
     """The gap of a contact, the point halfway between plane and shape, and its rate."""
     R = view(pose, 0, 3, 3)
     n = plane[:3]
@@ -120,11 +133,22 @@ def motion_of(i: int, motion: "float[:]", step: int, out: "float[6]") -> None:
 
 @procedure
 def gaps(
-    contacts: int, sort: "int[:]", kind: "int[:]", shape: "int[:]", ground: "int[:]",
-    body: "int[:]", tree: "int[:]", frame: "float[:, 12]", spot: "float[:, 4]",
-    plane: "float[:, 10]", traced: "float[:, 25]", pose: "float[:]", pose_step: int,
-    origin: "float[:, 3]", gap: "float[:]",
-) -> None:  # fmt: skip
+    contacts: int,
+    sort: "int[:]",
+    kind: "int[:]",
+    shape: "int[:]",
+    ground: "int[:]",
+    body: "int[:]",
+    tree: "int[:]",
+    frame: "float[:, 12]",
+    spot: "float[:, 4]",
+    plane: "float[:, 10]",
+    traced: "float[:, 25]",
+    pose: "float[:]",
+    pose_step: int,
+    origin: "float[:, 3]",
+    gap: "float[:]",
+) -> None:
     """Gaps of all potential contacts."""
     for m in lanes(contacts):
         c = sort[m]
@@ -144,11 +168,22 @@ def gaps(
 
 @procedure
 def closing(
-    contacts: int, h: float, kind: "int[:]", shape: "int[:]", ground: "int[:]", body: "int[:]",
-    tree: "int[:]", frame: "float[:, 12]", spot: "float[:, 4]", plane: "float[:, 10]",
-    traced: "float[:, 25]", pose: "float[:]", pose_step: int, origin: "float[:, 3]",
+    contacts: int,
+    h: float,
+    kind: "int[:]",
+    shape: "int[:]",
+    ground: "int[:]",
+    body: "int[:]",
+    tree: "int[:]",
+    frame: "float[:, 12]",
+    spot: "float[:, 4]",
+    plane: "float[:, 10]",
+    traced: "float[:, 25]",
+    pose: "float[:]",
+    pose_step: int,
+    origin: "float[:, 3]",
     twist: "float[:, 6]",
-) -> float:  # fmt: skip
+) -> float:
     """The largest speed beyond that at which a gap closes within a step of ``h`` seconds [m/s]."""
     most = 0.0
     for c in lanes(contacts):

@@ -30,8 +30,8 @@ Arguments that several procedures have:
 - found: of ``slot_contacts``: how many slots are in use, how many contacts have none, the largest
   depth, and whether all of it is known.
 - taken, place: contacts with slots; their axes by rows, and points.
-- slot: ``SLOT`` numbers for each slot: body, friction, gap, velocities along the axes before the
-  step, and what they gain without forces, three numbers each.
+- slot: ``SLOT_SIZE`` numbers for each slot: body, friction, gap, velocities along the axes before
+  the step, and what they gain without forces, three numbers each.
 - Y, own: rows of contacts, and blocks on the diagonal of ``Y Yᵀ``: see ``slot_laws``.
 - work: numbers that a procedure may use as it likes.
 """
@@ -44,12 +44,13 @@ from kinetree.codegen.procedures import (
     local,
     procedure,
     sqrt,
+    vector,
     view,
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import (
-    HEAVY,
-    SLOT,
+    HEAVY_WEIGHT,
+    SLOT_SIZE,
     contact_rows,
     finished,
     pressed,
@@ -68,22 +69,45 @@ from kinetree.contact.engine.slot_points import (
     touch,
 )
 
-STEPS = 20  # of Newton's method, at most
-REPORTED = 6
+MAX_NEWTON_STEPS = 20  # of Newton's method, at most
+REPORT_SIZE = 6
 """Numbers that ``slot_impulses`` reports: errors of velocity, cone and power, contact work, loss,
 and sweeps."""
 
 
 @procedure
 def entered(
-    used: int, slots: int, numbers: "float[5]", kind: "int[:]", shape: "int[:]",
-    ground: "int[:]", body: "int[:]", tree: "int[:]", frame: "float[:, 12]", spot: "float[:, 4]",
-    plane: "float[:, 10]", traced: "float[:, 25]", friction: "float[:]", force: "float[:]",
-    force_step: int, pose: "float[:]", pose_step: int, origin: "float[:, 3]", twist: "float[:]",
-    twist_step: int, rate: "float[:]", rate_step: int, taken: "float[:]", taken_step: int,
-    place: "float[:]", place_step: int, slot: "float[:]", slot_step: int, start: "float[:]",
+    used: int,
+    slots: int,
+    numbers: "float[5]",
+    kind: "int[:]",
+    shape: "int[:]",
+    ground: "int[:]",
+    body: "int[:]",
+    tree: "int[:]",
+    frame: "float[:, 12]",
+    spot: "float[:, 4]",
+    plane: "float[:, 10]",
+    traced: "float[:, 25]",
+    friction: "float[:]",
+    force: "float[:]",
+    force_step: int,
+    pose: "float[:]",
+    pose_step: int,
+    origin: "float[:, 3]",
+    twist: "float[:]",
+    twist_step: int,
+    rate: "float[:]",
+    rate_step: int,
+    taken: "float[:]",
+    taken_step: int,
+    place: "float[:]",
+    place_step: int,
+    slot: "float[:]",
+    slot_step: int,
+    start: "float[:]",
     start_step: int,
-) -> None:  # fmt: skip
+) -> None:
     """Enter the contacts that have slots, as they are before the step."""
     wait = numbers[1]
     time = numbers[0] - wait
@@ -124,7 +148,7 @@ def entered(
                     f[r] = force[(4 * k + 1 + r) * force_step]
         if f[0] > 0.0:  # it goes on
             gap -= wait * wait * gain[0] / 2.0
-        at = SLOT * s
+        at = SLOT_SIZE * s
         slot[at * slot_step] = float(i)
         slot[(at + 1) * slot_step] = friction[c]
         slot[(at + 2) * slot_step] = gap
@@ -137,17 +161,56 @@ def entered(
 
 @procedure
 def slot_contacts(
-    live: int, nv: int, contacts: int, slots: int, deep: int, inverses: int, moves: "int[:]",
-    chain: "int[:]", begin: "int[:]", sort: "int[:]", kind: "int[:]",
-    shape: "int[:]", ground: "int[:]", body: "int[:]", group: "int[:]", tree: "int[:]",
-    frame: "float[:, 12]", spot: "float[:, 4]", plane: "float[:, 10]", traced: "float[:, 25]",
-    pose: "float[:]", pose_step: int, origin: "float[:, 3]", S: "float[:]", S_step: int,
-    twist: "float[:]", twist_step: int, rate: "float[:]", rate_step: int,
-    inverse: "float[:]", inverse_step: int, friction: "float[:]", force: "float[:]",
-    force_step: int, numbers: "float[5]", found: "float[3]", taken: "float[:]", taken_step: int,
-    place: "float[:]", place_step: int, slot: "float[:]", slot_step: int, start: "float[:]",
-    start_step: int, Y: "float[:]", Y_step: int, own: "float[:]", own_step: int, work: "float[:]",
-) -> None:  # fmt: skip
+    live: int,
+    nv: int,
+    contacts: int,
+    slots: int,
+    deep: int,
+    inverses: int,
+    moves: "int[:]",
+    chain: "int[:]",
+    begin: "int[:]",
+    sort: "int[:]",
+    kind: "int[:]",
+    shape: "int[:]",
+    ground: "int[:]",
+    body: "int[:]",
+    group: "int[:]",
+    tree: "int[:]",
+    frame: "float[:, 12]",
+    spot: "float[:, 4]",
+    plane: "float[:, 10]",
+    traced: "float[:, 25]",
+    pose: "float[:]",
+    pose_step: int,
+    origin: "float[:, 3]",
+    S: "float[:]",
+    S_step: int,
+    twist: "float[:]",
+    twist_step: int,
+    rate: "float[:]",
+    rate_step: int,
+    inverse: "float[:]",
+    inverse_step: int,
+    friction: "float[:]",
+    force: "float[:]",
+    force_step: int,
+    numbers: "float[5]",
+    found: "float[3]",
+    taken: "float[:]",
+    taken_step: int,
+    place: "float[:]",
+    place_step: int,
+    slot: "float[:]",
+    slot_step: int,
+    start: "float[:]",
+    start_step: int,
+    Y: "float[:]",
+    Y_step: int,
+    own: "float[:]",
+    own_step: int,
+    work: "float[:]",
+) -> None:
     """Contacts that enter a step.
 
     - twist, rate: velocities of bodies, and accelerations in straight motion.
@@ -190,28 +253,60 @@ def contacts_size(tables: dict) -> int:
 
 @procedure
 def slot_impulses(
-    live: int, nv: int, slots: int, deep: int, inverses: int, sweeps: int, tries: int, first: float,
-    serious: float, nearly: float, stay: float, light: float, moves: "int[:]", chain: "int[:]",
-    begin: "int[:]", owner: "int[:]", level: "int[:]", restitution: "float[:]",
-    numbers: "float[5]", loose: "float[1]", z: "float[:]", z_step: int, found: "float[3]",
-    taken: "float[:]", taken_step: int, slot: "float[:]", slot_step: int, Y: "float[:]",
-    Y_step: int, own: "float[:]", own_step: int, start: "float[:]", start_step: int,
-    held: "float[:]", held_step: int, u: "float[:]", u_step: int, reported: "float[REPORTED]",
-    K: "float[:]", work: "float[:]",
-) -> None:  # fmt: skip
+    live: int,
+    nv: int,
+    slots: int,
+    deep: int,
+    inverses: int,
+    sweeps: int,
+    tries: int,
+    first: float,
+    serious: float,
+    nearly: float,
+    proximal_weight: float,
+    light: float,
+    moves: "int[:]",
+    chain: "int[:]",
+    begin: "int[:]",
+    owner: "int[:]",
+    level: "int[:]",
+    restitution: "float[:]",
+    numbers: "float[5]",
+    loose: "float[1]",
+    z: "float[:]",
+    z_step: int,
+    found: "float[3]",
+    taken: "float[:]",
+    taken_step: int,
+    slot: "float[:]",
+    slot_step: int,
+    Y: "float[:]",
+    Y_step: int,
+    own: "float[:]",
+    own_step: int,
+    start: "float[:]",
+    start_step: int,
+    held: "float[:]",
+    held_step: int,
+    u: "float[:]",
+    u_step: int,
+    reported: "float[REPORT_SIZE]",
+    K: "float[:]",
+    work: "float[:]",
+) -> None:
     """Impulses of the contacts with slots.
 
     - sweeps: of Gauss and Seidel, at most.
     - tries: how often there are sweeps, and steps of Newton where they do not end.
     - serious, nearly: times the tolerance, above which these steps follow, and sweeps again.
-    - stay: weight of staying in steps of Newton.
+    - proximal_weight: weight of staying in steps of Newton.
     - light: force of contacts that were pressed before these, and are not any more.
     - first, loose: times the tolerance that will do, where this is above 0.
     - restitution: coefficients of the contacts.
     - z: what velocities gain without contact, ``D^{-1/2} L⁻ᵀ h (tau - C)``.
     - start, held: forces to start from, and forces.
     - u: what velocities gain by contact, as ``z``.
-    - reported: ``REPORTED`` numbers.
+    - reported: ``REPORT_SIZE`` numbers.
     - K, work: room for Newton's method, 2 ``inverses`` + 3 ``slots`` numbers, and 2 ``nv`` + 2 +
       21 ``slots``.
     """
@@ -231,7 +326,7 @@ def slot_impulses(
     for k in lanes(nv + 1):
         v[k] = z[k * z_step] if k < nv else 0.0
     for s in lanes(used):
-        at = SLOT * s
+        at = SLOT_SIZE * s
         carrier[s] = slot[at * slot_step]
         mu[s] = slot[(at + 1) * slot_step]
         for r in range(3):
@@ -242,14 +337,14 @@ def slot_impulses(
     for s in lanes(used):
         n = 3 * s
         e = restitution[int(taken[s * taken_step])]
-        near = slot[(SLOT * s + 2) * slot_step]
+        near = slot[(SLOT_SIZE * s + 2) * slot_step]
         wanted = max(near, -numbers[3]) / h
         if e > 0.0 and near + h * w[n] <= 0.0 and b[n] < -numbers[4]:
             wanted = e * b[n]
         target[s] = wanted
         for r in range(3):
             largest = max(largest, abs(w[n + r]))
-            b[n + r] = w[n + r] + slot[(SLOT * s + 6 + r) * slot_step]
+            b[n + r] = w[n + r] + slot[(SLOT_SIZE * s + 6 + r) * slot_step]
         b[n] += wanted
     enough = numbers[2] * (1.0 + lane_max(largest))
     if loose[0] > 0.0:
@@ -268,7 +363,8 @@ def slot_impulses(
         if worlds_max(left) == 0:
             break
         less = finished(
-            left, nv, deep, inverses, STEPS, HEAVY if n % 2 else stay, stay, enough, moves, chain,
+            left, nv, deep, inverses, MAX_NEWTON_STEPS,
+            HEAVY_WEIGHT if n % 2 else proximal_weight, proximal_weight, enough, moves, chain,
             begin, owner, level, carrier, Y, Y_step, own, own_step, mu, b, lam, v, w, older, W, K,
         )  # fmt: skip
         error = less if left > 0 else error
@@ -290,7 +386,8 @@ def slot_impulses(
             )
             there = w[n + r] - (target[s] if r == 0 else 0.0)
             done += lam[n + r] * there
-            before = slot[(SLOT * s + 3 + r) * slot_step] - slot[(SLOT * s + 6 + r) * slot_step]
+            at = (SLOT_SIZE * s + 3 + r) * slot_step
+            before = slot[at] - slot[at + 3 * slot_step]
             lost += lam[n + r] * (there - before) / 2.0
     for k in lanes(nv if live > 0 else 0):
         u[k * u_step] = v[k]
@@ -298,23 +395,38 @@ def slot_impulses(
         held[(4 * used + k) * held_step] = 0.0
     cone, power, done, lost = lane_max(cone), lane_max(power), lane_sum(done), lane_sum(lost)
     if live > 0:
-        reported[0] = error
-        reported[1] = cone
-        reported[2] = power
-        reported[3] = done
-        reported[4] = lost
-        reported[5] = float(rounds)
+        reported[:] = vector(error, cone, power, done, lost, float(rounds))
 
 
 @procedure
 def slot_missed(
-    live: int, bodies: int, contacts: int, deep: int, moves: "int[:]", chain: "int[:]",
-    kind: "int[:]", shape: "int[:]", ground: "int[:]", body: "int[:]", tree: "int[:]",
-    frame: "float[:, 12]", spot: "float[:, 4]", plane: "float[:, 10]", traced: "float[:, 25]",
-    pose: "float[:]", pose_step: int, origin: "float[:, 3]", S: "float[:]", S_step: int,
-    found: "float[3]", after: "float[:]", after_step: int, numbers: "float[5]",
-    missed: "float[1]", work: "float[:]",
-) -> None:  # fmt: skip
+    live: int,
+    bodies: int,
+    contacts: int,
+    deep: int,
+    moves: "int[:]",
+    chain: "int[:]",
+    kind: "int[:]",
+    shape: "int[:]",
+    ground: "int[:]",
+    body: "int[:]",
+    tree: "int[:]",
+    frame: "float[:, 12]",
+    spot: "float[:, 4]",
+    plane: "float[:, 10]",
+    traced: "float[:, 25]",
+    pose: "float[:]",
+    pose_step: int,
+    origin: "float[:, 3]",
+    S: "float[:]",
+    S_step: int,
+    found: "float[3]",
+    after: "float[:]",
+    after_step: int,
+    numbers: "float[5]",
+    missed: "float[1]",
+    work: "float[:]",
+) -> None:
     """The speed [m/s] at which contacts without slots end up below the ground, or 0.
 
     - after: velocities after the step.
@@ -341,12 +453,30 @@ def slot_missed(
 
 @procedure
 def slot_look(
-    live: int, contacts: int, slots: int, sort: "int[:]", kind: "int[:]", shape: "int[:]",
-    ground: "int[:]", body: "int[:]", tree: "int[:]", frame: "float[:, 12]", spot: "float[:, 4]",
-    plane: "float[:, 10]", traced: "float[:, 25]", pose: "float[:]", pose_step: int,
-    origin: "float[:, 3]", found: "float[3]", taken: "float[:]", taken_step: int,
-    near: "float[:]", near_step: int, depth: "float[1]", work: "float[:]",
-) -> None:  # fmt: skip
+    live: int,
+    contacts: int,
+    slots: int,
+    sort: "int[:]",
+    kind: "int[:]",
+    shape: "int[:]",
+    ground: "int[:]",
+    body: "int[:]",
+    tree: "int[:]",
+    frame: "float[:, 12]",
+    spot: "float[:, 4]",
+    plane: "float[:, 10]",
+    traced: "float[:, 25]",
+    pose: "float[:]",
+    pose_step: int,
+    origin: "float[:, 3]",
+    found: "float[3]",
+    taken: "float[:]",
+    taken_step: int,
+    near: "float[:]",
+    near_step: int,
+    depth: "float[1]",
+    work: "float[:]",
+) -> None:
     """Gaps of the contacts with slots, and the largest depth of all, at a configuration.
 
     - work: of ``contacts`` numbers.
@@ -366,10 +496,24 @@ def slot_look(
 
 @procedure
 def slot_shift(
-    live: int, nv: int, deep: int, rounds: int, chain: "int[:]", near: "float[:]", near_step: int,
-    found: "float[3]", slot: "float[:]", slot_step: int, Y: "float[:]", Y_step: int,
-    own: "float[:]", own_step: int, shift: "float[:]", shift_step: int, work: "float[:]",
-) -> None:  # fmt: skip
+    live: int,
+    nv: int,
+    deep: int,
+    rounds: int,
+    chain: "int[:]",
+    near: "float[:]",
+    near_step: int,
+    found: "float[3]",
+    slot: "float[:]",
+    slot_step: int,
+    Y: "float[:]",
+    Y_step: int,
+    own: "float[:]",
+    own_step: int,
+    shift: "float[:]",
+    shift_step: int,
+    work: "float[:]",
+) -> None:
     """Displacements that open the gaps of the contacts with slots, as ``u`` of ``slot_impulses``.
 
     By a fixed number of sweeps along ``M⁻¹ Gᵀ``.
@@ -386,7 +530,7 @@ def slot_shift(
         for s in range(most):
             here = s < used
             at = 3 * s * deep
-            places = int(slot[SLOT * s * slot_step]) * deep if here else 0
+            places = int(slot[SLOT_SIZE * s * slot_step]) * deep if here else 0
             opens = 0.0
             for d in lanes(deep):
                 opens += Y[(at + d) * Y_step] * u[chain[places + d]]

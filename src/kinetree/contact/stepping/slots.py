@@ -12,10 +12,10 @@ from kinetree.algorithms.kinematics import base_transforms, body_velocities, joi
 from kinetree.codegen.procedures.routine import routine
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
-from kinetree.contact.engine.slot_laws import SLOT, TURNS
+from kinetree.contact.engine.slot_laws import MAX_CHAIN_DOFS, SLOT_SIZE
 from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
 from kinetree.contact.engine.slots import (
-    REPORTED,
+    REPORT_SIZE,
     contacts_size,
     slot_contacts,
     slot_forces,
@@ -49,9 +49,9 @@ from kinetree.spatial import Motion, crm
 from kinetree.spatial.ops import sqrt
 
 SOLVER = {
-    "float32": {"sweeps": 32, "tries": 4, "serious": 2.0, "nearly": 2.0, "stay": 5e-4,
+    "float32": {"sweeps": 32, "tries": 4, "serious": 2.0, "nearly": 2.0, "proximal_weight": 5e-4,
                 "light": 1e-6},
-    "float64": {"sweeps": 48, "tries": 8, "serious": 1.0, "nearly": 100.0, "stay": 1e-4,
+    "float64": {"sweeps": 48, "tries": 8, "serious": 1.0, "nearly": 100.0, "proximal_weight": 1e-4,
                 "light": 0.0},
 }  # fmt: skip
 """What ``slot_impulses`` wants. A step of Newton in single precision costs as much as some sweeps;
@@ -117,7 +117,8 @@ class SlotStep(ContactStep):
             ("it has free bodies that carry nothing", np.any(alone(model))),
             ("it has joints with axes that are not fixed to the body that they move",
              not all(map(_is_plain, model.joint[1:]))),
-            (f"more than {TURNS} variables move a body", max(map(len, self._support)) > TURNS),
+            (f"more than {MAX_CHAIN_DOFS} variables move a body",
+             max(map(len, self._support)) > MAX_CHAIN_DOFS),
         )  # fmt: skip
         for reason, holds in checks:
             if holds:
@@ -212,10 +213,10 @@ class SlotStep(ContactStep):
             "after": nv,
             "mean": nv,
             "held": 4 * slots,
-            "reported": REPORTED,
+            "reported": REPORT_SIZE,
             "found": 3,
             "taken": slots,
-            "slot": SLOT * slots,
+            "slot": SLOT_SIZE * slots,
             "Y": 3 * slots * deep,
             "own": 6 * slots,
         }
@@ -244,7 +245,7 @@ class SlotStep(ContactStep):
         results = {
             "held": (4 * slots,),
             "u": (nv,),
-            "reported": (REPORTED,),
+            "reported": (REPORT_SIZE,),
             "K": (2 * self._tables["inverses"] + 3 * slots,),
         }
         work = 2 * nv + 2 + 21 * slots
@@ -258,7 +259,7 @@ class SlotStep(ContactStep):
             after = at.v + system.response(z + u)
             return (at.v + after) / 2, held, loose - 1, after, reported
 
-        begin = (at.v, start, PASSES - 1.0, at.v, np.zeros(REPORTED))
+        begin = (at.v, start, PASSES - 1.0, at.v, np.zeros(REPORT_SIZE))
         mean, held, _, after, reported = repeat(once, begin, PASSES)
         return after, mean, held, reported, *entered.values()
 
@@ -277,7 +278,7 @@ class SlotStep(ContactStep):
             "found": (3,),
             "taken": (slots,),
             "place": (12 * slots,),
-            "slot": (SLOT * slots,),
+            "slot": (SLOT_SIZE * slots,),
             "start": (4 * slots,),
             "Y": (3 * slots * tables["deep"],),
             "own": (6 * slots,),
