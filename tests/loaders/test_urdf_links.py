@@ -5,6 +5,7 @@ import pytest
 from support.closeness import assert_close
 from support.urdf_files import MASS, arm, joint, link, loud, quietly, read, robot
 
+from kinetree import loaders
 from kinetree.errors import LoadError
 from kinetree.spatial import Inertia
 from kinetree.spatial.rotation import euler_rotation
@@ -33,6 +34,20 @@ def test_origin_of_the_inertial_shifts_and_turns():
     expected = Inertia.from_mass_center(2.0, np.array([0.1, 0.2, 0.3]), I_C)
     assert_close(model.inertia[1].to_matrix(), expected.to_matrix(), ulps=4)
     assert notices == []
+
+
+@pytest.mark.parametrize(
+    ("origin", "effect"),
+    [("xyz='0 -0 0.0' rpy='0 0 0'", "setting"), ("", "setting"), ("rpy='0 0 1e-3'", "motion")],
+)
+def test_an_origin_of_a_link_is_skipped_as_elsewhere(tmp_path, origin, effect):
+    base, tip = link("base", ""), link("tip", f"<origin {origin}/>" + MASS)
+    path = tmp_path / "arm.urdf"
+    path.write_text(robot(base, tip, joint("j", "base", "tip", "continuous", "")))
+    model, (notice,) = loaders.read(path)[:2]
+    assert (notice.what, notice.effect) == ("<origin>", effect)
+    assert notice.why.startswith("a link has none in URDF, and other programs skip it, too")
+    assert not np.any(model.inertia[1].first_moment)
 
 
 def test_link_without_inertial_is_massless():

@@ -126,6 +126,7 @@ PICTURES = {
 
 FILES = {
     "plain": make(),
+    "origin of a link": make(INERTIAL + O),
     # XML
     "version 0.0": make(declaration='<?xml version="0.0"?>'),
     "version 1.1": make(declaration='<?xml version="1.1"?>'),

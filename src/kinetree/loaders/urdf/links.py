@@ -45,6 +45,8 @@ def read_links(robot: Node, folders: Folders) -> dict[str, Link]:
         if name in links:
             first = links[name].node.line
             raise node.error(f"the name is taken by another link, on line {first}; rename one")
+        for origin in node.all("origin"):
+            _note_origin(origin)
         looks = looks_in(node, materials, folders)
         if name in surfaces:
             looks = [x if x.visual else x._replace(surface=surfaces[name]) for x in looks]
@@ -52,6 +54,19 @@ def read_links(robot: Node, folders: Folders) -> dict[str, Link]:
     if not links:
         raise robot.error("the robot has no <link>")
     return links
+
+
+def _note_origin(origin):
+    """Note an ``<origin>`` of a link, which URDF has not; one of zeros would change nothing."""
+    given = " ".join(origin.get(key, "") or "" for key in ("xyz", "rpy"))
+    stays = not any(map(_is_not_zero, given.split()))
+    why = "a link has none in URDF, and other programs skip it, too; joints, inertias and shapes do"
+    origin.ignored(why, effect="setting" if stays else "motion")
+
+
+def _is_not_zero(text):
+    """Whether a text is anything but a zero."""
+    return text.strip("+-0.") != ""
 
 
 def _inertia(link, name):
