@@ -147,12 +147,6 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "exact",
         ),
         (
-            world(after="<actuator><pid name='p' joint='j' ki='1'/></actuator>"),
-            6,
-            "<actuator name='p'>",
-            "its integral action (ki) is not represented: proportional and derivative action are",
-        ),
-        (
             world(after="<keyframe><key qpos='1' ctrl='' time='3'/></keyframe>"),
             6,
             "attribute 'time' of <key>",
@@ -233,7 +227,7 @@ def test_strict_makes_it_an_error():
         ("", _BODY.replace("<geom", "<geom solref='1 1'"), "", "setting"),
         ("<option><flag contact='disable'/></option>", _BODY, "", "contact"),
         ("", _BODY.replace("<geom", "<geom surfacevel='1 0 0 0 0 1'"), "", "contact"),
-        ("", _BODY, "<actuator><pid joint='j' ki='1'/></actuator>", "control"),
+        ("", _BODY, "<actuator><motor joint='j' delay='.1' nsample='3'/></actuator>", "control"),
         ("", _BODY, "<sensor><clock/><user dim='1'/></sensor>", "control"),
         ("<option timestep='.1'/>", _BODY, "", "setting"),
         ("<option><flag damper='disable'/></option>", JOINT.format("damping='1'"), "", "setting"),

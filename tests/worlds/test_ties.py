@@ -1,10 +1,12 @@
 """Constraints that come and go while a world runs: ties between parts, loops that are released."""
 
+import mujoco
 import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.errors import KinetreeError, ModelError
+from kinetree.errors import KinetreeError, ModelError, ShapeError
+from kinetree.loaders import loads
 
 
 def two_boxes():
@@ -92,7 +94,52 @@ def test_what_cannot_be_tied():
         world.tie("t", "a", "b")
     with pytest.raises(KinetreeError, match="holds nothing by 'grip'"):
         world.release("grip")
-    arm = kt.samples.double_pendulum().replace(geometry=())
-    world.add(arm.replace(couplings=[kt.Coupling("belt", 2, 1, (0.0, 1.0))]), name="arm")
-    with pytest.raises(ModelError, match=r"'arm\.belt' is a coupling, whose joint has no separate"):
-        world.release("arm.belt")
+
+
+LEVER = """<mujoco><worldbody>
+<body name="a" pos="0 0 1"><joint name="j" axis="0 1 0" damping=".1"/>
+  <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1" contype="0" conaffinity="0"/>
+  <body name="b" pos=".3 0 0"><joint name="k" axis="0 1 0" damping=".1"/>
+    <geom type="capsule" fromto="0 0 0 .2 0 .1" size=".02" mass=".5" contype="0" conaffinity="0"/>
+  </body></body></worldbody>
+<equality><joint name="cam" joint1="k" joint2="j" polycoef=".1 .5 .2 0 0" solref=".002 1"/>
+</equality></mujoco>"""
+
+
+def test_a_coupling_of_mjcf_is_let_go_and_holds_again_as_eq_active_does():
+    model = loads(LEVER, "mjcf")
+    theirs = mujoco.MjModel.from_xml_string(LEVER)
+    theirs.opt.timestep = 5e-4
+    data = mujoco.MjData(theirs)
+    data.qpos[1] = 0.1
+    world = kt.World(timestep=1e-3, gravity=model.gravity)
+    robot = world.add(model, name="lever")
+    for name in ("lever.cam", None):  # it holds, then it does not
+        world.step(100)
+        mujoco.mj_step(theirs, data, 200)
+        full = robot.q if robot.q.size == 2 else model.expand(robot.q)
+        np.testing.assert_allclose(full, data.qpos, rtol=0, atol=2e-3)
+        if name:
+            before = model.expand(robot.q), model.expand_velocity(robot.q, robot.qd)
+            world.release(name)
+            np.testing.assert_array_equal(robot.q, before[0])
+            np.testing.assert_array_equal(robot.qd, before[1])
+            data.eq_active[0] = 0
+    with pytest.raises(ShapeError, match=r"violates coupling 'cam'"):
+        world.hold("lever.cam")
+    robot.q = model.expand([robot.q[0]])
+    world.hold("lever.cam")
+    assert robot.q.size == 1
+    held, (q, qd) = kt.World(timestep=1e-3, gravity=model.gravity), (robot.q, robot.qd)
+    other = held.add(model, q=q, qd=qd)
+    for x in (world, held):
+        x.step(50)
+    np.testing.assert_allclose(robot.q, other.q, rtol=0, atol=1e-9)
+    with pytest.raises(KinetreeError, match="has not released 'lever"):
+        world.hold("lever.cam")
+    world.release("lever.cam")
+    world.reset()
+    np.testing.assert_allclose(robot.q, model.expand([0.0]), rtol=0, atol=0)
+    world.remove("lever")
+    with pytest.raises(KinetreeError, match="cannot hold: its robot was removed"):
+        world.hold("lever.cam")

@@ -13,6 +13,7 @@ from kinetree.errors import ModelError, require_known
 from kinetree.joints import AbstractJoint, Fixed
 from kinetree.model import Loop, Model
 from kinetree.model.geometry import ContactPair
+from kinetree.model.numbering import with_joints
 from kinetree.model.parts import as_placement
 from kinetree.quantities import kinematics
 from kinetree.spatial import Plucker
@@ -54,16 +55,14 @@ def tie(world: "World", name: str, first: str, second: str, joint: Any, at: Any)
 
 
 def release(world: "World", name: str) -> None:
-    """Let a loop or a tie go."""
+    """Let a loop, a coupling or a tie go."""
     if name in world._ties:
         world._changed(wakes=True)
         del world._ties[name]
         return
     if name in [coupling.name for coupling in world.model.couplings]:
-        raise ModelError(
-            f"world {world.name!r}: {name!r} is a coupling, whose joint has no separate variable, "
-            f"and cannot be let go; add the robot without it, model.replace(couplings=())"
-        )
+        _uncouple(world, name)
+        return
     require_known(
         name, (*world.model.loop_names,), f"world {world.name!r} holds nothing by {name!r}"
     )
@@ -72,10 +71,55 @@ def release(world: "World", name: str) -> None:
 
 
 def hold(world: "World", name: str) -> None:
-    """Let a loop hold again."""
-    require_known(name, world._released, f"world {world.name!r} has not released {name!r}")
+    """Let a loop or a coupling hold again."""
+    known = (*world._released, *world._uncoupled)
+    require_known(name, known, f"world {world.name!r} has not released {name!r}")
+    if name in world._uncoupled:
+        _couple(world, name)
+        return
     world._changed(wakes=True)
     world._released.discard(name)
+
+
+def _uncouple(world, name):
+    """Give a joint that follows others separate variables, where it is and as fast as it is."""
+    world._changed(wakes=True)
+    for piece in world._pieces:
+        model = piece.model
+        if model is None:
+            continue
+        for c in model.couplings:
+            if piece.prefix + c.name == name:
+                world._uncoupled[name] = piece, _by_name(model, c)
+                others = [x for x in model.couplings if x is not c]
+                _recouple(piece, model.replace(couplings=others))
+                return
+
+
+def _by_name(model, coupling):
+    """A coupling with the names of its joints, whose numbers may change."""
+    names = ("", *model.joint_names)
+    return with_joints(coupling, lambda i, _: names[i])
+
+
+def _couple(world, name):
+    """Let a joint follow again, which is where it belongs; its velocity is that of its leaders."""
+    piece, given = world._uncoupled[name]
+    require_known(piece.name, world._parts, f"{name!r} cannot hold: its robot was removed")
+    world._changed(wakes=True)
+    coupling = with_joints(given, lambda joint, _: piece.model.joint_index(joint))
+    _recouple(piece, piece.model.replace(couplings=(*piece.model.couplings, coupling)))
+    del world._uncoupled[name]
+
+
+def _recouple(piece, model):
+    """Give the robot of a piece other couplings, in the same state; an error where they differ."""
+    found = []
+    for q, qd in ((piece.q, piece.qd), piece.start):
+        full = piece.model.expand(q), piece.model.expand_velocity(q, qd)
+        found.append((model.reduce(full[0]), model.reduce_velocity(full[1])))
+    (piece.q, piece.qd), piece.start = found
+    piece.model, piece.mounted = model, {}
 
 
 def with_ties(world: "World", model: Model) -> Model:

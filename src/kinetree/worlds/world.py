@@ -140,6 +140,7 @@ class World:
         self._pairs: list[ContactPair] = []
         self._ties: dict[str, Any] = {}
         self._released: set[str] = set()
+        self._uncoupled: dict = {}
         self._carried: Carried | None = None
         self._time, self._is_stepping = 0.0, False
 
@@ -363,13 +364,17 @@ class World:
         tie(self, name, first, second, joint, at)
 
     def release(self, name: str) -> None:
-        """Let go what ``tie`` holds, or a joint that closes a loop of a robot; see ``hold``."""
+        """Let go what ``tie`` holds, a joint that closes a loop, or a coupling; see ``hold``.
+
+        A joint that followed others has variables of its own then: ``q`` of the robot is longer.
+        """
         release(self, name)
 
     def hold(self, name: str) -> None:
-        """Let a joint that closes a loop hold again, after ``release``.
+        """Let a joint that closes a loop, or a coupling, hold again after ``release``.
 
-        Its ends must be where it closes; ``tie`` holds them where they are.
+        Its ends must be where it closes, a joint where it follows; ``tie`` holds bodies where they
+        are.
         """
         hold(self, name)
 

@@ -46,7 +46,7 @@ def constraints_of(mj_model, tree, note):
             continue
         if off or not mj_model.eq_active0[e]:
             why = f"this constraint is switched off, and left out; it would be {_WOULD_BE[kind]}"
-            why += _switched_on(mj_model, e, given or tag, tree) if kind in (CONNECT, WELD) else ""
+            why += _switched_on(mj_model, e, given or tag, tree)
             note(_NOTED[kind], given, why, "setting")
             continue
         name = unused_name(given or f"{tag}_{e}", tag, taken)
@@ -63,7 +63,12 @@ def constraints_of(mj_model, tree, note):
 
 
 def _switched_on(mj_model, e, name, tree):
-    """How to hold two bodies to each other in a running world, as this constraint would."""
+    """How to switch this constraint on in a running world."""
+    if mj_model.eq_type[e] not in (CONNECT, WELD):
+        return (
+            f'. With active="true" in the file, World.release({name!r}) switches it off and '
+            f"World.hold({name!r}) on"
+        )
     ends, what = [int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])], "body"
     names = tree.body_names
     if int(mj_model.eq_objtype[e]) == _SITE:
