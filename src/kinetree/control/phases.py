@@ -5,9 +5,11 @@ touches down at the beginning of a phase stops at once, by an inelastic impact. 
 follows a path of heights, from the ground to the ground, at a cost.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,7 +142,32 @@ class Schedule:
     def closed(self, t: float) -> tuple[str, ...]:
         """Names of the contacts that are closed at a time [s]."""
         t = as_seconds(t, "t of a schedule")
-        return next(p.names for p, _, stop in self.pieces(t, t) if t < stop - SOON)
+        again, last = self.repeat or 0, len(self.phases) - 1
+        lead = self._ends[again] - self.phases[again].duration
+        if self.repeat is not None and t > lead:
+            t = lead + (t - lead) % self._turn(t)
+        k = bisect_right(self._ends, t + SOON)
+        return self._names[k if k <= last else again if self.repeat is not None else last]
+
+    @cached_property
+    def _ends(self) -> list[float]:
+        """Ends of the phases, one after another [s]."""
+        return list(accumulate(p.duration for p in self.phases))
+
+    @cached_property
+    def _names(self) -> list[tuple[str, ...]]:
+        """Names of the closed contacts of all phases."""
+        return [p.names for p in self.phases]
+
+    def _turn(self, *times: float) -> float:
+        """Time after which phases come again; ShapeError for times too late to tell them apart."""
+        turn = sum(p.duration for p in self.phases[self.repeat or 0 :])
+        if max(map(abs, times)) * np.finfo(float).eps > 1e-3 * turn:
+            raise ShapeError(
+                f"times from {min(times):g} to {max(times):g} s cannot be told apart within phases "
+                f"that repeat every {turn:g} s"
+            )
+        return turn
 
     def pieces(self, first: float, end: float) -> list[tuple[Phase, float, float]]:
         """Phases with their beginnings and ends, from before one time to after another.
@@ -150,13 +177,7 @@ class Schedule:
         first, end = as_seconds(first, "first"), as_seconds(end, "end")
         found, start, k, again = [], 0.0, 0, self.repeat or 0
         if self.repeat is not None:
-            lead = sum(p.duration for p in self.phases[:again])
-            turn = self.duration - lead
-            if max(abs(first), abs(end)) * np.finfo(float).eps > 1e-3 * turn:
-                raise ShapeError(
-                    f"times from {first:g} to {end:g} s cannot be told apart within phases that "
-                    f"repeat every {turn:g} s"
-                )
+            lead, turn = sum(p.duration for p in self.phases[:again]), self._turn(first, end)
             turns = int((first - lead) / turn) - 2
             if turns > 0:
                 start, k = lead + turns * turn, again
