@@ -17,8 +17,8 @@ import numpy as np
 def rows():
     """Names and works."""
     for part in (
-        control_rows, plan_rows, contact_rows, learning_rows, force_rows, constraint_rows,
-        rollout_rows, identification_rows, tool_rows,
+        control_rows, humanoid_rows, plan_rows, contact_rows, learning_rows, force_rows,
+        constraint_rows, rollout_rows, identification_rows, tool_rows,
     ):  # fmt: skip
         yield from part()
 
@@ -104,6 +104,45 @@ def control_rows():
             linkage, [kt.ik.PositionTask(linkage.body_names[-1], target)]
         ),
     )
+
+
+HUMANOIDS = {
+    "g1_29dof_rev_1_0": ("left_ankle_roll_link", "right_ankle_roll_link"),
+    "icub": ("l_sole", "r_sole"),
+    "romeo_small": ("l_sole", "r_sole"),
+    "simple_humanoid": ("l_ankle", "r_ankle"),
+    "alex_nub_hands": ("TorsoLeftIMUJoint", "TorsoLeftIMULink"),
+    "human": ("right_foot_virtual", "right_foot"),
+}
+"""URDF files of example-robot-data, and two frames of each that are taken for soles."""
+
+
+def humanoid_rows():
+    """Whole-body control of humanoids on two soles: everything from the model to torques."""
+    from support import example_robots
+
+    import kinetree as kt
+
+    corners = np.array([(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.04, 0.04)])
+
+    def torques(m, feet):
+        q, trunk, tip = m.neutral(), m.body_names[1], m.body_names[-1]
+        tasks = [
+            kt.control.CenterOfMassTask(kt.center_of_mass(m, q)),
+            kt.control.FrameTask(trunk, kt.pose(m, q, trunk)[:3, :3], task="orientation"),
+            kt.control.FrameTask(tip, kt.pose(m, q, tip), priority=2),
+            kt.control.PostureTask(q, kp=20.0, priority=2),
+        ]
+        soles = [kt.control.Contact(foot, corners, 0.7) for foot in feet]
+        return kt.control.WholeBody(m, tasks, soles)(0.0, q, np.zeros(m.nv))
+
+    other = heavier(kt.samples.humanoid())
+    yield "whole-body control of humanoid", lambda: torques(other, ("left_sole", "right_sole"))
+    for name, feet in HUMANOIDS.items():
+        path = next(iter(sorted(example_robots.ROOT.rglob(f"{name}.urdf"))), None)
+        if path is not None:
+            m = kt.load(path, floating_base=True)
+            yield f"whole-body control of {name}", lambda m=m, feet=feet: torques(m, feet)
 
 
 def plan_rows():
