@@ -259,7 +259,7 @@ def test_contacts_that_were_there_and_the_deepest_of_all():
     for pair, feature, gap, known in cases:
         late = Found(first=np.array([pair[0]]), second=np.array([pair[1]]),
                      feature=np.array([feature]), gap=np.array([gap]))  # fmt: skip
-        assert arrivals.is_known(f, rows, late, 0) == known
+        assert arrivals.is_known(f, rows, late, 0, 0, f.count) == known
 
 
 # --- Back to the beginning ------------------------------------------------------------------------

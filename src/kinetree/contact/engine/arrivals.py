@@ -111,9 +111,23 @@ def copy_contact(given: Found, c: int, f: Found, n: int) -> None:
 
 
 @procedure
-def is_known(f: Found, rows: Rows, late: Found, c: int) -> bool:
-    """Whether a contact at the end is one that has a row, or its shapes were as deep before."""
+def range_of_shapes(f: Found, first: int, second: int) -> "(int, int)":
+    """The contacts from the first to behind the last one of two shapes, others between included."""
+    begin = end = 0
     for n in range(f.count):
+        if f.first[n] == first and f.second[n] == second:
+            begin = begin if end > 0 else n
+            end = n + 1
+    return begin, end
+
+
+@procedure
+def is_known(f: Found, rows: Rows, late: Found, c: int, begin: int, end: int) -> bool:
+    """Whether a contact at the end is one that has a row, or its shapes were as deep before.
+
+    Those of its shapes are from ``begin`` on, and end before ``end``.
+    """
+    for n in range(begin, end):
         if f.first[n] == late.first[c] and f.second[n] == late.second[c]:
             if f.gap[n] <= late.gap[c]:
                 return True
@@ -136,11 +150,17 @@ def add_arrivals(a: Parts, beta: float) -> int:
     body_velocities(m, s.after, m.twist)
     known = f.count
     n = known
+    begin = end = 0
+    first = second = -1
     for c in range(late.count):
         f.count = known
         if late.gap[c] >= -s.arrives or is_asleep(a.sleep, late, c):
             continue
-        if is_known(f, a.rows, late, c):
+        if late.first[c] != first or late.second[c] != second:  # corners of a pair follow another
+            first = late.first[c]
+            second = late.second[c]
+            begin, end = range_of_shapes(f, first, second)
+        if is_known(f, a.rows, late, c, begin, end):
             continue
         if n >= f.capacity:
             return FOUND_FULL

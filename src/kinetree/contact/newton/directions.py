@@ -29,8 +29,8 @@ from kinetree.contact.newton.problem import (
     Problem,
     Work,
     clear_matrix,
-    give,
-    row_velocity,
+    noted_give,
+    noted_velocity,
     take_product,
 )
 
@@ -190,7 +190,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             kept = view(work.changes, first)
             work.p[first] = asked_of_three(problem.mu[g], lam, w, dlam, dw, y, z,
                                            work.A[6 * first], kept, sigma, correct)  # fmt: skip
-            give(problem, problem.J, g, dlam, work.dv)
+            noted_give(problem, work, problem.J, g, dlam, work.dv)
             continue
         low, high = bounds(problem, g)
         work.p[first] = 0.0
@@ -240,7 +240,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             for r in range(1, dim):
                 c[r] = (y[r] - less * q[r] * along) / theta - less * q[0] * q[r] * mu * c[0]
         dlam[:dim] = c[:dim]
-        give(problem, problem.J, g, c, work.dv)
+        noted_give(problem, work, problem.J, g, c, work.dv)
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
     solve_matrix(problem, work, island, work.dv)
@@ -253,7 +253,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
         dw = view(work.dw, first)
         A = view(work.A, 6 * first)
         z = work.inner[g]
-        row_velocity(problem, g, work.dv, dw)
+        noted_velocity(problem, work, g, work.dv, dw)
         if dim == 3 and rubs(problem, g):
             dlam[:3] -= vector(
                 A[0] * dw[0],

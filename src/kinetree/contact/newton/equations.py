@@ -7,7 +7,7 @@ with ``d`` a diagonal of ``J M^-1 J'``. Most groups are contacts of free bodies:
 
 from kinetree.codegen.procedures import dot, isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cones import law, off_law, touches
-from kinetree.contact.newton.problem import Problem, Work, give, row_velocity, times_six
+from kinetree.contact.newton.problem import Problem, Work, noted_give, noted_velocity, times_six
 
 __all__ = ["CHECKED", "evaluate", "gradient_size", "laws", "momentum", "moved"]
 
@@ -121,13 +121,13 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
         g = work.island_group[k]
         first = problem.row_first[g]
         w = view(work.w, first)
-        row_velocity(problem, g, work.v, w)
+        noted_velocity(problem, work, g, work.v, w)
         if problem.dim[g] == 3:
             three = view(w, 0, 3)
             three += view(problem.target, first, 3)
         else:
             w[: problem.dim[g]] += problem.target[first : first + problem.dim[g]]
-        give(problem, problem.J, g, view(work.lam, first), work.g)
+        noted_give(problem, work, problem.J, g, view(work.lam, first), work.g)
     return gradient_size(problem, work, island)
 
 

@@ -134,7 +134,7 @@ def add_groups(
         if which == LOOPS:
             k += 1
             continue
-        if problem.dim[g] != 3 or not is_of_free_bodies(problem, g):
+        if work.spot[g, 0] < 0:
             k += add_alike(problem, work, g, last - k, sticking, sliding)
             continue
         begin = problem.entry_first[g]

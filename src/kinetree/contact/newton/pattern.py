@@ -14,7 +14,7 @@ again repeats its bits. Problems of the same step with fewer couplings go on wit
 """
 
 from kinetree.codegen.procedures import procedure
-from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.problem import Problem, Work, note_spot
 
 
 @procedure
@@ -169,6 +169,7 @@ def place_pairs(problem: Problem, work: Work) -> int:
                 work.block_place[b] = address(work, min(i, j), max(i, j))
     at = 0
     for g in range(problem.groups):
+        note_spot(problem, work, g)
         work.pair_first[g] = at
         begin = problem.entry_first[g]
         n = problem.entry_first[g + 1] - begin

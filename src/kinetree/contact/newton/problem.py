@@ -193,6 +193,7 @@ class Work:
     # groups
     pair_first: "int[:]"  # groups + 1
     pair_at: "int[:]"  # address in H of the block of a pair of entries
+    spot: "int[:, 4]"  # groups: where J and v are of contacts of free bodies, see note_spot
     block_place: "int[:]"  # address in H of a block of M
     state: "int[:]"  # groups: open, sticking, sliding
     was: "int[:]"  # groups: state when the matrix was made
@@ -341,7 +342,7 @@ _WORK = {
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "delassus", "shift", "state", "was", "inner",
+    "groups": ("island_group", "pair_first", "spot", "delassus", "shift", "state", "was", "inner",
                "kept_label", "last_label", "last_row"),
     "slots": ("label_slot",),
     "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses",
@@ -516,6 +517,70 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
             for r in range(dim):
                 for c in range(count):
                     x[c] -= J[r * count + c] * p[r]
+
+
+@procedure(inline=True)
+def note_spot(problem: Problem, work: Work, g: int) -> None:
+    """Note where a group has its numbers, if it is a contact of one or two free bodies.
+
+    Of both bodies where their blocks of three rows are in ``J`` and their variables among the
+    velocities: looking that up takes as long as multiplying. -1 for none.
+    """
+    spot = work.spot[g]
+    spot[:4] = -1
+    e = problem.entry_first[g]
+    count = problem.entry_first[g + 1] - e
+    if problem.dim[g] == 3 and 1 <= count <= 2:
+        a = problem.entry_node[e]
+        b = problem.entry_node[e + count - 1]
+        if problem.node_count[a] == 6 and problem.node_count[b] == 6:
+            spot[0] = problem.entry_at[e]
+            spot[1] = problem.node_first[a]
+            if count == 2:
+                spot[2] = problem.entry_at[e + 1]
+                spot[3] = problem.node_first[b]
+
+
+@procedure(inline=True)
+def noted_velocity(problem: Problem, work: Work, g: int, v: "float[:]", w: "float[:]") -> None:
+    """``w = J v`` of a group whose spot is noted."""
+    spot = work.spot[g]
+    if spot[0] >= 0:
+        x = view(v, spot[1], 6)
+        J = view(problem.J, spot[0], 18)
+        w0 = times_six(view(J, 0, 6), x)
+        w1 = times_six(view(J, 6, 6), x)
+        w2 = times_six(view(J, 12, 6), x)
+        if spot[2] >= 0:
+            y = view(v, spot[3], 6)
+            K = view(problem.J, spot[2], 18)
+            w0 += times_six(view(K, 0, 6), y)
+            w1 += times_six(view(K, 6, 6), y)
+            w2 += times_six(view(K, 12, 6), y)
+        w[:3] = vector(w0, w1, w2)
+    else:
+        velocity_of_any(problem, g, v, w)
+
+
+@procedure(inline=True)
+def noted_give(
+    problem: Problem, work: Work, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
+) -> None:
+    """``out -= T' p`` of a group whose spot is noted."""
+    spot = work.spot[g]
+    if spot[0] >= 0:
+        p0 = p[0]
+        p1 = p[1]
+        p2 = p[2]
+        J = view(T, spot[0], 18)
+        x = view(out, spot[1], 6)
+        x -= view(J, 0, 6) * p0 + view(J, 6, 6) * p1 + view(J, 12, 6) * p2
+        if spot[2] >= 0:
+            K = view(T, spot[2], 18)
+            y = view(out, spot[3], 6)
+            y -= view(K, 0, 6) * p0 + view(K, 6, 6) * p1 + view(K, 12, 6) * p2
+    else:
+        give(problem, T, g, p, out)
 
 
 @procedure(inline=True)

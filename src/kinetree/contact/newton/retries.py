@@ -5,7 +5,7 @@ from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import STICKING, project, slip
 from kinetree.contact.newton.equations import momentum
 from kinetree.contact.newton.matrix import assemble_anew
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
+from kinetree.contact.newton.problem import CONE, Problem, Work, noted_give, noted_velocity
 
 __all__ = ["BEST", "INNER", "alternate", "restore", "store"]
 
@@ -70,7 +70,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
             rho = penalty / work.delassus[g]
             w = view(work.w, first)
             lam = view(work.lam, first)
-            row_velocity(problem, g, work.v, w)
+            noted_velocity(problem, work, g, work.v, w)
             for r in range(dim):
                 w[r] += problem.target[first + r]
                 y[r] = lam[r] - rho * w[r]
@@ -81,7 +81,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 change = p[r] - lam[r]
                 lam[r] = p[r]
                 p[r] += change
-            give(problem, problem.J, g, p, work.g)
+            noted_give(problem, work, problem.J, g, p, work.g)
         for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[n]
             work.dv[i] = -work.g[i]

@@ -3,7 +3,6 @@
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length
 from kinetree.contact.newton.equations import evaluate, laws, moved
-from kinetree.contact.newton.matrix import is_of_free_bodies
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.steps import newton_step, states
 from kinetree.contact.newton.sweeps import responses, swept
@@ -63,7 +62,7 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
         dim = problem.dim[g]
         first = problem.row_first[g]
         most = 0.0
-        if dim == 3 and is_of_free_bodies(problem, g):
+        if work.spot[g, 0] >= 0:
             most = mobility_of_three(problem, work, g)
             work.delassus[g] = most if most > 0.0 else 1.0
             three = view(work.lam, first, 3)

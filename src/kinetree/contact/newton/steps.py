@@ -5,7 +5,14 @@ from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import OPEN, SLIDING, disc_end, law, linear, off_law, touches
 from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
+from kinetree.contact.newton.problem import (
+    CONE,
+    Problem,
+    Work,
+    noted_give,
+    noted_velocity,
+    take_product,
+)
 
 __all__ = ["first_change", "laws_along", "momentum_along", "newton_step", "states", "unchanged"]
 
@@ -178,7 +185,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
             law_of_step(problem, work, g, 3, A, c)
         else:
             law_of_step(problem, work, g, problem.dim[g], A, c)
-        give(problem, problem.J, g, c, work.dv)
+        noted_give(problem, work, problem.J, g, c, work.dv)
     if again == 0 and not condense(problem, work, island):
         assemble(problem, work, island, both)
         problem.factored += 1
@@ -198,7 +205,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         first = problem.row_first[g]
         dw = view(work.dw, first)
         A = view(work.A, 6 * first)
-        row_velocity(problem, g, work.dv, dw)
+        noted_velocity(problem, work, g, work.dv, dw)
         if work.state[g] == OPEN:
             continue
         take_product(dim, A, dw, view(work.dlam, first))

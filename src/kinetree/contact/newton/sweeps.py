@@ -146,6 +146,22 @@ def held(
 
 
 @procedure(inline=True)
+def stays_open(
+    problem: Problem, work: Work, spot: "int[4]", target: float, lam: "float[:]"
+) -> bool:
+    """Whether a contact with three rows that carries nothing moves apart, as many do."""
+    if lam[0] != 0.0 or lam[1] != 0.0 or lam[2] != 0.0:
+        return False
+    x = view(work.v, spot[1], 6)
+    if spot[2] >= 0:
+        y = view(work.v, spot[3], 6)
+        w = times_twelve(view(problem.J, spot[0], 6), x, view(problem.J, spot[2], 6), y)
+    else:
+        w = times_six(view(problem.J, spot[0], 6), x)
+    return w + target >= 0.0
+
+
+@procedure(inline=True)
 def times_twelve(a: "float[6]", x: "float[6]", b: "float[6]", y: "float[6]") -> float:
     """The sum of two scalar products, of pairs of numbers at once."""
     s = a[0:2] * x[0:2] + a[2:4] * x[2:4] + a[4:6] * x[4:6]
@@ -192,11 +208,12 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             pushed(problem, work, g, D[1], lam, problem.target[first])
             continue
         if dim == 3 and D[9] > 0.0:
-            e = problem.entry_first[g]
-            f = problem.entry_first[g + 1] - 1
-            held(work, problem.J, work.AJ, problem.node_first[problem.entry_node[e]],
-                 problem.entry_at[e], problem.node_first[problem.entry_node[f]],
-                 problem.entry_at[f], f > e, view(problem.target, first, 3), lam, D,
+            spot = work.spot[g]
+            both = spot[2] >= 0
+            if stays_open(problem, work, spot, problem.target[first], lam):
+                continue
+            held(work, problem.J, work.AJ, spot[1], spot[0], spot[3] if both else spot[1],
+                 spot[2] if both else spot[0], both, view(problem.target, first, 3), lam, D,
                  problem.mu[g])  # fmt: skip
             continue
         row_velocity(problem, g, work.v, w)
@@ -331,6 +348,20 @@ def forget_changes(problem: Problem, work: Work, island: int) -> None:
 
 
 @procedure
+def keep_impulses(problem: Problem, work: Work, island: int) -> None:
+    """Keep impulses in ``y``, for their change by a round."""
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        if problem.dim[g] == 3:
+            three = view(work.y, first, 3)
+            three[:3] = view(work.lam, first, 3)
+            continue
+        for i in range(first, first + problem.dim[g]):
+            work.y[i] = work.lam[i]
+
+
+@procedure
 def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
     """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures (Anderson 1965).
 
@@ -344,15 +375,8 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
     last = 0.0
     forget_changes(problem, work, island)
     for n in range(count):
-        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-            g = work.island_group[k]
-            first = problem.row_first[g]
-            if problem.dim[g] == 3:
-                three = view(work.y, first, 3)
-                three[:3] = view(work.lam, first, 3)
-                continue
-            for i in range(first, first + problem.dim[g]):
-                work.y[i] = work.lam[i]
+        if known == 0:
+            keep_impulses(problem, work, island)
         for _ in range(EACH):
             sweep(problem, work, island)
         size, most = note_changes(problem, work, island, at, G)
@@ -376,7 +400,9 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
             g = work.island_group[k]
             for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
                 P = work.impulses[i]
-                work.lam[i] = work.lam[i] - c[0] * P[0] - c[1] * P[1] - c[2] * P[2]
+                x = work.lam[i] - c[0] * P[0] - c[1] * P[1] - c[2] * P[2]
+                work.lam[i] = x
+                work.y[i] = x
         for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[m]
             V = work.velocities[i]
