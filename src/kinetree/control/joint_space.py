@@ -47,6 +47,13 @@ def _computed_torque(m, q, qd, q_r, qd_r, qdd_r, kp, kd):
     return inverse_dynamics(m, q, qd, wanted) - passive_force(m, q, qd)
 
 
+def parts_of_reference(found: Any, count: int, t: float, demand: str) -> Any:
+    """The parts that a reference returned for a time; ShapeError if there are not so many."""
+    if not isinstance(found, (tuple, list)) or len(found) != count:
+        raise ShapeError(f"{demand} for a time, got {type(found).__name__} at t = {t:g}")
+    return found
+
+
 def as_reference(model, reference, *, may_rest=False) -> Callable[[float], Any]:
     """A function of time that returns ``q, qd, qdd``.
 
@@ -64,12 +71,7 @@ def as_reference(model, reference, *, may_rest=False) -> Callable[[float], Any]:
         found = reference(t)
         if found is None and may_rest:
             return None
-        if not isinstance(found, (tuple, list)) or len(found) != 3:
-            raise ShapeError(
-                f"the reference must return (q, qd, qdd) for a time, got "
-                f"{type(found).__name__} at t = {t:g}"
-            )
-        q, qd, qdd = found
+        q, qd, qdd = parts_of_reference(found, 3, t, "the reference must return (q, qd, qdd)")
         return (
             as_configuration(model, q, "reference q"),
             as_joint_vector(model, qd, "reference qd"),

@@ -115,7 +115,7 @@ class MPC:
         """Have a plan from the state that is predicted for when it is followed."""
         p, start = self.problem, t + self.delay
         if self.delay:
-            q, qd = self._predicted(t, q, qd)
+            q, qd = self._predict(t, q, qd)
         k = int((start - self.planned_at) / p.dt + SOON)
         guess = later_guess(self.plan, k)
         limits = {"iterations": self.iterations, "budget": self.budget}
@@ -123,11 +123,11 @@ class MPC:
         if self.budget is None and p.limit_penalty is not None and _are_wrong(found).any():
             many = self.first_iterations
             found = p.solve(q, qd, guess=guess, iterations=many, begins=start)
-        self.coming = _mended(found, self.plan, k), start
+        self.coming = _mend(found, self.plan, k), start
         if not self.delay:
             (self.plan, self.planned_at), self.coming = self.coming, None
 
-    def _predicted(self, t, q, qd):
+    def _predict(self, t, q, qd):
         """The state after ``delay``, under the plan that is followed until then."""
         followed: Any = self.plan
         p, now = self.problem, Plan(followed)
@@ -153,7 +153,7 @@ def _are_wrong(plan):
     return ~plan.converged & ((plan.gap > WRONG) | (plan.violation > most))
 
 
-def _mended(found, plan, k):
+def _mend(found, plan, k):
     """Plans, those that are wrong replaced by what is left of an earlier one after ``k`` steps."""
     wrong = np.asarray(_are_wrong(found))
     if not wrong.any():

@@ -19,6 +19,7 @@ from kinetree.control.joint_space import (
     as_reference,
     configuration_error,
     damping_for,
+    parts_of_reference,
 )
 from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.functional.kernel import kernel
@@ -206,12 +207,8 @@ def as_task_reference(reference, task, *, may_rest=False, owner="") -> Callable[
         found = reference(t)
         if found is None and may_rest:
             return None
-        if not isinstance(found, (tuple, list)) or len(found) != 3:
-            raise ShapeError(
-                f"{name} must return the {task}, velocity and acceleration of the frame for "
-                f"a time, got {type(found).__name__} at t = {t:g}"
-            )
-        target, v, a = found
+        demand = f"{name} must return the {task}, velocity and acceleration of the frame"
+        target, v, a = parts_of_reference(found, 3, t, demand)
         return (
             _target_of(target, task, name),
             checked_vector(v, (size,), f"{name} velocity"),

@@ -104,7 +104,7 @@ class OptimizedMotion:
         """One motion, by default the best, as a ``Trajectory``: plots, tables, the viewer."""
         at = self.best if index is None else index
         if self.schedule is not None:
-            return self._recorded(at)
+            return self._record(at)
         held = {"tau": self.tau} if self.controls is None else {"controls": self.controls}
         options = {name: x for name, x in self.options.items() if name != "inputs"}
         found: Any = rollout(
@@ -112,7 +112,7 @@ class OptimizedMotion:
         )
         return found.motion(at)
 
-    def _recorded(self, index):
+    def _record(self, index):
         """One motion with phases, whose steps rollouts do not know."""
         index = index if isinstance(index, tuple) else (index,)
         at, m = (slice(None), *index), self.model

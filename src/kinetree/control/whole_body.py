@@ -149,7 +149,7 @@ class WholeBody:
             points[name] = slice(start, start + 3 * len(c.points))
             start += 3 * len(c.points)
         self.tasks = tuple(tasks)
-        self._rows = _ordered([_task_rows(t, model, self.driven, points) for t in self.tasks])
+        self._rows = _in_order([_task_rows(t, model, self.driven, points) for t in self.tasks])
         ends = np.cumsum([0, *(r.size for r in self._rows)])
         self._at = [slice(a, b) for a, b in pairwise(ends)]
         fixed = np.zeros((int(ends[-1]), model.nv + start))
@@ -164,7 +164,7 @@ class WholeBody:
         weights = np.repeat([acceleration_weight, force_weight], sizes)
         given = [r.kp for r in moving], [r.kd for r in moving]
         coupled = any(gain.value.ndim == 2 for gains in given for gain in gains)
-        gains = _joined(given[0], coupled), _joined(given[1], coupled)
+        gains = _join_gains(given[0], coupled), _join_gains(given[1], coupled)
         arrays = {**found.arrays, **references, "tau": np.zeros(model.nv)}
         self._robot = Robot(
             model,
@@ -205,7 +205,7 @@ class WholeBody:
 
     def _torques(self, t, q, qd):
         with self._turn:
-            _, _, number, _ = self._solved(t, q, qd)
+            _, _, number, _ = self._solve_now(t, q, qd)
             if number:
                 self.warn_of(number, t)
             return self._robot.arrays["tau"].copy()
@@ -249,7 +249,7 @@ class WholeBody:
                 message names them.
         """
         with self._turn:
-            at, problem, number, solver = self._solved(t, q, qd)
+            at, problem, number, solver = self._solve_now(t, q, qd)
             nv = self.model.nv
             qdd, f = problem.x[:nv].copy(), problem.x[nv:].copy()
             forces = {name: f[s].reshape(-1, 3) for name, s in at.points.items()}
@@ -262,13 +262,13 @@ class WholeBody:
 
     # --- one instant ---------------------------------------------------------------------------
 
-    def _solved(self, t, q, qd):
+    def _solve_now(self, t, q, qd):
         """The stance, the problem that was solved, its stage of ``RELAXED``, and the solver."""
         here = self._quantities
         if q.__class__ is np.ndarray and q.shape == here.q.shape and qd.shape == here.qd.shape:
             here.q[:], here.qd[:] = q, qd
         else:
-            here.q[:], here.qd[:] = self._checked(q, qd)
+            here.q[:], here.qd[:] = self._check_state(q, qd)
         at = self._always or self._stance_at(t)
         if self._always is None:
             self._follow(t, at)
@@ -296,7 +296,7 @@ class WholeBody:
         self._robot.arrays["tau"][:] = 0.0  # nothing is known that would not do harm
         return at, problem, len(RELAXED) - 1, "none"
 
-    def _checked(self, q, qd):
+    def _check_state(self, q, qd):
         m = self.model
         q, qd = (np.ascontiguousarray(x, dtype=float) for x in (q, qd))
         if q.shape != (m.nq,) or qd.shape != (m.nv,):
@@ -374,7 +374,7 @@ def _task_rows(task, model, driven, points) -> Rows:
     return task.rows(model, driven, points)
 
 
-def _ordered(rows):
+def _in_order(rows):
     """Rows of Jacobians first, then other motions, then forces; each needs its own name."""
     rows = sorted(rows, key=lambda r: (r.text is None, r.fixed is not None))
     names = [r.name for r in rows]
@@ -384,7 +384,7 @@ def _ordered(rows):
     return rows
 
 
-def _joined(gains, whole):
+def _join_gains(gains, whole):
     """One gain for all rows: a factor of each, or a matrix."""
     parts = [np.broadcast_to(g.value, (g.size,)) if g.value.ndim < 2 else g.value for g in gains]
     if not whole:

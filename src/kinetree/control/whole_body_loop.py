@@ -152,7 +152,7 @@ class CompiledWholeBody:
         """Note the forces at some times of the motion that comes, for ``call`` with these."""
         self._times = np.array(times, dtype=float)
 
-    def _noted(self, times, size):
+    def _notes(self, times, size):
         """Forces that were noted at times, NaN where there are none."""
         if len(self._loops) == 1 and np.array_equal(times, self._times):
             return self._loops[0].log.copy()
@@ -164,7 +164,7 @@ class CompiledWholeBody:
         times = np.reshape(t, np.shape(t) + (1,) * (len(lead) - np.ndim(t)))
         times = np.broadcast_to(times, lead).astype(float).reshape(-1)
         states = [np.ascontiguousarray(x, dtype=float).reshape(-1) for x in (q, qd)]
-        tau, k = self._noted(times, states[1].size), 0
+        tau, k = self._notes(times, states[1].size), 0
         missing = np.flatnonzero(np.isnan(tau[:: self.original.model.nv]))
         if len(missing) <= _FEW:  # for which tables are not worth while
             for at in missing:

@@ -59,11 +59,11 @@ class Quantities:
         """Machine code that computes them; None where there is none, such as at an instant."""
         self._calls = calls = self._calls + 1
         if calls >= self._next:  # more calls may have earned better code
-            self._codes = self._tied(max(1, self._calls // 2))
+            self._codes = self._tie(max(1, self._calls // 2))
             self._next = 2 * self._calls
         return self._codes
 
-    def _tied(self, samples):
+    def _tie(self, samples):
         found: Any = self._user.compiled(self.model, self.q, self.qd, self.targets)
         kernels = kernel_of(self.model, "mass_matrix"), found
         if not isinstance(found, Kernel):

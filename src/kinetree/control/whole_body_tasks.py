@@ -14,7 +14,13 @@ import numpy as np
 
 from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.control.joint_space import Gain, Reference, as_reference, damping_for
+from kinetree.control.joint_space import (
+    Gain,
+    Reference,
+    as_reference,
+    damping_for,
+    parts_of_reference,
+)
 from kinetree.control.operational_space import as_task_reference, checked_vector, rows_of
 from kinetree.errors import ShapeError, require_known
 from kinetree.model import Model
@@ -387,12 +393,8 @@ class MomentumTask(Task):
             found: Any = given(t)
             if found is None:
                 return None
-            if not isinstance(found, (tuple, list)) or len(found) != 2:
-                raise ShapeError(
-                    f"the reference must return the momentum and its rate for a time, got "
-                    f"{type(found).__name__} at t = {t:g}"
-                )
-            h, rate = found
+            demand = "the reference must return the momentum and its rate"
+            h, rate = parts_of_reference(found, 2, t, demand)
             checked = checked_vector(rate, (size,), "rate of the momentum")
             return checked_vector(h, (size,), "momentum"), zero, checked
 
