@@ -185,14 +185,22 @@ def simulate(
             contact=contact,
             **driven_by,
         )
-    _print_motion(robot, motion, output.write(motion), as_json, _errors(original))
+    _print_motion(robot, motion, output.write(motion), as_json, _errors(robot, reading, original))
 
 
-def _errors(model):
-    """Errors that the doctor finds: the motion is computed well, but no such robot can exist."""
+def _errors(robot, reading, model):
+    """Errors that the doctor finds: the motion is computed well, but no such robot can exist.
+
+    A file is examined as it is, for a link with impossible inertia may be part of another.
+    """
     from kinetree.doctor import check
 
-    return [finding for finding in check(model) if finding.severity == "error"]
+    if cli.is_file(robot):
+        options = {"srdf": reading.srdf, "folders": reading.folders}
+        found = check(robot, floating_base=reading.floating or None, **options)
+    else:
+        found = check(model)
+    return [finding for finding in found if finding.severity == "error"]
 
 
 def _print_motion(robot, motion, written, as_json, errors):
