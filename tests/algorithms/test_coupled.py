@@ -1,5 +1,7 @@
 """Every quantity of a model with couplings is that of the tree, reduced by hand to the leaders."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.mechanisms import Reduction, geared_robot, spherical_root, with_sensors
@@ -232,6 +234,7 @@ EXPECTED = {
     "joint_reactions": lambda x: x.tree("_under", x.q, x.qd, x.qdd, **REACTION),
     "_under": lambda x: x.tree("joint_reactions", x.q, x.qd, x.qdd, **REACTION, extra=("qdd",)),
     "sensor_readings": lambda x: x.tree("sensor_readings", x.q, x.qd, x.qdd, extra=("qd", "qdd")),
+    "integral_motion": lambda x: x.tree("integral_motion", x.q, x.qd),
     "_bodies": lambda x: x.tree("_bodies", x.q, x.qd, **POINT),
     "_joint_by_joint": lambda x: within_a_turn(x.full, x.q),
     "_turned_over": lambda x: x.q_y,
@@ -242,7 +245,7 @@ EXPECTED = {
 TEXTS = (
     "integrate", "difference", "configuration_rate", "normalize", "expand", "expand_velocity",
     "expand_acceleration", "reduce", "reduce_velocity", "ratios", "_applied_force",
-    "forces_of_joint_torques", "activation_after",
+    "forces_of_joint_torques", "activation_after", "states_after",
 )  # fmt: skip
 """What concerns one joint or body at a time, or is the coupling itself."""
 
@@ -290,6 +293,7 @@ def _driven(model):
     joints = enumerate(model.uncoupled.joint[1:], start=1)
     law = {"gain": (2.0, 0.3, -0.1), "bias": (0.2, -3.0, -0.4)}
     servos = [kt.Actuator(f"s{i}", i, (0.5 * i,) * j.nv, **law) for i, j in joints if j.nv]
+    servos[2] = dataclasses.replace(servos[2], integral=0.7)
     return model.replace(actuators=servos)
 
 

@@ -51,7 +51,7 @@ ABOUT_ONE_ARGUMENT = {
     "worlds/parts.py": "_free",  # velocity
     "worlds/pieces.py": "as_state give_velocity inertia_of on_base put_down",  # what is added
     "worlds/samples.py": "columns_of",  # mass
-    "worlds/ties.py": "release tie",  # name, joint, second
+    "worlds/ties.py": "tie",  # name, joint, second
     "worlds/world.py": "_moved_object _robot _object _surface _unique with_model",  # what is added
 }
 

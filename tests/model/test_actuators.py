@@ -229,7 +229,7 @@ def test_another_root_keeps_what_frames_mean():
         ({"joint": "arm_joint", "bias": "x"}, "bias of actuator 'a' must hold numbers, got 'x'"),
         (
             {"joint": "arm_joint", "activation": "nerve"},
-            "activation of actuator 'a' must be 'integrator', 'filter', 'muscle' or ''",
+            "activation of actuator 'a' must be 'integrator', 'filter', 'muscle', 'ramp' or ''",
         ),
         (
             {"joint": "arm_joint", "activation": "filter"},
@@ -280,7 +280,7 @@ def test_wrong_controls(given, message):
         ),
         (
             {"activation": (1.0,) * 7},
-            "activation of posture 'hold' needs 2 entries, one for each actuator with",
+            "activation of posture 'hold' needs 2 entries, one for each state of the actuators",
         ),
         ({"controls": (np.nan,) * 7}, "controls of posture 'hold' must be finite, got nan"),
     ],

@@ -56,12 +56,11 @@ velocities would be found in impulses that redundant contacts leave open."""
 MOST = 50
 """Newton's steps, and changes of multipliers, at most."""
 
-CERTAIN, KEPT, AT_ONCE = 4.0, 0.7, 5.0
+CERTAIN, KEPT, AT_ONCE = 4.0, 0.7, 10.0
 """How many times the error of velocities the speed of a contact that slides is at least, and what
-part of it is left when multipliers change; and how many times where that is certain at once. Of
-43,900 such problems of three heaps everything sticks in 26. In three of these a contact that opens
-in the end was faster than that on the way (two were 10 times as fast): then the first answer, which
-obeys the laws as well, stays."""
+part of it is left when multipliers change; and how many times where that is certain at once. Where
+everything sticks in the end it was at most 2.4 when multipliers changed first, in the 14 such
+problems among 15,000 of heaps, piles, grasps and random scenes."""
 
 
 @procedure
@@ -181,8 +180,8 @@ def press(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
-def lag(problem: Problem, work: Work, island: int) -> float:
-    """The error of velocities that multipliers leave where they are, scaled."""
+def change_multipliers(problem: Problem, work: Work, island: int) -> float:
+    """Let multipliers be the impulses ``p``; the error of velocities that is left, scaled."""
     most = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -191,20 +190,10 @@ def lag(problem: Problem, work: Work, island: int) -> float:
         for r in range(first, first + problem.dim[g]):
             x = work.p[r] - work.lam[r]
             square += x * x
+            work.lam[r] = work.p[r]
         rho = penalty(problem, work, g)
         most = max(most, square / (work.delassus[g] * rho * rho))
     return sqrt(most)
-
-
-@procedure
-def change_multipliers(problem: Problem, work: Work, island: int) -> float:
-    """Let multipliers be the impulses ``p``; the error of velocities that is left, scaled."""
-    left = lag(problem, work, island)
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.lam[r] = work.p[r]
-    return left
 
 
 @procedure
@@ -312,21 +301,15 @@ def search(problem: Problem, work: Work, island: int, rate: float) -> float:
 
 @procedure
 def fastest(problem: Problem, work: Work, island: int) -> float:
-    """Largest scaled sliding speed of a contact that acts, by its impulse ``p``."""
+    """Largest scaled sliding speed of a contact that acts."""
     most = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         first = problem.row_first[g]
-        if problem.kind[g] == CONE and problem.dim[g] > 1 and work.p[first] > 0.0:
+        if problem.kind[g] == CONE and problem.dim[g] > 1 and work.lam[first] > 0.0:
             speed = slip(view(work.w, first), problem.dim[g])
             most = max(most, speed * speed / work.delassus[g])
     return sqrt(most)
-
-
-@procedure
-def slides_surely(problem: Problem, work: Work, island: int, error: float) -> bool:
-    """Whether a contact slides so fast that neither multipliers nor an ``error`` explain it."""
-    return fastest(problem, work, island) > AT_ONCE * max(lag(problem, work, island), error)
 
 
 @procedure
@@ -348,16 +331,13 @@ def minimise(
     level = max(enough, ROUGHEST if decides else ROUGH)
     while state == OPEN:
         size = max(press(problem, work, island), forces)
-        error = gradient_size(problem, work, island)
-        coarsest = INNER * level * size
-        if decides and slides_surely(problem, work, island, max(error, coarsest)):
-            state = SLIDING
-        elif error <= coarsest:
+        if gradient_size(problem, work, island) <= INNER * level * size:
             left = change_multipliers(problem, work, island)
             changes += 1
             speed = fastest(problem, work, island)
             certain = CERTAIN * max(left, (level if decides else enough) * size)
-            if speed > certain and 0.0 < KEPT * last < speed:
+            at_once = decides and speed > AT_ONCE * max(left, INNER * level * size)
+            if at_once or (speed > certain and 0.0 < KEPT * last < speed):
                 state = SLIDING
             elif left <= enough * size and (level == enough or not decides):
                 state = SLIDING if speed > certain else STICKING
@@ -366,14 +346,14 @@ def minimise(
             last = speed
             level = max(enough, FINER * level) if decides else enough
             work.stress = min(GROWTH * work.stress, STIFFEST)
-        else:
-            if steps >= MOST or step_of(problem, work, island) != 0:
-                break
-            steps += 1
-            rate = along(work, island, work.g)
-            if not rate < 0.0:
-                break
-            search(problem, work, island, rate)
+            continue
+        if steps >= MOST or step_of(problem, work, island) != 0:
+            break
+        steps += 1
+        rate = along(work, island, work.g)
+        if not rate < 0.0:
+            break
+        search(problem, work, island, rate)
     work.stress = stress
     problem.newton += steps
     return state

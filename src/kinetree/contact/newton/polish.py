@@ -10,14 +10,13 @@ from kinetree.contact.newton.cones import law
 from kinetree.contact.newton.equations import evaluate, moved
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, restore, store
-from kinetree.contact.newton.start import at_rest, is_slow, kinds
+from kinetree.contact.newton.start import at_rest, kinds
 from kinetree.contact.newton.steps import newton_step, states
 
-__all__ = ["SPEED_OF_FALLS", "law_error", "polish", "speed_error", "wanted_speed"]
+__all__ = ["SPEED_OF_PILES", "law_error", "polish", "speed_error"]
 
-SPEED, SPEED_OF_PILES, SPEED_OF_FALLS = 1e-6, 1e-5, 3e-5
-"""Error of a velocity that is aimed at [m/s or rad/s]; and the same in piles that move, slowly, and
-faster than what the forces of a step change."""
+SPEED, SPEED_OF_PILES = 1e-6, 1e-5
+"""Error of a velocity that is aimed at [m/s or rad/s]; and the same in piles that move."""
 
 STEPS, SOFTER = 9, 0.1
 """Of Newton's method, at most; and the change of the penalty after three without success."""
@@ -55,18 +54,11 @@ def speed_error(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
-def wanted_speed(work: Work, island: int, forces: float) -> float:
-    """Error of velocities that is aimed at in a pile that moves."""
-    return SPEED_OF_PILES if is_slow(work, island, forces) else SPEED_OF_FALLS
-
-
-@procedure
 def polish(problem: Problem, work: Work, island: int, forces: float) -> None:
     """Newton's steps from a solution as long as velocities are not right; the best counts."""
     _, alone = kinds(problem, work, island)
     moves = alone and not at_rest(work, island, forces)
-    wanted = wanted_speed(work, island, forces) if moves else SPEED
-    if speed_error(problem, work, island) <= wanted:
+    if speed_error(problem, work, island) <= (SPEED_OF_PILES if moves else SPEED):
         return
     evaluate(problem, work, island)
     best = speed_error(problem, work, island)

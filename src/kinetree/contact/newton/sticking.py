@@ -17,8 +17,8 @@ from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate
 from kinetree.contact.newton.island import AIM, solve_coulomb
 from kinetree.contact.newton.matrix import is_loop
-from kinetree.contact.newton.polish import SPEED_OF_FALLS, polish, speed_error
-from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, noted_velocity
+from kinetree.contact.newton.polish import SPEED_OF_PILES, polish, speed_error
+from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, row_velocity
 from kinetree.contact.newton.start import is_slow, kinds, prepare
 
 __all__ = ["solve_island"]
@@ -56,10 +56,6 @@ WRONG, EXACTLY = 3e-5, 1e-2
 """Error of velocities [m/s or rad/s] from which on an island is solved once more; and the part of
 the tolerance to which it is."""
 
-IN_UNITS = 1e-2
-"""Tolerance from which on velocities need not be right in metres per second: that of shifts of
-positions, which go on in the next step."""
-
 CHANGES, CHANGED = 2, 1e-2
 """Changes of De Saxcé's shift before Newton's method, and the relative error of each."""
 
@@ -74,11 +70,11 @@ def rubs_at(problem: Problem, lam: "float[:]", g: int) -> bool:
 
 
 @procedure
-def speed_before(problem: Problem, work: Work, g: int) -> float:
+def speed_before(problem: Problem, g: int) -> float:
     """Sliding speed of a contact at the velocities before the step."""
     w = local("float", 6)
     dim = problem.dim[g]
-    noted_velocity(problem, work, g, problem.velocity, w)
+    row_velocity(problem, g, problem.velocity, w)
     w[:dim] += problem.target[problem.row_first[g] : problem.row_first[g] + dim]
     return slip(w, dim)
 
@@ -102,7 +98,7 @@ def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bo
         if speed * speed <= least * least * d or not rubs_at(problem, lam, g):
             continue
         kind = OPEN
-        before = speed_before(problem, work, g)
+        before = speed_before(problem, g)
         stopped = FAST * problem.mu[g] * max(lam[0] * d, SHARE * size * sqrt(d))
         if min(speed, before) > stopped:
             return SLIDING, False
@@ -196,7 +192,7 @@ def looks_further(problem: Problem, work: Work, island: int, forces: float, size
     What is slow may come to rest, which an uneven load prevents. Symmetric problems want symmetric
     solutions. And another start helps where velocities are not right in metres per second.
     """
-    if is_slow(work, island, forces) or speed_error(problem, work, island) > SPEED_OF_FALLS:
+    if is_slow(work, island, forces) or speed_error(problem, work, island) > SPEED_OF_PILES:
         return True
     return may_be_symmetric(problem, work, island, size)
 
@@ -210,7 +206,7 @@ def hold_shifts(problem: Problem, work: Work, island: int, size: float) -> None:
         if problem.kind[g] == CONE and problem.dim[g] > 1:
             mu = problem.mu[g]
             d = work.delassus[g]
-            speed = speed_before(problem, work, g)
+            speed = speed_before(problem, g)
             if speed > FAST * mu * max(work.lam[problem.row_first[g]] * d, SHARE * size * sqrt(d)):
                 work.shift[g] = mu * speed
 
@@ -284,8 +280,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     """Solve one island: whether the tolerance is reached, and what errors are relative to."""
     left = problem.left
     reached, size = choose_solution(problem, work, island)
-    exact = problem.tolerance < IN_UNITS and problem.most_newton > 0
-    if problem.left == left and exact:
+    if problem.left == left and problem.most_newton > 0:
         polish(problem, work, island, size)
         before = speed_error(problem, work, island)
         if before > WRONG and reached:
