@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from threading import Thread
 
 import kinetree as kt
 from kinetree.codegen import engines
@@ -39,3 +40,30 @@ def test_garbage_runs_no_function_of_python():
     finally:
         sys.setprofile(None)
     assert calls == []
+
+
+def test_threads_that_load_code_at_once_have_their_own_engines():
+    """The background loads code while others do; one engine in place of another is a crash."""
+    kept, found, before = engines._Engines(), [], sys.getswitchinterval()
+
+    class Code:
+        """Stands for machine code."""
+
+    def keep(thread):
+        for k in range(1000):
+            code, engine = Code(), (thread, k)
+            number = kept.keep(code, engine)
+            found.append((number, engine, kept[number], code if k % 2 else None))
+
+    threads = [Thread(target=keep, args=(n,)) for n in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert len(found) == len({number for number, *_ in found}) == 4000
+    assert all(engine == its for _, engine, its, _ in found)
+    assert all(kept[number] == engine for number, engine, _, code in found if code)

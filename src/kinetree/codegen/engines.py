@@ -1,5 +1,6 @@
 """Machine code that is loaded, and LLVM's engines, which run it."""
 
+from itertools import count
 from weakref import ref
 
 
@@ -38,23 +39,28 @@ class _Engines:
     second, a Ctrl-C that came meanwhile would be lost in it. So no garbage refers to them.
     """
 
+    # The background makes engines, too, and may do so between any two lines here. A lock would be
+    # held for ever in a process that is forked meanwhile; single steps of dictionaries need none.
+
     SOME = 16
 
     def __init__(self):
-        self._engines, self._codes, self._count, self._most = {}, {}, 0, self.SOME
+        self._engines, self._codes, self._numbers, self._most = {}, {}, count(1), self.SOME
 
     def __getitem__(self, number):
         return self._engines[number]
 
     def keep(self, code, engine) -> int:
         """Keep an engine as long as the machine code that runs it; its number."""
-        self._count += 1
-        self._engines[self._count], self._codes[self._count] = engine, ref(code)
+        number = next(self._numbers)
+        self._engines[number] = engine
+        self._codes[number] = ref(code)
         if len(self._engines) > self._most:
-            for number in [n for n, of in list(self._codes.items()) if of() is None]:
-                del self._codes[number], self._engines[number]
+            for old in [n for n, of in list(self._codes.items()) if of() is None]:
+                self._codes.pop(old, None)
+                self._engines.pop(old, None)
             self._most = len(self._engines) + self.SOME
-        return self._count
+        return number
 
 
 _engines = _Engines()

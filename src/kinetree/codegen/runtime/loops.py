@@ -66,7 +66,8 @@ class LoopCode:
         ):
             pairs = frozenset(kinds for _, kinds in missing if len(kinds) > 1)
             whole = whole and self._have_units(data, wanted, pairs, found, make)
-        self.codes.update(build.loaded_programs(found))
+        # What is loaded stays: tables of robots have its addresses, and units may share a program.
+        self.codes |= build.loaded_programs({n: x for n, x in found.items() if n not in self.codes})
         return whole
 
     def address(self, domains, kinds, n) -> int:
