@@ -297,7 +297,9 @@ def test_one_contact_is_solved_by_its_laws(rng):
         rows = MixedRows(np.array([mu]), np.zeros(0), np.zeros(0), False)
         new = np.full(3, 7.0)
         slot_laws.solved(A, mu, A @ lam + b, lam, new)
-        assert_close(new, Sweeps(A, b, rows, slot_laws.LEAST_WEIGHT).after(lam), scale=1.0, ulps=1e6)
+        assert_close(
+            new, Sweeps(A, b, rows, slot_laws.LEAST_WEIGHT).after(lam), scale=1.0, ulps=1e6
+        )
         if A[0, 0] < 3 * mu * np.hypot(*A[0, 1:]):
             continue  # sweeps need not converge where friction lifts
         for _ in range(200):
