@@ -1,6 +1,7 @@
 """Every back end against the interpreter, and the interpreter against bad back ends."""
 
 import zlib
+from dataclasses import replace
 from functools import cache
 
 import mpmath
@@ -154,6 +155,7 @@ EXTRA = {
 """Arrays that may be left out, and are not here."""
 
 OF_ACTUATORS = ("actuator_forces", "driving_force", "activation_after")
+OF_INTEGRALS = ("integral_motion", "states_after")
 OF_TENDONS = ("tendon_jacobian", "tendon_lengths")
 OF_LOOPS = ("_constraint_matrix", "_under")
 """Where there is nothing to compute without a loop."""
@@ -180,7 +182,10 @@ def example(name):
     model = kt.samples.four_bar() if name in OF_LOOPS else random_tree(2, rng, branching=0.3)
     model = with_sensors(model) if name == "sensor_readings" else model
     model = with_tendons(model) if name in OF_TENDONS else model
-    model = with_servos(model) if name in OF_ACTUATORS else model
+    model = with_servos(model) if name in (*OF_ACTUATORS, *OF_INTEGRALS) else model
+    if name in OF_INTEGRALS:
+        bounded = {"integral": 0.7, "integral_zero": 0.1, "integral_range": (-0.05, 0.05)}
+        model = model.replace(actuators=[replace(a, **bounded) for a in model.actuators])
     kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)
     return model, kernel, inputs, interpret.run(kernel.program, *inputs)[0]
