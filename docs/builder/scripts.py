@@ -112,8 +112,10 @@ def run(script: Script, folder, draft=False) -> Shown:
     ``draft``: figures are drawn once, and small, which is enough to see that they can be.
     """
     import matplotlib
+    import matplotlib.pyplot as plt
 
     matplotlib.use("Agg")
+    plt.close("all")  # of somebody else in this process
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for old in _shown_files(folder):
