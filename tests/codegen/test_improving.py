@@ -35,7 +35,11 @@ _large = Procedure(_root, inline=False)
 
 @pytest.fixture
 def found(tmp_path, monkeypatch):
-    """A procedure of two parts, an empty cache, and the background held back until released."""
+    """A procedure of two parts, an empty cache, and the background held back until released.
+
+    What it has to do for others waits until this is over.
+    """
+    others = improving._stop()
     monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
     held, compiled = threading.Event(), improving.branching_code_in_background
     monkeypatch.setattr(
@@ -44,6 +48,8 @@ def found(tmp_path, monkeypatch):
     yield Procedure(_sums), held
     held.set()
     improving.improve_now()
+    for job in others:
+        improving.improve_later(job)
 
 
 def levels():
