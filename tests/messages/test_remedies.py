@@ -134,3 +134,10 @@ def test_inverse_kinematics_says_which_task_is_off():
         found.require()
     reached = kt.pose(SIX, [0.1, -1, 1, 0, 0.5, 0], "tool")
     assert kt.inverse_kinematics(SIX, "tool", reached, restarts=3).worst == ""
+
+
+def test_a_robot_is_added_to_a_world():
+    with pytest.raises(
+        kt.ModelError, match=r"string, got Model\(.*; world\.add\(model\) puts a robot"
+    ):
+        kt.World(ARM)

@@ -164,8 +164,8 @@ class Schedule:
         turn = sum(p.duration for p in self.phases[self.repeat or 0 :])
         if max(map(abs, times)) * np.finfo(float).eps > 1e-3 * turn:
             raise ShapeError(
-                f"times from {min(times):g} to {max(times):g} s cannot be told apart within phases "
-                f"that repeat every {turn:g} s"
+                f"times from {min(times):g} to {max(times):g} s are too late for phases that "
+                f"repeat every {turn:g} s: double precision does not resolve them"
             )
         return turn
 

@@ -36,7 +36,8 @@ def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]
     if unknown:
         raise TypeError(no_argument("World", unknown[0], known))
     if not isinstance(base.name, str):
-        raise ModelError(f"name of a world must be a string, got {base.name!r}")
+        hint = "; world.add(model) puts a robot into it" if isinstance(base.name, Model) else ""
+        raise ModelError(f"name of a world must be a string, got {base.name!r}{hint}")
     for key in ("friction", "restitution"):
         if not callable(options[key]):
             check_coefficient(key, options[key], f"world {base.name!r}")
