@@ -138,26 +138,6 @@ def explains_methods(kind: C) -> C:
     return kind
 
 
-def joins_bases(kind: C) -> C:
-    """Make public methods and properties of bases, over which a class is split, its own.
-
-    Messages, tracebacks and the reference then say ``World.step``, wherever it is written.
-    """
-    package = kind.__module__.rpartition(".")[0]
-    for base in kind.__mro__[1:]:
-        if base.__module__.rpartition(".")[0] != package:
-            continue
-        setattr(base, "_is_part_of", kind.__qualname__)  # noqa: B010, of a class that is not known
-        for name, member in list(vars(base).items()):
-            parts = (member.fget, member.fset) if isinstance(member, property) else (member,)
-            for part in parts:
-                if inspect.isfunction(part) and part.__qualname__ == f"{base.__qualname__}.{name}":
-                    part.__qualname__ = f"{kind.__qualname__}.{name}"
-            if not name.startswith("_") and name not in vars(kind):
-                setattr(kind, name, member)
-    return kind
-
-
 def explain_call(function, error: TypeError) -> None:
     """Raise the error with a hint, if it is about the arguments of this call of a function.
 

@@ -5,6 +5,7 @@ from Python: then several samples go on together, from one stage to the next.
 """
 
 from contextlib import ExitStack
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 from kinetree.codegen.progress import working
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.control.newton.advance import advance
-from kinetree.control.newton.making import batch_of_problem, worker
+from kinetree.control.newton.making import batch_of_problem, renew_schedule, worker
 from kinetree.control.newton.records import Batch
 from kinetree.control.newton.stances import contact_forces, standing_controls
 from kinetree.control.outside import Outside
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import Start
+from kinetree.model.arrays import as_joint_vector, as_position_vector
 
 CALL = 2e7  # operations of one call, roughly, so that Ctrl-C is heard in time
 CONTROLS = frozenset(("tau", "controls", "u"))  # of which guesses have one
@@ -38,18 +40,30 @@ class Iterations:
         self.problem, self.shooting = problem, shooting
         self.batch: Batch = batch_of_problem(problem, shooting, most)
 
+    def start_from(self, q0, qd0, begins):
+        """Have other starts, of the same shapes, and another beginning of the schedule."""
+        f, model = self.shooting, self.problem.model
+        arrays = f.run.arrays
+        q = as_position_vector(model, q0, "q0")
+        qd = as_joint_vector(model, np.zeros(model.nv) if qd0 is None else qd0, "qd0")
+        found = [
+            np.broadcast_to(np.asarray(x, float), (*arrays.batch, x.shape[-1])).reshape(own.shape)
+            for x, own in ((q, arrays.q0), (qd, arrays.qd0))
+        ]
+        f.run.arrays = replace(arrays, q0=found[0], qd0=found[1])
+        f.begin_at(begins)
+        renew_schedule(self.batch, f)
+
     def begin(self, guess, barrier):
         """Set all variables."""
         if self.shooting.schedule is not None and not CONTROLS.intersection(guess):
             guess = {**guess, "u": standing_controls(self.shooting)}
         b, start = self.batch, Start(self.problem, self.shooting.run.arrays, guess)
-        for name, x in zip(("q", "qd", "u"), start.knots(), strict=True):
-            setattr(b, name, np.ascontiguousarray(x).reshape(-1))
-        for name, x in zip(("z", "y"), start.multipliers(b.ni, b.ne), strict=True):
-            setattr(b, name, np.ascontiguousarray(x, float).reshape(-1))
+        found = *start.knots(), *start.multipliers(b.ni, b.ne)
+        for name, x in zip(("q", "qd", "u", "z", "y"), found, strict=True):
+            getattr(b, name)[:] = x.reshape(-1)
         b.warm = int(start.is_warm)
-        if barrier is not None:
-            b.mu[:] = barrier
+        b.mu[:] = 0.0 if barrier is None else barrier
 
     def run(self, budget: float | None = None):
         """Iterate until all samples are done, or for ``budget`` seconds, shared by the samples."""
@@ -60,13 +74,13 @@ class Iterations:
                 return
             operations = b.steps * b.size**3
             count = max(1, min(threads(), b.samples, int(b.samples * operations / ALONE)))
-            cuts = np.linspace(0, b.samples, count + 1).astype(int)
+            cuts = [b.samples * k // count for k in range(count + 1)]
             each = max(1, int(CALL / operations)) if budget is None else 1
             with ExitStack() as stack:
                 workers = [stack.enter_context(worker(self.shooting, b)) for _ in range(count)]
 
                 def piece(k):
-                    own, first, end, done = workers[k], int(cuts[k]), int(cuts[k + 1]), 0
+                    own, first, end, done = workers[k], cuts[k], cuts[k + 1], 0
                     start, own.at_sample = perf_counter(), first
                     while own.at_sample < end:
                         at = own.at_sample
@@ -86,17 +100,17 @@ class Iterations:
         S, T = b.samples, b.steps
 
         def timed(x, *sizes):
-            x = np.moveaxis(x.reshape(S, *sizes), 0, 1)
-            return np.ascontiguousarray(x.reshape(len(x), *shape, *sizes[1:]))
+            x = x.reshape(S, *sizes).swapaxes(0, 1)  # a copy: other plans come here
+            return np.array(x, order="C").reshape(sizes[0], *shape, *sizes[1:])
 
         found: dict[str, Any] = {
-            name: getattr(b, name).reshape(shape)
+            name: getattr(b, name).reshape(shape).copy()
             for name in ("cost", "optimality", "gap", "violation")
         }
         found["converged"] = b.converged.astype(bool).reshape(shape)
-        found["iterations"] = b.count.reshape(shape)
+        found["iterations"] = b.count.reshape(shape).copy()
         found["history"] = self._history().reshape(-1, *shape)
-        found["multipliers"] = timed(b.z, T + 1, b.ni), b.y.reshape(*shape, b.ne)
+        found["multipliers"] = timed(b.z, T + 1, b.ni), b.y.reshape(*shape, b.ne).copy()
         found |= {"q": timed(b.q, T + 1, b.nq), "qd": timed(b.qd, T + 1, b.nv)}
         found["gains"] = timed(b.K, T, b.m, b.n)
         found["u"] = timed(b.u, T + 1, b.m)[:-1]
@@ -109,5 +123,7 @@ class Iterations:
         b = self.batch
         last = int(b.count.max(initial=0))
         costs = b.history.reshape(b.samples, b.most + 1)[:, : last + 1]
+        if b.samples == 1:
+            return costs.T.copy()
         at = np.minimum(np.arange(last + 1), b.count[:, None])
         return np.take_along_axis(costs, at, axis=1).T.copy()

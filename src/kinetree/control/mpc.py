@@ -52,7 +52,8 @@ class MPC:
             None makes limits hard.
 
     Attributes:
-        plan: the ``OptimizedMotion`` that is followed.
+        plan: the ``OptimizedMotion`` that is followed. One that has used up its ``iterations`` is
+            not examined again: ``converged`` is False, and ``optimality`` that before the last.
         planned_at: time of its start [s].
         asked_at: time of the last state that was planned from [s].
         coming: a plan that is not followed yet, and the time of its start; or None.
@@ -81,6 +82,7 @@ class MPC:
             raise ShapeError(f"replan must be from 1 to steps - 1 = {steps - 1}, got {replan}")
         usual = {"tolerance": 1e-4, "limit_penalty": 1e3}
         self.problem = Problem.of_arguments(model, steps=steps, dt=dt, **{**usual, **problem})
+        self.problem.lax = WRONG
         if self.problem.held != "tau":
             raise ModelError("MPC returns joint forces: leave out use='controls'")
         self.replan, self.guess = replan, guess
@@ -120,10 +122,12 @@ class MPC:
         guess = later_guess(self.plan, k)
         limits = {"iterations": self.iterations, "budget": self.budget}
         found = p.solve(q, qd, guess=guess, begins=start, **limits)
-        if self.budget is None and p.limit_penalty is not None and _are_wrong(found).any():
+        wrong = np.asarray(_are_wrong(found))
+        if self.budget is None and p.limit_penalty is not None and wrong.any():
             many = self.first_iterations
             found = p.solve(q, qd, guess=guess, iterations=many, begins=start)
-        self.coming = _mend(found, self.plan, k), start
+            wrong = np.asarray(_are_wrong(found))
+        self.coming = _mend(found, wrong, self.plan, k) if wrong.any() else found, start
         if not self.delay:
             (self.plan, self.planned_at), self.coming = self.coming, None
 
@@ -148,16 +152,16 @@ def _are_wrong(plan):
 
     Violations of friction cones are forces, and count relative to the largest.
     """
-    largest = [np.abs(f).max(axis=(0, -2, -1)) for f in (plan.forces or {}).values()]
-    most = WRONG * np.maximum(1.0, np.max(largest, axis=0, initial=0.0) if largest else 1.0)
-    return ~plan.converged & ((plan.gap > WRONG) | (plan.violation > most))
+    doubted = ~plan.converged & (plan.violation > WRONG)
+    if plan.forces and doubted.any():
+        largest = [np.abs(f).max(axis=(0, -2, -1)) for f in plan.forces.values()]
+        most = WRONG * np.maximum(1.0, np.max(largest, axis=0))
+        doubted = doubted & (plan.violation > most)
+    return doubted | (~plan.converged & (plan.gap > WRONG))
 
 
-def _mend(found, plan, k):
+def _mend(found, wrong, plan, k):
     """Plans, those that are wrong replaced by what is left of an earlier one after ``k`` steps."""
-    wrong = np.asarray(_are_wrong(found))
-    if not wrong.any():
-        return found
     mixed = {}
     for name in ("q", "qd", "tau", "gains"):
         old, new = getattr(plan, name), getattr(found, name)

@@ -175,6 +175,7 @@ class Schedule:
         More than the longest time between two touch-downs before and after, if there is that.
         """
         first, end = as_seconds(first, "first"), as_seconds(end, "end")
+        whole = self.duration
         found, start, k, again = [], 0.0, 0, self.repeat or 0
         if self.repeat is not None:
             lead, turn = sum(p.duration for p in self.phases[:again]), self._turn(first, end)
@@ -185,7 +186,7 @@ class Schedule:
             phase, last = self.phases[k], k + 1 == len(self.phases)
             stop = np.inf if last and self.repeat is None else start + phase.duration
             found.append((phase, start, stop))
-            if start > end + self.duration or stop == np.inf:
+            if start > end + whole or stop == np.inf:
                 return found
             start, k = stop, k + 1 if not last else again
 
@@ -208,22 +209,25 @@ class Timetable(NamedTuple):
 
 def timetable(schedule: Schedule, times: np.ndarray) -> Timetable:
     """The schedule at knots, whose steps belong to the phase in the middle of which they are."""
-    names, h = list(schedule.contacts), times[1] - times[0]
+    names, h = list(schedule.contacts), float(times[1] - times[0])
     pieces = schedule.pieces(times[0] - h, times[-1] + h)
     ends = np.array([stop for *_, stop in pieces])
     middles = np.concatenate([[times[0] - h / 2], (times[:-1] + times[1:]) / 2])
     at = np.minimum(np.searchsorted(ends, middles + SOON, side="right"), len(pieces) - 1)
-    inside = [phase.names for phase, *_ in pieces]
-    closed = np.array([[n in own for n in names] for own in inside], bool)
-    closed = closed.reshape(len(pieces), len(names))
-    on = closed[at]
+    inside = {id(p): p.names for p in schedule.phases}
+    closed = {k: [name in own for name in names] for k, own in inside.items()}
+    rows = [closed[id(phase)] for phase, *_ in pieces]
+    on = np.array(rows, bool).reshape(len(pieces), len(names))[at]
     if times[0] < h / 2:
         on[0] = on[1]  # nothing touches down when the motion begins
-    goal, weight = (np.zeros((len(times), len(names), 3)) for _ in range(2))
-    for c, name in enumerate(names):
-        for swing in _swings(pieces, closed[:, c].tolist(), name):
-            if swing[0] < times[-1] + h and swing[1] > times[0] - h:
-                _follow(schedule, (times, goal[:, c], weight[:, c]), schedule.height(name), swing)
+    first, last = times[0] - h, times[-1] + h
+    swings = [
+        (c, *swing)
+        for c, name in enumerate(names)
+        for swing in _swings(pieces, [row[c] for row in rows], name)
+        if swing[0] < last and swing[1] > first
+    ]
+    goal, weight = _follow(schedule, times, swings)
     return Timetable(on[1:], on[1:] & ~on[:-1], goal, weight)
 
 
@@ -241,20 +245,32 @@ def _swings(pieces, closed, name):
     return found if start is None else [*found, (start, np.inf, lift, target)]
 
 
-def _follow(schedule, arrays, ground, swing):
-    """Places of a contact, and weights, for one time in the air."""
-    (times, goal, weight), (start, stop, lift, target) = arrays, swing
-    h = times[1] - times[0]
-    first = np.searchsorted(times, start + h / 2, side="right")
-    inside = slice(first, np.searchsorted(times, stop - h / 2, side="left"))
-    goal[inside, 2], weight[inside, 2] = ground + lift, schedule.swing_weight
-    if np.isfinite(start) and np.isfinite(stop):
-        s = (times[inside] - start) / (stop - start)
-        goal[inside, 2] = ground + lift * np.sin(np.pi * s) ** 2
-    down = np.flatnonzero(np.abs(times - stop) <= h / 2 + SOON)[:1]
-    goal[down, 2], weight[down, 2] = ground, schedule.landing_weight
-    if target is not None:
-        goal[down], weight[down] = target, schedule.landing_weight
+def _follow(schedule, times, swings):
+    """Places of contacts, and weights, for all times in the air: contact, as ``_swings``."""
+    names, h = list(schedule.contacts), times[1] - times[0]
+    goal, weight = np.zeros((2, len(times), len(names), 3))
+    if not swings:
+        return goal, weight
+    contact, start, stop, lift, targets = zip(*swings, strict=True)
+    starts, stops = np.array([start, stop], float)
+    ground = [schedule.height(names[c]) for c in contact]
+    first = np.searchsorted(times, starts + h / 2, side="right").tolist()
+    last = np.searchsorted(times, stops - h / 2, side="left").tolist()
+    near = np.abs(times - stops[:, None]) <= h / 2 + SOON
+    lands, down = near.any(axis=1).tolist(), near.argmax(axis=1).tolist()
+    with np.errstate(invalid="ignore"):  # of times in the air that have no beginning or no end
+        s = (times - starts[:, None]) / (stops - starts)[:, None]
+        rise = np.sin(np.pi * s) ** 2
+    arcs = np.isfinite(stops - starts).tolist()
+    for k, c in enumerate(contact):
+        inside = slice(first[k], last[k])
+        goal[inside, c, 2] = ground[k] + lift[k] * (rise[k, inside] if arcs[k] else 1.0)
+        weight[inside, c, 2] = schedule.swing_weight
+        if lands[k]:
+            goal[down[k], c, 2], weight[down[k], c, 2] = ground[k], schedule.landing_weight
+            if targets[k] is not None:
+                goal[down[k], c], weight[down[k], c] = targets[k], schedule.landing_weight
+    return goal, weight
 
 
 def gait(

@@ -24,6 +24,8 @@ from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.spelling import no_argument
 
 SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
+IDLE = 4  # solved problems whose memory is kept for others
+VARIOUS = ("forces", "contact", "inputs", "parameters")  # options whose numbers may change
 OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0", "limits")  # of rollouts
 
 
@@ -76,7 +78,14 @@ class Problem:
         limits: of controls, positions and velocities.
         search: settings of the iterations.
         options: further arguments of rollouts.
+
+    Attributes:
+        lax: positive where the problem is solved again and again: memory is kept then, and motions
+            that have used up their iterations are not examined again where violations are at most
+            this. They count as not converged, with the optimality before the last iteration.
     """
+
+    _idle: dict[Any, Iterations]  # memory of the last solutions, by what they are made for
 
     def __init__(
         self,
@@ -112,6 +121,7 @@ class Problem:
         if self.schedule is not None:
             self._require_phases(horizon.integrator)
         self.bounds = Bounds.of_limits(self.model, drives.use, self.columns, limits)
+        self.lax, self._idle = 0.0, {}
 
     @classmethod
     def of_arguments(cls, model: Model, **given: Any) -> "Problem":
@@ -121,6 +131,9 @@ class Problem:
             for record in RECORDS
         ]
         return cls(model, *records, options=given)
+
+    def __getstate__(self):
+        return {**vars(self), "_idle": {}}
 
     def _require_phases(self, integrator):
         """Raise ModelError for what does not go together with phases."""
@@ -192,41 +205,27 @@ class Problem:
         of the schedule of contacts at which the motion begins [s], by default ``t0``.
         """
         guess = as_guess(guess)
-        m, T, model = len(self.columns), self.steps, self.model
-        n = model.nv if self.held == "tau" else m
-        given = {k: x for k, x in guess.items() if k != "multipliers" and x is not None}
-        lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given.values()))
-        held = np.zeros((T, *lead, n)) if T > 1 else np.zeros((1, *lead, n))
-        terms = self.terms
-        groups = terms.running, terms.terminal, terms.path, terms.final
-        costs = [kernel for group in groups for kernel in group]
-        run = run_of(
-            model,
-            q0,
-            qd0,
-            costs=costs,
-            steps=T,
-            dt=self.dt,
-            arguments=self.arguments,
-            function="rollout_gradient",
-            **{self.held: held},
-            **self.options,
-        )
-        schedule = self.schedule, begins
-        shooting = Shooting(model, self.terms, self.columns, self.held, run, *schedule)
-        with run.task():
-            found = Iterations(
-                self, shooting, self.iterations if iterations is None else iterations
-            )
+        given = (x for name, x in guess.items() if name != "multipliers" and x is not None)
+        lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given))
+        most = self.iterations if iterations is None else iterations
+        key = self._likeness(q0, qd0, lead, most)
+        found = self._idle.pop(key, None)
+        if found is not None:
+            found.start_from(q0, qd0, begins)
+        else:
+            found = self._iterations(q0, qd0, lead, most, begins)
+        with found.shooting.run.task():
             found.begin(guess, barrier)
             found.run(budget)
             arrays = found.result()
+        if key is not None and not found.batch.outside:  # and no error was raised
+            self._idle = {key: found, **dict([*self._idle.items()][: IDLE - 1])}
         u, tau = arrays.pop("u"), None
         if self.held == "tau":
-            tau = np.zeros((*u.shape[:-1], model.nv))
+            tau = np.zeros((*u.shape[:-1], self.model.nv))
             tau[..., self.columns] = u
         return OptimizedMotion(
-            model,
+            self.model,
             found.shooting.times,
             tau=tau,
             controls=u if tau is None else None,
@@ -236,6 +235,41 @@ class Problem:
             schedule=self.schedule,
             **arrays,
         )
+
+    def _iterations(self, q0, qd0, lead, most, begins):
+        """Iterations from these starts, all arguments checked; ``lead`` has axes of guesses."""
+        model, terms = self.model, self.terms
+        n = model.nv if self.held == "tau" else len(self.columns)
+        run = run_of(
+            model,
+            q0,
+            qd0,
+            costs=[*terms.running, *terms.terminal, *terms.path, *terms.final],
+            steps=self.steps,
+            dt=self.dt,
+            arguments=self.arguments,
+            function="rollout_gradient",
+            **{self.held: np.zeros((self.steps, *lead, n))},
+            **self.options,
+        )
+        schedule = self.schedule, begins
+        shooting = Shooting(model, terms, self.columns, self.held, run, *schedule)
+        with run.task():
+            return Iterations(self, shooting, most)
+
+    def _likeness(self, q0, qd0, lead, most):
+        """Key of problems that differ in the numbers of their starts and guesses alone, or None.
+
+        None where steps depend on more than on the arrays that it has.
+        """
+        options, model = self.options, self.model
+        various = any(options.get(name) is not None for name in VARIOUS)
+        if not self.lax or various or model.is_constrained:
+            return None
+        if not all(isinstance(x, np.ndarray) for x in self.arguments.values()):
+            return None
+        numbers = tuple((n, x.shape, x.dtype, x.tobytes()) for n, x in self.arguments.items())
+        return np.shape(q0), None if qd0 is None else np.shape(qd0), lead, most, numbers
 
 
 def _require_known(options):

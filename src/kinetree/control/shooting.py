@@ -58,6 +58,7 @@ class Shooting:
         held: ``"tau"`` or ``"controls"``.
         samples, steps: sizes.
         n, m: numbers of variables of a state and of the controls of a step.
+        idle: workers that may solve it; None before it is solved.
     """
 
     def __init__(self, model: Model, terms: Terms, columns, held, run, schedule=None, begins=None):
@@ -75,13 +76,19 @@ class Shooting:
             )
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
-        self.schedule, self.begins = schedule, run.t0 if begins is None else begins
+        self.schedule, self.idle = schedule, None
+        self.begin_at(begins)
         phased = schedule is not None
         on_arrays = held == "tau" and not phased and StepsOnArrays.serve(run)
         self.on_arrays = StepsOnArrays(run, self.columns) if on_arrays else None
         self.simple = not on_arrays and not phased and self._is_simple()
         large = self.force_rows > 0 or model.nv > LARGE
         self.by_rows = large and not self.simple and not on_arrays and not phased
+
+    def begin_at(self, begins: float | None):
+        """Let the motion begin at a time of the schedule [s], by default that of the run."""
+        self.begins = self.run.t0 if begins is None else begins
+        self.__dict__.pop("timetable", None)
 
     def _is_simple(self):
         """Whether steps are semi-implicit Euler's with the accelerations of a tree."""

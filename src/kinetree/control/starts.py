@@ -38,8 +38,8 @@ class Start:
             self.problem.steps,
             self.problem.model,
         )
-        q = np.repeat(arrays.q0[:, None], T + 1, axis=1)
-        qd = np.repeat(arrays.qd0[:, None], T + 1, axis=1)
+        q, qd = np.empty((arrays.size, T + 1, model.nq)), np.empty((arrays.size, T + 1, model.nv))
+        q[:], qd[:] = arrays.q0[:, None], arrays.qd0[:, None]
         if guess.get("q") is not None:
             q[:, 1:] = self._spread(guess["q"], "q", T + 1, model.nq)[:, 1:]
             qd[:, 1:] = 0
@@ -62,7 +62,8 @@ class Start:
             if (given := self.guess.get(name)) is not None:
                 called = "tau" if name == "u" else name
                 u[:, :-1] = self._spread(given, called, T, size)[..., columns]
-        u[:, :-1] = np.clip(u[:, :-1], *self._inner_limits())
+        if p.bounds.index.size and p.bounds.index.min() < m:  # some control has a limit
+            u[:, :-1] = np.clip(u[:, :-1], *self._inner_limits())
         return u
 
     def _inner_limits(self):
@@ -98,6 +99,8 @@ class Start:
                 f"guess of {name} must have shape ({length}, ..., {size}), time first, "
                 f"got {array.shape}"
             )
+        if not batch and array.ndim == 2:
+            return array[None]
         full = np.broadcast_to(
             array.reshape(length, *[1] * (len(batch) - array.ndim + 2), *array.shape[1:]),
             (length, *batch, size),
@@ -125,9 +128,12 @@ def later_guess(plan, k):
     found = as_guess(plan)
 
     def moved(x):
-        return np.concatenate([x[k:], np.repeat(x[-1:], k, axis=0)])
+        found, rest = np.empty_like(x), max(len(x) - k, 0)
+        found[:rest], found[rest:] = x[k:], x[-1:]
+        return found
 
     z, y = found.pop("multipliers")
     shifted = {name: moved(x) for name, x in found.items()}
-    inner = np.concatenate([moved(z[:-1]), z[-1:]])
+    inner = z.copy()
+    inner[:-1] = moved(z[:-1])
     return shifted | {"multipliers": (inner, y)}

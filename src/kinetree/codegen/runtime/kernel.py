@@ -93,7 +93,7 @@ class Kernel:
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.full
         self.lean: Callable[..., Any] = self.full
-        self._lean_of: tuple[Any, Any] = None, None  # machine code, and the lean path through it
+        self._lean_of: tuple = None, None, None  # machine code, the lean path, samples left on it
         self._variants, self._entries, self._derived, self._ways = {}, {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
         self.on_gpu: Any = None  # layout and options of the compiler; None for the usual ones
@@ -369,11 +369,11 @@ class Kernel:
         if codes != self._connected:
             if codes != self._lean_of[0]:  # else a task has ended meanwhile
                 lean = single_call(self.name, "float64", self.full, alone, wide, self._most)
-                self._lean_of = codes, lean
-            self.lean = self._lean_of[1]
+                self._lean_of = codes, lean, left_of(*codes)
+            _, self.lean, self._left = self._lean_of
             if not self._ways:
                 self.call = self.lean
-            self._connected, self._left = codes, left_of(*codes)
+            self._connected = codes
             tiers.note_connection(self)
         self._budget, self._left.value = left, ANY_NUMBER if left is None else left
 

@@ -134,11 +134,30 @@ def complementarity_error(b: Batch, w: Work, mu: float) -> float:
 
 
 @procedure
+def find_gap(b: Batch, w: Work) -> float:
+    """The largest gap."""
+    gap = 0.0
+    for i in range(b.steps * b.n):
+        gap = max(gap, abs(w.now.gap[i]))
+    return gap
+
+
+@procedure
+def find_violation(b: Batch, w: Work) -> float:
+    """The largest violation of a limit or constraint."""
+    beyond = 0.0
+    for r in range((b.steps + 1) * b.ni):
+        if b.mask[r] != 0.0:
+            beyond = max(beyond, w.now.c[r])
+    for i in range(b.ne):
+        beyond = max(beyond, abs(w.now.final[i]))
+    return beyond
+
+
+@procedure
 def find_error(b: Batch, w: Work) -> float:
     """Largest error of constraints and of derivatives of the Lagrangian."""
-    x, s, gap = w.now, w.sample, 0.0
-    for i in range(b.steps * b.n):
-        gap = max(gap, abs(x.gap[i]))
+    x, s, gap = w.now, w.sample, find_gap(b, w)
     dual = find_costates(b, w)
     b.gap[s] = gap
     b.optimality[s] = dual
@@ -171,16 +190,21 @@ def lower_barrier(b: Batch, w: Work, error: float):
 def measure(b: Batch, w: Work):
     """Derivatives and errors; the sample is done where these are small, or it may not go on."""
     s = w.sample
-    derive(b, w)
-    error = find_error(b, w)
-    if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
-        b.converged[s] = 1
-        w.wanted = STEP
-    elif b.count[s] >= b.most or w.halted == 1:
+    ends = b.count[s] >= b.most or w.halted == 1
+    if ends and b.count[s] > 0 and b.lax > 0.0 and find_violation(b, w) <= b.lax:
+        b.gap[s] = find_gap(b, w)
         w.wanted = STEP
     else:
-        lower_barrier(b, w, error)
-        w.wanted = CURVES
+        derive(b, w)
+        error = find_error(b, w)
+        if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
+            b.converged[s] = 1
+            w.wanted = STEP
+        elif ends:
+            w.wanted = STEP
+        else:
+            lower_barrier(b, w, error)
+            w.wanted = CURVES
     if w.wanted == STEP:
         w.at = 0
         begin_motion(b, w)

@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.codegen.procedures import invoke, procedure, record
 from kinetree.codegen.procedures.language import address_of
+from kinetree.codegen.runtime.loops import LoopVariant
 
 
 @record
@@ -13,13 +14,14 @@ class Loop:
     """Machine code of a kernel, tied to rows of arrays; NumPy's convention of an inner loop.
 
     Attributes:
-        code: its address, 0 for none.
+        code: its address, 0 for none;  alone: address of code for one knot, 0 for the same.
         frame: addresses of arguments and results at the first knot;  arrays: how many they are.
         count: of knots in a call;  steps: bytes from knot to knot, then strides within.
         status: how many calls failed.
     """
 
     code: int
+    alone: int
     arrays: int
     frame: "int[:]"
     count: "int[:]"
@@ -33,14 +35,15 @@ def call(loop: Loop, first: int, count: int):
     for i in range(loop.arrays):
         loop.frame[i] += first * loop.steps[i]
     loop.count[0] = count
-    invoke(loop.code, loop.frame, loop.count, loop.steps, loop.status)
+    code = loop.alone if count == 1 and loop.alone != 0 else loop.code
+    invoke(code, loop.frame, loop.count, loop.steps, loop.status)
     for i in range(loop.arrays):
         loop.frame[i] -= first * loop.steps[i]
 
 
 def no_loop() -> Loop:
     """Code that is never called."""
-    return Loop(code=0, arrays=0)
+    return Loop(code=0, alone=0, arrays=0)
 
 
 def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
@@ -74,5 +77,10 @@ def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
 def renew(loop: Any, samples: int) -> None:
     """Let a loop call the code that its kernel has now."""
     variant = loop.kernel.code_variant("float64", wide=True, samples=samples)
-    if variant is not loop.variant:
-        loop.code, loop.variant = variant.code.address("loop"), variant
+    if variant is loop.variant:
+        return
+    loop.code, loop.variant = variant.code.address("loop"), variant
+    loop.alone, loop.single = 0, None
+    if isinstance(variant, LoopVariant):  # lanes that nobody needs take as long as the others
+        loop.single = loop.kernel.code_variant("float64", wide=False, samples=0)
+        loop.alone = loop.single.code.address("loop")

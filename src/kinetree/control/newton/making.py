@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.control.inequalities import Inequalities
 from kinetree.control.newton.calls import Loop, no_loop, renew, tie
 from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
-from kinetree.control.newton.stances import cone_mask, contacts_of, stance_of
+from kinetree.control.newton.stances import cone_mask, contacts_of, put_timetable, stance_of
 from kinetree.control.riccati import Horizon, room_of
 from kinetree.control.shooting import Shooting
 from kinetree.control.tiles import padded
@@ -25,8 +25,11 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
     contacts = contacts_of(shooting, nc)
     limits = Inequalities(problem, nc, cone_mask(shooting))
     nc += contacts.cones
-    held = model.nv if f.held == "tau" else len(model.actuators)
+    held, E = model.nv if f.held == "tau" else len(model.actuators), S * (T + 1)
+    variables = {"q": E * model.nq, "qd": E * model.nv, "u": E * m, "y": S * ne}
+    variables["z"] = E * (limits.bound_count + nc)
     return Batch(
+        **{name: np.zeros(size) for name, size in variables.items()},
         nq=model.nq,
         nv=model.nv,
         m=m,
@@ -48,6 +51,7 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
         outside=int(f.on_arrays is not None),
         most=most,
         tolerance=problem.tolerance,
+        lax=problem.lax,
         h=float(f.run.dt),
         columns=_whole(problem.columns),
         index=_whole(bounds.index),
@@ -73,6 +77,17 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
         f=np.zeros(S * T * contacts.rows),
         impulse=np.zeros(S * T * contacts.rows),
     )
+
+
+def renew_schedule(b: Batch, shooting: Shooting) -> None:
+    """Let a batch have the schedule of its problem from when that begins now."""
+    if shooting.schedule is None:
+        return
+    put_timetable(b.contacts, shooting)
+    cones = cone_mask(shooting)
+    at = slice(b.ni - cones.shape[1], b.ni)
+    b.mask.reshape(-1, b.ni)[:, at] = cones
+    b.soft.reshape(-1, b.ni)[:, at] = cones & np.isfinite(b.rho[at])
 
 
 def _numbers(x):
@@ -139,12 +154,9 @@ IDLE = 4  # workers that are kept of one kind
 @contextmanager
 def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
     """A worker, which may have solved other problems of the same structure before."""
-    f, run = shooting, shooting.run
-    given = tuple((g.kind, g.shape, g.timed) for g in run.arrays.given)
-    stances = () if f.schedule is None else f.schedule.key
-    sizes = b.steps, b.h, run.t0, b.nb, b.exact, b.outside, f.simple, stances
-    key = "workers", f.transition, f.terms, f.columns, given, sizes
-    idle = kept(f.model, key, list)
+    if shooting.idle is None:
+        shooting.idle = _idle_workers(shooting, b)
+    idle = shooting.idle
     try:
         found: Any = idle.pop()
         for loop in found.loops:
@@ -155,6 +167,14 @@ def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
     yield found
     if len(idle) < IDLE:  # not after an interrupt, which may have left it anywhere
         idle.append(found)
+
+
+def _idle_workers(f, b):
+    """Workers of problems of the same structure that have nothing to do."""
+    given = tuple((g.kind, g.shape, g.timed) for g in f.run.arrays.given)
+    stances = () if f.schedule is None else f.schedule.key
+    sizes = b.steps, b.h, f.run.t0, b.nb, b.exact, b.outside, f.simple, stances
+    return kept(f.model, ("workers", f.transition, f.terms, f.columns, given, sizes), list)
 
 
 def work_of(shooting: Shooting, b: Batch) -> Work:

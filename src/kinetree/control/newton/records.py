@@ -26,6 +26,7 @@ class Batch:
         outside: 1 where steps and their derivatives come from Python.
         warm: 1 where multipliers are given.
         most: iterations;  tolerance: of all errors;  h: length of a step.
+        lax: violation up to which what has used up its iterations is not examined again, else 0.
         columns: of what is held, by control;  index, sign, value, position: of bounds.
         lower, upper: limits of controls;  mask, soft: of inequalities by knot;  rho: their penalty.
         q, qd, u, s, e, z, w, y, K, before: variables, feedback and memories before the last steps.
@@ -57,6 +58,7 @@ class Batch:
     warm: int
     most: int
     tolerance: float
+    lax: float
     h: float
     columns: "int[:]"
     index: "int[:]"

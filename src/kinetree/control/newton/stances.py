@@ -45,14 +45,20 @@ def contacts_of(shooting: Any, before: int) -> Contacts:
     """Tables of the contacts of a problem, with its schedule."""
     if shooting.schedule is None:
         return Contacts(before=before)
-    model, table = shooting.model, shooting.timetable
-    tables = dict(_tables_of(model, shooting.schedule))
+    tables = dict(_tables_of(shooting.model, shooting.schedule))
     del tables["sizes"]
+    table = shooting.timetable._asdict()
+    kinds = {name: np.int64 if x.dtype == bool else np.float64 for name, x in table.items()}
+    tables |= {name: np.zeros(x.size, kinds[name]) for name, x in table.items()}
     found = Contacts(before=before, **tables)
-    for name, x in table._asdict().items():
-        kind = np.int64 if x.dtype == bool else np.float64
-        setattr(found, name, np.ascontiguousarray(x, kind).reshape(-1))
+    put_timetable(found, shooting)
     return found
+
+
+def put_timetable(contacts: Contacts, shooting: Any) -> None:
+    """Let contacts close, touch down and move by the timetable of a problem."""
+    for name, x in shooting.timetable._asdict().items():
+        getattr(contacts, name)[:] = x.reshape(-1)
 
 
 def cone_mask(shooting: Any) -> np.ndarray:
