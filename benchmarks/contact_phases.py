@@ -20,8 +20,11 @@ Crocoddyl 3.2.1 was built with Pinocchio 4.0: with 4.1, where memory is laid out
 computes something else or crashes.
 """
 
+import os
 import sys
 import time
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before Crocoddyl is loaded, whose threads spin otherwise
 
 import crocoddyl
 import numpy as np
