@@ -124,9 +124,15 @@ def test_laws_of_random_worlds(seed, hull):
         assert E - last < (1e-4 + 1e-12 * start / L) * weight * L
 
 
+@pytest.mark.filterwarnings("ignore:step 1 .* cannot be trusted. bodies overlap by:UserWarning")
 @pytest.mark.parametrize("seed", range(max(10, WORLDS // 4)))
 def test_impacts_in_free_space_keep_both_momenta(seed, hull):
-    """Two bodies of any shape that hit each other, with friction and restitution."""
+    """Two bodies of any shape that hit each other, with friction and restitution.
+
+    Where an edge slides along a body while both spin, without friction and restitution, they may
+    overlap at the end of a step by some thousandths of their size. Worlds say so, as they should
+    (seeds 11, 34 and 142), and momenta are kept then as well.
+    """
     rng = np.random.default_rng(seed)
     surface = geometry.Surface(
         friction=rng.choice([0.0, 0.3, 1.0]), restitution=rng.choice([0.0, 0.5, 1.0])
@@ -148,6 +154,7 @@ def test_impacts_in_free_space_keep_both_momenta(seed, hull):
         world.step()
         found, after = world.contacts(), momenta(world)[1]
         touched += np.abs(found.force).max(initial=0.0) > 0
+        assert world.report().penetration < 2e-3
         if world.report().residuals.taken == 0:  # else it is in no contact force
             ends = np.array([1 if b == "body1" else -1 for _, b in found.bodies])
             impulse = world.timestep * ends @ found.force.reshape(-1, 3)
