@@ -237,9 +237,10 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_collection_finish():
+def pytest_collection_finish(session):
     if WORKER == "gw0" and os.environ["KINETREE_TESTS_FRESH"]:
         COLLECTED.touch()
+    forks.import_ahead(session)
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     memory.keep_early()
     gc.enable()

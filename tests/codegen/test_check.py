@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import sampling
 from support.backends import COMPILER, all_exported_c, llvm, numpy_listing
 from support.closeness import assert_close
 from support.mechanisms import with_sensors, with_servos, with_tendons
@@ -194,9 +195,7 @@ def example(name):
 @pytest.fixture(scope="module")
 def in_c(tmp_path_factory, request):
     """What computes each function of this run in C, compiled together."""
-    tested = {
-        i.callspec.params.get("name") for i in request.session.items if hasattr(i, "callspec")
-    }
+    tested = sampling.values_of(request, "test_every_function_agrees_on_all_back_ends", "name")
     programs = {name: example(name)[1].program for name in DEFINITIONS if name in tested}
     return all_exported_c(tmp_path_factory.mktemp("c"), programs, level=0) if COMPILER else None
 

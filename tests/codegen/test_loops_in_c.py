@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from support import sampling
 from support.backends import all_loops_in_c, loops_in_c, loops_in_cuda
 from support.walks import KINDS, PROGRAM, case
 
@@ -173,9 +174,7 @@ READY = [name for name, quantity in DEFINITIONS.items() if is_ready(quantity)]
 @pytest.fixture(scope="module")
 def in_c(tree, tmp_path_factory, request):
     """For each quantity of this run its kernel, its loops, and what computes them in C."""
-    tested = {
-        i.callspec.params.get("name") for i in request.session.items if hasattr(i, "callspec")
-    }
+    tested = sampling.values_of(request, "test_general_code_of_every_quantity", "name")
     kernels, programs = {}, {}
     for name in filter(tested.__contains__, READY):
         given = {"name": tree.body_names[-1], "rows": ("x",)}  # a task that is free

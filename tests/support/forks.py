@@ -8,6 +8,7 @@ while there are some, so that fixtures of modules are made once; at the end it h
 
 import atexit
 import contextlib
+import importlib
 import os
 import pickle
 import selectors
@@ -31,6 +32,13 @@ GROWTH = 0.8e9
 """Memory [bytes] by which a worker may grow before a fresh copy takes its place."""
 
 
+AHEAD = ("matplotlib.pyplot", "scipy.stats", "xarray", "pandas", "dask.array", "pyarrow.parquet")
+"""What tests import late, a second or more of each worker: once, where all of them are to run."""
+
+MANY = 2000
+"""Tests of which some will need all of these."""
+
+
 REPORTS = "reports of a worker"
 """Name of a plugin that workers have."""
 
@@ -38,6 +46,15 @@ REPORTS = "reports of a worker"
 def is_worker(config) -> bool:
     """Whether this process is one of several that share the tests."""
     return config.pluginmanager.hasplugin(REPORTS)
+
+
+def import_ahead(session) -> None:
+    """Import once, before there are workers, what each of them would import."""
+    if session.config.getoption("--forks") and len(session.items) > MANY:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in AHEAD:
+                importlib.import_module(name)
 
 
 class Channel:
