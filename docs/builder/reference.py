@@ -165,9 +165,16 @@ def pages() -> dict:
         title = PAGES[page][0]
         lines = [f"# {title}", "", ABOUT[page], "", *map(_entry, names), ""]
         for name in names:
-            lines += [f"::: {path(find(name))}", "    options:", f"      heading: kt.{name}", ""]
+            lines += [f"::: {path(find(name))}", "    options:", f"      heading: kt.{name}"]
+            lines += ["      inherited_members: true"] * _is_split(find(name)) + [""]
         found[f"reference/{page}.md"] = "\n".join(lines)
     return found
+
+
+def _is_split(thing):
+    """Whether a class is written in several files, as bases that are named by it."""
+    bases = thing.__mro__[1:] if isclass(thing) else ()
+    return any(vars(base).get("_is_part_of") == thing.__qualname__ for base in bases)
 
 
 def _entry(name):

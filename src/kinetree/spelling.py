@@ -138,6 +138,26 @@ def explains_methods(kind: C) -> C:
     return kind
 
 
+def joins_bases(kind: C) -> C:
+    """Name the methods and properties of bases, over which a class is split, by the class.
+
+    Messages and tracebacks say ``World.step``, wherever the method is written.
+    """
+    package = kind.__module__.rpartition(".")[0]
+    for base in kind.__mro__[1:]:
+        if base.__module__.rpartition(".")[0] != package:
+            continue
+        setattr(base, "_is_part_of", kind.__qualname__)  # noqa: B010, of a class that is not known
+        for name, member in list(vars(base).items()):
+            parts = (member.fget, member.fset) if isinstance(member, property) else (member,)
+            for function in parts:
+                if inspect.isfunction(function):
+                    function.__qualname__ = f"{kind.__qualname__}.{name}"
+            if inspect.isfunction(member) and not name.startswith("_") and name not in vars(kind):
+                setattr(kind, name, member)
+    return kind
+
+
 def explain_call(function, error: TypeError) -> None:
     """Raise the error with a hint, if it is about the arguments of this call of a function.
 

@@ -52,7 +52,8 @@ ABOUT_ONE_ARGUMENT = {
     "worlds/pieces.py": "as_state give_velocity inertia_of on_base put_down",  # what is added
     "worlds/samples.py": "columns_of",  # mass
     "worlds/ties.py": "tie",  # name, joint, second
-    "worlds/world.py": "_moved_object _robot _object _surface _unique with_model",  # what is added
+    "worlds/adding.py": "_moved_object _robot _object _unique surface_of",  # what is added
+    "worlds/world.py": "with_model",  # model
 }
 
 

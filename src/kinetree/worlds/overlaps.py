@@ -17,8 +17,8 @@ from kinetree.model.geometry import ContactPair, Geometry, HeightField, Plane
 from kinetree.worlds.starts import some
 
 if TYPE_CHECKING:
+    from kinetree.worlds.core import WorldCore
     from kinetree.worlds.pieces import Piece
-    from kinetree.worlds.world import World
 
 _LEAST = 1e-4  # overlap that counts, in lengths of the smaller shape
 _ENDLESS = (Plane, HeightField)
@@ -98,9 +98,9 @@ def _span(g):
 # --- all links of one robot, in the posture that it has ------------------------------------------
 
 
-def overlapping_links(world: "World", margin: float) -> list[tuple[str, str]]:
+def overlapping_links(world: "WorldCore", margin: float) -> list[tuple[str, str]]:
     """Links of one robot each that are nearer to each other than ``margin`` now."""
-    model, found = world.model, world.scene.contacts(world.q, margin=margin)
+    model, found = world.model, world.scene.contacts(world._whole.q, margin=margin)
     number = {name: k for k, name in enumerate(names_of(model).own)}
     owner = {i: name for name in world for i in world[name].numbers}
     pieces, names = _pieces_of_shapes(world), {}

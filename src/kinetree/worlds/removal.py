@@ -8,11 +8,11 @@ from kinetree.model.pruning import without_bodies
 from kinetree.worlds.carried import Carried, Key
 
 if TYPE_CHECKING:
+    from kinetree.worlds.core import WorldCore
     from kinetree.worlds.pieces import Piece
-    from kinetree.worlds.world import World
 
 
-def remove_part(world: "World", name: str) -> None:
+def remove_part(world: "WorldCore", name: str) -> None:
     """Take a part out of a world that is not assembled, with the rules of contact about it."""
     piece, inside = world._parts.pop(name)
     if inside is None:
@@ -83,7 +83,7 @@ def renumber(
         setattr(carried, name, {(*moved(key[:2], bodies), *key[2:]): x for key, x in old.items()})
 
 
-def drop_rules(world: "World", first: list[str], second: list[str]) -> None:
+def drop_rules(world: "WorldCore", first: list[str], second: list[str]) -> None:
     """Forget what was decided about contact between these links and shapes."""
     pairs = {frozenset((a, b)) for a in first for b in second}
     world._pairs = [p for p in world._pairs if frozenset((p.first, p.second)) not in pairs]

@@ -19,10 +19,10 @@ from kinetree.quantities import kinematics
 from kinetree.spatial import Plucker
 
 if TYPE_CHECKING:
-    from kinetree.worlds.world import World
+    from kinetree.worlds.core import WorldCore
 
 
-def tie(world: "World", name: str, first: str, second: str, joint: Any, at: Any) -> None:
+def tie(world: "WorldCore", name: str, first: str, second: str, joint: Any, at: Any) -> None:
     """Hold two bodies or frames to each other where they are now."""
     model, whole = world.model, world._whole
     joint = Fixed() if joint is None else joint
@@ -54,7 +54,7 @@ def tie(world: "World", name: str, first: str, second: str, joint: Any, at: Any)
     world._ties[name] = (names, Loop(name, 0, 0, joint, here, there))
 
 
-def release(world: "World", name: str) -> None:
+def release(world: "WorldCore", name: str) -> None:
     """Let a loop, a coupling or a tie go."""
     if name in world._ties:
         world._changed(wakes=True)
@@ -70,7 +70,7 @@ def release(world: "World", name: str) -> None:
     world._released.add(name)
 
 
-def hold(world: "World", name: str) -> None:
+def hold(world: "WorldCore", name: str) -> None:
     """Let a loop or a coupling hold again."""
     known = (*world._released, *world._uncoupled)
     require_known(name, known, f"world {world.name!r} has not released {name!r}")
@@ -122,7 +122,7 @@ def _recouple(piece, model):
     piece.model, piece.mounted = model, {}
 
 
-def with_ties(world: "World", model: Model) -> Model:
+def with_ties(world: "WorldCore", model: Model) -> Model:
     """The model with the loops that hold: its own but the released ones, and ties.
 
     Bodies that a loop connects do not touch; where it is released, they overlap at its joint still.
