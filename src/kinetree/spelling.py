@@ -139,9 +139,9 @@ def explains_methods(kind: C) -> C:
 
 
 def joins_bases(kind: C) -> C:
-    """Name the methods and properties of bases, over which a class is split, by the class.
+    """Make public methods and properties of bases, over which a class is split, its own.
 
-    Messages and tracebacks say ``World.step``, wherever the method is written.
+    Messages, tracebacks and the reference then say ``World.step``, wherever it is written.
     """
     package = kind.__module__.rpartition(".")[0]
     for base in kind.__mro__[1:]:
@@ -150,10 +150,10 @@ def joins_bases(kind: C) -> C:
         setattr(base, "_is_part_of", kind.__qualname__)  # noqa: B010, of a class that is not known
         for name, member in list(vars(base).items()):
             parts = (member.fget, member.fset) if isinstance(member, property) else (member,)
-            for function in parts:
-                if inspect.isfunction(function):
-                    function.__qualname__ = f"{kind.__qualname__}.{name}"
-            if inspect.isfunction(member) and not name.startswith("_") and name not in vars(kind):
+            for part in parts:
+                if inspect.isfunction(part) and part.__qualname__ == f"{base.__qualname__}.{name}":
+                    part.__qualname__ = f"{kind.__qualname__}.{name}"
+            if not name.startswith("_") and name not in vars(kind):
                 setattr(kind, name, member)
     return kind
 

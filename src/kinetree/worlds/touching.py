@@ -1,4 +1,4 @@
-"""Which parts of a world touch and are held to each other, and which leave it."""
+"""Contact between the parts of a world, ties that hold them to each other, and removal."""
 
 from typing import Any
 
