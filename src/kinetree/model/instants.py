@@ -38,7 +38,7 @@ class ModelInstants(ModelStructure):
     def at(self, t: float) -> "Model":
         """The model at time ``t`` [s], for time-dependent joints and constraints — RBDA §3.5."""
         if not self._can_move or all(p.joint.at(t) == p.joint for p in (*self.bodies, *self.loops)):
-            return self._with_constraints_at(t) if self.is_rheonomic else cast("Model", self)
+            return cast("Model", self._with_constraints_at(t) if self.is_rheonomic else self)
         bodies = [replace(b, joint=b.joint.at(t)) for b in self.bodies]
         loops = [replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
         constraints = [c.at(t) for c in self.constraints]
