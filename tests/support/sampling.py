@@ -504,8 +504,8 @@ _WALKS = {
         "test_uneven_ground": 6,
     },
     "worlds/test_floating_loops.py": {
-        "test_motions_are_those_without_contact": 4,
-        "test_one_step_is_that_of_the_forward_dynamics": 4,
+        "test_motions_are_those_without_contact": 6,
+        "test_one_step_is_that_of_the_forward_dynamics": 6,
         "test_rows_with_bounds_beside_them_change_nothing": 3,
     },
     "worlds/test_loop_joint_rows.py": {
