@@ -223,7 +223,7 @@ def assemblies(
     Raises:
         LoopError: the mechanism can still move if these joints are held.
     """
-    q = as_configuration(as_model(model), model.neutral() if q is None else q).astype(float)
+    q = np.array(as_configuration(as_model(model), model.neutral() if q is None else q), float)
     if q.ndim > 1:
         raise ShapeError(f"assemblies start from one configuration ({model.nq},), got {q.shape}")
     q, free = hold_joints(model, q, hold)
