@@ -144,7 +144,7 @@ IRREGULAR = re.findall(
     "thought thrown told torn undone withdrawn woken won worn wound woven written ",
 )
 """Participles that do not end in ``ed``."""
-NO_PARTICIPLES = {"feed", "need", "seed", "speed", "wrapped", "decorated"}
+NO_PARTICIPLES = {"feed", "need", "quadruped", "seed", "speed", "wrapped", "decorated"}
 """Verbs and nouns, and what decorators return by convention."""
 _FUNCTION = re.compile(r"(?m)^[ \t]*(?:async )?def _*([a-z]+)\(")
 _CLASS = re.compile(r"(?m)^[ \t]*class ([A-Z]\w*)")

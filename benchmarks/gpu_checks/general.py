@@ -4,7 +4,7 @@ import inspect
 
 import kinetree as kt
 from kinetree.codegen.loops.language import SINGLE, Chain, place_of
-from kinetree.codegen.loops.recomputed import recomputed
+from kinetree.codegen.loops.recomputed import recompute
 from kinetree.model.define import DEFINITIONS
 
 __all__ = ["general_kernels", "moved"]
@@ -35,7 +35,7 @@ def moved(kernel, dtype) -> int:
     """Bytes of rows, arguments and results that a sample loads and stores."""
     data = kernel.data
     kinds = tuple(data.domains["bodies"].kinds)
-    program = recomputed(kernel.source.program(kinds))
+    program = recompute(kernel.source.program(kinds))
     total = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
     for code, walks in program.codes():
         for key, times in _runs(walks, data).items():

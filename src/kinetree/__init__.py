@@ -23,7 +23,7 @@ from kinetree import errors
 __version__ = "0.2.0"
 
 
-def _listed() -> dict[str, str]:
+def _module_of() -> dict[str, str]:
     """The module that every name of the stub comes from."""
     tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
@@ -35,7 +35,7 @@ def _listed() -> dict[str, str]:
     }
 
 
-_LISTED = _listed()
+_LISTED = _module_of()
 _MOVED = {
     **{name: "errors" for name in errors.__all__ if name[0].isupper() and name not in _LISTED},
     **dict.fromkeys(

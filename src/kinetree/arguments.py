@@ -89,7 +89,7 @@ def guard(found: Any) -> Any:
     return found
 
 
-def unguarded(found: Any) -> list[str]:
+def missing_guards(found: Any) -> list[str]:
     """Names of a public function, or of a class's constructor and methods, that have no guard."""
     if inspect.isfunction(found):
         return [] if _has_guard(found) else [found.__qualname__]

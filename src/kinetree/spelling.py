@@ -91,15 +91,15 @@ def explains(function: F) -> F:
     """Let a public function, or method, say what may have been meant by a wrong argument."""
 
     @wraps(function)
-    def explained(*args, **named):
+    def wrapped(*args, **named):
         try:
             return function(*args, **named)
         except TypeError as error:
             explain_call(function, error)
             raise
 
-    setattr(explained, EXPLAINED, function)
-    return explained  # pyright: ignore[reportReturnType]
+    setattr(wrapped, EXPLAINED, function)
+    return wrapped  # pyright: ignore[reportReturnType]
 
 
 def renamed(**names: str) -> Callable[[F], F]:

@@ -77,11 +77,11 @@ def test_where_a_function_has_no_value_nothing_is_found():
     with np.errstate(all="ignore"):
         found = samples._close(space, np.array([[-1.0], [5.0], [-3.0], [3.0]]), 0.0)
     assert_close(found, [[4.0], [4.0]], ulps=10)
-    q, K, error = space.defined(np.array([[-1.0], [4.0], [9.0]]))
+    q, K, error = space.where_defined(np.array([[-1.0], [4.0], [9.0]]))
     assert_close(q, [[4.0], [9.0]])
     assert_close(K / space.units.apply([[1.0]]), [[[1 / 4]], [[1 / 6]]], ulps=10)
     assert_close(error / space.units.rows, [[0.0], [1.0]], ulps=10)
-    none = space.defined(np.zeros((0, 1)))
+    none = space.where_defined(np.zeros((0, 1)))
     assert [part.shape for part in none] == [(0, 1), (0, 1, 1), (0, 1)]
 
 

@@ -224,11 +224,11 @@ def test_every_kind_of_loop_joint_can_be_compiled(joint, rng):
         assert_close(a, b, ulps=1e4)
 
 
-@pytest.mark.covers("RBDA 8.3", by=LoopConstraints.stabilized)
+@pytest.mark.covers("RBDA 8.3", by=LoopConstraints.with_stabilization)
 def test_stabilisation_pulls_errors_back(rng):
     model, q, qd = _near_closure(rng, Revolute("z"), 0.01)
     c = loop_constraints(model, q, qd)
-    assert_close(c.stabilized(0.1), c.k - 20 * c.rate - 100 * c.error)
+    assert_close(c.with_stabilization(0.1), c.k - 20 * c.rate - 100 * c.error)
 
 
 @pytest.mark.covers("RBDA 8.2", "RBDA 3.2", by=loop_constraints)

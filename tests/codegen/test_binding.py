@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinetree.codegen.procedures import binding, procedure, record
-from kinetree.codegen.procedures.binding import bound
+from kinetree.codegen.procedures.binding import bind
 
 
 @record
@@ -52,14 +52,14 @@ def account(total=0):
 )
 def test_it_computes_what_the_procedure_does(n, twice):
     one, other = account(5), account(5)
-    assert bound(add, one)(n, twice) == add(other, n, twice) == one.total == other.total
+    assert bind(add, one)(n, twice) == add(other, n, twice) == one.total == other.total
     np.testing.assert_array_equal(one.values, other.values)
 
 
 def test_python_without_usual_objects_calls_the_procedure(monkeypatch):
     monkeypatch.setattr(binding, "has_usual_objects", lambda: False)
     a = account(1)
-    assert bound(add, a)(2, True) == 5 == a.total
+    assert bind(add, a)(2, True) == 5 == a.total
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,20 @@ def test_python_without_usual_objects_calls_the_procedure(monkeypatch):
 def test_wrong_arguments_are_errors_and_change_nothing(arguments):
     a = account(4)
     with pytest.raises((TypeError, OverflowError)):
-        bound(add, a)(*arguments)
+        bind(add, a)(*arguments)
     assert a.total == 4
 
 
 def test_what_cannot_be_bound_is_named():
     with pytest.raises(TypeError, match=r"<procedure half> cannot be bound: it takes or returns"):
-        bound(half, account())
+        bind(half, account())
     with pytest.raises(TypeError, match=r"add: a must be a Account, got list"):
-        bound(add, [])
+        bind(add, [])
 
 
 def test_it_keeps_its_record_and_lets_it_go():
     a = account(1)
-    values, function = weakref.ref(a.values), bound(add, a)
+    values, function = weakref.ref(a.values), bind(add, a)
     del a
     gc.collect()
     assert function(1, False) == 2
@@ -92,7 +92,7 @@ def test_it_keeps_its_record_and_lets_it_go():
 
 def test_better_code_takes_over():
     a = account()
-    function = bound(add, a)
+    function = bind(add, a)
     add.use(add.code)  # as the background does, with code of other addresses
     assert function(1, False) == 1
     add.place[0] = 0
@@ -103,8 +103,8 @@ def test_better_code_takes_over():
 
 def test_other_threads_run_meanwhile():
     a, seen = account(), []
-    thread = threading.Thread(target=lambda: seen.append(bound(count_up, a)(300_000_000)))
-    bound(count_up, account())(1)  # compiled
+    thread = threading.Thread(target=lambda: seen.append(bind(count_up, a)(300_000_000)))
+    bind(count_up, account())(1)  # compiled
     thread.start()
     turns = 0
     while thread.is_alive():

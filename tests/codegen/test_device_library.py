@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from kinetree.codegen.device.interleaved import interleaved, scalar_text
+from kinetree.codegen.device.interleaved import interleave, scalar_text
 from kinetree.codegen.device.library import library_text
 from kinetree.codegen.device.units import without_constants
 from kinetree.codegen.machine_code import branching_code, load
@@ -65,7 +65,7 @@ def test_distances_are_those_of_interleaved_words():
 declare double @c.d(ptr, ptr) local_unnamed_addr #1
 attributes #0 = { nounwind }
 """
-    found = interleaved(text, "step")
+    found = interleave(text, "step")
     assert found.frames == {"a_b": 3}
     assert found.calls == {"a_b": ["c_d"]}
     for line in (
@@ -106,4 +106,4 @@ def test_vectors_of_one_number_are_numbers():
 def test_what_is_not_words_is_an_error():
     text = "define void @f() {\n  %s = alloca [3 x i8], align 1\n  ret void\n}\n"
     with pytest.raises(BackendError, match="a place on the stack that has no words: %s = alloca"):
-        interleaved(text, "step")
+        interleave(text, "step")

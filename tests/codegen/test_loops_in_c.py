@@ -22,7 +22,7 @@ from kinetree.codegen.loops.language import (
     When,
 )
 from kinetree.codegen.loops.meaning import interpret
-from kinetree.codegen.loops.recomputed import recomputed
+from kinetree.codegen.loops.recomputed import recompute
 from kinetree.codegen.render.cuda_loops import PLACES, render
 from kinetree.codegen.render.loop_tables import table_plan
 from kinetree.model.define import DEFINITIONS
@@ -182,7 +182,7 @@ def in_c(tree, tmp_path_factory, request):
         kernel = DEFINITIONS[name].kernel(tree, NEEDED.get(name, ()), **options).general_kernel
         kernels[name] = kernel
         programs[name] = kernel.source.program(kernel.data.domains["bodies"].kinds)
-    less = {name: (recomputed(p), kernels[name].data) for name, p in programs.items()}
+    less = {name: (recompute(p), kernels[name].data) for name, p in programs.items()}
     runs = all_loops_in_c(tmp_path_factory.mktemp("c"), less, level=0)
     return {n: (kernels[n], programs[n], less[n][0], runs[n]) for n in less}
 
@@ -207,7 +207,7 @@ def test_general_code_of_every_quantity(name, in_c, tree, rng):
 def test_general_code_in_cuda(name, place, rng, tmp_path):
     tree = kt.samples.quadruped()
     kernel = DEFINITIONS[name].kernel(tree).general_kernel
-    program = recomputed(kernel.source.program(kernel.data.domains["bodies"].kinds))
+    program = recompute(kernel.source.program(kernel.data.domains["bodies"].kinds))
     arrays = [
         tree.random_configuration(rng, 40) if a.name == "q" else rng.normal(size=(40, *a.shape))
         for a in kernel.inputs
@@ -225,7 +225,7 @@ def test_transforms_of_joints_are_computed_again_and_not_stored():
     kernel = kt.inverse_dynamics.definition.kernel(kt.samples.quadruped()).general_kernel
     program = kernel.source.program(kernel.data.domains["bodies"].kinds)
     widths = [len(row) for row in program.rows.values()]
-    assert [len(row) for row in recomputed(program).rows.values()] == [18] * len(widths)
+    assert [len(row) for row in recompute(program).rows.values()] == [18] * len(widths)
     assert max(widths) >= 24
 
 
@@ -240,7 +240,7 @@ def test_derivatives_in_c_and_cuda(derivative, rng, tmp_path):
     expected = interpret(program, kernel.data, *arrays)
     for run in (
         loops_in_c(tmp_path, program, kernel.data),
-        loops_in_cuda(tmp_path, recomputed(program), kernel.data),
+        loops_in_cuda(tmp_path, recompute(program), kernel.data),
     ):
         for a, b in zip(expected, run(*arrays), strict=True):
             np.testing.assert_allclose(b, a, rtol=0, atol=1e-12 * np.abs(a).max())

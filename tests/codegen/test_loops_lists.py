@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.backends import loops_in_c, loops_in_cuda
 
-from kinetree.codegen.loops.assembly import assembled, outline_of
+from kinetree.codegen.loops.assembly import assemble, outline_of
 from kinetree.codegen.loops.language import Data, Domain, RowRange
 from kinetree.codegen.loops.meaning import holds, interpret
 from kinetree.codegen.loops.recording import Recorder
@@ -29,7 +29,7 @@ def recorded(text, domains, name, **arguments):
         results = (recorder.given_back(text(recorder, *given)),)
         if n < 2:
             outline = outline_of(recorder, results)
-    return assembled(recorder, name, tuple(arguments), results)
+    return assemble(recorder, name, tuple(arguments), results)
 
 
 class Balls:

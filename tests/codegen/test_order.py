@@ -10,7 +10,7 @@ from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 from kinetree.model.define import kernel_of
 
-ORDERS = [order.created, order.by_results, order.backward, order.fewest_waiting]
+ORDERS = [order.creation_order, order.by_results, order.backward, order.fewest_waiting]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_operands_come_first_and_nothing_is_lost(program, make):
             assert seen.issuperset(nodes[i][1:])
         assert i not in seen
         seen.add(i)
-    assert seen == set(order.created(program))
+    assert seen == set(order.creation_order(program))
 
 
 def test_the_best_order_keeps_the_fewest_waiting(program):
@@ -36,7 +36,7 @@ def test_the_best_order_keeps_the_fewest_waiting(program):
 
 def test_waiting_values_are_counted():
     program = trace(lambda x: np.array([(x[0] + 1) * (x[1] + 2)]), [Argument("x", (2,))])
-    assert order.most_waiting(program, order.created(program)) == 2
+    assert order.most_waiting(program, order.creation_order(program)) == 2
 
 
 def test_divisors_and_choices_hide_but_angles_in_divisors_do_not():

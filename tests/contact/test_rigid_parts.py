@@ -144,7 +144,7 @@ def test_the_contact_that_bears_its_load_least_gives_way():
     )  # fmt: skip
     state = {"q1": np.zeros(1), "qd1": np.zeros(1), "t1": 0.5, "interpolant": None}
     step = SimpleNamespace(**state, events=[])
-    assert stepper.PhaseStepper.noted(this, step) is step
+    assert stepper.PhaseStepper.recording_hook(this, step) is step
     assert gone == [1]
     assert [e.name for e in step.events] == ["c1 opens"]
     assert kept == ["motion"]

@@ -501,7 +501,7 @@ def as_texts(choices):
 
     ``choices`` keeps which constraints of the one mechanism are independent: it takes a while.
     """
-    compiled, rolled = kernels._compile, transition.Transition._compiled
+    compiled, rolled = kernels._compile, transition.Transition._compile
     choose, within = options.choose, []
 
     def text(user, call, *, timed=False):
@@ -554,10 +554,10 @@ def as_texts(choices):
             choices[key] = choose(model, q, prescribed)
         return choices[key]
 
-    kernels._compile, transition.Transition._compiled = text, text_of_steps
+    kernels._compile, transition.Transition._compile = text, text_of_steps
     options.choose = chosen_once
     try:
         yield
     finally:
-        kernels._compile, transition.Transition._compiled = compiled, rolled
+        kernels._compile, transition.Transition._compile = compiled, rolled
         options.choose = choose

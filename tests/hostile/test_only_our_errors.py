@@ -17,7 +17,7 @@ from hypothesis import settings
 from support.wrong_arguments import is_foreign, methods, public, walk, walk_methods
 
 import kinetree as kt
-from kinetree.arguments import fits, guard, unguarded
+from kinetree.arguments import fits, guard, missing_guards
 from kinetree.errors import ArgumentError, KinetreeError, LoadError
 
 THOROUGH = settings.default.max_examples > 1000
@@ -67,7 +67,9 @@ def test_everything_public_is_guarded():
     things = dict(public())
     for module in public_modules():
         things |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
-    without = {name: unguarded(thing) for name, thing in things.items() if unguarded(thing)}
+    without = {
+        name: missing_guards(thing) for name, thing in things.items() if missing_guards(thing)
+    }
     assert not without, "add guard_module(__name__) as the last line of their modules"
     assert len(things) > 700
 
@@ -80,10 +82,10 @@ def test_a_function_without_a_guard_is_found():
             """A method."""
 
     Thing.__module__ = "kinetree.things"
-    assert unguarded(Thing) == [f"{Thing.__qualname__}.method"]
-    assert unguarded(public_modules) == ["public_modules"]
+    assert missing_guards(Thing) == [f"{Thing.__qualname__}.method"]
+    assert missing_guards(public_modules) == ["public_modules"]
     guard(Thing)
-    assert unguarded(Thing) == []
+    assert missing_guards(Thing) == []
 
 
 @pytest.fixture(scope="module")

@@ -73,9 +73,9 @@ def mjcf_rows():
     for path, attributes in schema():
         tag = path[-1]
         section = next((name for name in path[1:-1] if name in reader.SECTIONS), "")
-        known = reader.represented(tag, section)
+        known = reader.represented_attributes(tag, section)
         lost = next((_LEFT_OUT[t] for t in path if t in _LEFT_OUT), reader.left_out_by_name(tag))
-        above = [t for t in path[1:-1] if reader.represented(t, "") is None]
+        above = [t for t in path[1:-1] if reader.represented_attributes(t, "") is None]
         if lost is not None or known is None or above:
             outer = next((t for t in above if t not in reader.SECTIONS), tag)
             why = lost or reader.why_left_out(outer, section)

@@ -7,7 +7,7 @@ from kinetree.errors import LoadError
 from kinetree.loaders import xml
 from kinetree.loaders.report import Report
 from kinetree.loaders.xml import Node, numbers_in, parse, root_tag
-from kinetree.loaders.xml_repairs import repaired
+from kinetree.loaders.xml_repairs import repair_xml
 
 
 def node(text):
@@ -224,17 +224,17 @@ def test_repairs_keep_lines():
     text = b"\n<?xml version='0.0'\n?>\n<!DOCTYPE robot>\n<!-- a -- b --->\n<robot name='a&b'/>"
     root = parse(text, "x")
     assert (root.sourceline, root.get("name")) == (6, "a&b")
-    source, notes = repaired(text)
+    source, notes = repair_xml(text)
     assert source.count(b"\n") == text.count(b"\n")
     assert [what for what, _ in notes] == ["<?xml?>", "<!DOCTYPE>", "a comment", "'&'"]
-    assert repaired(source) == (source, [])
+    assert repair_xml(source) == (source, [])
 
 
 @pytest.mark.parametrize("part", [b"<!--", b"-->", b"<!-- --", b"&", b"&a", b"<!DOCTYPE r ", b"-"])
 def test_repairs_take_time_in_proportion_to_the_text(part):
-    assert_quick(lambda: repaired(b"<robot>" + part * 1_000_000), 2)
+    assert_quick(lambda: repair_xml(b"<robot>" + part * 1_000_000), 2)
 
 
 def test_texts_that_are_not_xml_or_have_wide_characters_are_left_as_they_are():
     for text in (b"a & b", b'{"a": "&"}', "<?xml version='0'?><a/>".encode("utf-16")):
-        assert repaired(text) == (text, [])
+        assert repair_xml(text) == (text, [])

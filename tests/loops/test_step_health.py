@@ -22,7 +22,7 @@ from kinetree.loops.stepping.health import (
     _measures,
     _vertex,
     passes_of,
-    refined,
+    refine_step,
 )
 from kinetree.loops.stepping.motion import Chosen
 from kinetree.loops.stepping.projected import Checks
@@ -121,7 +121,7 @@ def halved(badness):
         taken.append((t, h))
         return Stepped(q + h, qd + t, h * (1 + t), checks=np.array([t, h, 0, 1, 0, 0]))
 
-    found = refined(
+    found = refine_step(
         step, lambda c: badness(float(c.position), float(c.velocity)), 0.0, 1.0, (5.0, 0.0), None
     )
     assert found[-1] == len(taken)
@@ -338,16 +338,16 @@ def test_a_state_that_is_still_open_takes_more_of_newtons_steps():
     rng = np.random.default_rng(2)
     q, qd = at["home"] + 0.02 * rng.normal(size=4), rng.normal(size=4)
     row = np.array([0.02, 0.3, 0.0, 0.5, 0.0, 1.0])
-    after = stepper._closed(0.0, Stepped(q, qd, np.array(0.0), checks=row))
+    after = stepper._close(0.0, Stepped(q, qd, np.array(0.0), checks=row))
     left = kt.loops.constraint(model, after.q, after.qd)
     assert np.max(np.abs(left.error)) < 1e-14
     assert np.max(np.abs(left.rate)) < 1e-13
     assert np.max(after.checks[:2]) < 1e-12
     assert list(after.checks[2:]) == [0.0, 0.5, 0.0, 1.0]
     lost = Stepped(q, np.full(4, np.nan), np.array(0.0), checks=row)
-    assert stepper._closed(0.0, lost) is lost
+    assert stepper._close(0.0, lost) is lost
     good = Stepped(q, qd, np.array(0.0), checks=np.zeros(6))
-    assert stepper._closed(0.0, good) is good
+    assert stepper._close(0.0, good) is good
 
 
 def test_better_equations_are_looked_for_where_the_step_begins(monkeypatch):
@@ -388,7 +388,7 @@ def test_positions_decide_whether_more_of_newtons_steps_are_taken(k):
     row = np.zeros(6)
     row[k] = 0.02
     before = Stepped(at["home"] + 0.01, np.ones(4), np.array(0.0), checks=row)
-    after = stepper._closed(0.0, before)
+    after = stepper._close(0.0, before)
     assert (after is before) == (k == 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import geometry
-from kinetree.codegen.device.assembly import assembled, assembler, ptx
+from kinetree.codegen.device.assembly import assemble, assembler, ptx
 from kinetree.codegen.device.groups import device_text, lower_to, next_number, raise_to
 from kinetree.codegen.device.running import Processor
 from kinetree.model.memo import kept
@@ -105,7 +105,7 @@ def test_the_text_of_a_gpu_waits_between_phases_and_changes_numbers_at_once():
     assert ".extern" not in text
     assert ".local" not in text  # numbers are in registers
     if assembler() is not None:
-        assert assembled(text, "90").startswith(b"\x7fELF")
+        assert assemble(text, "90").startswith(b"\x7fELF")
 
 
 def test_what_is_one_instruction_means_what_python_says():

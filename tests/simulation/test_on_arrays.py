@@ -49,7 +49,7 @@ CASES = [*((make, m) for make in (flat, floating) for m in METHODS), (flat, "var
 
 def test_variational_steps_on_arrays_are_those_of_rates():
     models, field = (flat(), floating()), Field()
-    chosen = [on_arrays.chosen(m, INTEGRATORS["variational"], field, 1) for m in models]
+    chosen = [on_arrays.choose_arrays(m, INTEGRATORS["variational"], field, 1) for m in models]
     assert chosen == [True, False]
 
 

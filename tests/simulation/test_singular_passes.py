@@ -10,7 +10,7 @@ import kinetree as kt
 from kinetree.integration.integrator import Stepped
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.loops.stepping.choice import better_choice, choose
-from kinetree.loops.stepping.health import Judge, SingularPass, passes_of, refined
+from kinetree.loops.stepping.health import Judge, SingularPass, passes_of, refine_step
 from kinetree.loops.stepping.options import CONSTRAINTS, Projection
 from kinetree.loops.stepping.projected import Checks
 from kinetree.loops.stepping.stepper import ProjectedStepper
@@ -228,7 +228,7 @@ def test_a_step_is_halved_until_it_is_good_enough():
         checks = np.array([0.0, 0.0, h, 1.0, 0.0, 1.0])
         return Stepped(q + h, qd, h, checks=checks)
 
-    q, _, work, _, taken = refined(step, lambda c: c.kick / 0.3, 0.0, 1.0, (0.0, 0.0), None)
+    q, _, work, _, taken = refine_step(step, lambda c: c.kick / 0.3, 0.0, 1.0, (0.0, 0.0), None)
     assert (q, work, taken) == (1.0, 1.0, 7)
 
 
@@ -236,7 +236,7 @@ def test_a_step_across_is_kept_where_halves_are_worse():
     def step(t, h, q, qd, tau):
         return Stepped(q + h, qd, h, checks=np.array([0.0, 0.0, 1 / h, 1.0, 0.0, 1.0]))
 
-    q, _, work, _, taken = refined(step, lambda c: c.kick / 0.5, 0.0, 1.0, (0.0, 0.0), None)
+    q, _, work, _, taken = refine_step(step, lambda c: c.kick / 0.5, 0.0, 1.0, (0.0, 0.0), None)
     assert (q, work) == (1.0, 1.0)
     assert taken == 19  # once for every length
 

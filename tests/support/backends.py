@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from kinetree.codegen.build import code_of
-from kinetree.codegen.loops.recomputed import recomputed
+from kinetree.codegen.loops.recomputed import recompute
 from kinetree.codegen.render import c, c_loops, cuda_loops, cuda_pieces, loop_tables, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
@@ -221,7 +221,7 @@ def general_in_cuda(folder):
 
     def compile(kernel, dtype):
         kinds = kernel.data.domains["bodies"].kinds
-        program = recomputed(kernel.source.program(tuple(kinds)))
+        program = recompute(kernel.source.program(tuple(kinds)))
         return loops_in_cuda(folder, program, kernel.data, dtype)
 
     return compile

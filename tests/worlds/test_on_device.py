@@ -10,7 +10,7 @@ import trimesh
 
 import kinetree as kt
 from kinetree import geometry as shapes
-from kinetree.codegen.device.assembly import assembled, assembler, ptx
+from kinetree.codegen.device.assembly import assemble, assembler, ptx
 from kinetree.codegen.device.interleaved import LANES, POINTER
 from kinetree.codegen.device.linking import device_entry
 from kinetree.codegen.device.running import Processor, worlds_abreast
@@ -194,7 +194,7 @@ def test_parts_of_it_become_ptx_and_assemble(both):
         assert "vprintf" not in text
         assert ".extern .global" not in text
         if assembler() is not None:
-            assert assembled(text, "90").startswith(b"\x7fELF")
+            assert assemble(text, "90").startswith(b"\x7fELF")
 
 
 def test_few_worlds_share_a_warp():

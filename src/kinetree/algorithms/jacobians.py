@@ -107,9 +107,9 @@ class RelativeFrame:
 
     def column(self, i, s):
         """Columns of joint ``i`` with axes ``s``: its part in the motion of frame and observer."""
-        return self.signed(i, self.carry(i, s))
+        return self.with_sign(i, self.carry(i, s))
 
-    def signed(self, i, x):
+    def with_sign(self, i, x):
         """``x`` if joint ``i`` moves the frame, ``-x`` if it moves the observer."""
         return x if self.is_near(i) else -x
 
@@ -255,13 +255,13 @@ def frame_hessian(model, q, frame, reference="world", point=None, observer=None)
     for i in seen.bodies:
         J[i] = seen.carry(i, S[i])
     for i in seen.bodies:
-        second[:, at[i], at[i]] = seen.signed(i, _own_rates(model, q, seen, i, J[i]))
+        second[:, at[i], at[i]] = seen.with_sign(i, _own_rates(model, q, seen, i, J[i]))
         for j in seen.before(i):
             u = _coordinate_motion(seen, j, J[j])
             moving = J[j] - u if seen.carries(j, i) else -u
-            second[:, at[i], at[j]] = seen.signed(i, _cross_columns(moving, J[i]))
+            second[:, at[i], at[j]] = seen.with_sign(i, _cross_columns(moving, J[i]))
             u = _coordinate_motion(seen, i, J[i])
-            second[:, at[j], at[i]] = seen.signed(j, _cross_columns(-u, J[j]))
+            second[:, at[j], at[i]] = seen.with_sign(j, _cross_columns(-u, J[j]))
     return second
 
 

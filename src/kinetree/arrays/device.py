@@ -68,7 +68,7 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
     compiled = kernel.on_device(dtype, device, count)
     addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
     compiled.launch(addresses, steps, outputs, count, stream)
-    return kernel.planned(compiled, count)
+    return kernel.plan_launch(compiled, count)
 
 
 def step_of(shape, strides, core, batch):

@@ -388,7 +388,7 @@ def _transpose(weights, *arrays, kernel):
     wrt = tuple(k for k, a in enumerate(arrays) if ad.is_undefined_primal(a))
     known = [a for a in arrays if not ad.is_undefined_primal(a)]
     weights = [ad.instantiate_zeros(w) for w in weights]
-    found = call_p.bind(*known, *weights, kernel=kernel.transposed(wrt))
+    found = call_p.bind(*known, *weights, kernel=kernel.linear_transpose(wrt))
     result: list[Any] = [None] * len(arrays)
     for k, gradient in zip(wrt, found, strict=True):
         result[k] = _sum_to_shape(gradient, arrays[k].aval.shape)

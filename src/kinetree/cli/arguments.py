@@ -31,11 +31,11 @@ def functions() -> dict:
     return {
         name: function
         for name, function in FUNCTIONS.items()
-        if hasattr(function, "definition") and set(_required(function)) <= _UNDERSTOOD
+        if hasattr(function, "definition") and set(_required_names(function)) <= _UNDERSTOOD
     }
 
 
-def _required(function):
+def _required_names(function):
     """Names of the parameters without a default."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.default is inspect.Parameter.empty]
@@ -73,7 +73,7 @@ def bind(function, model, given) -> dict:
         if key not in parameter_of and key not in words:
             misuse(f"{name} takes no {key!r}; it takes {', '.join(parameter_of)}")
         arguments[parameter_of.get(key, key)] = value
-    needed = _required(function)
+    needed = _required_names(function)
     if "of" in parameter_of and parameter_of["of"] not in arguments:
         frames = [*model.frame_names, *model.body_names]
         misuse(f"{name} of what? Give --of and one of {', '.join(frames)}")

@@ -9,7 +9,7 @@ from kinetree.cli import options as cli
 from kinetree.cli.options import Json
 
 
-def _known(incomplete: str):
+def _complete_name(incomplete: str):
     import kinetree as kt
 
     return [name for name in kt.robots.names() if name.startswith(incomplete)]
@@ -18,7 +18,7 @@ def _known(incomplete: str):
 def robots(
     name: Annotated[
         str | None,
-        typer.Argument(help="Print the file of this robot.", autocompletion=_known),
+        typer.Argument(help="Print the file of this robot.", autocompletion=_complete_name),
     ] = None,
     as_json: Json = False,
 ):

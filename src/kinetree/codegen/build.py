@@ -547,7 +547,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         options: for the compiler.
     """
     from kinetree.codegen.loops.language import BODIES
-    from kinetree.codegen.loops.recomputed import recomputed
+    from kinetree.codegen.loops.recomputed import recompute
     from kinetree.codegen.render.loop_tables import TablePlan, name_of, table_plan
 
     host, program = nvrtc.host(device), None
@@ -562,7 +562,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         known = json.loads(found)
         plan = TablePlan(**known["plan"])
     else:
-        program = recomputed(kernel.source.program(kinds))
+        program = recompute(kernel.source.program(kinds))
         plan = table_plan(program)
         known = {"plan": asdict(plan), "programs": {}}
     place, shared, work = decide(plan)
@@ -571,7 +571,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     if code is None:
         from kinetree.codegen.render.cuda_loops import render
 
-        program = program or recomputed(kernel.source.program(kinds))
+        program = program or recompute(kernel.source.program(kinds))
         text = render(program, dtype, place, resident)
         entry, (code,) = _built_all([text], host, device, [options])
         (name,) = entry["programs"]

@@ -217,23 +217,23 @@ def _loops():
     """Loops: a fixed number of runs, one that each sample chooses, and one inside another."""
     numbers = np.arange(-4.0, 10.0).reshape(7, 2)
 
-    def fixed(x):
+    def fixed_count(x):
         return repeat(lambda s: np.array([s[1], s[0] + s[1]]), x, 7)
 
-    yield Case(trace(fixed, [Argument("x", (2,))], "loop"), (numbers,))
+    yield Case(trace(fixed_count, [Argument("x", (2,))], "loop"), (numbers,))
 
-    def chosen(x, n):
+    def given_count(x, n):
         return repeat(lambda s: np.array([2 * s[0], s[1] - x[0]]), x, n[()])
 
     counts = np.array([0.0, 1, 5, 2, 3, 1, 4])
     inputs = [Argument("x", (2,)), Argument("n", ())]
-    yield Case(trace(chosen, inputs, "loop of chosen length"), (numbers, counts))
+    yield Case(trace(given_count, inputs, "loop of chosen length"), (numbers, counts))
 
-    def nested(x):
+    def loop_in_loop(x):
         def outer(s):
             inner = repeat(lambda t: t + s[1], s[0], 3)
             return np.array([inner, s[1] + x[0]])
 
         return repeat(outer, x, 4)
 
-    yield Case(trace(nested, [Argument("x", (2,))], "nested loops"), (numbers,))
+    yield Case(trace(loop_in_loop, [Argument("x", (2,))], "nested loops"), (numbers,))

@@ -13,7 +13,7 @@ _FEW = 64  # waiting values that fit anywhere
 _MANY = 8000  # nodes for which not everything is tried
 
 
-def created(program):
+def creation_order(program):
     """The order in which the program was traced: pass after pass over all bodies."""
     return program.graph.reachable([*program.roots, *_checks(program)])
 
@@ -33,7 +33,7 @@ def backward(program, late=True):
         program: what is computed.
         late: whether what was traced late comes late when nothing else decides.
     """
-    nodes, order = program.graph.nodes, created(program)
+    nodes, order = program.graph.nodes, creation_order(program)
     inner = [i for i in order if nodes[i][0] not in LEAVES]
     operands = {
         i: [a for a in dict.fromkeys(_operands(nodes[i])) if nodes[a][0] not in LEAVES]
@@ -77,7 +77,7 @@ def backward(program, late=True):
 def fewest_waiting(program):
     """The best of these orders."""
     orders = (by_results, backward, partial(backward, late=False))
-    best = created(program)
+    best = creation_order(program)
     least = most_waiting(program, best)
     loops = any(program.graph.nodes[i][0] == "repeat" for i in best)
     for make in orders[: 1 if loops or len(best) > _MANY else 3]:

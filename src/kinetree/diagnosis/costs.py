@@ -143,10 +143,10 @@ def _closed_texts(model):
         found[name] = null_space_cost(model, plan, blocks)
     for way in ways(model):
 
-        def solved(m, q, qd, tau, way=way):
+        def solve(m, q, qd, tau, way=way):
             return constrained_acceleration(m, q, qd, tau, way=way)[:2]
 
-        count = _count(_trace(model, solved, ("q", "qd", "tau")))
+        count = _count(_trace(model, solve, ("q", "qd", "tau")))
         found[f"forward dynamics ({way.method})"] = count
     return found
 

@@ -23,7 +23,7 @@ class Cost:
         """Both together."""
         return self.m + self.a
 
-    def weighted(self, addition: float = 1.0) -> float:
+    def weighted_sum(self, addition: float = 1.0) -> float:
         """Both together, an addition counting as a fraction of a multiplication."""
         return self.m + addition * self.a
 
@@ -97,7 +97,7 @@ def best(algorithm, n, addition=1.0) -> Cost:
         addition: cost of an addition, that of a multiplication being one.
     """
     rows = [row(n) for row in TABLE_10_1 if row.algorithm == algorithm]
-    return min(rows, key=lambda cost: cost.weighted(addition))
+    return min(rows, key=lambda cost: cost.weighted_sum(addition))
 
 
 # What one step of the composite-rigid-body algorithm takes — RBDA §10.3.1, (10.12): adding two
@@ -170,7 +170,7 @@ def crossover(first, second, n=range(2, 200), addition=1.0) -> int:
         n: sizes to try, in ascending order.
         addition: cost of an addition, that of a multiplication being one.
     """
-    return next(k for k in n if first(k).weighted(addition) > second(k).weighted(addition))
+    return next(k for k in n if first(k).weighted_sum(addition) > second(k).weighted_sum(addition))
 
 
 def cost_curves(
@@ -197,4 +197,4 @@ def cost_curves(
         "inertia matrix": lambda n: forward_dynamics_cost(n, source),
         "ABA": lambda n: best("ABA", n, addition),
     }
-    return {k: [cost(n).weighted(addition) for n in sizes] for k, cost in parts.items()}
+    return {k: [cost(n).weighted_sum(addition) for n in sizes] for k, cost in parts.items()}

@@ -22,7 +22,7 @@ from kinetree.errors import LoadError, MisalignmentWarning, ModelError, ModelWar
 from kinetree.loaders import read
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import pictures_in_one, short
-from kinetree.loaders.robots import located
+from kinetree.loaders.robots import locate
 from kinetree.loaders.xml import LIMIT_BYTES, parse, root_tag
 from kinetree.model import Model
 from kinetree.spelling import close_names, explains
@@ -245,7 +245,7 @@ def check(
         warnings.simplefilter("ignore", ModelWarning)  # they are findings
         if isinstance(robot, Model):
             return in_order(_of_model(robot))
-        path, folders = located(os.fspath(robot), folders)
+        path, folders = locate(os.fspath(robot), folders)
         return in_order(_of_file(path, floating_base, srdf, folders))
 
 

@@ -104,7 +104,7 @@ class Estimator:
         r.accelerometer[:] = self._flat(accelerometer, 3, "accelerometer")
         r.q[:] = self._flat(joints, self._sizes["q"], "joints")
         r.qd[:] = self._flat(rates, self._sizes["qd"], "rates")
-        r.closed[:] = self._closed(contacts).reshape(-1)
+        r.closed[:] = self._stance(contacts).reshape(-1)
 
     def _flat(self, x, size, name):
         """Numbers of all robots, one after another."""
@@ -122,7 +122,7 @@ class Estimator:
         expected = ", ".join(map(str, (*self._lead, size)))
         raise ShapeError(f"{name} must have shape ({expected}), got {x.shape}")
 
-    def _closed(self, contacts) -> np.ndarray:
+    def _stance(self, contacts) -> np.ndarray:
         """1 for feet that are said to stand, (..., feet)."""
         names = self._names
         if isinstance(contacts, Mapping):

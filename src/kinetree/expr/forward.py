@@ -142,7 +142,7 @@ def forward(graph, roots, seeds):
     for i in loops.order if loops else order:
         op, *operands = nodes[i]
         if loops and op not in ("input", "const", "callee"):
-            operands, here = loops.copied(i, op, operands)
+            operands, here = loops.copy_node(i, op, operands)
         else:
             here = i
         if i in rates or op in FLAT or op in ("final", "carry", "call"):
@@ -258,7 +258,7 @@ class _Loops:
                     self.rates[carry][k] = self.graph.node("carry", number, place)
                     place += 1
 
-    def copied(self, i, op, operands):
+    def copy_node(self, i, op, operands):
         """Operands of the copy of node ``i``, and the copy; itself if nothing changed."""
         graph, image = self.graph, self.image
         if op == "carry":

@@ -31,7 +31,7 @@ def derivative_on_arrays(derivative, call) -> Callable[..., tuple] | None:
         return None
 
     def of_arrays(*arrays):
-        full = gears.expanded(**dict(zip(call.shapes, arrays, strict=True)))
+        full = gears.expand_state(**dict(zip(call.shapes, arrays, strict=True)))
         return _contract(gears, kernel, derivative.entries(), full.values())
 
     return of_arrays
@@ -52,7 +52,7 @@ def _of_accelerations(derivative, call, gears):
         state = dict(zip(call.shapes, arrays, strict=True))
         state["qdd"] = FUNCTIONS["forward_dynamics"](call.model, **state)
         del state["tau"]
-        full = gears.expanded(**state)
+        full = gears.expand_state(**state)
         given = [full[n] for n in shapes]
         H = gears.inertia(full["q"])
         found = iter(_contract(gears, kernel, wanted, given) if wanted else ())
@@ -69,7 +69,7 @@ def _of_all_joints(derivative, gears, wrt, name, shapes):
     of_all, full = type(derivative)(FUNCTIONS[name], tuple(wrt)), gears.full
     own = {"q": full.neutral(), "qd": np.zeros(full.nv), "qdd": np.zeros(full.nv)}
     arrays = {n: own[n] if n in own else np.zeros(shape) for n, shape in shapes.items()}
-    kernel = of_all.prepared(of_all.bind(full, **arrays)).kernel
+    kernel = of_all.prepare(of_all.bind(full, **arrays)).kernel
     return kernel if kernel.has_general_code else None
 
 
@@ -78,7 +78,7 @@ def _contract(gears, kernel, wrt, arrays):
     found = kernel.call(*arrays)
     found = found if isinstance(found, tuple) else (found,)
     return tuple(
-        gears.contracted(x, -2, -1) if name in ("q", "qd", "qdd") else gears.contracted(x, -2)
+        gears.contract(x, -2, -1) if name in ("q", "qd", "qdd") else gears.contract(x, -2)
         for x, name in zip(found, wrt, strict=True)
     )
 

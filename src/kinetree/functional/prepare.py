@@ -129,7 +129,7 @@ def prepare(function, call, parameters=()):
         call: what ``bind`` returned.
         parameters: names of model parameters that follow the arrays as inputs.
     """
-    return _Preparation(function, call, parameters).prepared()
+    return _Preparation(function, call, parameters).prepare()
 
 
 class _Preparation:
@@ -147,7 +147,7 @@ class _Preparation:
         self.inputs += [Argument(p.name, p.shape) for p in self.extra]
         self._traced_form: Any = None  # of the result, once the function has run
 
-    def prepared(self) -> Prepared:
+    def prepare(self) -> Prepared:
         """The kernel, and the form of its results."""
         function, call = self.function, self.call
         form, program = result_form(function, call), None

@@ -34,19 +34,19 @@ def descend(problem, q, target, limits, damping, *, wide):
         before = (e * e).sum(-1)
         for _ in range(texts.STEPS):
             free = _free(problem, q, (J * e[..., None]).sum(-2), limits)
-            trial = _moved(problem, q, _damped_step(J * free[:, None], e, mu), limits)
+            trial = _move(problem, q, _damped_step(J * free[:, None], e, mu), limits)
             e_t, J_t, true_t = problem.run("equations", trial, target, wide=wide)
             after = (e_t * e_t).sum(-1)
             better = after < before
             mu = np.clip(mu * np.where(better, texts.LESS, texts.MORE), texts.LEAST, texts.MOST)
             pairs = ((trial, q), (e_t, e), (J_t, J), (true_t, true), (after, before))
-            q, e, J, true, before = (_chosen(better, *pair) for pair in pairs)
+            q, e, J, true, before = (_choose(better, *pair) for pair in pairs)
     gradient = np.zeros((len(q), problem.model.nv))
     gradient[:, moving] = (J * e[..., None]).sum(-2)
     return q, np.column_stack([mu, before, true]), gradient
 
 
-def _chosen(better, new, old):
+def _choose(better, new, old):
     return np.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
@@ -64,7 +64,7 @@ def _damped_step(J, e, mu):
         return np.full((len(J), n), np.nan)
 
 
-def _moved(problem, q, dv, limits):
+def _move(problem, q, dv, limits):
     """Configurations after ``shift`` and ``clip``; where there is no step, as they are."""
     full = np.zeros((len(q), problem.model.nv))
     full[:, problem.v_moving] = np.nan_to_num(dv) * problem.v_scale[problem.v_moving]

@@ -27,9 +27,9 @@ from kinetree.integration.manifold import (
 from kinetree.integration.on_arrays import (
     inverse_dynamics_derivatives,
     motion_derivatives,
-    moved,
+    move_derivative,
     of_each,
-    solved,
+    solve_each,
     transposed_times,
     turning_joints,
 )
@@ -105,9 +105,9 @@ def _through_midpoint(method, field, model, state, p_q, p_v):
     half, end, qdd = _Moved(model, h / 2 * v), _Moved(model, h * v), (v - qd) * (2 / h)
     middle = move(model, q, h / 2 * v)
     F_q, F_v, H, _ = motion_derivatives(field, model, t + h / 2, middle, v, qdd, tau)
-    E = moved(model, h / 2 * v)
+    E = move_derivative(model, h / 2 * v)
     A = h / 2 * ((F_q @ E if np.ndim(E) else F_q * E) * (h / 2) + F_v) + H
-    y = solved(np.swapaxes(A, -1, -2), h * end.along(p_q) + 2 * p_v)
+    y = solve_each(np.swapaxes(A, -1, -2), h * end.along(p_q) + 2 * p_v)
     by_q = end.back(p_q) - h / 2 * half.back(transposed_times(F_q, y))
     return Gradients(by_q, transposed_times(H, y) - p_v, h / 2 * y)
 
@@ -123,7 +123,7 @@ def _through_w_stages(method, field, model, state, p_q, p_v):
     weights = []
     for i in reversed(range(count)):
         x, a, c = stages[i], (*table.a[i], *(0.0,) * i), (*table.c[i], *(0.0,) * i)
-        y = solved(of_start.M, b_v[i] + b_u[i] / sigma)
+        y = solve_each(of_start.M, b_v[i] + b_u[i] / sigma)
         by_r = b_u[i] / sigma - times(of_start.K, y) / sigma
         by_s = times(of_start.H, y)
         weights.append((y, x))

@@ -113,11 +113,11 @@ class UserWatch:
         values = np.empty(qd.shape[:-1])
         for j, time in enumerate(t):
             if isinstance(self.event.function, UserKernel):
-                values[j] = self._checked(time, q[j], qd[j], qd.shape[1:-1])
+                values[j] = self._check_shape(time, q[j], qd[j], qd.shape[1:-1])
                 continue
             for index in np.ndindex(qd.shape[1:-1]):
                 at = (j, *index)
-                values[at] = self._checked(time, q[at], qd[at], ())
+                values[at] = self._check_shape(time, q[at], qd[at], ())
         return values
 
     def act(self, t, q, qd):
@@ -138,7 +138,7 @@ class UserWatch:
             as_joint_vector(self.model, after[1], f"qd {what}").astype(float),
         )
 
-    def _checked(self, t, q, qd, shape):
+    def _check_shape(self, t, q, qd, shape):
         arguments = (self.model, t, q, qd) if self._wants_model else (t, q, qd)
         value = np.asarray(self.event.function(*arguments), dtype=float)
         if value.shape != shape or not np.all(np.isfinite(value)):

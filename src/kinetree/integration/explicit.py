@@ -59,8 +59,8 @@ class ExplicitRungeKutta(Integrator):
         error = None
         if table.b_embedded:
             e = [x - y for x, y in zip(table.b, table.b_embedded, strict=True)]
-            error = h * combined(e, k_u), h * combined(e, k_v)
-        u, dv, work = (h * combined(table.b, k) for k in (k_u, k_v, power))
+            error = h * weighted_sum(e, k_u), h * weighted_sum(e, k_v)
+        u, dv, work = (h * weighted_sum(table.b, k) for k in (k_u, k_v, power))
         stages = None
         if table.dense:
             stages = Stages(np.stack(k_u, -2), np.stack(k_v, -2), np.stack(power, -1))
@@ -73,8 +73,8 @@ class ExplicitRungeKutta(Integrator):
         for c, a in list(zip(table.c, table.a, strict=True))[len(k_u) :]:
             q_i, v, rate = q, qd, qd
             if a:
-                u = h * combined(a, k_u)
-                v = qd + h * combined(a, k_v)
+                u = h * weighted_sum(a, k_u)
+                v = qd + h * weighted_sum(a, k_v)
                 q_i, rate = move(model, q, u), local_rate(model, q, u, v, order=self.order)
             qdd, p = field(model, t + c * h, q_i, v, tau)
             k_u.append(rate)
@@ -101,7 +101,7 @@ class ExplicitRungeKutta(Integrator):
 
             column = [[row[j] if j < len(row) else 0 for row in a[:stages]] for j in range(stages)]
             weights = [h * coefficient(values) for values in column[:-1]]
-            u, v = combined(weights, k_u[:-1]), qd + combined(weights, k_v[:-1])
+            u, v = weighted_sum(weights, k_u[:-1]), qd + weighted_sum(weights, k_v[:-1])
             rate = local_rate(model, q, u, v, order=self.order)
             qdd, p = field(model, t + coefficient(c[:stages]) * h, move(model, q, u), v, tau)
             new = [
@@ -137,7 +137,7 @@ class SemiImplicitEuler(Integrator):
         return Stepped(move(model, q, h * after), after, h * power)
 
 
-def combined(weights, terms):
+def weighted_sum(weights, terms):
     """The sum of ``terms`` with ``weights``, those of weight zero left out."""
     pairs = zip(weights, terms, strict=True)
     return sum(w * k for w, k in pairs if not (isinstance(w, (int, float)) and w == 0))

@@ -147,7 +147,7 @@ class FieldAround:
         return replace(self, field=self.field.of(model))
 
 
-def masked(response, model, q, M, free):
+def masked_response(response, model, q, M, free):
     """``Field.response`` where variables whose ``free``, (..., nv), is 0 move as ``given``."""
     one = np.eye(model.nv, dtype=int)
     M = M * free[..., None] * free[..., None, :] + one * (1 - free)[..., None]
@@ -210,7 +210,7 @@ class PrescribedField(Field):
     def response(self, model, q, M):
         """Response with prescribed joints as ``given``."""
         free = self.prescription.others(model)
-        return masked(super().response, model, q, M, free)
+        return masked_response(super().response, model, q, M, free)
 
     def mobility(self, model, q):
         """Accelerations for unit joint forces, (..., nv, nv): zero for prescribed joints."""

@@ -9,7 +9,7 @@ from kinetree.algorithms.closed.elimination import is_zero
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel, select
-from kinetree.integration.explicit import combined
+from kinetree.integration.explicit import weighted_sum
 from kinetree.integration.field import times
 from kinetree.integration.integrator import Integrator, Stepped
 from kinetree.integration.manifold import bracket_matrix, dexp, dexp_inverse, local_rate, move
@@ -18,7 +18,7 @@ from kinetree.integration.on_arrays import (
     inverse_dynamics_derivatives,
     joint_forces,
     motion_derivatives,
-    moved,
+    move_derivative,
     opposing,
     turning,
 )
@@ -71,7 +71,7 @@ def _mean_velocity(field, model, t, h, q, qd, tau, iterations):
         F_q, F_v, H, _ = motion_derivatives(field, model, t + h / 2, middle, v, qdd, tau)
         force = field.joint_force(model, t + h / 2, middle, v, tau)
         F = dynamics.inverse_dynamics(model, middle, v, qdd) - force
-        A = h / 2 * (_product(F_q, h / 2 * moved(model, h / 2 * v)) + F_v) + H
+        A = h / 2 * (_product(F_q, h / 2 * move_derivative(model, h / 2 * v)) + F_v) + H
         dv = solving(A)(h / 2 * F)
         v = v - dv
     return v, np.sqrt((dv * dv).sum(-1) / (1 + (v * v).sum(-1)))
@@ -85,13 +85,13 @@ def newton(equation, model, v, given, field, iterations):
     """Solve ``equation`` for ``v``; also the size of the last correction, relative to ``v``."""
     derivative = differentiate(equation, wrt="v")
 
-    def improved(state):
+    def improve(state):
         v, _ = state
         A = derivative(model, v, *given, field=field)
         dv = solving(A)(equation(model, v, *given, field=field))
         return v - dv, dv
 
-    v, dv = repeat(improved, (v, 0 * v), iterations)
+    v, dv = repeat(improve, (v, 0 * v), iterations)
     return v, np.sqrt((dv @ dv) / (1 + v @ v))
 
 
@@ -211,8 +211,8 @@ class Rosenbrock(Integrator):
         stages, system = self.stages(field, model, t, h, q, qd, tau)
         every = zip(*((x.k_u, x.k_v, x.k_w) for x in stages), strict=True)
         k_u, k_v, k_w = map(list, every)
-        u, dv, work = (combined(table.m, k) for k in (k_u, k_v, k_w))
-        error = combined(table.e, k_u), combined(table.e, k_v)
+        u, dv, work = (weighted_sum(table.m, k) for k in (k_u, k_v, k_w))
+        error = weighted_sum(table.e, k_u), weighted_sum(table.e, k_v)
         return Stepped(move(model, q, u), qd + dv, work + system.quadratic(qd + dv / 2, dv), error)
 
     def stages(self, field, model, t, h, q, qd, tau) -> tuple:
@@ -224,13 +224,13 @@ class Rosenbrock(Integrator):
         for alpha, gamma, a, c in rows:
             u, q_i, v = 0 * qd, q, qd
             if any(a):
-                u, v = combined(a, k_u), qd + combined(a, k_v)
+                u, v = weighted_sum(a, k_u), qd + weighted_sum(a, k_v)
                 q_i = move(model, q, u)
             rate = local_rate(model, q, u, v, order=self.order)
             qdd, power = field(model, t + alpha * h, q_i, v, tau)
             rest = power - system.quadratic(v, qdd)
             r, s, w = (
-                x + combined(c, k) / h if any(c) else x
+                x + weighted_sum(c, k) / h if any(c) else x
                 for x, k in ((rate, k_u), (qdd, k_v), (rest, k_w))
             )
             found = system.solve(r, s, w, gamma * h)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kinetree.arrays.kinds import Array
-from kinetree.integration.manifold import settled
+from kinetree.integration.manifold import settle
 from kinetree.model import Model
 
 
@@ -101,7 +101,7 @@ class Integrator(ABC):
 
         Quaternions are brought to unit length, rotation vectors below half a turn.
         """
-        q, qd = settled(model, q, qd)
+        q, qd = settle(model, q, qd)
         return self.step(field, model, t, h, q, qd, tau)
 
     def doubt(self, after: Stepped) -> Any:

@@ -32,11 +32,11 @@ def local_rate(model, q, u, qd, *, order):
     return qd if is_flat(model) else _local_rate(model, q, u, qd, order=order)
 
 
-def settled(model, q, qd):
+def settle(model, q, qd):
     """State in variables good for a step: see ``AbstractJoint.reparameterize``."""
     if not _movable(model):
         return q, qd
-    return _settled(model, q, qd)
+    return _settle(model, q, qd)
 
 
 def turns_over(model):
@@ -63,7 +63,7 @@ def _found_movable(model):
 
 
 @kernel
-def _settled(model, q, qd):
+def _settle(model, q, qd):
     q, qd = np.array(q), np.array(qd)
     for i in _movable(model):
         a, b = model.q_slice[i], model.v_slice[i]

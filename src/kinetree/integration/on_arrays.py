@@ -3,7 +3,7 @@
 A step that is one kernel is compiled for its robot, which takes a large one longer than a few
 thousand steps. On arrays the same text of the integrator runs in Python: dynamics and their
 derivatives are general code, which is there at once, the forces of the joints one short kernel, and
-the rest is NumPy's. Both agree to rounding errors; ``chosen`` goes by the amount of work, as tiers
+the rest is NumPy's. Both agree to rounding errors; ``choose_arrays`` goes by the amount of work, as tiers
 do.
 """
 
@@ -36,7 +36,9 @@ REPAID_BACK = 400
 """The same for the gradients of a step."""
 
 
-def chosen(model, method, field, samples: int = 0, *, back: bool = False, longer: int = 1) -> bool:
+def choose_arrays(
+    model, method, field, samples: int = 0, *, back: bool = False, longer: int = 1
+) -> bool:
     """Whether the steps of a task run on arrays.
 
     Args:
@@ -49,7 +51,7 @@ def chosen(model, method, field, samples: int = 0, *, back: bool = False, longer
     """
     large = (LARGE_BACK if back else LARGE)[method.differentiates]
     if model.is_constrained:
-        large, known = 1 if back else LARGE_LOOPS, _constrained(model, field)
+        large, known = 1 if back else LARGE_LOOPS, _is_constrained(model, field)
     else:
         known = type(field) is Field
     if not known or not method.on_arrays or longer * model.nv < large:
@@ -64,14 +66,14 @@ def chosen(model, method, field, samples: int = 0, *, back: bool = False, longer
     return choice.made(samples) == "general"
 
 
-def _constrained(model, field):
+def _is_constrained(model, field):
     """Whether a field with constraints has its own way on arrays."""
     return hasattr(field, "has_arrays") and field.has_arrays(model)
 
 
 def field_on_arrays(model, field) -> "FieldOnArrays":
-    """A field for which ``chosen`` holds, on arrays."""
-    return field.on_arrays(model) if _constrained(model, field) else FieldOnArrays(model, field)
+    """A field for which ``choose_arrays`` holds, on arrays."""
+    return field.on_arrays(model) if _is_constrained(model, field) else FieldOnArrays(model, field)
 
 
 def _is_group(model):
@@ -145,7 +147,7 @@ class FieldOnArrays:
         """
         t, q, qd, tau = state
         F_q, F_v, H, _ = motion_derivatives(self, self._model, t, q, qd, qdd, tau)
-        w = solved(H, weight)
+        w = solve_each(H, weight)
         return w, -transposed_times(F_q, w), -transposed_times(F_v, w)
 
     def response(self, model, q, M):
@@ -224,7 +226,7 @@ def _through_opposing(weight, F):
     return found
 
 
-def moved(model, u) -> Any:
+def move_derivative(model, u) -> Any:
     """The derivative of ``move(model, q, u)`` by ``u``, (..., nv, nv); 1 where it is one."""
     return 1.0 if is_flat(model) else _by_joint(model, dexp, u, np.eye(model.nv))
 
@@ -258,7 +260,7 @@ def of_each(function, joint, *arrays, **options) -> Any:
     return np.array(found).reshape(*lead, *found[0].shape)
 
 
-def solved(A, b) -> Any:
+def solve_each(A, b) -> Any:
     """``x`` with ``A x = b`` for (..., n, n) and vectors with more axes before those of ``A``."""
     more = b.ndim - A.ndim + 1
     columns = b.reshape(-1, *b.shape[more:])

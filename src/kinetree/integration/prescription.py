@@ -154,7 +154,7 @@ class Prescription:
     def of(self, model, i, t):
         """Position, velocity and acceleration of joint ``i`` at time ``t``, (..., n) each."""
         k = self.joints.index(i)
-        return _checked(self.names[k], model.joint[i], self.motions[k](t), t)
+        return _check_values(self.names[k], model.joint[i], self.motions[k](t), t)
 
     def each(self, model, times, q, qd) -> tuple[Any, Any, Any]:
         """States at several times (n,), from states (n, ..., nq) and (n, ..., nv)."""
@@ -207,7 +207,7 @@ def as_prescription(model, prescribed) -> Prescription | None:
     return Prescription(joints, names, motions)
 
 
-def _checked(name, joint, values, t):
+def _check_values(name, joint, values, t):
     """Results of a motion, as arrays (..., n)."""
     sizes = (joint.nq, joint.nv, joint.nv)
     if not isinstance(values, (tuple, list, np.ndarray)) or len(values) != 3:
@@ -369,8 +369,8 @@ class PrescribedSteps(Integrator):
         return self.inner.interpolation(theta)
 
 
-def looped(method: Integrator) -> Integrator:
+def with_loop(method: Integrator) -> Integrator:
     """The method with its stages in a loop, where the code of each would be long."""
     if isinstance(method, PrescribedSteps):
-        return replace(method, inner=looped(method.inner))
+        return replace(method, inner=with_loop(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method

@@ -255,7 +255,7 @@ class Stepper:
                 self._check_defect(t, h, after.defect)
             return after
         kernel = self._full if full else self._one
-        return self._unpacked(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
+        return self._unpack(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
 
     def walk(self, instants, q, qd, tau, dt) -> list:
         """``q, qd, work`` after each of several steps with the same ``tau``, from one instant on.
@@ -372,7 +372,7 @@ class Stepper:
             return self._rates.call(_number(t), q, qd, tau)
         return self.field(self.model, t, q, qd, tau)
 
-    def _unpacked(self, t, h, results):
+    def _unpack(self, t, h, results):
         q, qd, work, *rest = results
         if self.method.solves:
             self._check_defect(t, h, rest.pop(0))

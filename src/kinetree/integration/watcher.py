@@ -87,10 +87,10 @@ class Watcher:
             watch, look = self.watches[k], _Look(step, self.watches[k], index)
             fresh = k in self._fresh.get(index, ())
             there = values[(slice(None), *index, k)]
-            inside = bracket(look.interpolated, theta, there, watch.direction, fresh)
+            inside = bracket(look.interpolate, theta, there, watch.direction, fresh)
             if inside is None or step.t0 + inside[0] * look.h > latest:
                 continue
-            time = look.located(*inside)
+            time = look.locate(*inside)
             latest = min(latest, time + watch.tolerance)
             found.append((time, index, k))
         return found
@@ -172,33 +172,33 @@ class _Look:
         self.stepper = for_sample(step.stepper, index)
         self.start = (step.q0[index], step.qd0[index], step.tau[index])
 
-    def interpolated(self, theta):
+    def interpolate(self, theta):
         """Values at fractions of the step, by interpolation, (n,)."""
         q, qd = states_inside(self.step, theta)
         at = (slice(None), *self.index)
         t = self.step.t0 + theta * self.h
         return self.watch.values(t, q[at], qd[at], self.start[2], self.stepper)
 
-    def taken(self, theta):
+    def value_after(self, theta):
         """Value at the end of a step of that fraction of the length."""
         end = self.stepper.take(self.step.t0, theta * self.h, *self.start)
         q, qd = np.asarray(end.q1)[None], np.asarray(end.qd1)[None]
         return self.watch.values([end.t1], q, qd, self.start[2], self.stepper)[0]
 
-    def located(self, a, g_a, b, g_b):
+    def locate(self, a, g_a, b, g_b):
         """The instant between two fractions at which the sign changes."""
         tolerance = max(self.watch.tolerance, 4 * np.spacing(abs(self.step.t1))) / self.h
         ends = self._around(a, g_a, b, g_b, tolerance)
         if ends is None:
-            ends = a, self.taken(a) if a > 0 else g_a, b, self.taken(b)
+            ends = a, self.value_after(a) if a > 0 else g_a, b, self.value_after(b)
         if ends[1] * g_a > 0 and ends[3] * g_a <= 0:
-            theta = root(self.taken, *ends, tolerance)
+            theta = root(self.value_after, *ends, tolerance)
         else:  # so flat that the interpolant has it on the other side
             theta = root(self._interpolated_at, a, g_a, b, g_b, tolerance)
         return self.step.t0 + max(theta, tolerance) * self.h
 
     def _interpolated_at(self, theta):
-        return self.interpolated(np.array([theta]))[0]
+        return self.interpolate(np.array([theta]))[0]
 
     def _around(self, a, g_a, b, g_b, tolerance):
         """Fractions close to each other between which the sign changes, and values there; or None.
@@ -208,13 +208,13 @@ class _Look:
         """
         x = root(self._interpolated_at, a, g_a, b, g_b, tolerance)
         beside = np.clip([x - 1e-3 * (b - a), x + 1e-3 * (b - a)], a, b)
-        slope = float(np.diff(self.interpolated(beside))[0] / np.diff(beside)[0])
-        g = self.taken(x)
+        slope = float(np.diff(self.interpolate(beside))[0] / np.diff(beside)[0])
+        g = self.value_after(x)
         off = 2 * g / slope if slope else np.inf
         y = x - np.copysign(max(abs(off), tolerance / 2), off if g else slope * g_a)
         if not a < y < b:
             return None
-        (lo, g_lo), (hi, g_hi) = sorted([(x, g), (y, self.taken(y))])
+        (lo, g_lo), (hi, g_hi) = sorted([(x, g), (y, self.value_after(y))])
         return (lo, g_lo, hi, g_hi) if g_lo * g_a > 0 and g_hi * g_a <= 0 else None
 
 

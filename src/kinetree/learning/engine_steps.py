@@ -108,8 +108,8 @@ class EngineSteps:
         """
         step, n = self.program, self.worlds
         values = self._numbers(state, arguments)
-        wanted = self._wanted(values, np.asarray(actions, dtype=float))
-        run = self._run(self._given(values, wanted), values)
+        wanted = self._requested_actions(values, np.asarray(actions, dtype=float))
+        run = self._run(self._step_inputs(values, wanted), values)
         marks = np.arange(step.decimation + 1)
         sizes = (self.setup.model.nq,), (self.setup.model.nv,), ()
         q, qd, work = (np.empty((len(marks), n, *size)) for size in sizes)
@@ -139,7 +139,7 @@ class EngineSteps:
             for name, x in {**arguments, **state}.items()
         }
 
-    def _wanted(self, values, actions):
+    def _requested_actions(self, values, actions):
         """Actions that reach the joints in each step, (decimation, worlds, n)."""
         step = self.program
         late = values.get("delay", np.full(self.worlds, float(step.delay[1])))[:, None]
@@ -151,7 +151,7 @@ class EngineSteps:
             found.append(now)
         return np.array(found)
 
-    def _given(self, values, wanted):
+    def _step_inputs(self, values, wanted):
         """Arrays that go into steps, beside activations."""
         step, model, act = self.program, self.setup.model, self.program.kernels.get("act")
         size = wanted.shape[2:]

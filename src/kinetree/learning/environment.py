@@ -12,10 +12,10 @@ from kinetree.functional.parameters import parameter
 from kinetree.integration.integrator import Integrator
 from kinetree.learning.engine_steps import EnginePhysics, EngineSteps, chosen_physics
 from kinetree.learning.physics import setup_of
-from kinetree.learning.programs import OUTPUTS, compiled
+from kinetree.learning.programs import OUTPUTS, compile_program
 from kinetree.learning.random import words
 from kinetree.learning.step import FRICTION, OWN, RANDOM, ControlStep
-from kinetree.learning.task import SEES, action_size, kernels_of, starts_of, tried
+from kinetree.learning.task import SEES, action_size, kernels_of, starts_of, try_kernels
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds, whole_number
 from kinetree.model.cameras import Camera
@@ -175,7 +175,7 @@ class Environment:
         self._engine = EngineSteps(self.program, self.worlds) if by_engine else None
         self.step_time, self.episode = dt * decimation, episode
         self._kernels: dict = {}
-        self.observation_size = tried(self.program, numbers)
+        self.observation_size = try_kernels(self.program, numbers)
         self._world = self._place.array(np.arange(self.worlds))
         self.state: dict[str, Array] = {}
         self.reset(seed=seed)
@@ -313,7 +313,7 @@ class Environment:
         """The results of a control step, or of a reset, for all worlds."""
         kernel = self._kernels.get(what)
         if kernel is None:
-            kernel = self._kernels[what] = compiled(self.program, what)
+            kernel = self._kernels[what] = compile_program(self.program, what)
         if not self._place.on_host:
             return kernel.call(*arrays)
         dtype = self._place.dtype

@@ -14,8 +14,8 @@ from kinetree.contact.stepping.choice import step_of_rollout
 from kinetree.contact.stepping.drives import Start
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.manifold import settled
-from kinetree.integration.prescription import looped
+from kinetree.integration.manifold import settle
+from kinetree.integration.prescription import with_loop
 from kinetree.integration.refusals import INTEGRALS
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.compatibility import refuse_conflicts
@@ -97,7 +97,7 @@ class Physics:
         if self.contact is None:
             after = self.method.step(self.field, model, t, self.dt, q, qd, held)
             error = self.method.doubt(after) if self.method.closes else 0 * t
-            return *settled(model, after.q, after.qd), force, activation, error
+            return *settle(model, after.q, after.qd), force, activation, error
         start = Start(t, self.dt, q, qd, held)
         after = self.contact(None, self.field, model, start, force)
         return after.q, after.qd, after.force, activation, after.residuals[0]
@@ -136,7 +136,7 @@ def physics_of(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
         if setup.model.is_constrained:
             method, field = setup.rollout_step(*starts())
         else:
-            method, field = looped(setup.steps), setup.field
+            method, field = with_loop(setup.steps), setup.field
         return Physics(setup.model, field, method, None, rows=0, **given)
     step = step_of_rollout(contact, setup.effects, None, dtype, on_device=on_device)
     names, rows = contact.scene.candidates.names, step.rows

@@ -25,7 +25,7 @@ OUTPUTS = (
 """Of a control step, beside the state."""
 
 
-def compiled(step: ControlStep, what: str) -> Kernel:
+def compile_program(step: ControlStep, what: str) -> Kernel:
     """A function of an environment.
 
     Args:
@@ -82,8 +82,8 @@ def compiled(step: ControlStep, what: str) -> Kernel:
 
 def _reset(step, tick, arguments, more, draws) -> list[Any]:
     """The state at the start of an episode, and the first observation."""
-    state = step.begun(arguments, draws)
-    return [*state.values(), step.observed(state, arguments, draws)]
+    state = step.begin(arguments, draws)
+    return [*state.values(), step.observe(state, arguments, draws)]
 
 
 def _step(step, state, arguments, more, draws) -> list[Any]:
@@ -94,19 +94,19 @@ def _step(step, state, arguments, more, draws) -> list[Any]:
 
 def _update(step, state, arguments, more, draws) -> list[Any]:
     """The state before the steps of the mechanics, and the actions to carry out."""
-    after, actions = step.updated(state, arguments, draws, more["wanted"])
+    after, actions = step.update(state, arguments, draws, more["wanted"])
     return [*(after[name] for name in state), np.array(actions)]
 
 
 def _finish(step, state, arguments, more, draws) -> list[Any]:
     """The rest of a control step, from the state after the steps of the mechanics."""
     before = {"q": more["q before"], "qd": more["qd before"]}
-    tau = step.pushed({**state, **before}, arguments, more["wanted"])
+    tau = step.driving_forces({**state, **before}, arguments, more["wanted"])
     # ``update`` has drawn its numbers in another call, and these are different draws.
     if "update" in step.kernels:
         step.random_numbers("update", draws)
     moved = Moved(more["previous"], tau, more["error"], more["failed"] < 0.5)
-    after, info = step.finished(state, arguments, draws, list(more["actions"]), moved)
+    after, info = step.finish(state, arguments, draws, list(more["actions"]), moved)
     return [*(after[name] for name in state), *(info[name] for name in OUTPUTS)]
 
 

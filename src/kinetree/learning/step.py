@@ -91,21 +91,21 @@ class ControlStep:
             action: what the agent wants, (n,).
         """
         previous = state["action"]
-        state, history = self.updated(state, arguments, draws, action)
-        state, tau, error = self._moved(state, arguments, history)
-        return self.finished(state, arguments, draws, history, Moved(previous, tau, error, True))
+        state, history = self.update(state, arguments, draws, action)
+        state, tau, error = self._move(state, arguments, history)
+        return self.finish(state, arguments, draws, history, Moved(previous, tau, error, True))
 
-    def updated(self, state, arguments, draws, action):
+    def update(self, state, arguments, draws, action):
         """The state before the steps of the mechanics; actions to be carried out, latest first."""
         low, high = self.limits
-        action = np.array([_clipped(x, low, high) for x in action])
+        action = np.array([_clip(x, low, high) for x in action])
         if "update" in self.kernels:
             values = self.values_of(state, arguments, draws, "update", action=action)
             values["previous_action"] = state["action"]
-            state = self.merged(state, self.called("update", values), "update")
+            state = self.merge(state, self.call_kernel("update", values), "update")
         return state, [action, *state.get("history", ())]
 
-    def finished(self, state, arguments, draws, history, moved):
+    def finish(self, state, arguments, draws, history, moved):
         """Result of ``__call__``, from the state after the steps of the mechanics.
 
         Args:
@@ -120,7 +120,7 @@ class ControlStep:
             state["history"] = np.array(history[:-1])
         fine = _is_fine(state) & moved.fine
         more = {"previous_action": moved.previous, "tau": moved.tau}
-        ended = self._ended(state, arguments, draws, more) | ~fine
+        ended = self._is_over(state, arguments, draws, more) | ~fine
         late = state["steps"] >= (self.episode or np.inf)
         truncated = ~ended & late
         reward = self._of("reward", state, arguments, draws, more | {"terminated": flag(ended)})
@@ -129,8 +129,8 @@ class ControlStep:
 
         def begin(now):
             again = draws._replace(counter=now[0]["tick"])  # so that no draw is wasted
-            state = self.begun(arguments, again)
-            return _aligned(now[0], state), self.observed(state, arguments, again)
+            state = self.begin(arguments, again)
+            return _reorder(now[0], state), self.observe(state, arguments, again)
 
         over = ended | truncated
         state, seen = repeat(begin, (state, final), select(over, 1, 0))
@@ -145,28 +145,28 @@ class ControlStep:
             "error": select(fine, moved.error, 0.0),
         }
 
-    def begun(self, arguments, draws):
+    def begin(self, arguments, draws):
         """The state at the start of an episode."""
         values = {**arguments, **self.random_numbers("reset", draws)}
-        found = self.called("reset", values)
+        found = self.call_kernel("reset", values)
         state = {name: np.zeros(shape)[()] for name, shape in self.shapes.items()}
-        state = self.merged(state, found, "reset") | {"tick": draws.counter}
+        state = self.merge(state, found, "reset") | {"tick": draws.counter}
         low, high = self.delay
         if "delay" in self.shapes:
             u = draws.uniform("delay", 1)[0]
             state["delay"] = low + np.floor(u * (high - low + 1))
         return state
 
-    def observed(self, state, arguments, draws):
+    def observe(self, state, arguments, draws):
         """The first observation of an episode."""
         more = {"previous_action": state["action"], "tau": np.zeros(self.model.nv)}
         return self._of("observe", state, arguments, draws, more, "first observation")
 
     # --- parts -------------------------------------------------------------------------------
 
-    def _moved(self, state, arguments, history):
+    def _move(self, state, arguments, history):
         """The state after the steps of the mechanics, the last joint forces, the largest error."""
-        model, friction = self._changed(state, arguments)
+        model, friction = self._own_model(state, arguments)
         physics = self.physics.of(model, friction)
         dt, rows, states = physics.dt, physics.rows, physics.states
         t = state["steps"] * (dt * self.decimation)
@@ -174,9 +174,9 @@ class ControlStep:
 
         def once(now):
             k, q, qd, force, activation, _, worst = now
-            wanted = self._delayed(history, state, k)
+            wanted = self._delayed_action(history, state, k)
             values = {**arguments, **held, "t": t + k * dt, "q": q, "qd": qd, "action": wanted}
-            tau = self.called("act", values, model) if "act" in self.kernels else wanted
+            tau = self.call_kernel("act", values, model) if "act" in self.kernels else wanted
             *after, error = physics(model, t + k * dt, q, qd, tau, force, activation)
             return k + 1, *after, tau, select(error > worst, error, worst)
 
@@ -189,7 +189,7 @@ class ControlStep:
         after |= {"activation": activation} if states else {}
         return state | after, tau, worst
 
-    def pushed(self, state, arguments, wanted):
+    def driving_forces(self, state, arguments, wanted):
         """Joint forces of ``act``, or controls, in the last step of the mechanics from a state."""
         if "act" not in self.kernels:
             return wanted
@@ -197,9 +197,9 @@ class ControlStep:
         t = (state["steps"] * self.decimation + self.decimation - 1) * self.physics.dt
         values = {**arguments, **held, "t": t, "action": wanted}
         values |= {"q": state["q"], "qd": state["qd"]}
-        return self.called("act", values, self._changed(state, arguments)[0])
+        return self.call_kernel("act", values, self._own_model(state, arguments)[0])
 
-    def _delayed(self, history, state, k):
+    def _delayed_action(self, history, state, k):
         """The action that reaches the joints in step ``k`` of the mechanics."""
         late = state.get("delay", float(self.delay[1]))
         wanted = history[0]
@@ -207,13 +207,13 @@ class ControlStep:
             wanted = select(k + (age - 1) * self.decimation < late, old, wanted)
         return wanted
 
-    def _changed(self, state, arguments):
+    def _own_model(self, state, arguments):
         """The model with the parameters of this world, and its factor of friction."""
         values = {p: {**arguments, **state}[name] for p, name in self.parameters.items()}
         friction = values.pop(FRICTION, None)
         return with_parameters(self.model, values) if values else self.model, friction
 
-    def _ended(self, state, arguments, draws, more):
+    def _is_over(self, state, arguments, draws, more):
         if "terminate" not in self.kernels:
             return False
         found = self._of("terminate", state, arguments, draws, more)
@@ -224,7 +224,7 @@ class ControlStep:
     def _of(self, role, state, arguments, draws, more, what=None):
         """The result of a kernel that looks at a state."""
         values = self.values_of(state, arguments, draws, role, what=what, action=state["action"])
-        return self.called(role, values | more)
+        return self.call_kernel(role, values | more)
 
     def values_of(self, state, arguments, draws, role, what=None, **more):
         """Values that kernels can take, by name."""
@@ -236,9 +236,9 @@ class ControlStep:
 
     def random_numbers(self, role, draws, what=None):
         """Random numbers for a kernel that takes some."""
-        return drawn(self.kernels[role], what or role, draws)
+        return random_inputs(self.kernels[role], what or role, draws)
 
-    def called(self, role, values, model=None):
+    def call_kernel(self, role, values, model=None):
         """The result of a kernel, which takes what it needs of ``values``, by name."""
         kernel = self.kernels[role]
         names = tuple(kernel.signature.parameters)[1:]
@@ -253,7 +253,7 @@ class ControlStep:
         with name_the_line(kernel, _ON_NUMBERS) if object in given else nullcontext():
             return kernel.function(model or self.model, **{n: values[n] for n in names})
 
-    def merged(self, state, found, role):
+    def merge(self, state, found, role):
         """The state with what a kernel returned, a dict, in place."""
         name = self.kernels[role].__name__
         if not isinstance(found, dict):
@@ -273,7 +273,7 @@ class ControlStep:
         return state | found
 
 
-def drawn(kernel, what, draws):
+def random_inputs(kernel, what, draws):
     """Random numbers that a kernel takes, by kind."""
     parameters, found = kernel.signature.parameters, {}
     for kind in RANDOM:
@@ -283,7 +283,7 @@ def drawn(kernel, what, draws):
     return found
 
 
-def _clipped(x, low, high):
+def _clip(x, low, high):
     return select(x < low, low, select(x > high, high, x))
 
 
@@ -307,6 +307,6 @@ def _is_fine(state):
     return fine
 
 
-def _aligned(old, new):
+def _reorder(old, new):
     """The new state in the order of the old one."""
     return {name: new[name] for name in old}

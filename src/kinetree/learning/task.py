@@ -6,7 +6,7 @@ from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import parameter
 from kinetree.learning.random import Draws, words
-from kinetree.learning.step import FRICTION, OWN, RANDOM, drawn
+from kinetree.learning.step import FRICTION, OWN, RANDOM, random_inputs
 from kinetree.model.arrays import as_configuration
 from kinetree.spelling import did_you_mean
 
@@ -62,7 +62,7 @@ def starts_of(model, reset, numbers, count=8):
     found = []
     for world in range(count):
         draws = Draws(words(0), float(world), 0.0, {})
-        given = {**numbers, **drawn(reset, "reset", draws)}
+        given = {**numbers, **random_inputs(reset, "reset", draws)}
         names = tuple(reset.signature.parameters)[1:]
         start = reset.function(model, **{n: given[n] for n in names if n in given})
         found.append((start["q"], start.get("qd", np.zeros(model.nv))))
@@ -76,7 +76,7 @@ def _shape_error(role, step, what, result):
     )
 
 
-def tried(step, numbers) -> int:
+def try_kernels(step, numbers) -> int:
     """Call every kernel once on numbers: for shapes, and for its own errors.
 
     Args:
@@ -88,7 +88,7 @@ def tried(step, numbers) -> int:
     """
     model, size = step.model, 0
     draws = Draws(words(0), 0.0, 0.0, {})
-    found = step.called("reset", {**numbers, **step.random_numbers("reset", draws)})
+    found = step.call_kernel("reset", {**numbers, **step.random_numbers("reset", draws)})
     if not isinstance(found, dict) or "q" not in found:
         raise ShapeError(
             f"Environment: reset kernel {step.kernels['reset'].__name__!r} must return a dict "
@@ -113,16 +113,16 @@ def tried(step, numbers) -> int:
         )
     step.shapes.update(own | {n: np.shape(x) for n, x in found.items() if n not in own})
     draws = Draws(words(0), 0.0, 0.0, {})
-    state = step.begun(numbers, draws)
+    state = step.begin(numbers, draws)
     as_configuration(model, np.asarray(state["q"], float))
     _check_parameters(step, {**numbers, **state})
     more = {"previous_action": state["action"], "tau": np.zeros(model.nv), "terminated": 0.0}
     sizes = {"observe": 1, "reward": 0, "terminate": 0, "act": 1, "update": None}
     for role in [r for r in sizes if r in step.kernels]:
         values = step.values_of(state, numbers, draws, role, action=state["action"])
-        result = step.called(role, values | more)
+        result = step.call_kernel(role, values | more)
         if role == "update":
-            step.merged(state, result, role)
+            step.merge(state, result, role)
         elif role == "act" and np.shape(result) != (model.nv,):
             raise _shape_error(role, step, f"joint forces of shape ({model.nv},)", result)
         elif np.ndim(result) != sizes[role]:

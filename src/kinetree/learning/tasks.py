@@ -58,12 +58,12 @@ def _wrapped(angle):
 
 @kernel
 def _pendulum_seen(model, q, qd):
-    return np.array([np.cos(q[0]), np.sin(q[0]), _clipped(qd[0], 8.0)])
+    return np.array([np.cos(q[0]), np.sin(q[0]), _clip(qd[0], 8.0)])
 
 
 @kernel
 def _pendulum_before(model, q, qd):
-    speed = _clipped(qd[0], 8.0)
+    speed = _clip(qd[0], 8.0)
     return {"qd": np.array([speed]), "cost": _wrapped(q[0]) ** 2 + 0.1 * speed**2}
 
 
@@ -83,7 +83,7 @@ def _pendulum_force(model, action: (1,)):
     return action
 
 
-def _clipped(x, most):
+def _clip(x, most):
     """The number within plus and minus ``most``."""
     return select(x > most, most, select(x < -most, -most, x))
 
@@ -164,7 +164,7 @@ def _runner_before(model, q):
 
 @kernel
 def _legged_seen(model, q, qd):
-    speeds = [_clipped(qd[k], 10.0) for k in range(model.nv)]
+    speeds = [_clip(qd[k], 10.0) for k in range(model.nv)]
     return np.array([q[1] + _STANDING, *(q[k] for k in range(2, model.nq)), *speeds])
 
 

@@ -18,7 +18,7 @@ from kinetree.loaders import robots
 from kinetree.loaders.paths import Folders, content
 from kinetree.loaders.report import MOVING, Notice, Report, in_lines, short
 from kinetree.loaders.xml import LIMIT_BYTES, root_tag
-from kinetree.loaders.xml_repairs import repaired
+from kinetree.loaders.xml_repairs import repair_xml
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean, explains
 
@@ -240,7 +240,7 @@ def read(
         ) from None
     options = Options(floating_base, lump, strict, parameters or {}, srdf)
     if isinstance(path, str):
-        path, folders = robots.located(path, folders)
+        path, folders = robots.locate(path, folders)
     suffix = Path(os.fsdecode(path)).suffix.lower()
     most = max((f.most for f in FORMATS.values() if suffix in f.suffixes), default=LIMIT_BYTES)
     return _read(content(path, most), str(path), Folders(path, folders), format, options)
@@ -248,7 +248,7 @@ def read(
 
 def _read(source, path, folders, format, options) -> Loaded:
     report = Report(path)
-    source, repairs = repaired(source)
+    source, repairs = repair_xml(source)
     for what, why in repairs:
         report.ignored(None, what, why, effect="setting")
     format = format or _format(source, path)

@@ -140,13 +140,13 @@ class Report:
                 if (element.text or "").strip() not in _USUAL.get(tag_of(element), ()):
                     parent = element.getparent()
                     wanted = self._wanted.get(parent, ()) if parent is not None else ()
-                    self.ignored(element, why=_unused(tag_of(element), wanted))
+                    self.ignored(element, why=_reason_unused(tag_of(element), wanted))
                 continue
             for name in element.attrib:
                 if name not in self._used[element]:
                     what = f"attribute {name!r} of {label(element)}"
                     effect = self.effects.get(f"@{name}") or self.effect_of(element)
-                    why = _unused(name, self._used[element] - {*element.attrib})
+                    why = _reason_unused(name, self._used[element] - {*element.attrib})
                     self.ignored(element.sourceline, what, why, effect)
             waiting.extend(reversed(element.findall("*")))
 
@@ -166,7 +166,7 @@ class Report:
         return error
 
 
-def _unused(name, wanted):
+def _reason_unused(name, wanted):
     """Why a name is not used, and what may have been meant by it."""
     hint = did_you_mean(name, sorted(wanted), "", cutoff=0.75)
     return f"kinetree does not use it{hint and '; '}{hint}"

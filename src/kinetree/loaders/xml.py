@@ -13,7 +13,7 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import LoadError
 from kinetree.loaders.report import Effect, Report, short, tag_of
-from kinetree.loaders.xml_repairs import repaired
+from kinetree.loaders.xml_repairs import repair_xml
 
 Found = TypeVar("Found")
 
@@ -36,7 +36,7 @@ def parse(source: bytes, path: str):
         raise LoadError(
             f"{path}: the file has {len(source)} bytes; kinetree reads at most {LIMIT_BYTES}"
         )
-    source, _ = repaired(source)
+    source, _ = repair_xml(source)
     try:
         return _parse(source, path)
     except etree.XMLSyntaxError as error:
@@ -47,7 +47,7 @@ def parse(source: bytes, path: str):
 
 def root_tag(source: bytes) -> str | None:
     """The tag of the root element without looking further, or None where this is not XML."""
-    parser, (source, _) = _parser(), repaired(source)
+    parser, (source, _) = _parser(), repair_xml(source)
     try:
         for start in range(0, len(source), _PIECE):
             parser.feed(source[start : start + _PIECE])

@@ -16,7 +16,7 @@ _BARE_AMPERSAND = re.compile(rb"&(?!#?\w+;)")
 _HEAD = 4096
 
 
-def repaired(source: bytes) -> tuple[bytes, list[tuple[str, str]]]:
+def repair_xml(source: bytes) -> tuple[bytes, list[tuple[str, str]]]:
     """A text that XML parsers read, and what was changed: pairs of what, and why it could be.
 
     Texts of two or four bytes a character, and what is not XML, are left as they are.

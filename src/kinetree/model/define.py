@@ -168,7 +168,7 @@ class Quantity:
         for name, array in zip(names, arrays, strict=True):
             check_array(model, array, name, self.known[name], options)
 
-    def _bound(self, model, algorithm, names, options):
+    def _bind(self, model, algorithm, names, options):
         """The algorithm as a function of arrays alone."""
         count = len(self.required)
 

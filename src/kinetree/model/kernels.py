@@ -137,10 +137,10 @@ class KernelBuild:
     def _algorithms(self):
         """Functions of arrays alone, of the algorithms that suit the model."""
         suitable = [a for a in self.quantity.algorithms if self.quantity.suits(self.model, a)]
-        return [self._bound(a) for a in suitable]
+        return [self._bind(a) for a in suitable]
 
     def _bound(self, algorithm):
-        return self.quantity._bound(self.model, algorithm, self.names, self.options)
+        return self.quantity._bind(self.model, algorithm, self.names, self.options)
 
     def _by(self, algorithm, arrays):
         """Results of one algorithm for all samples."""
@@ -211,7 +211,7 @@ class KernelBuild:
 
     def _by_calls(self, algorithm):
         """Tracer of an algorithm that calls other kernels."""
-        text = self._check_units(self._bound(algorithm))
+        text = self._check_units(self._bind(algorithm))
         return lambda: trace(text, self.inputs, self.quantity.name)
 
     def _first_on_arrays(self, function, algorithm):

@@ -130,7 +130,7 @@ def _check_circles(model, leaders):
 def check_actuator(model, actuator):
     """Raise ModelError unless the actuator drives one thing, with a gear and a law that fit."""
     what = f"actuator {actuator.name!r}"
-    driven, size = _driven(model, actuator, what)
+    driven, size = _driven_end(model, actuator, what)
     _check_numbers(actuator.gear, f"gear of {what}")
     if len(actuator.gear) != size:
         raise ModelError(
@@ -205,7 +205,7 @@ def _check_activation(actuator, what):
         raise ModelError(f"{what} has an activation_range and no activation; use control")
 
 
-def _driven(model, actuator, what):
+def _driven_end(model, actuator, what):
     """End of an actuator, in words, and how many gears that takes."""
     ends = {"joint": actuator.joint, "loop joint": actuator.loop}
     ends |= {"tendon": actuator.tendon, "frame": actuator.frame}

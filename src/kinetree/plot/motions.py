@@ -31,7 +31,7 @@ STYLE = {
 def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
     """A figure with its axes, (rows, columns), while the style holds."""
     pyplot = need("matplotlib.pyplot", "kinetree.plot", "plot")
-    with plotting.styled(pyplot):
+    with plotting.style_context(pyplot):
         figure, axes = pyplot.subplots(
             rows, columns, figsize=size, layout="constrained", squeeze=False, **options
         )

@@ -250,7 +250,7 @@ def _compile(model, key, names, sizes, text, reference):
         *arrays, t = arrays if timed else (*arrays, None)
         return base.at(np.asarray(t)[()]) if timed else model, arrays
 
-    def traced(*arrays):
+    def trace_now(*arrays):
         model, arrays = now(arrays)
         return text(model, *arrays)
 
@@ -263,7 +263,7 @@ def _compile(model, key, names, sizes, text, reference):
             name,
             inputs,
             [Argument(f"out{n}", size) for n, size in enumerate(sizes)],
-            lambda: trace(traced, inputs, name),
+            lambda: trace(trace_now, inputs, name),
             reference=lambda arrays: reference(*now(arrays)),
             validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=False))),
             key=None if timed else key,

@@ -100,7 +100,7 @@ def render(
             images = _on_cpu(stage, model.neutral() if q is None else q, camera, kinds, shadows)
         else:
             with OnGpu(gpu, q) as place:
-                images = images_on(gpu, stage, place.taken(q), camera, kinds)
+                images = images_on(gpu, stage, place.take(q), camera, kinds)
                 images = {kind: place.given(x) for kind, x in images.items()}
     return images if several else images[kinds[0]]
 
@@ -133,7 +133,7 @@ def images_on(
         raise ShapeError(f"q must have shape (..., {model.nq}), got {tuple(q.shape)}")
     batch = q.shape[:-1]
     poses = _poses(model, q.reshape(math.prod(batch), model.nq), xp)
-    found = stage.measured(poses, camera, kinds, stage.many(on).measure, xp)
+    found = stage.measure_all(poses, camera, kinds, stage.many(on).measure, xp)
     return {kind: x.reshape(*batch, *x.shape[1:]) for kind, x in found.items()}
 
 
@@ -262,7 +262,7 @@ class Stage:
             middle=view.eye - above * plane.normal,
         )
 
-    def measured(
+    def measure_all(
         self, poses: Array, camera: Camera, kinds: Sequence[str], measure: Any, xp: Any = np
     ) -> dict[str, Array]:
         """Images without colours of every configuration by kind, by a function that draws all."""
@@ -278,7 +278,7 @@ class Stage:
         """Images of every configuration, on all threads."""
         count, (width, height) = len(poses), map(int, camera.size)
         if count > 1 and width * height <= _SMALL and "color" not in kinds:
-            return self.measured(poses, camera, kinds, partial(draw_small, self.renderer))
+            return self.measure_all(poses, camera, kinds, partial(draw_small, self.renderer))
         shape = (count, height, width)
         found = {kind: np.empty(shape, dtype=np.int64) for kind in kinds}
         found |= {"color": np.empty((*shape, 3), dtype=np.uint8)} if "color" in found else {}

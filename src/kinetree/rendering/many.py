@@ -26,7 +26,7 @@ from kinetree.rendering.tables import (
     Surfaces,
     View,
 )
-from kinetree.rendering.triangles import bound, faces_away, move, set_edges, set_plane
+from kinetree.rendering.triangles import bounding_rows, faces_away, move, set_edges, set_plane
 
 FEW = 64  # pixels of a triangle that one thread puts into a picture
 ROOM = (
@@ -127,7 +127,7 @@ def place_face(d: Pictures, image: int, face: int, bounds: "int[4]", f: "float[1
     closed = s.part[part, KIND] == CLOSED
     if closed and faces_away(view, a, b, c):
         return False
-    if not bound(view, a, b, c, bounds):
+    if not bounding_rows(view, a, b, c, bounds):
         return False
     return set_edges(view, a, b, c, closed, f)
 

@@ -27,7 +27,7 @@ def gpu_of(x: Any) -> Gpu | None:
 class OnGpu:
     """Arrays of CuPy on the device and the stream of an array ``x``, a context.
 
-    ``taken(x)`` is an array as one of CuPy's, ``given(y)`` one as ``x`` is.
+    ``take(x)`` is an array as one of CuPy's, ``given(y)`` one as ``x`` is.
     """
 
     def __init__(self, gpu: Gpu, x: Any):
@@ -49,7 +49,7 @@ class OnGpu:
         for context in reversed(self._contexts):
             context.__exit__(*error)
 
-    def taken(self, x: Any) -> Array:
+    def take(self, x: Any) -> Array:
         """An array of float64 of CuPy."""
         if self._is_torch:
             if module_of("torch").is_followed(x):

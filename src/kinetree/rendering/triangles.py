@@ -74,7 +74,7 @@ def on_samples(view: View, n: "float[3]", out: "float[:]", at: int, slack: float
 
 
 @procedure
-def bound(view: View, a: "float[3]", b: "float[3]", c: "float[3]", out: "int[4]") -> bool:
+def bounding_rows(view: View, a: "float[3]", b: "float[3]", c: "float[3]", out: "int[4]") -> bool:
     """Columns and rows of the samples that a triangle may cover; whether there are any."""
     low = local("float", 2)
     high = local("float", 2)
@@ -209,7 +209,7 @@ def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: Work) -> Non
         c = work.corner[s.face[face, 2]]
         if kind == CLOSED and faces_away(view, a, b, c):
             continue
-        if bound(view, a, b, c, work.bounds[k]) and set_edges(
+        if bounding_rows(view, a, b, c, work.bounds[k]) and set_edges(
             view, a, b, c, kind == CLOSED, work.linear[k]
         ):
             work.face[k] = face

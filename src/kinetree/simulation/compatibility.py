@@ -128,14 +128,14 @@ def _moves_states(method):
 def _joint(which):
     """How errors call the first joint of some kind."""
 
-    def found(s):
+    def find(s):
         for name, body in zip(s.model.joint_names, s.model.bodies, strict=True):
             if which(s, body.joint):
                 kind = type(body.joint).__name__
                 return f"joint {name!r} of model {s.model.name!r}, which is a {kind}"
         return ""
 
-    return found
+    return find
 
 
 def _has_no_group(s, joint):
@@ -155,14 +155,14 @@ def _loops(s):
 def _own(which):
     """How errors call the first user-defined constraint of some kind."""
 
-    def found(s):
+    def find(s):
         for c in s.model.constraints:
             if which(c):
                 kind = c.kind.partition(", ")[2]
                 return f"constraint {c.name!r} of model {s.model.name!r}, which is {kind}"
         return ""
 
-    return found
+    return find
 
 
 def _kept_loops(s):
@@ -170,7 +170,7 @@ def _kept_loops(s):
     return _loops(s) if s.attached.stepper is None else ""
 
 
-def _prescribed(s):
+def _prescribed_joints(s):
     if s.prescription is None:
         return ""
     return f"prescribed joints ({', '.join(map(repr, s.prescription.names))})"
@@ -192,11 +192,11 @@ def _python_motion(s):
 def _constraint(which):
     """How errors call a method to keep constraints; without loops there is nothing to keep."""
 
-    def found(s):
+    def find(s):
         chosen = _kept_loops(s) and which(s.constraint)
         return f"constraints={s.constraint.name!r}" if chosen else ""
 
-    return found
+    return find
 
 
 def _leaves_prescribed(constraint):
@@ -204,7 +204,7 @@ def _leaves_prescribed(constraint):
     return kept and not getattr(constraint, "energy", False)
 
 
-def _called(name):
+def _has_name(name):
     return lambda constraint: constraint.name == name
 
 
@@ -224,11 +224,11 @@ def _without_rows(s):
 def _law_of_parts(option, what, first):
     """How errors call a law of the first loop joint or tendon that has it."""
 
-    def found(s):
+    def find(s):
         part = first(s.model, s.options[option])
         return f"{what} of {part}" if part else ""
 
-    return found
+    return find
 
 
 def _is_event_driven(attached):
@@ -272,7 +272,7 @@ INSTANT = Feature(
     _joint(lambda s, joint: isinstance(joint, PrescribedInstant)),
 )
 TIMED = Feature("`Prescribed` joints, functions of time", _joint(_moves_with_time))
-PRESCRIBED = Feature("`prescribed=`", _prescribed)
+PRESCRIBED = Feature("`prescribed=`", _prescribed_joints)
 PYTHON_FORCE = Feature("`forces=` in plain Python", _python_force)
 PYTHON_MOTION = Feature("`prescribed=` in plain Python", _python_motion)
 EXACT_FRICTION = Feature(
@@ -294,9 +294,9 @@ WITHOUT_ROWS = Feature(
     _without_rows,
 )
 ADAPTIVE = Feature("`rtol=`, `atol=`", lambda s: "adaptive steps" if s.adaptive else "")
-CHARTS = Feature("`constraints='charts'`", _constraint(_called("charts")))
-ENERGY = Feature("`constraints='projection+energy'`", _constraint(_called("projection+energy")))
-ALPHA = Feature("`constraints='generalized_alpha'`", _constraint(_called("generalized_alpha")))
+CHARTS = Feature("`constraints='charts'`", _constraint(_has_name("charts")))
+ENERGY = Feature("`constraints='projection+energy'`", _constraint(_has_name("projection+energy")))
+ALPHA = Feature("`constraints='generalized_alpha'`", _constraint(_has_name("generalized_alpha")))
 MOVES_ALL = Feature(
     "`constraints='projection+energy'`, `'charts'`, `'generalized_alpha'`",
     _constraint(lambda constraint: not _leaves_prescribed(constraint)),

@@ -35,7 +35,7 @@ def contacts_along(trajectory, scene) -> list:
     if len(force) > 1:
         force[0] = force[1]
     if getattr(history, "place", None) is not None:
-        return [_placed(scene, history, k, force[k]) for k in range(len(force))]
+        return [_place(scene, history, k, force[k]) for k in range(len(force))]
     column = {name: k for k, name in enumerate(history.names)}
     fixed = not scene.open_pairs and history.names == scene.candidates.names
     if fixed:
@@ -53,7 +53,7 @@ def contacts_along(trajectory, scene) -> list:
     return found
 
 
-def _placed(scene, history, k, force):
+def _place(scene, history, k, force):
     """Contacts of polyhedra in phases, at one time, and their forces."""
     at = np.flatnonzero(force[:, 0] != 0)
     pair = np.array([scene.pair_names.index(history.names[c].rpartition(":")[0]) for c in at])
@@ -83,7 +83,7 @@ def _scene(trajectory, scene):
     return scene
 
 
-def checked(contacts, forces):
+def check_forces(contacts, forces):
     """Contacts with forces along normal and tangents, (n, 3); those along normals may do, (n,)."""
     forces = np.asarray(forces, dtype=float)
     if forces.shape == (contacts.size,):

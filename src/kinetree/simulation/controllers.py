@@ -58,14 +58,14 @@ def read_by_part(given, read, model) -> Any:
     function = call_with_model(given, model)
 
     @wraps(given, updated=())
-    def called(t, q, qd):
+    def call(t, q, qd):
         found = function(t, q, qd)
         return read(found) if isinstance(found, Mapping) else found
 
     for name in ("reset", "last"):
         if hasattr(given, name):
-            setattr(called, name, getattr(given, name))
-    return called
+            setattr(call, name, getattr(given, name))
+    return call
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kinetree.contact.engine.summary import FASTEST
 from kinetree.contact.history import worst_of
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import NamingTime, check_finite_state, joint_of, largest_size
-from kinetree.integration.manifold import settled
+from kinetree.integration.manifold import settle
 from kinetree.integration.step import Step, step_length
 from kinetree.simulation.later import Later
 
@@ -125,7 +125,7 @@ class Motion:
         """Go to the end of a step."""
         self.q, self.qd, self.work = step.q1, step.qd1, self.work + step.work
         if self.turns_over is not None:  # before the controller sees the state
-            self.q, self.qd = settled(self.turns_over, self.q, self.qd)
+            self.q, self.qd = settle(self.turns_over, self.q, self.qd)
 
 
 @dataclass
@@ -189,7 +189,7 @@ class Record:
         self.recorded = found if "kinetic" in found else None
         if spread:
             self.tau, self.controls = (
-                _repeated(x[0], len(times)) if len(x) else None for x in (self.tau, self.controls)
+                _repeat(x[0], len(times)) if len(x) else None for x in (self.tau, self.controls)
             )
 
     @cached_property
@@ -235,7 +235,7 @@ class Record:
         return found
 
 
-def _repeated(row, times) -> Later:
+def _repeat(row, times) -> Later:
     """Rows of the same numbers, one for each time."""
     kept = row.copy()
     return Later(lambda: np.full((times, *kept.shape), kept))
@@ -473,7 +473,7 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
     record.keep(t, motion.q, motion.qd, tau, motion.work)
     while t < clock.end:
         stop = clock.time(k + 1) if motion.holds else clock.end
-        step = _accepted(stepper, t, stop, motion, tau, pace, tolerance, record)
+        step = _next_step(stepper, t, stop, motion, tau, pace, tolerance, record)
         step = after_hooks(step, motion.hooks)
         record.take(step)
         while k < clock.count and clock.time(k + 1) <= step.t1:
@@ -494,14 +494,14 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
     return record
 
 
-def _accepted(stepper, t, stop, motion, tau, pace, tolerance, record):
+def _next_step(stepper, t, stop, motion, tau, pace, tolerance, record):
     """The next step whose error is tolerable."""
     model, smallest = stepper.model, 16 * np.spacing(max(abs(t), abs(stop)))
     while True:
         h = min(pace.h, tolerance.longest)
         limited = t + h * (1 + 1e-9) >= stop
         h = stop - t if limited else h
-        step, worst, cause = _tried(stepper, t, h, motion, tau, tolerance)
+        step, worst, cause = _try_step(stepper, t, h, motion, tau, tolerance)
         if worst <= 1:
             pace.accept(worst, h, limited)
             step.t1 = stop if limited else t + h
@@ -516,7 +516,7 @@ def _accepted(stepper, t, stop, motion, tau, pace, tolerance, record):
         pace.reject(worst, h)
 
 
-def _tried(stepper, t, h, motion, tau, tolerance) -> tuple[Any, float, str]:
+def _try_step(stepper, t, h, motion, tau, tolerance) -> tuple[Any, float, str]:
     """A step, its worst error over the tolerance, and where that is."""
     model = stepper.model
     try:

@@ -141,7 +141,7 @@ class Sensors(Mapping[str, Sensor]):
                 if several
                 else [(contacts, contact_forces)]
             )
-            touching = [contact_sensors.checked(*pair) for pair in pairs]
+            touching = [contact_sensors.check_forces(*pair) for pair in pairs]
             given["f_ext"] = self._with_contacts(
                 touching, np.shape(q)[:-1] if several else (), f_ext
             )

@@ -23,7 +23,7 @@ from kinetree.functional.parameters import with_some
 from kinetree.integration.events import UserEvents
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.on_arrays import FieldOnArrays, chosen
+from kinetree.integration.on_arrays import FieldOnArrays, choose_arrays
 from kinetree.integration.prescription import PrescribedSteps, Prescription, as_prescription
 from kinetree.integration.registry import MASSLESS, STIFF, integrator_named
 from kinetree.integration.step import Stepper
@@ -34,7 +34,7 @@ from kinetree.loops.stepping.options import (
     GeneralizedAlpha,
     constrained_stepper,
     constraint_named,
-    projected,
+    projection_method,
 )
 from kinetree.model import Model
 from kinetree.model.limits import has_passive_forces
@@ -46,7 +46,7 @@ from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import has_rows_of_engine, tendon_rows_of
 from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.forces.passive import passive_of
-from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unlooped
+from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unroll_stages
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Setup:
             given = model, *given, start
             options = {"compiled": self.compiled, "adaptive": self.adaptive}
             stepper = constrained_stepper(self.constraint, *given, **options)
-        elif self.compiled and not self.adaptive and chosen(model, *given):
+        elif self.compiled and not self.adaptive and choose_arrays(model, *given):
             field = FieldOnArrays(model, self.field)
             stepper = Stepper(model, self.steps, field, compiled=False)
         else:
@@ -160,8 +160,8 @@ class Setup:
         """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
         if not self.model.is_constrained:
             return self.steps, self.field
-        method, field = projected(self.model, self.steps, self.field, q, qd, self.t0)
-        return unlooped(method) if stateful_forces(self.forces) else method, field
+        method, field = projection_method(self.model, self.steps, self.field, q, qd, self.t0)
+        return unroll_stages(method) if stateful_forces(self.forces) else method, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +248,7 @@ _KEYED = (  # the time matters for integrators alone
 )  # fmt: skip
 
 
-def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
+def with_stable_method(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     """The setup with a method that is stable at the start, if ``integrator`` is ``"auto"``.
 
     Warns of an explicit method that is not.

@@ -18,7 +18,7 @@ from kinetree.contact.soft.history import SoftHistory, SoftTerms, soft_contacts
 from kinetree.errors import ShapeError
 from kinetree.integration.events import Event
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.manifold import settled, turns_over
+from kinetree.integration.manifold import settle, turns_over
 from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
 from kinetree.integration.refusals import OWN_NUMBERS
 from kinetree.loops.stepping.choice import closed_start
@@ -43,7 +43,7 @@ from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.runs import Clock, Motion, Tolerance, run_adaptive_steps, run_equal_steps
-from kinetree.simulation.setup import Setup, checked_setup, suited
+from kinetree.simulation.setup import Setup, checked_setup, with_stable_method
 from kinetree.spelling import explains
 
 
@@ -199,7 +199,7 @@ class _Call:
             hooks = _as_hooks(self.hooks)
             if setup.prescription is not None and self.events:  # which might move these joints
                 hooks = (*hooks, require_untouched(setup.prescription, setup.model))
-            setup = suited(setup, self.integrator, q, clock.dt)
+            setup = with_stable_method(setup, self.integrator, q, clock.dt)
             stepper, watchers = setup.stepper(q, qd, self.events, clock.dt)
             run = _Run(setup, stepper, clock, self.store_every, self.is_adaptive)
             control = self.controller_of(setup, start, qd.shape)
@@ -266,7 +266,7 @@ class _Call:
             start = _start(as_model(self.model), self.q0, self.qd0, self.t0)
         if not turns_over(self.model):
             return start
-        q, qd = settled(self.model, start.q, start.qd)
+        q, qd = settle(self.model, start.q, start.qd)
         return start._replace(q=q, qd=qd)
 
     def controller_of(self, setup, start, shape):
@@ -443,12 +443,12 @@ class _Run:
             map(arrays.get, ("t", "q", "qd")),
         )
 
-        def found():
+        def find():
             if not hasattr(stepper, "states_at"):
                 return SoftTerms(softs).along(model, q, qd)
             return SoftTerms(softs, stepper.stateful).along(model, q, qd, stepper.states_at(t))
 
-        return SoftHistory(softs, found)
+        return SoftHistory(softs, find)
 
     def _with_passes(self, events, arrays):
         """Events, and where the mechanism was close to a singular configuration, in order."""

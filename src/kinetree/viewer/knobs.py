@@ -107,7 +107,7 @@ class Knobs:
                 k += 1
         return q
 
-    def turned(self, q, k, value, *, closed=True):
+    def turn(self, q, k, value, *, closed=True):
         """The configuration after knob ``k`` was turned to ``value`` in the configuration ``q``.
 
         Args:

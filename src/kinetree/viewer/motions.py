@@ -97,7 +97,7 @@ class Motion:
         notice = f"{lost} of {len(good)} states are not finite, the first at {first}: left out"
         return np.flatnonzero(good), [notice]
 
-    def thinned(self, rate: float = FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
+    def thin(self, rate: float = FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
         """Indices of the states to show, at most ``rate`` a second, and notices about others."""
         which, notices = self.drawable()
         t = self.t[which]
@@ -183,7 +183,7 @@ def stage_motion(stage, motion, overlays: Overlays, rate: float = FRAMES_PER_SEC
     ``overlays`` are as users give them, see ``view``: at all times of the motion, and thinned with
     it.
     """
-    which, notices = motion.thinned(rate)
+    which, notices = motion.thin(rate)
     shown = motion.at(which)
     forces, reactions, contacts, ghost, trace, _ = overlays
     beside = ghost.motion if isinstance(ghost, Beside) else None

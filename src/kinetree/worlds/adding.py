@@ -118,7 +118,7 @@ class AddingParts(WorldCore):
             given = replace(given, **_shared_inertia(what, name, mass, density))
         if on is not None:
             require_known(on, self._parts, f"on={on!r} is not a part of the world")
-        parts = [self._added(what, x, given) for x in places or [as_placement(at)]]
+        parts = [self._add_one(what, x, given) for x in places or [as_placement(at)]]
         if on is not None:
             try:
                 for part in parts:
@@ -131,13 +131,13 @@ class AddingParts(WorldCore):
                 raise
         return parts[0] if places is None else parts
 
-    def _added(self, what, at, given):
+    def _add_one(self, what, at, given):
         """The part that is added, as a ``_New`` says."""
         make = self._robot if isinstance(what, Model) else self._moved_object
         piece = make(what, at, given)
         shapes = piece.shapes if piece.model is None else piece.model.geometry
         still = piece.body is None and any(g.body == 0 for g in shapes)
-        self._changed(wakes=still)  # what sleeps does not look at what stands still
+        self._note_change(wakes=still)  # what sleeps does not look at what stands still
         self._pieces.append(piece)
         self._parts[piece.name] = (piece, None)
         if given.velocity is not None or given.spin is not None:
@@ -185,11 +185,11 @@ class AddingParts(WorldCore):
                 f"kinetree.geometry such as Box((0.1, 0.1, 0.1)); got {what!r}"
             )
         name = self._unique(pieces.kind_of(solids) if name is None else name)
-        solids = [_named(g, name if len(solids) == 1 else "") for g in solids]
+        solids = [_rename(g, name if len(solids) == 1 else "") for g in solids]
         if mass is None and density is None and inertia is None:
             if joint is not None:
                 raise ModelError(f"{name!r} moves on a joint: give its mass, density or inertia")
-            shapes = tuple(_moved(_named(g, name), at) for g in solids)
+            shapes = tuple(_place(_rename(g, name), at) for g in solids)
             return Piece(name, at, np.zeros(0), np.zeros(0), shapes=shapes)
         if inertia is None:
             inertia = pieces.inertia_of(name, solids, mass, density)
@@ -272,9 +272,9 @@ def _named_parameters(function):
     return [x.name for x in signature(function).parameters.values() if x.kind is x.KEYWORD_ONLY]
 
 
-def _named(g: Geometry, name: str) -> Geometry:
+def _rename(g: Geometry, name: str) -> Geometry:
     return relabel(g, name=name)
 
 
-def _moved(g: Geometry, at: Plucker) -> Geometry:
+def _place(g: Geometry, at: Plucker) -> Geometry:
     return replace(g, placement=g.placement @ at)

@@ -14,7 +14,7 @@ from kinetree.model.cameras import Camera
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.rendering.cameras import render
 from kinetree.simulation.sensors import Readings, sensors
-from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
+from kinetree.worlds.contacts import Contacts, contact_rows, contacts_at, of_stored, without_forces
 from kinetree.worlds.forces import Forces
 from kinetree.worlds.inputs import by_part, hold
 from kinetree.worlds.results import Report, report_of
@@ -327,14 +327,14 @@ class Worlds:
         """Contacts of world ``k`` with forces, moments and velocities, as of the last step."""
         b = self._batch
         if b.motions.ends[k, 3]:
-            return listed(b.forces(k))
+            return contact_rows(b.forces(k))
         return without_forces(self.model, b.q[k], b.qd[k], b.contacts(k))
 
     def contacts(self) -> tuple[Contacts, ...]:
         """The tables of contacts of all worlds, as of ``World.contacts``."""
-        return tuple(self._listed(k) for k in range(len(self)))
+        return tuple(self._contacts_of(k) for k in range(len(self)))
 
-    def _listed(self, k):
+    def _contacts_of(self, k):
         b, labels = self._batch, self._steps.labels
         if not b.motions.ends[k, 3]:
             return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)

@@ -137,7 +137,7 @@ def _roots(engine) -> dict[int, int]:
     return found
 
 
-def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndarray]:
+def restore_memory(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndarray]:
     """The memory of an engine from what was carried over to it."""
     places, rows, tree = Places(whole.pieces), engine.rows, engine.tree
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
@@ -170,7 +170,7 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndar
     return arrays | _asleep(carried, places, engine, shape)
 
 
-def reached(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:
+def reached_faults(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:
     """Faults that the check of the next start leaves out: those that steps have led to."""
     if not carried.is_reached:
         return None

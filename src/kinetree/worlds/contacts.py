@@ -181,11 +181,11 @@ class Contacts:
         rows = [
             (
                 self.names[k],
-                _shown(self.gap[k]),
-                _shown(normal[k], 4),
-                _shown(along[k], 4),
-                _shown(np.linalg.norm(self.slip[k])),
-                " ".join(_shown(x, 4) for x in self.point[k]),
+                _round(self.gap[k]),
+                _round(normal[k], 4),
+                _round(along[k], 4),
+                _round(np.linalg.norm(self.slip[k])),
+                " ".join(_round(x, 4) for x in self.point[k]),
             )
             for k in range(len(self))
         ]
@@ -196,7 +196,7 @@ class Contacts:
         return [head, *rows]
 
 
-def _shown(x, digits=3):
+def _round(x, digits=3):
     """A number without rounding errors of zero."""
     return f"{x:.{digits}g}" if abs(x) > 1e-12 else "0"
 
@@ -230,7 +230,7 @@ def contacts_at(engine, found, q, qd, labels: Labels) -> Contacts:
     return of_stored(place, ids, labels)
 
 
-def listed(found):
+def contact_rows(found):
     """Contacts that touch or exert forces, with forces, moments and velocities, (n, 3) each."""
     near = (found.contacts.gap <= NEAR) | np.any(found.force, axis=1)
     rest = (x[near] for x in (found.force, found.moment, found.velocity))

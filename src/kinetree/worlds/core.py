@@ -60,7 +60,7 @@ class WorldCore:
 
     # --- the whole ---------------------------------------------------------------------------
 
-    def _changed(self, *, wakes: bool = False, rules: bool = False):
+    def _note_change(self, *, wakes: bool = False, rules: bool = False):
         """Forget what was put together; every piece keeps its state, and the solver its memory."""
         self._require_rest("add to it, remove from it or change its pairs")
         whole = self.__dict__.pop("_whole", None)

@@ -56,7 +56,7 @@ def save(world, path) -> Path:
 def load(cls, path):
     """The world that ``save`` wrote; LoadError for whatever is wrong with the file."""
     try:
-        return _loaded(cls, path)
+        return _read(cls, path)
     except LoadError:
         raise
     except FileNotFoundError as error:
@@ -67,7 +67,7 @@ def load(cls, path):
         raise LoadError(f"{path}: this is not a world of World.save ({why})") from error
 
 
-def _loaded(cls, path):
+def _read(cls, path):
     with Archive(path) as file:
         if "about" not in file:
             raise LoadError(f"{path}: this is not a file of World.save")

@@ -29,7 +29,7 @@ class Forces:
     def __init__(self, model: Model, given: Any, n: int | None = None):
         self.model, self.n = model, n
         if isinstance(given, Mapping):
-            each: Any = [_named(model, name, f, n) for name, f in given.items()]
+            each: Any = [_force_on(model, name, f, n) for name, f in given.items()]
         else:
             each = () if given is None else as_forces(given)
         self._wrenches = [f for f in each if isinstance(f, ExternalForce)]
@@ -70,7 +70,7 @@ class Forces:
         return sum((np.asarray(f(self.model, t, q, qd)) for f in self._functions), 0.0)
 
 
-def _named(model, name, force, n):
+def _force_on(model, name, force, n):
     """A force along the axes of the world on a body or frame."""
     f = as_reals(force, f"the force on {name!r}")
     if f.shape not in ((3,), (6,), (n, 3), (n, 6)):

@@ -16,8 +16,8 @@ def reader_of(tau, model):
     """A function ``(t, q, qd)`` to joint forces, (nv,)."""
     if callable(tau):
         function = call_with_model(tau, model)
-        return lambda t, q, qd: _checked(function(t, q, qd), model)
-    value = np.zeros(model.nv) if tau is None else _checked(tau, model)
+        return lambda t, q, qd: _check(function(t, q, qd), model)
+    value = np.zeros(model.nv) if tau is None else _check(tau, model)
     return lambda t, q, qd: value
 
 
@@ -44,7 +44,7 @@ def by_part(tau, world, n=None):
     return found if n else found[0]
 
 
-def _checked(tau, model):
+def _check(tau, model):
     tau = as_reals(tau, "tau")
     if tau.shape != (model.nv,) or not np.all(np.isfinite(tau)):
         raise ShapeError(

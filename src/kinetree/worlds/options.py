@@ -51,8 +51,8 @@ def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]
             raise ModelError(
                 f"{key} of world {base.name!r} must be True or False, got {options[key]!r}"
             )
-    friction_of(base, _chosen(options["joint_friction"], "exact"), "joint_friction")
-    limits_of(base, _chosen(options["limits"], "rigid"))
+    friction_of(base, _law(options["joint_friction"], "exact"), "joint_friction")
+    limits_of(base, _law(options["limits"], "rigid"))
     check_motors(options.get("motors"))
     check_settings({key: options[key] for key in SETTINGS if key in options})
 
@@ -68,6 +68,6 @@ def corners_of(motors: Mapping[str, Any]) -> dict[str, Any]:
     return {name: {"speeds": x.speeds, "forces": x.forces} for name, x in motors.items()}
 
 
-def _chosen(law, usual):
+def _law(law, usual):
     """A law of joints, the usual one in place of ``"auto"``."""
     return usual if isinstance(law, str) and law == "auto" else law

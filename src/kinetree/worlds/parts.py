@@ -249,8 +249,8 @@ def indices_of(world: "World", name: str) -> Indices:
     is_pose = is_pose and model.joint[root] == Free() and is_identity(model.tree_transform[root])
     return Indices(
         numbers=numbers,
-        q=_gathered(model.q_slice, numbers),
-        v=_gathered(model.v_slice, numbers),
+        q=_gather(model.q_slice, numbers),
+        v=_gather(model.v_slice, numbers),
         actuators=_actuators_of(model, set(numbers)),
         root=root,
         name=model.body_names[root],
@@ -260,7 +260,7 @@ def indices_of(world: "World", name: str) -> Indices:
     )
 
 
-def _gathered(slices, numbers):
+def _gather(slices, numbers):
     found = [np.arange(slices[i].start, slices[i].stop) for i in numbers]
     return np.concatenate([np.zeros(0, dtype=int), *found])
 

@@ -180,7 +180,7 @@ def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, li
     height, so that no step goes too far.
 
     Args:
-        base: as of ``composed``.
+        base: as of ``compose``.
         other: what it is put on, with the names of its bodies or shapes.
         upper: what is put down, likewise.
     """
@@ -190,18 +190,18 @@ def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, li
         raise ModelError(
             f"{piece.name!r} is not on a free joint: on= cannot move it, at= places it"
         )
-    model, _ = composed(base, [below, piece])
+    model, _ = compose(base, [below, piece])
     names = zip(*((a, b) for a in there for b in here), strict=True)
     first, second = (list(x) for x in names)
 
-    def lifted(z):
+    def lift_by(z):
         up = xlt([0.0, 0.0, z])
         if piece.model is not None:
             return moved_roots(piece.model, piece.q, up)
         return np.array(joint.coordinates(joint.transform(piece.q) @ up), float)
 
     def gaps(z):
-        return distance(model, np.concatenate([below.q, lifted(z)]), first, second)
+        return distance(model, np.concatenate([below.q, lift_by(z)]), first, second)
 
     z, lift = 0.0, 0.1
     while lift < 1e4 and min((found := gaps(z)).gap.min(), found.normal[:, 2].min()) <= 0:
@@ -217,10 +217,10 @@ def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, li
         z, found = z - fall, next_one
         if fall < 1e-12 * (1 + abs(z)):
             break
-    piece.start = piece.q, piece.qd = lifted(z), piece.qd
+    piece.start = piece.q, piece.qd = lift_by(z), piece.qd
 
 
-def composed(
+def compose(
     base: Model, pieces: Sequence[Piece], pairs: Sequence = ()
 ) -> tuple[Model, list[range]]:
     """The model of all pieces, and the numbers of the bodies of each.

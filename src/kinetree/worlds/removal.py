@@ -67,20 +67,20 @@ def renumber(
     """Give bodies and shapes of a piece new numbers; those that are gone get none."""
     of = id(piece)
 
-    def moved(key: Key, numbers) -> Key:
+    def renew(key: Key, numbers) -> Key:
         return (of, numbers.get(key[1], -1 - key[1])) if key[0] == of else key
 
     carried.contacts = [
-        (moved(a, shapes), moved(b, shapes), *kept) for a, b, *kept in carried.contacts
+        (renew(a, shapes), renew(b, shapes), *kept) for a, b, *kept in carried.contacts
     ]
-    carried.rows = {moved(key, bodies): x for key, x in carried.rows.items()}
+    carried.rows = {renew(key, bodies): x for key, x in carried.rows.items()}
     carried.trees = {
-        moved(key, bodies): (sleeps, moved(pile, bodies), calm)
+        renew(key, bodies): (sleeps, renew(pile, bodies), calm)
         for key, (sleeps, pile, calm) in carried.trees.items()
     }
     for name in ("stops", "dry"):
         old = getattr(carried, name)
-        setattr(carried, name, {(*moved(key[:2], bodies), *key[2:]): x for key, x in old.items()})
+        setattr(carried, name, {(*renew(key[:2], bodies), *key[2:]): x for key, x in old.items()})
 
 
 def drop_rules(world: "WorldCore", first: list[str], second: list[str]) -> None:

@@ -56,7 +56,7 @@ def sample_model(world, columns, k) -> Model:
                     actuators[i] = replace(a, gain=tuple(gain), bias=tuple(bias))
             else:
                 for i in own:
-                    geometry[i] = _grown(geometry[i], x)
+                    geometry[i] = _grow(geometry[i], x)
                 inertia |= {i: _grown_inertia(inertia[i], x) for i in bodies if i}
     named = {model.body_names[i]: I for i, I in inertia.items() if i and I is not model.inertia[i]}
     return model.replace(geometry=geometry, inertia=named, actuators=actuators)
@@ -67,7 +67,7 @@ def _grown_inertia(I, factor):
     return Inertia(I.mass, I.first_moment * factor, I.rotational * factor**2)
 
 
-def _grown(g: Geometry, factor: float) -> Geometry:
+def _grow(g: Geometry, factor: float) -> Geometry:
     if not isinstance(g.shape, Solid):
         known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
         raise BATCH_SIZES.of(

@@ -20,8 +20,8 @@ from kinetree.simulation.setup import effects_of, laws_of
 from kinetree.worlds.contacts import (
     Contacts,
     Labels,
+    contact_rows,
     contacts_at,
-    listed,
     of_stored,
     without_forces,
 )
@@ -318,7 +318,7 @@ class Steps:
     def _touching(self, whole):
         """Contacts, their forces, moments and velocities along normal and tangents, (n, 3)."""
         if self.model.nv and whole.q is self.end:  # which reading q brings up to date
-            return listed(self.machine.forces(0))
+            return contact_rows(self.machine.forces(0))
         return without_forces(self.model, whole.q, whole.qd, self.engine.contacts(whole.q))
 
     def contacts(self, whole) -> Contacts:

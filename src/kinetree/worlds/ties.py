@@ -50,14 +50,14 @@ def tie(world: "WorldCore", name: str, first: str, second: str, joint: Any, at: 
         here = as_placement(at) @ one.placement
         there = here @ between.inverse()
     names = tuple(model.body_names[i] for i in (one.body, other.body))
-    world._changed(wakes=True)
+    world._note_change(wakes=True)
     world._ties[name] = (names, Loop(name, 0, 0, joint, here, there))
 
 
 def release(world: "WorldCore", name: str) -> None:
     """Let a loop, a coupling or a tie go."""
     if name in world._ties:
-        world._changed(wakes=True)
+        world._note_change(wakes=True)
         del world._ties[name]
         return
     if name in [coupling.name for coupling in world.model.couplings]:
@@ -66,7 +66,7 @@ def release(world: "WorldCore", name: str) -> None:
     require_known(
         name, (*world.model.loop_names,), f"world {world.name!r} holds nothing by {name!r}"
     )
-    world._changed(wakes=True)
+    world._note_change(wakes=True)
     world._released.add(name)
 
 
@@ -77,13 +77,13 @@ def hold(world: "WorldCore", name: str) -> None:
     if name in world._uncoupled:
         _couple(world, name)
         return
-    world._changed(wakes=True)
+    world._note_change(wakes=True)
     world._released.discard(name)
 
 
 def _uncouple(world, name):
     """Give a joint that follows others separate variables, where it is and as fast as it is."""
-    world._changed(wakes=True)
+    world._note_change(wakes=True)
     for piece in world._pieces:
         model = piece.model
         if model is None:
@@ -106,7 +106,7 @@ def _couple(world, name):
     """Let a joint follow again, which is where it belongs; its velocity is that of its leaders."""
     piece, given = world._uncoupled[name]
     require_known(piece.name, world._parts, f"{name!r} cannot hold: its robot was removed")
-    world._changed(wakes=True)
+    world._note_change(wakes=True)
     coupling = with_joints(given, lambda joint, _: piece.model.joint_index(joint))
     _recouple(piece, piece.model.replace(couplings=(*piece.model.couplings, coupling)))
     del world._uncoupled[name]

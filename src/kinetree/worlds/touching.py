@@ -22,7 +22,7 @@ class TouchingParts(AddingParts):
             name: of the part; it can then be given to another.
         """
         require_known(name, self._parts, f"world {self.name!r} has no part {name!r} to remove")
-        self._changed()
+        self._note_change()
         remove_part(self, name)
 
     def exclude(self, first: str, second: str) -> None:
@@ -40,7 +40,7 @@ class TouchingParts(AddingParts):
         of robots, or their overlaps with their own base, have decided about the two.
         """
         ends = [self._touching(first), self._touching(second)]
-        self._changed(rules=True)
+        self._note_change(rules=True)
         drop_rules(self, *ends)
 
     def tie(self, name: str, first: str, second: str, *, joint: Any = None, at: Any = None) -> None:
@@ -102,6 +102,6 @@ class TouchingParts(AddingParts):
 
     def _pair(self, first, second, *, touch, surface):
         ends = [self._touching(first), self._touching(second)]
-        self._changed(rules=True)
+        self._note_change(rules=True)
         drop_rules(self, *ends)
         self._pairs += [ContactPair(a, b, touch, surface) for a in ends[0] for b in ends[1]]

@@ -12,9 +12,9 @@ from kinetree.errors import ModelWarning, ShapeError
 from kinetree.model import Model
 from kinetree.model.arrays import as_reals
 from kinetree.simulation.results.state import State
-from kinetree.worlds.carried import activation_of, reached, restored
+from kinetree.worlds.carried import activation_of, reached_faults, restore_memory
 from kinetree.worlds.parts import Indices
-from kinetree.worlds.pieces import composed
+from kinetree.worlds.pieces import compose
 from kinetree.worlds.stepping import Steps
 from kinetree.worlds.ties import with_ties
 
@@ -65,7 +65,7 @@ class Whole:
     """A world that is put together: its model, scene, state and steps."""
 
     def __init__(self, world: "WorldCore"):
-        model, self.numbers = composed(world._base, world._pieces, world._pairs)
+        model, self.numbers = compose(world._base, world._pieces, world._pairs)
         self.model = with_ties(world, model)
         slices = self.model.q_slice, self.model.v_slice
         starts = [
@@ -146,8 +146,8 @@ class Whole:
             b.since[:], b.counts[:], warned, new.reported = self.carried.counted
             new.engine.parts.warned = warned
         if self.carried is not None and self.carried.rows:
-            new.memory = restored(self.carried, self, new.engine)
-            new.start.reached = reached(self.carried, self, new.engine)
+            new.memory = restore_memory(self.carried, self, new.engine)
+            new.start.reached = reached_faults(self.carried, self, new.engine)
         self.carried = None
         return new
 

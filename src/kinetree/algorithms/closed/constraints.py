@@ -36,7 +36,7 @@ class LoopConstraints(NamedTuple):
     rate: np.ndarray
     """Velocity error ``K qd`` less what moves with time, (nc,)."""
 
-    def stabilized(self, T):
+    def with_stabilization(self, T):
         """``k`` with errors that decay with the time constant ``T`` [s] — RBDA (8.22), (8.35)."""
         return self.k - (2 / T) * self.rate - self.error / (T * T)
 

@@ -110,7 +110,7 @@ def health_of(way, sizes, c, qdd):
 def _solve(model, q, qd, tau, f_ext, method, plan, stabilization=None):
     """``qdd``, pivots and constraints by one of the methods."""
     c = stacked_rows(condensed(model), q, qd, plan.axes)
-    k = c.k if stabilization is None else c.stabilized(stabilization)
+    k = c.k if stabilization is None else c.with_stabilization(stabilization)
     b = tau - fewest.bias_force(model, q, qd, f_ext)
     if method == "null space":
         H = fewest.joint_space_inertia(model, q)

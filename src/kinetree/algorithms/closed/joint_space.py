@@ -79,7 +79,7 @@ def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
     X_0 = base_transforms(model, X)
     in_base = [X_0[i].inv_apply(m) for i, m in enumerate(v)]
     loops = [loop_constraint(loop, X_0, in_base) for loop in model.loops]
-    k = c.k if stabilization is None else c.stabilized(stabilization)
+    k = c.k if stabilization is None else c.with_stabilization(stabilization)
     sizes = [loop.scale + _size(a[loop.successor]) + _size(a[loop.predecessor]) for loop in loops]
     own = c.k[sum(len(loop.rate) for loop in loops) :]
     scale = float(np.linalg.norm([*sizes, *own, qd @ qd]))  # all of it rounds
@@ -312,7 +312,7 @@ def with_own_rows(model, q, qd, joints: AllJoints, stabilization=None, rows=None
     if not model.constraints:
         return joints
     own = stack_constraints(model, function_rows(model, q, qd))
-    k = own.k if stabilization is None else own.stabilized(stabilization)
+    k = own.k if stabilization is None else own.with_stabilization(stabilization)
     K = np.zeros((len(k), joints.model.nv), np.asarray(own.K).dtype)
     K[:, model.independent_variables[1] if model.couplings else slice(None)] = own.K
     if rows is not None:

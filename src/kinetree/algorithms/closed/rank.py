@@ -239,7 +239,7 @@ class RankPolicy:
         s = np.linalg.svd(K, compute_uv=False)
         return int(np.max(np.sum(s > self.tolerance, axis=-1), initial=0))
 
-    def misaligned(self):
+    def misalignments(self):
         """Names of the loops with nearly redundant constraints, and their misalignment [rad], [m].
 
         Determined from the dropped rows in the sampled configurations.
@@ -261,7 +261,7 @@ class RankPolicy:
 
     def explanation(self) -> str:
         """Names of nearly redundant constraints, and by how much they are; empty without any."""
-        names, angle, length = self.misaligned()
+        names, angle, length = self.misalignments()
         if not names:
             return ""
         sizes = [f"{x:.2g} {unit}" for x, unit in ((angle, "rad"), (length, "m")) if x > 0]

@@ -81,7 +81,7 @@ class _Space:
         K, error = self._rehearsal.values(q=q)
         return self.units.apply(K.astype(float)), error.astype(float) * self.units.rows
 
-    def defined(self, q):
+    def where_defined(self, q):
         """Samples after ``q``, without those in which a user-defined function has no value."""
         if not len(q):
             nc = len(self.units.rows)
@@ -124,7 +124,7 @@ def _close(space, q, near):
     """
     model, polished, velocities = space.model, False, velocity_rows(space.model)
     for _ in range(30):
-        q, K, e = space.defined(q)
+        q, K, e = space.where_defined(q)
         K[:, velocities] = 0
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
         counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
@@ -140,7 +140,7 @@ def _close(space, q, near):
         steps /= np.maximum(1.0, np.linalg.norm(steps, axis=1, keepdims=True))
         moved = zip(q, steps * space.units.columns, strict=True)
         q = np.array([model.normalize(model.integrate(*pair)) for pair in moved]).reshape(q.shape)
-    q, K, e = space.defined(q)
+    q, K, e = space.where_defined(q)
     good = np.max(np.abs(e), axis=1, initial=0) <= max(near, CLOSED)
     if near:
         U, s, _ = np.linalg.svd(K, full_matrices=False)

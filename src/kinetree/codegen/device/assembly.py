@@ -35,7 +35,7 @@ def _module(llvm, text):
     return module, machine
 
 
-def optimised(text: str) -> str:
+def optimise(text: str) -> str:
     """A text after LLVM's passes: no vectors, and no loops unrolled, for all is memory."""
     with compiling() as llvm:
         module, machine = _module(llvm, text)
@@ -74,7 +74,7 @@ def assembler() -> str | None:
     return found
 
 
-def assembled(text: str, architecture: str) -> bytes:
+def assemble(text: str, architecture: str) -> bytes:
     """Machine code of one unit, to be linked, by ``ptxas``."""
     path = assembler()
     if path is None:
@@ -96,7 +96,7 @@ def assembled(text: str, architecture: str) -> bytes:
     return kept
 
 
-def linked(texts: dict[str, str], device: int) -> bytes:
+def link(texts: dict[str, str], device: int) -> bytes:
     """Machine code of all units together, given as LLVM's texts by name, for a device."""
     architecture = nvrtc.architecture(device)
     whole = _digest("linked", *texts.values())
@@ -105,7 +105,7 @@ def linked(texts: dict[str, str], device: int) -> bytes:
     if kept is None:
         sources = {name: ptx(text) for name, text in texts.items()}
         if assembler() is not None:
-            one = partial(assembled, architecture=architecture)
+            one = partial(assemble, architecture=architecture)
             parts = dict(zip(sources, map_on_cores(one, [*sources.values()]), strict=True))
             kept = _link(parts, _CUBIN)
         else:

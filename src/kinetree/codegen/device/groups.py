@@ -17,7 +17,7 @@ import numpy as np
 
 from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.device.assembly import TRIPLE, linked
+from kinetree.codegen.device.assembly import TRIPLE, link
 from kinetree.codegen.device.interleaved import symbol
 from kinetree.codegen.device.running import Gpu, object_code
 from kinetree.codegen.device.units import Unit, procedure_units
@@ -129,7 +129,7 @@ def launcher(phases: Sequence[Any], on: Any) -> Callable[[int, Any], None]:
 
 def _of_gpu(phases, gpu):
     module = gpu.xp.cuda.function.Module()
-    module.load(linked({"groups": device_text(phases)}, gpu.device))
+    module.load(link({"groups": device_text(phases)}, gpu.device))
     kernel = module.get_function("groups")
 
     def start(count, words):
@@ -143,7 +143,7 @@ def _of_processor(phases, on):
     names = _symbols(phases)
     turns = "call void @turn(ptr %record, i64 %item, i64 %step, ptr @{})"
     calls = "\n".join("  " + turns.format(name) for name in names)
-    entry = _PROCESSOR.format(declared=_declared(names), given=_GIVEN, calls=calls)
+    entry = _PROCESSOR.format(declared=_declarations(names), given=_GIVEN, calls=calls)
     code = load([object_code(text) for text in [entry, *_texts(phases, "")]])
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(code.address("groups"))
 
@@ -160,18 +160,18 @@ def device_text(phases: Sequence[Any]) -> str:
     names = _symbols(phases)
     wait = "  call void @llvm.nvvm.barrier0()\n"
     calls = wait.join(f"  call void @{name}{_GIVEN}\n" for name in names)
-    texts = [_DEVICE.format(declared=_declared(names), calls=calls)]
+    texts = [_DEVICE.format(declared=_declarations(names), calls=calls)]
     texts += _texts(phases, 'syncscope("device") ')
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     key = program_key(f"groups {digest}", "threads side by side")
     kept = open_store().get(key)
     if kept is None:
-        kept = _optimised(texts).encode()
+        kept = _optimise(texts).encode()
         open_store().put(key, kept)
     return kept.decode()
 
 
-def _optimised(texts):
+def _optimise(texts):
     """Texts as one, after LLVM's passes: all functions are internal but the kernel."""
     with compiling() as llvm:
         target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu="sm_70", opt=3)
@@ -198,7 +198,7 @@ def _symbols(phases):
     return [symbol(p.symbol) for p in phases]
 
 
-def _declared(names):
+def _declarations(names):
     return "\n".join(f"declare void @{name}(ptr, i64, i64, i64)" for name in names)
 
 
@@ -206,7 +206,7 @@ def _texts(phases, scope):
     """Texts of all units that phases reach, with names that PTX can have."""
     units: dict[str, Unit] = {u.name: u for p in phases for u in procedure_units(p)}
     once = {p.request: p for p in _AT_ONCE}
-    texts = [_named(unit.write()) for name, unit in units.items() if name not in once]
+    texts = [_with_ptx_names(unit.write()) for name, unit in units.items() if name not in once]
     for name, p in once.items():
         if name in units:
             text = _AT_ONCE[p].format(name=symbol(p.symbol), scope=scope)
@@ -214,7 +214,7 @@ def _texts(phases, scope):
     return texts
 
 
-def _named(text):
+def _with_ptx_names(text):
     """A text whose functions that others call have names that PTX can have."""
     parts = text.split('@"')
     named = [parts[0]]

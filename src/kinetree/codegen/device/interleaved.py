@@ -79,7 +79,7 @@ def scalar_text(text: str) -> str:
     return "\n".join(x for x in text.splitlines() if "@llvm.vector.reduce" not in x)
 
 
-def interleaved(optimised: str, family: str) -> Interleaved:
+def interleave(optimised: str, family: str) -> Interleaved:
     """The text of a module, optimised for one world, for worlds that are interleaved.
 
     Args:
@@ -208,7 +208,7 @@ def _line(line, called, chosen):
     line = re.sub(r"\balign (?:16|32|64|128)\b", "align 8", line)
     by_number = _INDIRECT.match(line)
     if by_number:
-        return _chosen(by_number, called, chosen)
+        return _dispatch(by_number, called, chosen)
     call = _CALL.match(line)
     if call:
         return _call(call, called)
@@ -238,7 +238,7 @@ def _call(call, called):
     return line[:-1] + (f", {POINTER} %stack.end)" if given else f"{POINTER} %stack.end)")
 
 
-def _chosen(call, called, chosen):
+def _dispatch(call, called, chosen):
     """A call by number: of the function that has this number among those that are alike."""
     result, kind, at, given, _ = call.groups()
     found, family = chosen

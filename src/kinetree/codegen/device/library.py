@@ -32,7 +32,7 @@ def library_text() -> str:
     """All of them."""
     shared = {"near_sincos": _near(), "atan2": atan2(_ONE)}
     shared |= {"exp": exponential(_ONE), "tanh_of_one": tangent(_ONE)}
-    parts = [_defined(text, name) for name, text in shared.items()]
+    parts = [_definition(text, name) for name, text in shared.items()]
     digits = ", ".join(f"i64 {x}" for x in _two_over_pi())
     table = f"@two_over_pi = internal constant [{_WORDS} x i64] [{digits}]"
     return "\n\n".join([_DECLARED, table, *parts, _FAR, _OTHERS]) + "\n"
@@ -44,7 +44,7 @@ def _near():
     return text[: text.index("some_far:")].replace("label %some_far", "label %near") + "}"
 
 
-def _defined(text, name):
+def _definition(text, name):
     """The function ``@shared`` of a text, by another name, for one number."""
     found = re.search(r"(?ms)^define .*?^}", scalar_text(text))
     assert found

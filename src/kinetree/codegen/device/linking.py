@@ -7,7 +7,14 @@ from typing import Any
 
 from kinetree.codegen.device.interleaved import LANES, POINTER, chosen_head
 from kinetree.codegen.device.library import library_text
-from kinetree.codegen.device.units import STEP, KernelCode, Unit, Written, procedure_units, written
+from kinetree.codegen.device.units import (
+    STEP,
+    KernelCode,
+    Unit,
+    Written,
+    procedure_units,
+    write_unit,
+)
 
 WORD = 8 * LANES
 """Bytes from a word of a world to its next one."""
@@ -33,7 +40,7 @@ class Program:
         wanted: dict[str, Unit] = {u.name: u for u in procedure_units(self.head)}
         for kernel in self.kernels:
             wanted |= {u.name: u for u in kernel.units}
-        self.units = {name: written(unit) for name, unit in wanted.items()}
+        self.units = {name: write_unit(unit) for name, unit in wanted.items()}
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -100,20 +107,20 @@ class Program:
         """The text that holds units together; ``entry`` is what starts worlds."""
         parts = [entry, _WORDS]
         for signature in self._signatures:
-            parts.append(self._chosen(signature))
+            parts.append(self._dispatch(signature))
         first = 0
         for digest, words in sorted(self.constants.items()):
             parts.append(_constant(digest, first))
             first += len(words)
-        declared = {x for s in self._signatures for x in self._declared(s)}
+        declared = {x for s in self._signatures for x in self._declarations(s)}
         return "\n\n".join([*parts, *sorted(declared)]) + "\n"
 
-    def _declared(self, signature):
+    def _declarations(self, signature):
         kind, *kinds = signature.split()[1:]
         given = ", ".join([*kinds, "ptr"]).replace("ptr", POINTER)
         return [f"declare {kind} @{name}({given})" for name in self._alike(signature)]
 
-    def _chosen(self, signature):
+    def _dispatch(self, signature):
         kind, *kinds = signature.split()[1:]
         names = self._alike(signature)
         given = ", ".join(f"{x} %a{k}" for k, x in enumerate([*kinds, "ptr"], start=1))

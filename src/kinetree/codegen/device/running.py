@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.codegen import nvrtc
 from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.device.assembly import linked
+from kinetree.codegen.device.assembly import link
 from kinetree.codegen.device.interleaved import LANES
 from kinetree.codegen.device.linking import WORD, Program, device_entry, processor_entry
 from kinetree.codegen.machine_code import branching_code, load
@@ -82,7 +82,7 @@ class Gpu:
         """The kernel of a program, whose shared words are in an array."""
         texts = {"main": program.main_text(device_entry(program.entry)), **program.texts}
         module = self.xp.cuda.function.Module()
-        module.load(linked(texts, self.device))
+        module.load(link(texts, self.device))
         where = module.get_global_var("shared_memory")
         address = np.array([self.address(shared)], dtype=np.int64)
         self.xp.cuda.runtime.memcpy(where, address.ctypes.data, 8, 1)  # from the host

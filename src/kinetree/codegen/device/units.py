@@ -1,7 +1,7 @@
 """Units of code for a GPU: large procedures, loops of general code and their cases.
 
 A unit has the digest of its text as its name. Its text is kept on disk as it is for interleaved
-worlds (``interleaved``), with what has to be known to link it.
+worlds (``interleave``), with what has to be known to link it.
 """
 
 import hashlib
@@ -13,8 +13,8 @@ from typing import Any
 
 from kinetree.codegen.build import program_key, program_of
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.device.assembly import optimised
-from kinetree.codegen.device.interleaved import Interleaved, interleaved, scalar_text
+from kinetree.codegen.device.assembly import optimise
+from kinetree.codegen.device.interleaved import Interleaved, interleave, scalar_text
 from kinetree.codegen.loops.language import BODIES
 from kinetree.codegen.loops.plan import units_of
 from kinetree.codegen.render.llvm_body import Vector
@@ -65,13 +65,13 @@ class Written:
     """Words of its constant arrays, by their digest."""
 
 
-def written(unit: Unit) -> Written:
+def write_unit(unit: Unit) -> Written:
     """A unit for interleaved worlds, from disk or written."""
     key = program_key(f"interleaved {unit.family} {unit.name}", "worlds side by side")
     kept = open_store().get(key)
     if kept is None:
         text, constants = without_constants(unit.write())
-        found = interleaved(optimised(text), unit.family)
+        found = interleave(optimise(text), unit.family)
         kept = json.dumps([found.text, found.frames, found.calls, found.chosen, constants]).encode()
         open_store().put(key, kept)
     *code, constants = json.loads(kept)
@@ -138,7 +138,7 @@ class KernelCode:
 
 def kernel_code(variant: Any, kernel: Any) -> KernelCode:
     """The code of what runs on the CPU as ``variant``."""
-    return _general(variant, kernel) if hasattr(variant, "bound") else _specialised(variant, kernel)
+    return _general(variant, kernel) if hasattr(variant, "bound") else _specialise(variant, kernel)
 
 
 def _general(variant, kernel):
@@ -151,7 +151,7 @@ def _general(variant, kernel):
 
         return step(code.recorded(kinds[:1]), plan, "float64", 1)
 
-    units.append(_renamed(code.step, step_text))
+    units.append(_rename(code.step, step_text))
     wanted = [u for u in units_of(data, plan) if code.units[u]["program"] is not None]
     pairs = frozenset(u[1] for u in units_of(data, plan) if len(u[1]) > 1)
     for domains, own in wanted:
@@ -165,11 +165,11 @@ def _general(variant, kernel):
 
             return unit(code.recorded(kinds, pairs), plan, domains, own, "float64", 1)
 
-        units.append(_renamed(program, unit_text))
+        units.append(_rename(program, unit_text))
     return KernelCode(f"step_{code.step}", units, variant.bound.slots, variant.bound, cases)
 
 
-def _renamed(program, write):
+def _rename(program, write):
     """The unit of a program whose functions have its name."""
 
     def text():
@@ -208,7 +208,7 @@ def _angles(group):
     return Unit(name, text, CASE)
 
 
-def _specialised(variant, kernel):
+def _specialise(variant, kernel):
     from kinetree.codegen.program import calls_of
     from kinetree.codegen.render.llvm import render
     from kinetree.codegen.schedule import BLOCK_SIZE

@@ -38,13 +38,13 @@ from kinetree.expr import simplify
 from kinetree.expr.node import Condition
 
 
-def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
+def assemble(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
     """The program that a recorder has recorded; ``results`` are names of arrays."""
     flat = _Flat(recorder, results)
     outline = recorder.outline
     # What is cleared must not depend on the kinds that happen to be recorded.
     cleared = tuple(Clear(n) for n in recorder.cleared if n in results or n in outline.crossing)
-    shared = flat.shared()
+    shared = flat.uniform_numbers()
     bodies = [((), recorder.items)]
     skeleton = outline.skeleton or flat.skeleton(bodies)
     tables = {
@@ -147,7 +147,7 @@ class _Flat:
                         f"record the algorithm with more representative kinds"
                     )
 
-        again = {n for n, _ in self.recorder.folded & self._stored() - outline.stored}
+        again = {n for n, _ in self.recorder.folded & self._stored_tables() - outline.stored}
         for table in sorted((again | self._set_in_part()) - frozenset(outline.varied)):
             raise TraceError(
                 f"a kind of row sets table {table} again where no representative kind does, so "
@@ -155,7 +155,7 @@ class _Flat:
                 f"the text with more representative kinds"
             )
 
-    def _stored(self):
+    def _stored_tables(self):
         """Tables that walks set, and the numbers of the walks."""
         return {(table, n) for table, walks in self.recorder.stored.items() for n in walks}
 
@@ -203,7 +203,7 @@ class _Flat:
                 varied |= access.read_other & access.stored
         varied |= self._set_in_part()
         like = {name: _form(self._like(name)) for name in crossing}
-        fused = frozenset(self._fused())
+        fused = frozenset(self._fusable_walks())
         return Outline(
             like,
             frozenset(varied),
@@ -211,7 +211,7 @@ class _Flat:
             frozenset(exposed),
             frozenset(self.summed - crossing),
             fused,
-            frozenset(self._stored()),
+            frozenset(self._stored_tables()),
             first=False,
         )
 
@@ -224,7 +224,7 @@ class _Flat:
         table = self.recorder.tables[name]
         return next(iter(table.latest.values()), table.base)
 
-    def _fused(self):
+    def _fusable_walks(self):
         """Numbers of top-level walks that can go on with the walk before them."""
         number, before = 0, None
         for item in self.recorder.items:
@@ -264,7 +264,7 @@ class _Flat:
 
     # --- rows -------------------------------------------------------------------------------
 
-    def shared(self):
+    def uniform_numbers(self):
         """For each domain the numbers that are at the same place in every row."""
         found, order = {}, list(self.recorder.declared)
         for name in sorted(self.outline_.crossing, key=order.index):

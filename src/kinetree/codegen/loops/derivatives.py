@@ -173,7 +173,7 @@ class _Rates(_Derived):
             body=tuple(body),
             shared=shared,
             rows=rows,
-            exposed=self.given.exposed | self.marked(given.exposed),
+            exposed=self.given.exposed | self.mark_all(given.exposed),
         )
 
     def set_in_part(self):
@@ -185,7 +185,7 @@ class _Rates(_Derived):
                     over.setdefault(place.table, set()).add(walks[0].over if walks else "")
         return {t for t, w in over.items() if len(w) > 1 and any(isinstance(x, Chain) for x in w)}
 
-    def marked(self, tables):
+    def mark_all(self, tables):
         return frozenset(self.mark + t for t in tables)
 
     def differentiate(self, case, still, moving):
@@ -262,7 +262,7 @@ class _Gradients(_Derived):
         body = (
             *(Clear(d.name) for d in results.values()),
             *(Clear(self.mark + t) for t in dict.fromkeys(t for t, _ in given.shared.get("", ()))),
-            *self.rebuilt(forward_body, name), *self.reversed(forward_body, name, True),
+            *self.rebuilt(forward_body, name), *self.reverse(forward_body, name, True),
         )  # fmt: skip
         weights = {
             self.mark + n: Declaration(self.mark + n, "argument", "", given.tables[n].axes)
@@ -330,7 +330,7 @@ class _Gradients(_Derived):
                 changed.append(case)
         return changed
 
-    def reversed(self, body, name, outermost=False):
+    def reverse(self, body, name, outermost=False):
         """Regions from the last to the first, with adjoints.
 
         Inner walks keep their direction: what they do for one row does not depend on another.
@@ -339,7 +339,7 @@ class _Gradients(_Derived):
         for region in reversed(body):
             if isinstance(region, Walk):
                 turned = region.backwards != outermost
-                inner = self.reversed(region.body, name)
+                inner = self.reverse(region.body, name)
                 if inner:
                     found.append(replace(region, backwards=turned, body=inner))
             elif isinstance(region, Code):

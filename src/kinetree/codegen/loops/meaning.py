@@ -102,7 +102,7 @@ class _Run:
             if isinstance(region, language.Code):
                 self.code(region, at)
             elif isinstance(region, language.Walk):
-                domain, rows = self.walked(region.over, at)
+                domain, rows = self.walk_rows(region.over, at)
                 for row in reversed(rows) if region.backwards else rows:
                     self.run(region.body, {**at, region.variable: (domain, row)})
             elif isinstance(region, language.Repeat):
@@ -119,7 +119,7 @@ class _Run:
             else:
                 self.clear(region)
 
-    def walked(self, over, at):
+    def walk_rows(self, over, at):
         """The domain and the rows of a walk."""
         if not isinstance(over, language.Chain):
             return over, list(range(self.count(over)))

@@ -17,7 +17,7 @@ _COSTS = {"sin": 20, "cos": 20, "/": 8, "sqrt": 8, "atan2": 40, "exp": 20, "log"
 _OPAQUE = ("repeat", "final", "carry", "call", "callee", "result")
 
 
-def recomputed(program: language.LoopProgram) -> language.LoopProgram:
+def recompute(program: language.LoopProgram) -> language.LoopProgram:
     """Program with the same results that loads fewer numbers of rows and computes more."""
     return _Recomputed(program).program()
 
@@ -68,7 +68,7 @@ class _Recomputed:
         }
 
         def change(code):
-            return replace(code, cases={key: _kept(*new[id(code), key]) for key in code.cases})
+            return replace(code, cases={key: _trim(*new[id(code), key]) for key in code.cases})
 
         return replace(self.loops, body=language.with_codes(self.loops.body, change), rows=rows)
 
@@ -126,14 +126,14 @@ class _Recomputed:
                 if storage == "result" or (storage == "rows" and place.table not in self.storing):
                     return False
                 operations += 1
-                is_new = (_renamed(nodes[i][1], rename), nodes[i][2]) not in known
+                is_new = (_rename(nodes[i][1], rename), nodes[i][2]) not in known
                 loads += is_new and storage != "model"
             elif op not in LEAVES:
                 operations += _COSTS.get(op, 1)
         return operations <= _WORTH * 2 * (len(roots) - loads)
 
 
-def _kept(case, stores):
+def _trim(case, stores):
     """A case with those of its outputs that are left."""
     pairs = list(zip(case.outputs, case.roots, strict=True))
     left = {*map(language.output_name, stores.stores), *stores.conditions}
@@ -141,7 +141,7 @@ def _kept(case, stores):
     return replace(case, outputs=tuple(a for a, _ in kept), roots=tuple(root for _, root in kept))
 
 
-def _renamed(name, rename):
+def _rename(name, rename):
     """The name of an input with another variable for the first one."""
     old, new = rename
     table, _, where = name.partition("@")
@@ -157,7 +157,7 @@ def _rebuilt(case, given):
     graph, made = Graph(), {}
     shapes = {a.name: a.shape for a in case.inputs}
 
-    def copied(source, roots, rename, key):
+    def copy_nodes(source, roots, rename, key):
         for i in source.reachable(roots):
             if (key, i) in made:
                 continue
@@ -165,10 +165,10 @@ def _rebuilt(case, given):
             if node[0] == "input":
                 if key is None and i in given:
                     other, root, renaming = given[i]
-                    copied(other, [root], renaming, (id(other), renaming))
+                    copy_nodes(other, [root], renaming, (id(other), renaming))
                     made[key, i] = made[(id(other), renaming), root]
                     continue
-                name = _renamed(node[1], rename) if rename else node[1]
+                name = _rename(node[1], rename) if rename else node[1]
                 least = tuple(k + 1 for k in node[2])
                 shapes[name] = tuple(map(max, shapes.get(name, least), least))
                 made[key, i] = graph.node("input", name, node[2])
@@ -177,7 +177,7 @@ def _rebuilt(case, given):
             else:
                 made[key, i] = graph.node(node[0], *(made[key, a] for a in node[1:]))
 
-    copied(case.graph, case.wanted, None, None)
+    copy_nodes(case.graph, case.wanted, None, None)
     checks = tuple((made[None, c], *rest) for c, *rest in case.checks)
     roots = tuple(made[None, r] for r in case.roots)
     inputs = tuple(Argument(*item) for item in shapes.items())

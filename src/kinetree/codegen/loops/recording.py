@@ -268,7 +268,7 @@ class Recorder:
         variable = VARIABLES[len(self.rows)]
         loop = None
         if not self.scope:
-            loop = self._continued(over, backwards)
+            loop = self._walk_to_continue(over, backwards)
         if loop is None:
             self._close()
             parameters = {"variable": variable, "over": over, "backwards": backwards}
@@ -282,7 +282,7 @@ class Recorder:
                 continue
             self.items = loop.bodies.setdefault(kind, [])
             self.scope, self.rows = (*outside[1], loop), rows
-            self.block = self._reopened() or self._new_block()
+            self.block = self._reopen() or self._new_block()
             yield rows[-1]
             self._close()
         self.items, self.scope, self.rows = outside
@@ -373,7 +373,7 @@ class Recorder:
         self.items.append(self.block)
         self.block = self._new_block()
 
-    def _continued(self, over, backwards):
+    def _walk_to_continue(self, over, backwards):
         """The walk before this one, if this one goes on with it."""
         self.walks += 1
         if self.walks not in self.outline.fused:
@@ -382,7 +382,7 @@ class Recorder:
         assert (last.parameters["over"], last.parameters["backwards"]) == (over, backwards)
         return last
 
-    def _reopened(self):
+    def _reopen(self):
         """The last block of the walk that goes on; its stores are known."""
         if not self.items or not isinstance(self.items[-1], RecordedBlock):
             return None

@@ -73,7 +73,7 @@ def value_like(value: Any, arrays: list) -> Any:
     return arrays[0] if arrays[0].shape else arrays[0][()]
 
 
-def _converted(value, like):
+def _convert(value, like):
     """A value in the type that its table's rows have after sums: a rigid inertia among others."""
     if like is None or type(value) is type(like) or not hasattr(like, "arrays"):
         return value
@@ -92,7 +92,7 @@ class Table:
             return self.base
         values, key = self.recorder.block_at(row).values, (self.name, row.path)
         if key not in values:
-            values[key] = self._loaded(row)
+            values[key] = self._load(row)
         return values[key]
 
     def __setitem__(self, row, value):
@@ -100,14 +100,14 @@ class Table:
             self.base = value
             return
         block, key = self.recorder.block_at(row), (self.name, row.path)
-        value = _converted(value, self.recorder.outline.like.get(self.name))
+        value = _convert(value, self.recorder.outline.like.get(self.name))
         block.values[key] = block.stored[key] = value
         self.latest[row.kind] = value
         if block.scope:
             over = block.scope[0].parameters.get("over")
             self.recorder.stored.setdefault(self.name, {})[self.recorder.walks] = over
 
-    def _loaded(self, row):
+    def _load(self, row):
         outline = self.recorder.outline
         mine = self.latest.get(row.kind) if row.kind is not ANY else None
         like = mine if mine is not None else outline.like.get(self.name)

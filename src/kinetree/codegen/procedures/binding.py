@@ -27,7 +27,7 @@ _HOST = {
 """Functions of the interpreter, by what the machine code calls them."""
 
 
-def bound(procedure: Procedure, record: Any) -> Any:
+def bind(procedure: Procedure, record: Any) -> Any:
     """A function of the further arguments of a procedure, integers and truth values.
 
     Args:
@@ -59,7 +59,7 @@ def _code(kinds):
 
 
 def _text(kinds) -> str:
-    """The function of machine code; its ``self`` is the array that ``bound`` makes."""
+    """The function of machine code; its ``self`` is the array that ``bind`` makes."""
     names = ["place", "record", *_HOST]
     lines = [
         "define ptr @call(ptr %self, ptr %args, i64 %count) {",

@@ -81,11 +81,11 @@ def improve_now(progress=lambda done, total: None) -> None:
         done += 1
         progress(done, total)
 
-    def compiled(texts, level):
+    def compile_texts(texts, level):
         return branching_code(texts, level, advance)
 
     try:
-        found |= keep_procedures(texts, 1, compiled)
+        found |= keep_procedures(texts, 1, compile_texts)
     except BaseException:  # Ctrl-C: the background goes on
         for job in jobs:
             improve_later(job)
@@ -127,10 +127,10 @@ def _set_niceness(value):
 
 
 def _compile_in_background(name, job):
-    def compiled(texts, level):
+    def compile_texts(texts, level):
         return [branching_code_in_background(text) for text in texts]
 
-    return keep_procedures({name: job.parts[name].ir()}, 1, compiled, job.store)[name]
+    return keep_procedures({name: job.parts[name].ir()}, 1, compile_texts, job.store)[name]
 
 
 def _stop() -> list[Job]:

@@ -335,7 +335,7 @@ class Procedure:
 
     @property
     def place(self) -> np.ndarray:
-        """The address of its machine code now, (1,), read by functions that ``bound`` returns."""
+        """The address of its machine code now, (1,), read by functions that ``bind`` returns."""
         with _lock:
             if self._place is None:
                 self._place = np.array([self.code.address(self.entry)], dtype=np.int64)

@@ -232,7 +232,7 @@ class LoopWriter:
         items = assignments(case, language, order=loads_at_first_use(case))
         lines = [line for item in items for line in item.lines]
         for append in appends:
-            lines += language.appended(append)
+            lines += language.append_lines(append)
         kept = [f"int {_keep(append.list)} = 1;" for append in appends]
         return [*kept, *language.addresses.values(), *lines]
 
@@ -406,7 +406,7 @@ class TableLanguage:
         start = self.writer.plan.header[f"rows of {name}"]
         return f"ints[{start}] + {self.writer.plan.widths[name][0]} * {number}"
 
-    def appended(self, append):
+    def append_lines(self, append):
         """Lines that fill in the columns of a new row of a list, and count it if it is kept."""
         plan, name = self.writer.plan, append.list
         row, _ = self._row(f"{name}.new")

@@ -24,7 +24,7 @@ Quotients in float32 are within 1 ulp for divisors between 2**-126 and 2**126 in
 from dataclasses import dataclass
 from typing import Any
 
-from kinetree.codegen.order import by_results, created, fewest_waiting, most_waiting
+from kinetree.codegen.order import by_results, creation_order, fewest_waiting, most_waiting
 from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import NOT_FINITE, offset
 from kinetree.codegen.render.cstyle import assignments
@@ -232,7 +232,7 @@ class _Renderer:
         return found
 
     def _order(self):
-        makers = {"created": created, "results": by_results, None: fewest_waiting}
+        makers = {"created": creation_order, "results": by_results, None: fewest_waiting}
         return makers[self.layout.order](self.program)
 
     def _reused_tiles(self):

@@ -151,11 +151,11 @@ class _Loops:
 
     def _repeat(self, region, variables):
         body = region.body
-        self._times(self._bound(region.times), lambda k: self.regions(body, variables))
+        self._times(self._loop_condition(region.times), lambda k: self.regions(body, variables))
 
     def _until(self, region, variables):
         self._times(
-            self._bound(region.most),
+            self._loop_condition(region.most),
             lambda k: self.regions(region.body, variables),
             lambda: self._code(region.condition, variables, answers=True),
         )
@@ -168,7 +168,7 @@ class _Loops:
         self._emit(f"br label %rest{n}")
         self._begin(f"rest{n}")
 
-    def _bound(self, times):
+    def _loop_condition(self, times):
         """The condition under which a loop goes on, of its counter."""
         if not isinstance(times, str):
             return lambda k: f"icmp slt i64 {k}, {times}"

@@ -57,7 +57,7 @@ def gradients(kernel, wrt, way="gradients"):
     return _derive(kernel, (way, wrt), more, outputs, differentiate, dropped)
 
 
-def transposed(kernel, wrt):
+def linear_transpose(kernel, wrt):
     """The ``gradients`` of a kernel that is linear in the inputs ``wrt`` and need not see them."""
     return gradients(kernel, wrt, "transposed")
 

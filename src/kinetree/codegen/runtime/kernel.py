@@ -243,7 +243,7 @@ class Kernel:
         general = self.tier == "general" or (tiers.setting() == "auto" and self.is_large)
         return cuda_kernel(self.general_entry or self if general else self, dtype, device)
 
-    def planned(self, compiled, count) -> Any:
+    def plan_launch(self, compiled, count) -> Any:
         """Launch that further calls on a device may repeat by themselves; None if they have to ask.
 
         Args:
@@ -275,9 +275,9 @@ class Kernel:
         """Gradients of a weighted sum of the results: takes the inputs, then the weights."""
         return self._derive_once(derived.gradients, wrt)
 
-    def transposed(self, wrt) -> "Kernel":
+    def linear_transpose(self, wrt) -> "Kernel":
         """The ``gradients`` of a kernel that is linear in ``wrt`` and need not see these."""
-        return self._derive_once(derived.transposed, wrt)
+        return self._derive_once(derived.linear_transpose, wrt)
 
     def _derive_once(self, derive, wrt):
         found = self._derived.get((derive, wrt))
@@ -532,11 +532,11 @@ class _Counted:
         """A launch of the compiled kernel for given arrays, which is counted."""
         launch, kernel = self.compiled.again(steps, count), self.kernel
 
-        def counted(inputs, outputs, stream):
+        def launch_and_count(inputs, outputs, stream):
             launch(inputs, outputs, stream)
             kernel.count(count)
 
-        return counted
+        return launch_and_count
 
 
 def _overlaps(array, out):

@@ -298,7 +298,7 @@ class LoopKernel(Kernel):
         """Gradients of a weighted sum, as of any kernel, by loops; None where loops have none."""
         return self._derivative("gradients", wrt, self.outputs, [self.inputs[k] for k in wrt])
 
-    def transposed(self, wrt) -> Any:
+    def linear_transpose(self, wrt) -> Any:
         """None: loops take all inputs."""
         return None
 

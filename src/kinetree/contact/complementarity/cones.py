@@ -21,7 +21,7 @@ from kinetree.contact.complementarity.residuals import (
 )
 from kinetree.contact.complementarity.rows import (
     LAWS,
-    mixed,
+    mixed_problem,
     nearest,
     newton_matrix,
     numbers,
@@ -125,7 +125,7 @@ class _Problem(MixedEquations):
 def _problem(A, b, mu, low, high, warm, law):
     if law not in LAWS:
         raise UnknownNameError(f"the friction law must be one of {', '.join(LAWS)}, got {law!r}")
-    A, b, rows = mixed(A, b, mu, low, high)
+    A, b, rows = mixed_problem(A, b, mu, low, high)
     start = np.zeros(len(b)) if warm is None else numbers(warm, "warm")
     if start.shape != b.shape or not np.all(np.isfinite(start)):
         raise ShapeError(f"warm must be {len(b)} finite numbers, got {start.tolist()}")

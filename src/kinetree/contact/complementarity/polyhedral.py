@@ -18,7 +18,7 @@ from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.complementarity.quadratic import ForceSolution
-from kinetree.contact.complementarity.rows import MixedRows, mixed
+from kinetree.contact.complementarity.rows import MixedRows, mixed_problem
 from kinetree.errors import ShapeError
 
 __all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]
@@ -60,7 +60,7 @@ def solve(
         high: upper bounds, inf for none.
         sides: number of sides of the cones, 3 or more; one corner is along the first tangent.
     """
-    A, b, rows = mixed(A, b, mu, low, high)
+    A, b, rows = mixed_problem(A, b, mu, low, high)
     if sides < 3:
         raise ShapeError(f"a friction cone needs 3 sides or more, got {sides}")
     M, d, P, start = complementarity_problem(A, b, rows, sides)

@@ -336,7 +336,7 @@ def bounds(low, high, n):
     return pair
 
 
-def mixed(A, b, mu, low, high):
+def mixed_problem(A, b, mu, low, high):
     """A mixed problem: matrix, vector and rows that fit one another."""
     A, b = matrix_and_vector(A, b, "A", "b")
     rows = MixedRows(numbers(mu, "mu"), numbers(low, "low"), numbers(high, "high"))

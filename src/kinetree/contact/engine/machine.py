@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.codegen.procedures.binding import bound
+from kinetree.codegen.procedures.binding import bind
 from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.codegen.tied import tied_code, tied_control
@@ -82,7 +82,7 @@ class Machine(MotionStates):
         super().__init__(engine, worker, n)
         self._moves = engine.tree.nv > 0
         call = Call(parts=engine.parts, motions=self.motions, worker=worker)
-        self.at_once = bound(advance_at_once, call)
+        self.at_once = bind(advance_at_once, call)
 
     def _member(self, k):
         """The engine of a thread, and its progress."""

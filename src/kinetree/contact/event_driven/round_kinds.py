@@ -110,14 +110,14 @@ class SidePoints(NamedTuple):
         corner = other.corner[key[2]], other.cone[key[2]]
         return body, ground, *barrel, *corner, sign, size
 
-    def _placed(self, R, r):
+    def _place(self, R, r):
         T, O = R[..., self.body, :, :], R[..., self.other, :, :]
         center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
         return center, axis, turn(O, self.corner) + r[..., self.other, :]
 
     def at(self, R, r) -> Followed:
         """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
-        center, axis, x = self._placed(R, r)
+        center, axis, x = self._place(R, r)
         N, distance = unit(across(x - center, axis))
         rays = np.einsum("...mij,mkj->...mki", R[..., self.other, :, :], self.cone)
         down = -np.einsum("...mki,...mi->...mk", rays, N).min(axis=-1, initial=1.0)
@@ -127,7 +127,7 @@ class SidePoints(NamedTuple):
 
     def rates(self, R, r, v, found):
         """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
-        center, axis, x = self._placed(R, r)
+        center, axis, x = self._place(R, r)
         own = v[..., self.body, :]
         moving, axis_rate = velocity_at(v[..., self.other, :], x), cross(own[..., :3], axis)
         arm, parting = x - center, moving - velocity_at(own, center)
@@ -178,7 +178,7 @@ class RimEdges(NamedTuple):
         names = ("start", "along", "length", "inward")
         return body, ground, *rim, *(getattr(other, name)[edge] for name in names), sign, size
 
-    def _placed(self, R, r):
+    def _place(self, R, r):
         """Centre and axis of rims, directions of edges, and where these pass planes of rims.
 
         With the cosine between edge and axis, at least ``STANDING``, and the way along the edge.
@@ -198,7 +198,7 @@ class RimEdges(NamedTuple):
 
     def at(self, R, r) -> Followed:
         """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
-        center, axis, u, _, t, x = self._placed(R, r)
+        center, axis, u, _, t, x = self._place(R, r)
         out, distance = unit(x - center)
         N, _ = self._normal(axis, out, u)
         inward = np.einsum("...mij,mkj->...mki", R[..., self.other, :, :], self.inward)
@@ -212,7 +212,7 @@ class RimEdges(NamedTuple):
 
     def rates(self, R, r, v, found):
         """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
-        center, axis, u, cosine, _, x = self._placed(R, r)
+        center, axis, u, cosine, _, x = self._place(R, r)
         own, theirs = v[..., self.body, :], v[..., self.other, :]
         axis_rate, u_rate = cross(own[..., :3], axis), cross(theirs[..., :3], u)
         moving, middle = velocity_at(theirs, x), velocity_at(own, center)

@@ -30,7 +30,7 @@ def event_driven_stepper(settings, effects, method, field, q, events, *, compile
     watcher = Watcher(
         model, [*groups, ContactEvents(transitions)], q.shape[:-1], transitions.settle
     )
-    return stepper, (watcher, stepper.noted)
+    return stepper, (watcher, stepper.recording_hook)
 
 
 class PhaseStepper(Stepper):
@@ -59,7 +59,7 @@ class PhaseStepper(Stepper):
     def take(self, t, h, q, qd, tau) -> Step:
         """A step of ``h`` seconds, after an impact if contacts are closing."""
         self.transitions.follow(t, h, q, qd)
-        q, qd, event = self.transitions.entered(t, q, qd, tau)
+        q, qd, event = self.transitions.enter_step(t, q, qd, tau)
         if event is not None:
             self._entry = (t, event.energy)
         self.transitions.prepare(t, h, q, qd, tau)
@@ -93,7 +93,7 @@ class PhaseStepper(Stepper):
         )
         return motion.qdd, motion.power
 
-    def noted(self, step):
+    def recording_hook(self, step):
         """A hook that records forces and residuals at the end of a step.
 
         Contacts that cannot bear their loads there, though no function crossed zero, as it was

@@ -247,7 +247,7 @@ class Transitions:
         self.settle(t, q, qd, self.tau, suspect=k)
         return q, qd, f"{self.of.names[k]} comes to Painlevé's paradox"
 
-    def entered(self, t, q, qd, tau):
+    def enter_step(self, t, q, qd, tau):
         """State at the start of a step, after an impact if contacts are closing, and its record."""
         gap, zeta = self.dynamics.scene.candidate_velocities(self.dynamics.tree, q, qd)
         if self.tau is None and np.any(gap < -self.settings.gap_tolerance):

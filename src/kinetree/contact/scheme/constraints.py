@@ -171,13 +171,13 @@ class StepConstraints:
         return ConstraintInstant(
             G,
             mu,
-            _joined([*gap, *self._travel(q)]),
+            _join([*gap, *self._travel(q)]),
             np.concatenate([e, np.full(len(stops), self.joints.restitution)]),
             [3 * k for k in range(c)] + [3 * c + k for k in range(len(stops))],
-            _joined([0.0] * len(stops) + [-x for x in limit] + [-x for x in wide]),
-            _joined([UNBOUNDED] * len(stops) + limit + wide),
+            _join([0.0] * len(stops) + [-x for x in limit] + [-x for x in wide]),
+            _join([UNBOUNDED] * len(stops) + limit + wide),
             error,
-            _joined(rates) + G @ turning(model, qd),
+            _join(rates) + G @ turning(model, qd),
             names,
         )
 
@@ -195,7 +195,7 @@ class StepConstraints:
         """Gaps of contacts and ends of travel, and errors of loops, at a configuration."""
         gap = self.scene.candidate_positions(model, q)[0] if self.scene.candidates.size else []
         errors = loop_errors(model, q)[self._counting] if self.closes else np.zeros(0)
-        return _joined([*gap, *self._travel(q)]), errors
+        return _join([*gap, *self._travel(q)]), errors
 
     def _contacts(self, model, q, qd):
         known = self.scene.candidates
@@ -209,7 +209,7 @@ class StepConstraints:
         return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]
 
 
-def _joined(numbers):
+def _join(numbers):
     """An array, of objects where some are traced."""
     return np.array(numbers) if len(numbers) else np.zeros(0)
 

@@ -165,15 +165,15 @@ def straight_motion(model, q, qd, h):
 
 def turning(model, qd):
     """Part of the accelerations that is there without any force, (nv,)."""
-    return _joined(model, turning_part, qd)
+    return _join(model, turning_part, qd)
 
 
 def turned(model, qd, move):
     """Velocities ``qd`` along the axes that bodies have after a displacement, (nv,) each."""
-    return _joined(model, turned_part, qd, move)
+    return _join(model, turned_part, qd, move)
 
 
-def _joined(model, function, *vectors):
+def _join(model, function, *vectors):
     parts, flies = [model.zero_velocity[:0]], alone(model)
     for i in range(1, model.body_count + 1):
         at = model.v_slice[i]

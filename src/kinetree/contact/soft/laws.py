@@ -208,7 +208,7 @@ class Regularized(TangentialLaw):
 
     def __call__(self, x, v, f_n, mu):
         """Forces; no states."""
-        speed = root(_squared(v) + self.velocity**2)
+        speed = root(_square(v) + self.velocity**2)
         return -(mu * f_n / speed)[..., None] * v, x
 
 
@@ -268,7 +268,7 @@ class Dahl(TangentialLaw):
         limit = mu * f_n
         loaded = less(0, limit)
         safe = select(loaded, limit, 0 * limit + 1)
-        speed = root(_squared(v) + 1e-24)
+        speed = root(_square(v) + 1e-24)
         bent = v - (speed * self.stiffness / safe)[..., None] * x
         f = cut(-self.stiffness * x, limit)
         on = loaded[..., None]
@@ -277,11 +277,11 @@ class Dahl(TangentialLaw):
 
 def cut(f, limit):
     """Vectors (..., 2), shortened to the length ``limit`` where they are longer."""
-    square = _squared(f)
+    square = _square(f)
     long = less(limit**2, square)
     length = root(select(long, square, 0 * square + 1))
     return select(long, limit / length, 0 * square + 1)[..., None] * f
 
 
-def _squared(v):
+def _square(v):
     return v[..., 0] * v[..., 0] + v[..., 1] * v[..., 1]

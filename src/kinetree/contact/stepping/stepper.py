@@ -14,7 +14,7 @@ from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.integrator import Stepped
-from kinetree.integration.prescription import looped
+from kinetree.integration.prescription import with_loop
 from kinetree.integration.step import Stepper, step_length
 
 _ONE = np.array(1.0)
@@ -57,7 +57,7 @@ class ContactStepper(Stepper):
         self.constraints = "contact" if step.constraints.closes else None
         self.notes = Notes(step, batch)
         rigid = step.constraints.closes or step.constraints.joints.friction
-        self.flight = looped(method) if step.settings.flight and not rigid else None
+        self.flight = with_loop(method) if step.settings.flight and not rigid else None
 
     def saved(self):
         """See ``Stepper``."""

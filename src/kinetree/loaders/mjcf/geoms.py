@@ -142,7 +142,7 @@ class _Meshes(NamedTuple):
         """
         start = int(self.mj_model.mesh_pathadr[mesh]) if mesh >= 0 else -1
         if start < 0:
-            return (self._listed(mesh) if mesh >= 0 else None), X
+            return (self._mesh_file(mesh) if mesh >= 0 else None), X
         text = bytes(self.mj_model.paths)
         file = text[start : text.index(b"\0", start)].decode("utf-8", "replace")
         moved = placement(self.mj_model.mesh_pos[mesh], self.mj_model.mesh_quat[mesh])
@@ -153,7 +153,7 @@ class _Meshes(NamedTuple):
             X = self._from_file(position, quaternion, (x, y, z), geom) @ X
         return geometry.Mesh(self.paths.get(file, file), (x, y, z)), X
 
-    def _listed(self, mesh):
+    def _mesh_file(self, mesh):
         """A mesh in MuJoCo's frame of it, as a file."""
         parts = []
         for what in ("vert", "face"):

@@ -163,7 +163,7 @@ SECTIONS = ("equality", "actuator", "tendon", "sensor")
 """Elements inside which the same tag means something else than outside."""
 
 
-def represented(tag, section):
+def represented_attributes(tag, section):
     """Attributes of an element that a model represents; None where the element is left out."""
     if section == "sensor":
         return _ATTRIBUTES.get(f"{section}/{tag}")
@@ -195,7 +195,7 @@ def note_unused(source, report):
     while waiting:
         element, section = waiting.pop()
         tag = tag_of(element)
-        known = represented(tag, section)
+        known = represented_attributes(tag, section)
         if known is None:
             why = why_left_out(tag, section)
             key = (source.place(element)[0], f"<{tag}>", *why)

@@ -29,7 +29,7 @@ def names() -> tuple[str, ...]:
 
 def available() -> tuple[Robot, ...]:
     """All robots whose files are on this machine."""
-    return tuple(r for _, robots in _installed() for r in robots if not r.missing)
+    return tuple(r for _, robots in _installed_packages() for r in robots if not r.missing)
 
 
 def find(name: str) -> Robot:
@@ -46,7 +46,7 @@ def find(name: str) -> Robot:
         raise LoadError(f"the name of a robot is a string, got {type(name).__name__}")
     wanted = name.removeprefix(PREFIX).strip().lower()
     package, _, short = wanted.rpartition("/")
-    installed = _installed()
+    installed = _installed_packages()
     known = [catalog.package for catalog in CATALOGS]
     if package and package not in [catalog.package for catalog, _ in installed]:
         if package in known:
@@ -68,7 +68,7 @@ def find(name: str) -> Robot:
     raise LoadError(_unknown(wanted, short, everything, installed))
 
 
-def located(path: str, folders) -> tuple[str, tuple]:
+def locate(path: str, folders) -> tuple[str, tuple]:
     """A path and further folders; of ``robots:NAME`` those of its file."""
     given = (folders,) if isinstance(folders, (str, os.PathLike)) else tuple(folders)
     if not path.startswith(PREFIX):
@@ -77,7 +77,7 @@ def located(path: str, folders) -> tuple[str, tuple]:
     return str(robot.file), (*given, *robot.folders)
 
 
-def _installed() -> list[tuple[Catalog, tuple[Robot, ...]]]:
+def _installed_packages() -> list[tuple[Catalog, tuple[Robot, ...]]]:
     """The packages that are installed, with their robots."""
     return [(c, robots) for c in CATALOGS if (robots := c.robots()) is not None]
 

@@ -124,7 +124,7 @@ def _axis(node, kind):
     if flag_in(node, "use_parent_model_frame"):  # up to version 1.6
         expressed_in = "__model__"
     lower, upper = (
-        _bound(number_in(limit, tag, default, finite=False))
+        _limit(number_in(limit, tag, default, finite=False))
         for tag, default in (("lower", -math.inf), ("upper", math.inf))
     )
     if kind == "continuous":
@@ -157,7 +157,7 @@ def _axis(node, kind):
     )
 
 
-def _bound(x):
+def _limit(x):
     return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 

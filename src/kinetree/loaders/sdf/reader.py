@@ -114,7 +114,7 @@ class _Assembly:
     def __init__(self, description, name, fields, options, report):
         self.description, self.options, self.report = description, options, report
         self.name, (self.gravity, self.field) = name, fields
-        self.measured: list[tuple] = []  # sensors of joints
+        self.measure_all: list[tuple] = []  # sensors of joints
         arcs = arcs_of(description)
         self.followers = followers_of(description, arcs)
         self.arcs = [*self._static_arcs(), *arcs]
@@ -240,11 +240,11 @@ class _Assembly:
                 child = frames.link_of(frames.find(joint.scope, joint.child, node, "link"), node)
                 X = frames.between(child, joint.frame)
                 names = add(node.tolerate(partial(of_joint, node, joint.frame, child, X), []))
-                self.measured.append((node, joint.key, names))
+                self.measure_all.append((node, joint.key, names))
 
     def _without_carried_sensors(self, model):
         """The model without sensors of joints that carry something else than their child here."""
-        for node, joint, names in self.measured:
+        for node, joint, names in self.measure_all:
             bodies = [b for b in model.bodies if b.joint_name == joint]
             if names and not (bodies and not isinstance(bodies[0].joint, Reversed)):
                 node.ignored("the joint closes a loop, or is turned round", effect="control")

@@ -74,7 +74,7 @@ class JointReader:
         name, k = name_of(prim), 2
         while name in self.graph.joint_names:
             name, k = f"{name_of(prim)}_{k}", k + 1
-        joint, places = aligned(joint, places)
+        joint, places = align(joint, places)
         self.graph.joint(
             name,
             joint,
@@ -211,7 +211,7 @@ class JointReader:
             self.graph.actuator(label, joint=name, effort=effort)
 
 
-def aligned(joint, places):
+def align(joint, places):
     """The joint about an axis of its bodies, so that their frames need not turn.
 
     A joint with one axis, or that does not depend on the axes of its frame, may have any turn of

@@ -45,7 +45,7 @@ def triangle(model: Model, loop: str) -> Rule:
     start = slide @ offset
 
     def reach(q):
-        return pivot + plane.turned(eye, arm, q) - base
+        return pivot + plane.rotate(eye, arm, q) - base
 
     def solve(q):
         to = reach(q)
@@ -74,7 +74,7 @@ def four_bar(model: Model, loop: str, *, branch: int = 1) -> Rule:
     r, s = c @ c, d @ d
 
     def diagonal(q):
-        to = D - A - plane.turned(b, crank, q)
+        to = D - A - plane.rotate(b, crank, q)
         return to, to[0] * to[0] + to[1] * to[1]
 
     def solve(q):
@@ -83,7 +83,7 @@ def four_bar(model: Model, loop: str, *, branch: int = 1) -> Rule:
         side = branch * sqrt(r / square - along * along)
         arm = np.array([along * to[0] - side * to[1], along * to[1] + side * to[0]])
         return [
-            plane.sign(coupler) * direction_angle(plane.turned(c, crank, q), arm),
+            plane.sign(coupler) * direction_angle(plane.rotate(c, crank, q), arm),
             plane.sign(rocker) * direction_angle(d, arm - to),
         ]
 
@@ -214,7 +214,7 @@ class Plane:
         """The direction of a slide at q = 0, (2,)."""
         return self.along(slide, self.model.joint[slide].axis)
 
-    def turned(self, vector, hinge, q):
+    def rotate(self, vector, hinge, q):
         """A vector of the body of a hinge on the root, where that stands now."""
         angle = self.signs[hinge] * q[self.model.q_slice[hinge]][0]
         c, s = cos(angle), sin(angle)

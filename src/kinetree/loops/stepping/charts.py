@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.integration.explicit import combined
+from kinetree.integration.explicit import weighted_sum
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper
 from kinetree.loops.state_space.charts import Atlas
@@ -53,12 +53,12 @@ class ChartStepper(Stepper):
                 forces.powers = []
                 rates = []
                 for c, a in zip(self.method.tableau.c, self.method.tableau.a, strict=True):
-                    stage = y + h * combined(a, rates) if a else y
+                    stage = y + h * weighted_sum(a, rates) if a else y
                     rates.append(chart.rate(t + c * h, stage, acceleration=forces))
-                return y + h * combined(self.method.tableau.b, rates)
+                return y + h * weighted_sum(self.method.tableau.b, rates)
 
             q1[index], qd1[index] = self._atlases[index].step(t, q[index], qd[index], advance)
-            work[index] = h * combined(self.method.tableau.b, forces.powers)
+            work[index] = h * weighted_sum(self.method.tableau.b, forces.powers)
         return Stepped(q1, qd1, work)
 
 

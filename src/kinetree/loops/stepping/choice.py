@@ -64,7 +64,7 @@ def choose(model, q, prescribed=()) -> EquationChoice:
             f"fewer"
         )
     slack = _slack(model, q, units)
-    chosen = _chosen(
+    chosen = _select_rows(
         independent_rows(K, units), units, prescribed, _weight(model, at, units), slack
     )
     return EquationChoice(chosen, _health(model, at, chosen), singular=size > at_start)
@@ -81,10 +81,10 @@ def better_choice(model, q, chosen: Chosen) -> Chosen | None:
         return None
     now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
     others = chosen.prescribed, chosen.weight, chosen.slack
-    return _chosen(rows, units, *others) if now < _WORSE * then else None
+    return _select_rows(rows, units, *others) if now < _WORSE * then else None
 
 
-def _chosen(rows, units, prescribed, weight, slack):
+def _select_rows(rows, units, prescribed, weight, slack):
     prescribed_units = tuple(float(1 / units.columns[k]) for k in prescribed)
     factors, every = (tuple(map(float, part)) for part in (units.rows[rows], units.rows))
     return Chosen(

@@ -94,7 +94,7 @@ def _alpha_step(model, t, h, q, qd, inputs, mean, qdd, *, method, field):
     given, moving = (t, h, q, qd, inputs, mean, qdd), velocity_rows(model)
     ends = model.at(t + h)
 
-    def improved(state):
+    def improve(state):
         a, force, _ = state
         end = _ahead(model, a, h, q, qd, mean, qdd, method)
         c = loop_constraints(ends, end.q, end.qd)
@@ -112,7 +112,7 @@ def _alpha_step(model, t, h, q, qd, inputs, mean, qdd, *, method, field):
         return a + da, force, np.sqrt(h * h * (da @ da))
 
     none = 0 * chosen(loop_constraints(ends, q, qd).k)
-    a, _, defect = repeat(improved, (mean, none, 0 * t), _ITERATIONS)
+    a, _, defect = repeat(improve, (mean, none, 0 * t), _ITERATIONS)
     end = _ahead(model, a, h, q, qd, mean, qdd, method)
     q1, qd1 = closed(ends, end.q, end.qd, chosen=chosen)[:2]
     before = _power(model, t, q, qd, inputs, field)
@@ -143,7 +143,7 @@ class AlphaStepper(Stepper):
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
-        mean, qdd = self._remembered(t, q, qd, tau)
+        mean, qdd = self._recall(t, q, qd, tau)
         numbers = (np.array(x, dtype=float) for x in (t, h))
         q1, qd1, work, a, now, defect = self._alpha.call(*numbers, q, qd, tau, mean, qdd)
         if not np.max(defect, initial=0.0) <= _CONVERGED:
@@ -161,7 +161,7 @@ class AlphaStepper(Stepper):
         states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau, h)
         return *states[-1][:2], sum(state[2] for state in states)
 
-    def _remembered(self, t, q, qd, tau):
+    def _recall(self, t, q, qd, tau):
         """Mean and acceleration at the start; anew where a state was not the end of a step."""
         if self._key(q, qd) not in self._memory:
             qdd = self.accelerations(t, q, qd, tau)[0]

@@ -73,7 +73,7 @@ class Judge:
             setattr(self, name, (1 - part) * getattr(self, name) + part * mean)
 
 
-def refined(step, badness, t, h, state, tau):
+def refine_step(step, badness, t, h, state, tau):
     """One step of one sample, halved as often as it helps.
 
     Args:
@@ -95,18 +95,18 @@ def refined(step, badness, t, h, state, tau):
         after = step(t, h, *state, tau)
         return (*after[:3], after.checks), float(badness(Checks.of(after.checks)))
 
-    def halved(t, h, state, result, bad, depth):
+    def halve(t, h, state, result, bad, depth):
         if bad <= 1 or depth >= _DEPTH or taken >= _BUDGET:
             return result, bad
         worst, work, h, half = 0.0, 0.0, h / 2, result
         for now in (t, t + h):
-            half, part = halved(now, h, state, *whole(now, h, state), depth + 1)
+            half, part = halve(now, h, state, *whole(now, h, state), depth + 1)
             if part >= bad:
                 return result, bad
             worst, state, work = max(worst, part), half[:2], work + half[2]
         return (*state, work, half[3]), worst
 
-    result, _ = halved(t, h, state, *whole(t, h, state), 0)
+    result, _ = halve(t, h, state, *whole(t, h, state), 0)
     return *result, taken
 
 

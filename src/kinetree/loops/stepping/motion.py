@@ -149,7 +149,7 @@ def acceleration(model, q, qd, tau, chosen, time_constant=None, regularization=N
         time_constant: with which errors decay [s]; None for none — RBDA (8.22).
         regularization: how nearly dependent equations are solved; None for least squares.
     """
-    return _accelerated(model, q, qd, tau, None, chosen, time_constant, regularization)[0]
+    return _accelerations(model, q, qd, tau, None, chosen, time_constant, regularization)[0]
 
 
 @kernel
@@ -166,23 +166,23 @@ def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None, regu
         time_constant: as above.
         regularization: as above.
     """
-    a, forces = _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization)
+    a, forces = _accelerations(model, q, qd, tau, qdd, chosen, time_constant, regularization)
     prescribed = list(chosen.prescribed)
     forces = forces[: len(prescribed)] * np.array(chosen.prescribed_units)
     return chosen.others(a) + (qdd - chosen.others(qdd)), _at(model.nv, prescribed, forces)
 
 
-def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
+def _accelerations(model, q, qd, tau, qdd, chosen, time_constant, regularization):
     """Accelerations, and the forces of all equations."""
     f = tau - rnea.bias_force(model, q, qd)
     if regularization is not None:
         c, H = loop_constraints(model, q, qd), crba.joint_space_inertia(model, q)
-        k = c.k if time_constant is None else c.stabilized(time_constant)
+        k = c.k if time_constant is None else c.with_stabilization(time_constant)
         return regularization(model, H, f, chosen.matrix(c.K), chosen.right(k, qdd))
     K = chosen.matrix(loop_constraints(model, q, qd).K) if chosen.weight else None
     inertia = whitening(model, q, K, chosen.weight)
     x = inertia.forces(f)
-    found = _solved(model, q, qd, inertia, x, qdd, chosen, time_constant)
+    found = _solve(model, q, qd, inertia, x, qdd, chosen, time_constant)
     return inertia.motion(found.x), found.forces
 
 
@@ -206,7 +206,7 @@ class ConstraintSolution(NamedTuple):
     health: Any
 
 
-def _solved(model, q, qd, inertia, x, qdd, chosen, time_constant=None) -> ConstraintSolution:
+def _solve(model, q, qd, inertia, x, qdd, chosen, time_constant=None) -> ConstraintSolution:
     """Solve the equations at a state; ``x`` are accelerations without them, whitened."""
     places = [(i, j) for i in range(model.nv) for j in ltl.ancestors(inertia.lam, i)]
     factors = np.array([inertia.L[at] for at in places]) if places else 0 * q[:1]
@@ -226,10 +226,10 @@ def _equations(model, q, qd, qdd, factors, root, x, *, chosen, time_constant):
             L[i, j] = next(factors)
     c = loop_constraints(model, q, qd)
     rows = orthogonal(FactoredInertia(L, root, lam), chosen.matrix(c.K))
-    k = chosen.right(c.k if time_constant is None else c.stabilized(time_constant), qdd)
+    k = chosen.right(c.k if time_constant is None else c.with_stabilization(time_constant), qdd)
     forces: Any = 0 * k
     for _ in range(2):  # the second removes what damping and rounding left of the first
-        rest = k - rows.applied(x)
+        rest = k - rows.apply(x)
         x = x + smallest(rows, rest)
         if chosen.prescribed:
             forces = forces + multipliers(rows, rest)
@@ -254,13 +254,13 @@ def constrained_response(model, q, M, chosen):
 
         return each
     K = chosen.matrix(loop_constraints(model, q, model.zero_velocity).K)
-    inertia = factorized(model, M + chosen.weight * (K.T @ K) if chosen.weight else M)
+    inertia = factorize(model, M + chosen.weight * (K.T @ K) if chosen.weight else M)
     equations = orthogonal(inertia, K)
 
     def response(f, given):
         x, k = inertia.forces(f), K @ given
         for _ in range(2):
-            x = x + smallest(equations, k - equations.applied(x))
+            x = x + smallest(equations, k - equations.apply(x))
         return inertia.motion(x)
 
     return response
@@ -290,13 +290,13 @@ def post_stabilized(model, q, qd, share, chosen, *, repeats):
     K = chosen.matrix(loop_constraints(model, q, qd).K) if chosen.weight else None
     inertia = whitening(model, q, K, chosen.weight)
 
-    def corrected(state):
+    def correct(state):
         q, qd = state
-        found = _solved(model, q, qd, inertia, 0 * qd, None, chosen)
+        found = _solve(model, q, qd, inertia, 0 * qd, None, chosen)
         dq, dqd = (chosen.others(inertia.motion(share * y)) for y in (found.dx, found.dv))
         return model.integrate(q, dq), qd + dqd
 
-    return repeat(corrected, (q, qd), repeats)
+    return repeat(correct, (q, qd), repeats)
 
 
 def _least(values):
@@ -317,16 +317,16 @@ def closed(model, q, qd, chosen, *, iterations=3):
     K = chosen.matrix(loop_constraints(model, q, qd).K) if chosen.weight else None
     inertia = whitening(model, q, K, chosen.weight)
 
-    def improved(state):
+    def improve(state):
         q, qd, x = state[:3]
-        found = _solved(model, q, qd, inertia, 0 * qd, None, chosen)
+        found = _solve(model, q, qd, inertia, 0 * qd, None, chosen)
         errors = chosen.largest_error(found.error), chosen.largest_error(found.rate)
         dq, dqd = (chosen.others(inertia.motion(y)) for y in (found.dx, found.dv))
         return model.integrate(q, dq), qd + dqd, x + found.dv, *errors, _least(found.health)
 
     none = 0 * q[0]
     state = (q, qd, 0 * qd, none, none, none)
-    q, qd, x, position, velocity, health = repeat(improved, state, iterations)
+    q, qd, x, position, velocity, health = repeat(improve, state, iterations)
     return q, qd, position, velocity, x @ x / 2, health
 
 
@@ -382,7 +382,7 @@ class OrthogonalRows(NamedTuple):
     health: list
     """Square of what is new in each, relative to the mean square: 0 in a singular position."""
 
-    def applied(self, x):
+    def apply(self, x):
         """``Y x``."""
         return np.array([y @ x for y in self.Y])
 
@@ -390,7 +390,7 @@ class OrthogonalRows(NamedTuple):
 def whitening(model, q, K=None, weight=0.0) -> FactoredInertia:
     """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
     if weight and K is not None:
-        return factorized(model, crba.joint_space_inertia(model, q) + weight * (K.T @ K))
+        return factorize(model, crba.joint_space_inertia(model, q) + weight * (K.T @ K))
     return _with_root(model, crba.inertia_factors(model, q), model.expanded_parent)
 
 
@@ -399,7 +399,7 @@ def _sparsity(model, chosen):
     return ltl.dense(model.nv) if chosen.weight else model.expanded_parent
 
 
-def factorized(model, M) -> FactoredInertia:
+def factorize(model, M) -> FactoredInertia:
     """Factors of a full matrix."""
     lam = ltl.dense(model.nv)
     return _with_root(model, ltl.ltdl(M, lam, lambda _: no_inertia(model)), lam)

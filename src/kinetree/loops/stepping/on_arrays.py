@@ -23,10 +23,10 @@ from kinetree.integration.manifold import move
 from kinetree.integration.on_arrays import (
     FieldOnArrays,
     motion_derivatives,
-    solved,
+    solve_each,
     transposed_times,
 )
-from kinetree.integration.on_arrays import chosen as chosen_on_arrays
+from kinetree.integration.on_arrays import choose_arrays as chosen_on_arrays
 from kinetree.loops.kinematics.constraint import equations
 from kinetree.model.memo import kept
 from kinetree.quantities import dynamics
@@ -79,7 +79,7 @@ class ConstrainedOnArrays(FieldOnArrays):
     def __call__(self, model, t, q, qd, tau):
         """See ``Field``."""
         total = self.joint_force(model, t, q, qd, tau)
-        return self._accelerated(q, qd, total)[0], (total * qd).sum(-1)
+        return self._accelerations(q, qd, total)[0], (total * qd).sum(-1)
 
     def choosing(self, chosen) -> "ConstrainedOnArrays":
         """Copy of this field where other equations are solved."""
@@ -92,16 +92,16 @@ class ConstrainedOnArrays(FieldOnArrays):
 
         def of(f, given):
             right = np.concatenate([f, times(K, given)], axis=-1)
-            return solved(matrix, right)[..., : model.nv]
+            return solve_each(matrix, right)[..., : model.nv]
 
         return of
 
-    def _accelerated(self, q, qd, total):
+    def _accelerations(self, q, qd, total):
         """Accelerations, forces of the loops, and the matrix of both."""
         found = self._equations_at(q, qd)
         right = total - dynamics.bias_force(self.tree, q, qd), found.k
         matrix = _matrix(dynamics.mass_matrix(self.tree, q), found.K)
-        both = solved(matrix, np.concatenate(right, axis=-1))
+        both = solve_each(matrix, np.concatenate(right, axis=-1))
         n = self.tree.nv
         return both[..., :n], -both[..., n:], matrix
 
@@ -120,7 +120,7 @@ class ConstrainedOnArrays(FieldOnArrays):
             found = self._equations_at(q, qd)
             zero, matrix = 0 * qd, _matrix(H, found.K)
             dq, dqd = (
-                -solved(matrix, np.concatenate([zero, x], axis=-1))[..., :n]
+                -solve_each(matrix, np.concatenate([zero, x], axis=-1))[..., :n]
                 for x in (found.error, found.rate)
             )
             position, velocity = _largest(chosen, found.errors), _largest(chosen, found.rates)
@@ -135,14 +135,14 @@ class ConstrainedOnArrays(FieldOnArrays):
         """See ``FieldOnArrays``: equations of motion and constraints hold, whatever changes."""
         t, q, qd, tau = state
         total = self.joint_force(self._model, t, q, qd, tau)
-        qdd, forces, matrix = self._accelerated(q, qd, total)
+        qdd, forces, matrix = self._accelerations(q, qd, total)
         n, rows = self.tree.nv, len(self.rows)
         none = np.zeros((*weight.shape[:-1], rows))
-        both = solved(matrix, np.concatenate([weight, none], axis=-1))
+        both = solve_each(matrix, np.concatenate([weight, none], axis=-1))
         w, m = both[..., :n], both[..., n:]
         F_q, F_v, _, _ = motion_derivatives(self, self.tree, t, q, qd, qdd, tau)
         by_K = forces[..., None] * w[..., None, :] - m[..., None] * qdd[..., None, :]
-        by_q, by_v = self._pulled(q, qd, by_K, m, 0 * m)
+        by_q, by_v = self._pull_back(q, qd, by_K, m, 0 * m)
         return w, by_q - transposed_times(F_q, w), by_v - transposed_times(F_v, w)
 
     def through_projection(self, q, qd, p_q, p_v) -> tuple[Any, Any]:
@@ -161,14 +161,14 @@ class ConstrainedOnArrays(FieldOnArrays):
 
         def forces(p):
             none = np.zeros((*p.shape[:-1], len(self.rows)))
-            return solved(matrix, np.concatenate([p, none], axis=-1))[..., n:]
+            return solve_each(matrix, np.concatenate([p, none], axis=-1))[..., n:]
 
         y = forces(p_v)
-        by_q, _ = self._pulled(q, qd, np.zeros((*y.shape, n)), 0 * y, y)
+        by_q, _ = self._pull_back(q, qd, np.zeros((*y.shape, n)), 0 * y, y)
         p_q = p_q - by_q
         return p_q - transposed_times(found.K, forces(p_q)), p_v - transposed_times(found.K, y)
 
-    def _pulled(self, q, qd, by_K, by_k, by_rate):
+    def _pull_back(self, q, qd, by_K, by_k, by_rate):
         """Gradients by positions and velocities for those by the chosen equations."""
         every, at, units = len(self.chosen.every), self.rows, self.units
         shape, n = by_k.shape[:-1], self.tree.nv

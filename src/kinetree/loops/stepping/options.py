@@ -9,7 +9,7 @@ from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.prescription import looped
+from kinetree.integration.prescription import with_loop
 from kinetree.integration.step import Stepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
 from kinetree.loops.stepping import on_arrays
@@ -275,13 +275,13 @@ def constraint_named(given):
     return given
 
 
-def projected(model, method, field, q, qd, t0):
+def projection_method(model, method, field, q, qd, t0):
     """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
     now = model.at(t0)
     check_start(now, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
     prescribed = () if field.prescription is None else field.prescription.variables(model)
     choice = choose(now, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], prescribed)
-    return Projected(looped(method), choice.chosen), Constrained(field, choice.chosen)
+    return Projected(with_loop(method), choice.chosen), Constrained(field, choice.chosen)
 
 
 class ConstrainedStart(NamedTuple):
@@ -320,7 +320,7 @@ def constrained_stepper(constraint, model, method, field, start, *, compiled, ad
     if isinstance(constraint, Baumgarte):
         constraint = constraint.of(model, dt)
     stepper = constraint.stepper(
-        StepOptions(model, looped(method), field, choice, q.shape[:-1], compiled, adaptive)
+        StepOptions(model, with_loop(method), field, choice, q.shape[:-1], compiled, adaptive)
     )
     stepper.constraints = constraint.name
     return stepper

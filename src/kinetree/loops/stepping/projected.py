@@ -63,7 +63,7 @@ class Constrained(FieldAround):
         Constraints that move with time do work, which counts.
         """
         if self.prescription is not None:
-            _, qd, qdd, total, drives = self._driven(model, t, q, qd, tau)
+            _, qd, qdd, total, drives = self._drive(model, t, q, qd, tau)
             total = total + drives
         else:
             total = self.joint_force(model, t, q, qd, tau)
@@ -79,10 +79,10 @@ class Constrained(FieldAround):
 
     def drive_force(self, model, t, q, qd, tau):
         """See ``PrescribedField.drive_force``."""
-        q, qd, _, _, drives = self._driven(model, t, q, qd, tau)
+        q, qd, _, _, drives = self._drive(model, t, q, qd, tau)
         return self.field.driven(model, t, q, qd, tau) + drives
 
-    def _driven(self, model, t, q, qd, tau):
+    def _drive(self, model, t, q, qd, tau):
         """State, accelerations, joint forces, and those that prescribed joints need."""
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)

@@ -14,7 +14,7 @@ from kinetree.integration.breakdown import NamingTime, remedy
 from kinetree.integration.step import Stepper, step_length
 from kinetree.loops.kinematics.constraint import error, loop_gaps, with_misalignment
 from kinetree.loops.stepping.choice import better_choice
-from kinetree.loops.stepping.health import Judge, Passes, refined
+from kinetree.loops.stepping.health import Judge, Passes, refine_step
 from kinetree.loops.stepping.motion import closed
 from kinetree.loops.stepping.projected import Checks, projected_steps
 
@@ -44,7 +44,7 @@ class ProjectedStepper(Stepper):
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds, the loops closed."""
-        after = self._closed(t + h, super().stepped(t, h, q, qd, tau, full=full))
+        after = self._close(t + h, super().stepped(t, h, q, qd, tau, full=full))
         if q.shape[:-1] != self.judge.health.shape:
             return after  # one sample of a batch, to locate an event
         again = ~self._is_fine(Checks.of(after.checks))
@@ -60,7 +60,7 @@ class ProjectedStepper(Stepper):
         states, done, stride = [], 0, len(instants)
         while done < len(instants) - 1:
             ahead = instants[done : done + stride + 1]
-            found = self._hurried(ahead, q, qd, tau, dt)
+            found = self._hurry(ahead, q, qd, tau, dt)
             states += found
             if len(found) < len(ahead) - 1:  # one step with care, then on, a little slower
                 q, qd = found[-1][:2] if found else (q, qd)
@@ -73,7 +73,7 @@ class ProjectedStepper(Stepper):
             done, stride = len(states), max(2 * stride, 1)
         return states
 
-    def _hurried(self, instants, q, qd, tau, dt):
+    def _hurry(self, instants, q, qd, tau, dt):
         """States after steps, up to the first one that needs care."""
         states, checks = [], []
         for t, end in pairwise(instants):
@@ -118,7 +118,7 @@ class ProjectedStepper(Stepper):
 
     # --- care --------------------------------------------------------------------------------
 
-    def _closed(self, t, after):
+    def _close(self, t, after):
         """State after more of Newton's steps, where they are needed."""
         position = after.checks[..., 0]
         if np.all(position <= self.judge.closed) or not np.all(np.isfinite(after.qd)):
@@ -141,7 +141,7 @@ class ProjectedStepper(Stepper):
                 one = stepper.plain(t, h, *state, tau[index])
                 q1[index], qd1[index], work[index], checks[index] = *one[:3], one.checks
             if self.refine and self.judge.badness(Checks.of(checks[index]), index) > 1:
-                found = refined(
+                found = refine_step(
                     stepper.plain,
                     lambda c, i=index: self.judge.badness(c, i),
                     t,
@@ -158,7 +158,7 @@ class ProjectedStepper(Stepper):
 
     def plain(self, t, h, q, qd, tau):
         """A step that is not looked at."""
-        return self._closed(t + h, super().stepped(t, h, q, qd, tau))
+        return self._close(t + h, super().stepped(t, h, q, qd, tau))
 
     def _with(self, chosen, *, alone):
         """A stepper that solves other equations: this one from now on, if there is one sample."""

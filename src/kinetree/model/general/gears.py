@@ -65,12 +65,12 @@ class Gears:
         found[..., self._v] = qd @ self._ratios.T.astype(qd.dtype)
         return found
 
-    def expanded(self, **arrays) -> dict[str, Any]:
+    def expand_state(self, **arrays) -> dict[str, Any]:
         """Arrays of a state by name as ``full`` has them; others are left as they are."""
         by_name = {"q": self.positions, "qd": self.velocities, "qdd": self.velocities}
         return {n: by_name[n](a) if n in by_name else a for n, a in arrays.items()}
 
-    def contracted(self, x, *axes) -> Any:
+    def contract(self, x, *axes) -> Any:
         """``x`` with ``Gᵀ`` applied to axes, which are counted from the last, -1."""
         x = np.asarray(x)
         for axis in axes:
@@ -83,13 +83,13 @@ class Gears:
 
     def inertia(self, q) -> Any:
         """``GᵀHG`` at positions of all joints, symmetric to the last digit."""
-        H = self.contracted(self.kernel("mass_matrix").call(q), -1, -2)
+        H = self.contract(self.kernel("mass_matrix").call(q), -1, -2)
         return 0.5 * (H + np.swapaxes(H, -1, -2))
 
     def forces(self, q, qd, qdd, *f_ext) -> Any:
         """``Gᵀ tau`` of inverse dynamics in a state of all joints."""
         kernel = self.kernel("inverse_dynamics", ("f_ext",) if f_ext else ())
-        return self.contracted(kernel.call(q, qd, qdd, *f_ext), -1)
+        return self.contract(kernel.call(q, qd, qdd, *f_ext), -1)
 
     def kernel(self, quantity, extra=()) -> Any:
         """The kernel of a quantity for all joints."""
@@ -132,7 +132,7 @@ def on_arrays(quantity, model, inputs, shape, options) -> Any:
         return None
 
     def of_arrays(*arrays):
-        full = gears.expanded(**dict(zip(names, arrays, strict=True)))
-        return (gears.contracted(kernel.call(*full.values()), *axes),)
+        full = gears.expand_state(**dict(zip(names, arrays, strict=True)))
+        return (gears.contract(kernel.call(*full.values()), *axes),)
 
     return of_arrays

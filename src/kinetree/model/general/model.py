@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.codegen.loops.assembly import assembled, outline_of
+from kinetree.codegen.loops.assembly import assemble, outline_of
 from kinetree.codegen.loops.language import BODIES, Chain, Declaration, Domain, LoopProgram
 from kinetree.codegen.loops.recording import Outline, Recorder
 from kinetree.codegen.loops.stores import ANY
@@ -383,7 +383,7 @@ class Source:
         """
         kinds = tuple(kinds[BODIES] if isinstance(kinds, dict) else kinds)
         recorder, results = self._record(kinds, self.outline, pairs)
-        return assembled(recorder, self.name, tuple(self.arguments), results)
+        return assemble(recorder, self.name, tuple(self.arguments), results)
 
     def _record(self, kinds, outline=None, pairs=None):
         """A recorder on which the text has run, and the names of its results."""

@@ -187,12 +187,12 @@ def nominal_mobility(model) -> np.ndarray:
 def neutral_mobility(tree) -> np.ndarray:
     """``H⁻¹`` at the neutral position, by the plain text: one sample is not worth compiling for."""
 
-    def made():
+    def make():
         found = inverse_mass_matrix(tree, tree.neutral())
         plain = all(isinstance(x, (int, float)) for x in found.ravel())
         return found.astype(float) if plain else found
 
-    return kept(tree, ("neutral_mobility",), made)
+    return kept(tree, ("neutral_mobility",), make)
 
 
 def at_least(least, x) -> Any:

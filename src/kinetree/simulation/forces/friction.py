@@ -115,11 +115,11 @@ class Friction:
         width: Any = self.width
 
         def of_all(model, q, qd):
-            return _stacked(qd, _levels(model), lambda i, c: self.smoothed(c, qd[..., i], width[i]))
+            return _stack(qd, _levels(model), lambda i, c: self.smooth(c, qd[..., i], width[i]))
 
         return on_variables(model, q, qd, of_all)
 
-    def smoothed(self, c: Any, v: Any, width: float) -> Any:
+    def smooth(self, c: Any, v: Any, width: float) -> Any:
         """Force of the smooth law on a variable with friction ``c`` at the velocity ``v``."""
         return -self.level(c, v) * v / np.sqrt(v * v + width**2)
 
@@ -130,12 +130,10 @@ class Friction:
             qd: joint velocities, (..., nv).
             direction: of sliding: 1, -1, or 0 for variables without friction or held, (..., nv).
         """
-        return _stacked(
-            qd, self.levels, lambda i, c: -self.level(c, qd[..., i]) * direction[..., i]
-        )
+        return _stack(qd, self.levels, lambda i, c: -self.level(c, qd[..., i]) * direction[..., i])
 
 
-def _stacked(qd, levels, force):
+def _stack(qd, levels, force):
     """``force(i, c)`` of variables that have friction, zero of the others, (..., nv)."""
     columns = [0 * qd[..., i] if is_none(c) else force(i, c) for i, c in enumerate(levels)]
     return np.stack([np.asarray(x) for x in columns], axis=-1)

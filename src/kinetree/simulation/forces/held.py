@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.functional.kernel import kernel, select
-from kinetree.integration.field import FieldAround, masked
+from kinetree.integration.field import FieldAround, masked_response
 from kinetree.integration.implicit import factor, solve
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
@@ -61,7 +61,7 @@ class Held(FieldAround):
 
     def response(self, model, q, M):
         """See ``Field.response``; joints that are held stay at rest."""
-        return masked(self.field.response, model, q, M, 1 - self.held)
+        return masked_response(self.field.response, model, q, M, 1 - self.held)
 
     def _sliding(self, model, qd):
         """Directions; those of prescribed joints follow from their velocities."""
@@ -74,7 +74,7 @@ class Held(FieldAround):
         """The forces that hold, (..., nv); zero for variables that are free."""
         total = self.joint_force(model, t, q, qd, tau)
         qdd = self.field.acceleration(model, t, q, qd, total)
-        return _held(self.field, model, q, qdd, self.held, self.joints)[0]
+        return _holding_forces(self.field, model, q, qdd, self.held, self.joints)[0]
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
@@ -82,7 +82,7 @@ class Held(FieldAround):
             q, qd, _ = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         free = self.field.acceleration(model, t, q, qd, total)
-        _, qdd = _held(self.field, model, q, free, self.held, self.joints)
+        _, qdd = _holding_forces(self.field, model, q, free, self.held, self.joints)
         if self.prescription is not None:
             total = dynamics.inverse_dynamics(model, q, qd, qdd)
         return qdd, (total * qd).sum(-1)
@@ -112,7 +112,7 @@ class FieldByMode:
         return Held(self.field, self.law, self.joints, held, direction)
 
 
-def _held(field, model, q, qdd, held, joints):
+def _holding_forces(field, model, q, qdd, held, joints):
     """Forces that hold, and the accelerations with them; exactly zero where held."""
     if np.asarray(qdd).dtype == object:
         return _held_traced(field, model, q, qdd, held, list(joints))

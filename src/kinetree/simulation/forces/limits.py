@@ -98,10 +98,10 @@ class StiffLimits:
             k: stiffness.
             d: damping.
         """
-        f, _ = self._pressed(x, v, sign, bound, k, d)
+        f, _ = self._stop_force(x, v, sign, bound, k, d)
         return sign * select(f > 0, f, 0 * f)
 
-    def _pressed(self, x, v, sign, bound, k, d):
+    def _stop_force(self, x, v, sign, bound, k, d):
         """Force of a stop if it could pull, and how much its damper damps."""
         p = sign * (bound - x)
         p = select(p > 0, p, 0 * p)
@@ -114,7 +114,7 @@ class StiffLimits:
         full, x, v = (model, q, qd) if geared is None else (model.uncoupled, geared.q, geared.qd)
         K, D = ([0.0] * full.nv for _ in range(2))
         for i_q, i, sign, bound, k, d in self.stops:
-            f, damping = self._pressed(x[i_q], v[i], sign, bound, k, d)
+            f, damping = self._stop_force(x[i_q], v[i], sign, bound, k, d)
             K[i], D[i] = (y + select(f > 0, z, 0.0) for y, z in ((K[i], k), (D[i], damping)))
         K, D = np.array(K), np.array(D)
         return (K, D) if geared is None else ((geared.G**2).T @ K, (geared.G**2).T @ D)

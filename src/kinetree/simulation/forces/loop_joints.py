@@ -40,7 +40,7 @@ class LoopJointForces:
         x, v, B = self.motion(model, q, qd)
         forces: list = [0 * v[..., i] for i in range(v.shape[-1])]
         for i, c, width in self.levels:
-            forces[i] = forces[i] + self.friction.smoothed(c, v[..., i], width)
+            forces[i] = forces[i] + self.friction.smooth(c, v[..., i], width)
         for i_q, i, *stop in self.limits.stops:
             forces[i] = forces[i] + self.limits.push(x[..., i_q], v[..., i], *stop)
         columns = [B[..., i] * np.asarray(f)[..., None] for i, f in enumerate(forces)]

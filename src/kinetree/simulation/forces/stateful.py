@@ -14,7 +14,7 @@ import numpy as np
 
 from kinetree.errors import SimulationError
 from kinetree.functional.kernel import kernel
-from kinetree.integration.explicit import combined
+from kinetree.integration.explicit import weighted_sum
 from kinetree.integration.step import Stepper, _step
 from kinetree.loops.stepping.projected import DOUBTFUL
 
@@ -56,7 +56,7 @@ class StatefulField:
 
     def start(self, model, q):
         """States at the start, (..., n), of all forces in a row."""
-        return self._joined([f.start(model, q) for f in self.forces], q.shape[:-1])
+        return self._join([f.start(model, q) for f in self.forces], q.shape[:-1])
 
     def __call__(self, model, t, q, qd, s, elapsed):
         """Joint forces of the stateful ones, and rates of their states."""
@@ -65,13 +65,13 @@ class StatefulField:
             joint_force, rate = force.force_and_rate(model, t, q, qd, state, elapsed)
             total = total + joint_force
             rates.append(rate)
-        return total, self._joined(rates, np.shape(s)[:-1])
+        return total, self._join(rates, np.shape(s)[:-1])
 
     def settled(self, model, q, before, after, h):
         """States at the end of a step."""
         parts = zip(self.forces, self._split(before), self._split(after), strict=True)
         ends = [f.settled(model, q, old, new, h) for f, old, new in parts]
-        return self._joined(ends, np.shape(before)[:-1])
+        return self._join(ends, np.shape(before)[:-1])
 
     def of_each(self, forces, s) -> tuple:
         """The part of states that belongs to each of some forces; None for those without any."""
@@ -85,7 +85,7 @@ class StatefulField:
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     @staticmethod
-    def _joined(parts, batch):
+    def _join(parts, batch):
         return np.concatenate([part.reshape((*batch, -1)) for part in parts], axis=-1)
 
 
@@ -124,14 +124,14 @@ class Stages:
     def __call__(self, model, t, q, qd):
         """Joint forces at the next stage."""
         i = len(self.rates)
-        s = self.s + self.h * combined(self.a[i], self.rates) if self.a[i] else self.s
+        s = self.s + self.h * weighted_sum(self.a[i], self.rates) if self.a[i] else self.s
         total, rate = self.stateful(model, t, q, qd, s, self.c[i] * self.h)
         self.rates.append(rate)
         return total
 
     def after(self, model, q):
         """States at the end of the step."""
-        moved = self.s + self.h * combined(self.b, self.rates)
+        moved = self.s + self.h * weighted_sum(self.b, self.rates)
         return self.stateful.settled(model, q, self.s, moved, self.h)
 
 
@@ -139,10 +139,10 @@ def _table(table):
     return table.a, table.b, table.c
 
 
-def unlooped(method):
+def unroll_stages(method):
     """The method with its stages one by one, as states need it."""
     if hasattr(method, "inner"):
-        return replace(method, inner=unlooped(method.inner))
+        return replace(method, inner=unroll_stages(method.inner))
     return replace(method, looped=False) if getattr(method, "looped", False) else method
 
 
@@ -175,7 +175,7 @@ class StatefulStepper(Stepper):
     """
 
     def __init__(self, model, method, field, q, *, compiled):
-        super().__init__(model, unlooped(method), field, compiled=compiled)
+        super().__init__(model, unroll_stages(method), field, compiled=compiled)
         self.stateful = StatefulField.of(field)
         self.fastest = max(f.rate for f in self.stateful.forces)
         self.constraints = "projection" if method.closes else None
@@ -224,10 +224,10 @@ class StatefulStepper(Stepper):
             after = self.method.step(stages.field, self.model, t, h, q, qd, tau)
             s = stages.after(self.model, after.q)
         else:
-            *results, s = self._compiled(_stateful_step, method=self.method, full=full).call(
+            *results, s = self._compile(_stateful_step, method=self.method, full=full).call(
                 *(np.array(x, dtype=float) for x in (t, h)), q, qd, tau, s
             )
-            after = self._unpacked(t, h, results)
+            after = self._unpack(t, h, results)
         self._check_loops(t, h, after)
         self._history[float(t + h)] = s
         self._ends.append((t + h, s))
@@ -272,9 +272,9 @@ class StatefulStepper(Stepper):
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
             return self.stateful.at(s)(self.model, t, q, qd, tau)
-        return self._compiled(_stateful_accelerations).call(np.array(t, dtype=float), q, qd, tau, s)
+        return self._compile(_stateful_accelerations).call(np.array(t, dtype=float), q, qd, tau, s)
 
-    def _compiled(self, kernel, **options):
+    def _compile(self, kernel, **options):
         key = (kernel.__name__, options.get("full"))
         if key not in self._kernels:
             zeros = self._zeros()

@@ -168,12 +168,12 @@ def plain(x):
     return str(x)
 
 
-def revived(data, depth=0):
+def revive(data, depth=0):
     """Object that ``plain`` described; ValueError for what it cannot have written."""
     if depth > _DEEPEST:
         raise ValueError(f"data nested more than {_DEEPEST} deep")
     if isinstance(data, list):
-        return tuple(revived(item, depth + 1) for item in data)
+        return tuple(revive(item, depth + 1) for item in data)
     if not isinstance(data, dict):
         return data
     if data.get("") == _ARRAY:
@@ -181,7 +181,7 @@ def revived(data, depth=0):
         if array.dtype.kind not in "biufU":
             raise ValueError("an array of something other than numbers and text")
         return array
-    values = {key: revived(value, depth + 1) for key, value in data.items() if key}
+    values = {key: revive(value, depth + 1) for key, value in data.items() if key}
     if "" not in data:
         return values
     if data[""] not in _CLASSES:

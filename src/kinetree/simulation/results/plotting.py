@@ -60,7 +60,7 @@ def draw_rows(trajectory, rows):
     """A figure of rows of panels over time, one or two in each, with legends and events."""
     pyplot = need("matplotlib.pyplot", "Trajectory.plot", "plot")
     colors = colors_of(rows)
-    with styled(pyplot):
+    with style_context(pyplot):
         figure = pyplot.figure(figsize=(10, 1.2 + 2.1 * len(rows)), layout="constrained")
         show_once(figure)
         grid = figure.add_gridspec(len(rows), 2)
@@ -84,7 +84,7 @@ def draw_rows(trajectory, rows):
     return figure
 
 
-def styled(pyplot):
+def style_context(pyplot):
     """A context in which figures have our style."""
     pyplot.draw_if_interactive()  # loads the backend: what a notebook's sets is not to be undone
     return pyplot.rc_context(STYLE)

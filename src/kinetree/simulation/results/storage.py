@@ -25,7 +25,7 @@ from kinetree.errors import (
 from kinetree.files import replacing
 from kinetree.functional import layout
 from kinetree.model import Model, serialize
-from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
+from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revive
 from kinetree.simulation.results.bags import write_mcap
 from kinetree.spelling import printable
 
@@ -64,8 +64,8 @@ def load(cls, path, model=None):
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}, expected {FORMAT!r}")
         model = _model(path, about, model)
-        arrays = _shaped(arrays, about["shape"], model)
-        records = {name: revived(about.get(name)) for name in ("events", "report", "contact")}
+        arrays = _shape(arrays, about["shape"], model)
+        records = {name: revive(about.get(name)) for name in ("events", "report", "contact")}
         _check(records)
     except (KinetreeError, ImportError):
         raise
@@ -75,7 +75,7 @@ def load(cls, path, model=None):
     return cls(model, **records, **arrays)
 
 
-def _shaped(arrays, shape, model):
+def _shape(arrays, shape, model):
     """The arrays in the shapes that the model and the number of motions give them."""
     if not (isinstance(shape, list) and shape and all(type(n) is int and n >= 0 for n in shape)):
         raise ValueError(f"the shape {shape!r} is not a list of lengths")

@@ -84,7 +84,7 @@ class Adjoint:
         run = self.run
         t, h = (np.array(x, q.dtype) for x in (run.time(run.steps), run.dt))
         compiled = run.transition.terminal(terminal)
-        value, p_q, p_qd, *gradients = compiled.full(t, h, q, qd, *self._held(-1, part))
+        value, p_q, p_qd, *gradients = compiled.full(t, h, q, qd, *self._holding(-1, part))
         self.value[part] += value
         for g, total, gradient in zip(run.arrays.given, self.found, gradients, strict=True):
             self._add(g, total, -1, part, gradient)
@@ -105,7 +105,11 @@ class Adjoint:
         for k in reversed(range(run.steps)):
             if run.halted:
                 return
-            t, held, place = np.array(run.time(k), q.dtype), self._held(k, part), places[k % 2]
+            t, held, place = (
+                np.array(run.time(k), q.dtype),
+                self._holding(k, part),
+                places[k % 2],
+            )
             out = (cost, *place, *gradients)
             both = () if memory is None else (memory[k], memory[k + 1])
             self.variant.ufunc(t, h, q[k], qd[k], *both, *held, p_q, p_qd, out=out)
@@ -116,7 +120,7 @@ class Adjoint:
                 self._add(g, total, k, part, gradient)
         self.q[..., part, :], self.qd[..., part, :] = p_q, p_qd
 
-    def _held(self, k, part):
+    def _holding(self, k, part):
         return [g.at(k, part) for g in self.run.arrays.given]
 
     def _add(self, given, total, k, part, gradient):
@@ -153,14 +157,14 @@ class Adjoint:
 
     # --- in the shapes of the caller ---------------------------------------------------------
 
-    def batched(self, array):
+    def with_batch_axes(self, array):
         """``(*several, samples, ...)`` with the caller's batch axes, then those of the several."""
         array = np.moveaxis(array, 0, 1) if self.several else array
         shape = array.shape[1:]
         result = array.reshape((*self.run.arrays.batch, *shape))
         return result if result.shape else result[()]
 
-    def shaped(self):
+    def by_name(self):
         """Gradients with respect to arrays, by kind and name."""
         result = {
             "tau": None,
@@ -172,9 +176,9 @@ class Adjoint:
         self._through_activation()
         for g, total in zip(self.run.arrays.given, self.found, strict=True):
             if g.timed:
-                gradients = np.array([self.batched(x) for x in total])
+                gradients = np.array([self.with_batch_axes(x) for x in total])
             else:
-                gradients = self.batched(total)
+                gradients = self.with_batch_axes(total)
                 if g.kind == "inputs" or (g.is_held and not g.squeeze):
                     gradients = gradients[np.newaxis]
             if g.is_held:
@@ -247,11 +251,11 @@ def along_tangents(model, q, gradient) -> Any:
     """Gradients along tangent directions from those with respect to the coordinates of ``q``."""
     if model.nq == 0:
         return gradient
-    return _pulled(model, q, gradient)
+    return _pull_back(model, q, gradient)
 
 
 @kernel
-def _pulled(model, q, gradient):
+def _pull_back(model, q, gradient):
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -385,8 +389,8 @@ def rollout_gradient(
         over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps, run.halted)
         adjoint.check()
         found = adjoint.value, adjoint.start(), adjoint.qd
-        value, by_q0, by_qd0 = (adjoint.batched(x) for x in found)
-        return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped(), **adjoint.of_contact())
+        value, by_q0, by_qd0 = (adjoint.with_batch_axes(x) for x in found)
+        return RolloutGradient(value, by_q0, by_qd0, **adjoint.by_name(), **adjoint.of_contact())
 
 
 @on_host
@@ -427,8 +431,8 @@ def final_state_derivatives(
         adjoint.check()
         start = np.concatenate([adjoint.start(), adjoint.qd], axis=-1)
         q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
-        shaped = adjoint.shaped()
-        return FinalState(q, qd, adjoint.batched(start), **shaped, **adjoint.of_contact())
+        shaped = adjoint.by_name()
+        return FinalState(q, qd, adjoint.with_batch_axes(start), **shaped, **adjoint.of_contact())
 
 
 def _check_terminal(terminal, inputs):

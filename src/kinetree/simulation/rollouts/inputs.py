@@ -103,14 +103,14 @@ def collect(call, controls, kernels) -> RolloutArrays:
     model, steps = call.model, call.steps
     q0 = as_position_vector(model, call.q0, "q0")
     qd0 = as_joint_vector(model, np.zeros(model.nv) if call.qd0 is None else call.qd0, "qd0")
-    raw = [*_held("tau", call.tau, model.nv, steps, partial(as_joint_vector, model))]
-    raw += _held("controls", controls, len(model.actuators), steps, as_numbers)
+    raw = [*_over_time("tau", call.tau, model.nv, steps, partial(as_joint_vector, model))]
+    raw += _over_time("controls", controls, len(model.actuators), steps, as_numbers)
     for kind, arrays in (("inputs", call.inputs), ("arguments", call.arguments)):
         for name, value in (arrays or {}).items():
             check_name(name, kind, raw, kernels)
             array = as_numbers(value, name)
             shape = sample_shape(model, name, array, kernels, timed=kind == "inputs")
-            raw.append(_checked(kind, name, shape, array, steps, timed=kind == "inputs"))
+            raw.append(_check(kind, name, shape, array, steps, timed=kind == "inputs"))
     for name, value in (call.parameters or {}).items():
         p, array = parameter(model, name), as_numbers(value, name)
         if array.ndim == 0:  # of a joint of one variable
@@ -125,21 +125,21 @@ def collect(call, controls, kernels) -> RolloutArrays:
     return RolloutArrays(
         _flat(q0, (), batch, (model.nq,), dtype),
         _flat(qd0, (), batch, (model.nv,), dtype),
-        tuple(_batched(g, batch, dtype) for g in raw),
+        tuple(_with_batch(g, batch, dtype) for g in raw),
         batch,
         dtype,
         math.prod(batch),
     )
 
 
-def _held(name, values, size, steps, read):
+def _over_time(name, values, size, steps, read):
     """Joint forces or controls, which may come without an axis for time."""
     if values is None:
         return
     array = read(values, name)
     held = array.ndim == 1
     array = array[np.newaxis] if held else array
-    yield replace(_checked(name, name, (size,), array, steps, timed=True), squeeze=held)
+    yield replace(_check(name, name, (size,), array, steps, timed=True), squeeze=held)
 
 
 ACTIVATION = "activation, and its time"
@@ -172,7 +172,7 @@ def with_activation(arrays, model, servos, start, t0, dt) -> RolloutArrays:
     return replace(arrays, given=(more, *arrays.given))
 
 
-def _checked(kind, name, shape, array, steps, *, timed):
+def _check(kind, name, shape, array, steps, *, timed):
     """A given array; one whose axis for time has length 1 is held, and loses that axis."""
     n = array.ndim - len(shape)
     if 0 in shape:
@@ -233,7 +233,7 @@ def _dtype(arrays):
     return "float32" if all(a.dtype.char == "f" for a in arrays) else "float64"
 
 
-def _batched(given, batch, dtype):
+def _with_batch(given, batch, dtype):
     time = given.array.shape[:1] if given.timed else ()
     array = _flat(given.array, time, batch, given.shape, dtype)
     return Given(given.kind, given.name, given.shape, given.timed, array, given.squeeze)

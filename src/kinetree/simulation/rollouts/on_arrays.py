@@ -16,8 +16,8 @@ from kinetree.codegen.program import Argument
 from kinetree.errors import KinetreeError, ShapeError, SingularError
 from kinetree.functional.parameters import parameter
 from kinetree.integration.adjoints import has_adjoint, pulled_back
-from kinetree.integration.manifold import is_flat, settled
-from kinetree.integration.on_arrays import chosen, field_on_arrays
+from kinetree.integration.manifold import is_flat, settle
+from kinetree.integration.on_arrays import choose_arrays, field_on_arrays
 from kinetree.simulation.rollouts.inputs import names_of
 from kinetree.simulation.rollouts.own_models import have_gradients, models_of
 
@@ -64,7 +64,7 @@ def suits(run, *, back: bool = False, costs: bool = False, times: int = 1) -> bo
     samples = times * run.steps * arrays.size
     given = transition.model, transition.method, transition.field
     longer = WITH_PARAMETERS if transition.parameters else 1
-    return chosen(*given, samples, back=back, longer=longer)
+    return choose_arrays(*given, samples, back=back, longer=longer)
 
 
 class _OnArrays(ABC):
@@ -187,7 +187,7 @@ class PullbackOnArrays(_OnArrays):
 
     def _back(self, model, field, times, state, rest, gradients):
         """Gradients of some samples by ``q``, ``qd``, what is given, and parameters."""
-        (t, h), (p_q, p_v), (q, qd) = times, gradients, settled(model, *state)
+        (t, h), (p_q, p_v), (q, qd) = times, gradients, settle(model, *state)
         tau, h, method = self.held(t, q, qd, rest), float(h), self.transition.method
         state = float(t), h, q, qd, tau
         if not is_flat(model):

@@ -104,9 +104,9 @@ def rollout_of(rollout, run_of, model, given, options, *, foreign, store_every, 
             f"a rollout of model {model.name!r} with prescribed joints",
         )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
-        start = [_mapped(kind.to_numpy, x) for x in given]
+        start = [_map(kind.to_numpy, x) for x in given]
         for group in ("controls", *_GROUPS):
-            options[group] = _mapped(kind.to_numpy, options[group])
+            options[group] = _map(kind.to_numpy, options[group])
         found = rollout(model, *start, store_every=store_every, **options)
         names = ("q", "qd", "work", "contact_force", "residuals", "failed")
         each = ((name, getattr(found, name)) for name in names)
@@ -136,9 +136,9 @@ def rollout_of(rollout, run_of, model, given, options, *, foreign, store_every, 
 _GROUPS = ("inputs", "arguments", "parameters")
 
 
-def _mapped(f, x):
+def _map(f, x):
     if isinstance(x, dict):
-        return {name: _mapped(f, value) for name, value in x.items()}
+        return {name: _map(f, value) for name, value in x.items()}
     return f(x) if is_foreign(x) else x
 
 
@@ -187,7 +187,7 @@ class _Elsewhere:
     def __init__(self, run, kind, like, arrays, groups):
         self.run, self.kind, self.xp = run, kind, namespace(like)
         everything = {**arrays, **{n: x for g in groups for n, x in (g or {}).items()}}
-        given = {n: self._converted(x, like) for n, x in everything.items() if x is not None}
+        given = {n: self._convert(x, like) for n, x in everything.items() if x is not None}
         first = next(iter(given.values()))
         self.numbers = lambda x: kind.convert(np.asarray(x, kind.dtype_of(first)), like)
         self.q: Any = given["q0"]
@@ -197,7 +197,7 @@ class _Elsewhere:
         self.given = [(g, _without_time(g, given[g.name])) for g in run.arrays.given]
         self.batch = self._batch()
 
-    def _converted(self, x, like):
+    def _convert(self, x, like):
         return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
 
     def _batch(self):

@@ -50,8 +50,8 @@ class Rollout:
         self.model, self.batch = run.model, run.arrays.batch
         self.t, self.integrator = run.time(marks), run.transition.method.name
         self.tier = run.tier
-        self.q, self.qd, self.work = map(self._shaped, (q, qd, work))
-        self.contact_force, self.residuals, self.failed = run.notes(self._shaped)
+        self.q, self.qd, self.work = map(self._reshape, (q, qd, work))
+        self.contact_force, self.residuals, self.failed = run.notes(self._reshape)
         if self.failed is not None:
             self.integrator = "time_stepping"
 
@@ -109,7 +109,7 @@ class Rollout:
             start, u = act.at(k), controls.at(k)
             since = np.asarray(t - start[..., -1], start.dtype)
             found.append(activation_after(model, u, start[..., :-1], since))
-        return self._shaped(np.array(found))
+        return self._reshape(np.array(found))
 
     @cached_property
     def contact(self) -> ContactHistory | None:
@@ -119,7 +119,7 @@ class Rollout:
         those of all steps, which stand at the last time. Forces of soft contact are those at each
         time.
         """
-        found = self._run.history(self._shaped)
+        found = self._run.history(self._reshape)
         softs = () if found is not None else soft_contacts(self._run.transition.field.forces)
         if not softs:
             return found
@@ -155,16 +155,16 @@ class Rollout:
         }
         if self.contact is not None:
             found["contact"] = self.contact.at(at)
-            found["acted"] = self._acted(at)
+            found["acted"] = self._acting_forces(at)
         return found
 
-    def _acted(self, at):
+    def _acting_forces(self, at):
         """The forces that acted, for accelerations and reactions, and what could touch."""
         run, field = self._run, self._run.transition.field
         acted = SimpleNamespace(notes=run, field=field)
         stateful = run.transition.stateful
         if stateful is not None:
-            states = dict(zip(self.t.tolist(), self._shaped(run.memory)[at], strict=True))
+            states = dict(zip(self.t.tolist(), self._reshape(run.memory)[at], strict=True))
             acted.field_at = lambda t: stateful.at(states[float(t)])
         return acted
 
@@ -197,7 +197,7 @@ class Rollout:
         """A compiled function of states and what is given, for all times."""
         if kernel.is_empty:
             lead, q = self._flat[0].shape[:2], self._flat[0]
-            return self._shaped(np.zeros((*lead, *kernel.outputs[0].shape), q.dtype))
+            return self._reshape(np.zeros((*lead, *kernel.outputs[0].shape), q.dtype))
         (found,) = self._each_of_states(kernel)
         return found
 
@@ -211,9 +211,9 @@ class Rollout:
             memory = [] if run.memory is None else [run.memory[k]]
             found = kernel.full(np.array(t, q.dtype), q_k, qd_k, *memory, *held)
             results.append(found if isinstance(found, tuple) else (found,))
-        return tuple(self._shaped(np.array(x)) for x in zip(*results, strict=True))
+        return tuple(self._reshape(np.array(x)) for x in zip(*results, strict=True))
 
-    def _shaped(self, array):
+    def _reshape(self, array):
         return array.reshape((len(array), *self.batch, *array.shape[2:]))
 
 

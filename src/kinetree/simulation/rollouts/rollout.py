@@ -45,7 +45,7 @@ from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arra
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays
 from kinetree.simulation.rollouts.transition import Transition
-from kinetree.simulation.setup import checked_setup, suited
+from kinetree.simulation.setup import checked_setup, with_stable_method
 from kinetree.spelling import explains, renamed
 
 
@@ -364,7 +364,7 @@ class Called(NamedTuple):
             step = setup.attached.rollout_step(*given, on_device=on_device)
             method, field = setup.steps, setup.field
         else:
-            setup = suited(setup, integrator, arrays.q0, self.dt)
+            setup = with_stable_method(setup, integrator, arrays.q0, self.dt)
             method, field = setup.rollout_step(arrays.q0, arrays.qd0)
         transition = Transition(
             model, method, field, self.controller, self.arguments, self.parameters, step

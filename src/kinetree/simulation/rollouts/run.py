@@ -197,12 +197,12 @@ class Run:
         require_inertia(self.model)
         kernel, model = steps_of(self), self.model
 
-        def shaped(array, argument):
+        def reshape(array, argument):
             n = array.ndim - len(argument.shape)
             return array.reshape((*(self.arrays.batch if n else ()), *argument.shape))
 
         def call(*arrays, out):
-            given = [shaped(a, i) for a, i in zip(arrays, kernel.inputs, strict=True)]
+            given = [reshape(a, i) for a, i in zip(arrays, kernel.inputs, strict=True)]
             t, h, qd = float(given[0]), float(given[1]), given[4]
             method = self.transition.method.name
             with NamingTime(model, t, qd, h, method), np.errstate(all="ignore"):

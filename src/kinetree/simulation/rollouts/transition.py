@@ -28,7 +28,7 @@ from kinetree.functional.call import over_samples
 from kinetree.functional.kernel import select
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.manifold import settled
+from kinetree.integration.manifold import settle
 from kinetree.integration.step import OneCopy
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
@@ -93,7 +93,7 @@ class Transition:
 
     # --- texts, for numbers of any kind ------------------------------------------------------
 
-    def changed(self, rest) -> tuple[Model, dict]:
+    def with_parameters(self, rest) -> tuple[Model, dict]:
         """The model with its parameters, and the other arrays by name."""
         n = len(self.given)
         arrays = {a.name: x for a, x in zip(self.given, rest[:n], strict=True)}
@@ -107,7 +107,7 @@ class Transition:
         """
         return self.field if model is self.model else self.field.of(model)
 
-    def touched(self, model, arrays) -> Any:
+    def contact_step(self, model, arrays) -> Any:
         """The step of rigid contact of a model with its own parameters."""
         passive, levels = getattr(self.acting(self.model), "passive", None), None
         if model is not self.model and passive is not None:
@@ -142,13 +142,13 @@ class Transition:
         States of forces, if there are any, come after ``work``, in and out.
         """
         memory, rest = (rest[0], rest[1:]) if self.stateful else (0 * t, rest)
-        model, arrays = self.changed(rest)
+        model, arrays = self.with_parameters(rest)
         own = self.acting(model)
         stateful = StatefulField.of(own) if self.stateful else None
 
         def body(state):
             t, q, qd, work, memory, worst = state
-            q, qd = settled(model, q, qd)
+            q, qd = settle(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
             stages = None if stateful is None else Stages(stateful, self.method, h, memory)
             field = OneCopy(own) if stages is None else stages.field
@@ -168,12 +168,12 @@ class Transition:
 
         Motions that stop being finite stay where they were, and are marked.
         """
-        model, arrays = self.changed(rest)
-        step, rows, own = self.touched(model, arrays), self.contact.rows, self.acting(model)
+        model, arrays = self.with_parameters(rest)
+        step, rows, own = self.contact_step(model, arrays), self.contact.rows, self.acting(model)
 
         def body(state):
             t, q, qd, work, force, residuals, failed = state
-            q, qd = settled(model, q, qd)
+            q, qd = settle(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
             after = step(None, own, model, Start(t, h, q, qd, tau), force)
             size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
@@ -198,20 +198,20 @@ class Transition:
 
     def _after(self, t, h, q, qd, rest):
         """The end of one step without loops; model, arrays, state and what is held at its start."""
-        model, arrays = self.changed(rest if self.contact is None else rest[2:])
-        q, qd = settled(model, q, qd)
+        model, arrays = self.with_parameters(rest if self.contact is None else rest[2:])
+        q, qd = settle(model, q, qd)
         tau, own = self.held(model, arrays, t, q, qd), self.acting(model)
         if self.contact is None:
             after = self.method.step(OneCopy(own), model, t, h, q, qd, tau)
         else:
-            step, n = self.touched(model, arrays), self.contact.rows
+            step, n = self.contact_step(model, arrays), self.contact.rows
             force, found = (memory[:n] for memory in rest[:2])
             after = step(None, own, model, Start(t, h, q, qd, tau), force, found=found)
         return after, model, arrays, q, qd, tau
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
-        model, arrays = self.changed(rest[bool(self.memory) :])
+        model, arrays = self.with_parameters(rest[bool(self.memory) :])
         field = self.acting(model)
         if self.stateful:
             field = StatefulField.of(field).at(rest[0])
@@ -240,67 +240,67 @@ class Transition:
     def steps(self) -> Kernel:
         """Compiled ``advanced``."""
         inputs = self.step_arguments()
-        return self._kept("steps", lambda: self._compiled("rollout", inputs, self.advance))
+        return self._keep("steps", lambda: self._compile("rollout", inputs, self.advance))
 
     def one_step(self) -> Kernel:
         """Compiled ``stepped``."""
         inputs = self._arguments("t", "h", "q", "qd", "work", memories=_BOTH)
-        return self._kept("one step", lambda: self._compiled("step", inputs, self.stepped))
+        return self._keep("one step", lambda: self._compile("step", inputs, self.stepped))
 
     def forces(self) -> Kernel:
         """Compiled ``applied``."""
         inputs = self._arguments("t", "q", "qd")
-        return self._kept("forces", lambda: self._compiled("joint forces", inputs, self.applied))
+        return self._keep("forces", lambda: self._compile("joint forces", inputs, self.applied))
 
     def holding(self) -> Kernel:
         """Compiled ``held``."""
 
         def function(t, q, qd, *rest):
-            return (self.held(*self.changed(rest), t, q, qd),)
+            return (self.held(*self.with_parameters(rest), t, q, qd),)
 
         inputs = self._arguments("t", "q", "qd")
-        return self._kept("held", lambda: self._compiled("controller", inputs, function))
+        return self._keep("held", lambda: self._compile("controller", inputs, function))
 
     def holding_gradient(self) -> Kernel:
         """Zero, and gradients by the state and all arrays for those by what is held."""
 
         def function(t, h, q, qd, *rest):
             *rest, p = rest
-            return 0 * t, p @ self.held(*self.changed(rest), t, q, qd)
+            return 0 * t, p @ self.held(*self.with_parameters(rest), t, q, qd)
 
         inputs = [*self._arguments("t", "h", "q", "qd"), Argument("gradient", (self.model.nv,))]
         name = "gradient of the controller"
-        return self._kept("back to held", lambda: self._gradients(name, inputs, function))
+        return self._keep("back to held", lambda: self._gradients(name, inputs, function))
 
     def of_controls(self) -> Kernel:
         """Compiled controls of the step that begins at a state."""
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            model, arrays = self.changed(rest[bool(self.memory) :])
+            model, arrays = self.with_parameters(rest[bool(self.memory) :])
             held = self.held(model, arrays, t, q, qd)
             return (np.asarray(held)[: self.field.actuators.count],)
 
-        return self._kept("controls", lambda: self._compiled("controls", inputs, function))
+        return self._keep("controls", lambda: self._compile("controls", inputs, function))
 
     def of_soft_contacts(self, softs) -> Kernel:
         """Compiled gaps, points, normals and forces of soft contacts at a state."""
         inputs, terms = self._arguments("t", "q", "qd"), SoftTerms(softs, self.stateful)
 
         def function(t, q, qd, *rest):
-            model, _ = self.changed(rest[bool(self.memory) :])
+            model, _ = self.with_parameters(rest[bool(self.memory) :])
             return terms(model, q, qd, *rest[: bool(self.memory)])
 
-        return self._kept("soft contacts", lambda: self._compiled("contacts", inputs, function))
+        return self._keep("soft contacts", lambda: self._compile("contacts", inputs, function))
 
     def of_state(self, name, text) -> Kernel:
         """Compiled function of a state: ``text(model, arrays, t, q, qd)`` to a tuple of arrays."""
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            return text(*self.changed(rest[bool(self.memory) :]), t, q, qd)
+            return text(*self.with_parameters(rest[bool(self.memory) :]), t, q, qd)
 
-        return self._kept((name, text), lambda: self._compiled(name, inputs, function))
+        return self._keep((name, text), lambda: self._compile(name, inputs, function))
 
     def pullback(self, running) -> Kernel:
         """The adjoint of one step, with the running cost, if there is one.
@@ -326,23 +326,23 @@ class Transition:
             Argument("gradient by qd", (self.model.nv,)),
         ]
         inputs = [*self._arguments("t", "h", "q", "qd", memories=_BOTH), *more]
-        return self._kept(("back", running), lambda: self._gradients("pullback", inputs, function))
+        return self._keep(("back", running), lambda: self._gradients("pullback", inputs, function))
 
     def terminal(self, cost) -> Kernel:
         """A cost of the final state, and its gradients by ``q``, ``qd``, arrays and parameters."""
 
         def function(t, h, q, qd, *rest):
-            model, arrays = self.changed(rest)
+            model, arrays = self.with_parameters(rest)
             total = number(cost, apply(cost, model, {**arrays, "t": t, "q": q, "qd": qd}))
             return total, total
 
         inputs = self._arguments("t", "h", "q", "qd", memories=())
-        return self._kept(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
+        return self._keep(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
 
-    def _kept(self, what, make):
+    def _keep(self, what, make):
         return kept(self.model, (self, what), make)
 
-    def _compiled(self, name, inputs, function):
+    def _compile(self, name, inputs, function):
         def traced(*symbols):
             self._require(inputs, symbols)
             return function(*(a if a.shape else a[()] for a in symbols))

@@ -61,7 +61,7 @@ def from_grid(grid, seed) -> SweepPlan:
     shape = tuple(len(axis) for axis in axes.values())
     index = np.indices(shape).reshape(len(shape), -1)
     values = {name: axis[k] for (name, axis), k in zip(axes.items(), index, strict=True)}
-    return SweepPlan(values, shape, axes, _checked(seed))
+    return SweepPlan(values, shape, axes, _check_seed(seed))
 
 
 def from_samples(samples, count, seed) -> SweepPlan:
@@ -73,7 +73,7 @@ def from_samples(samples, count, seed) -> SweepPlan:
         count: how many runs to draw; for functions alone.
         seed: from which the generators follow.
     """
-    seed = _checked(seed)
+    seed = _check_seed(seed)
     if callable(samples):
         if not isinstance(count, int) or count < 1:
             raise SweepError(
@@ -129,7 +129,7 @@ def _column(name, values):
     return objects
 
 
-def _checked(seed):
+def _check_seed(seed):
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise SweepError(f"the seed must be an integer of at least 0, got {seed!r}")
     return int(seed)
@@ -290,7 +290,7 @@ class _Cluster:
                 chunk = Chunk(np.asarray(ids[alone]), np.asarray(seeds[alone]))
                 chunk.failures[int(ids[k])] = "every worker that tried it died"
             parts.append(chunk)
-        return Chunk.joined(parts)
+        return Chunk.join(parts)
 
 
 def _do(study, sent, ids, seeds, values):

@@ -36,7 +36,7 @@ class Chunk:
             self.columns.setdefault(name, [None] * len(self.ids))[k] = array
 
     @classmethod
-    def joined(cls, parts):
+    def join(cls, parts):
         """One chunk from chunks of single runs."""
         whole = cls(
             np.concatenate([part.ids for part in parts]),
@@ -108,14 +108,14 @@ class RunFunction:
             row["seed"] = int(seeds[k])
         if "rng" in self.extras:
             row["rng"] = np.random.default_rng(int(seeds[k]))
-        return named(self.function(model, **row))
+        return arrays_by_name(self.function(model, **row))
 
     def _together(self, chunk, places, values):
         places = np.asarray(places)
         rows = {name: column[places] for name, column in values.items()}
         if "seed" in self.extras:
             rows["seed"] = chunk.seeds[places]
-        results = named(self.function(self.model, **rows))
+        results = arrays_by_name(self.function(self.model, **rows))
         for name, array in results.items():
             if array.ndim == 0 or len(array) != len(places):
                 raise SweepError(
@@ -169,7 +169,7 @@ def model_parameters(model, names) -> tuple[str, ...]:
     return tuple(parameter(model, name).name for name in found)
 
 
-def named(result) -> dict[str, np.ndarray]:
+def arrays_by_name(result) -> dict[str, np.ndarray]:
     """Results of a run, as arrays by name."""
     if hasattr(result, "arrays"):  # a trajectory
         result = result.arrays()

@@ -212,7 +212,7 @@ class _Implicit:
     Spencer §4.6.
     """
 
-    def solved(self, chart, t, z, known, weight):
+    def solve(self, chart, t, z, known, weight):
         one = np.eye(len(z))
 
         def step(z):
@@ -231,7 +231,7 @@ class _OneStep(_Implicit):
 
     def __call__(self, chart, t, y, h):
         f = chart.rate(t, y)
-        return self.solved(chart, t + h, y + h * f, y + (1 - self.theta) * h * f, self.theta * h)
+        return self.solve(chart, t + h, y + h * f, y + (1 - self.theta) * h * f, self.theta * h)
 
 
 class _BackwardDifferences(_Implicit):
@@ -253,7 +253,7 @@ class _BackwardDifferences(_Implicit):
         if len(self._states) < len(self.past):
             return self._start(chart, t, y, h)
         guess = 2 * y - self._states[1]
-        return self.solved(chart, t + h, guess, self.past @ np.array(self._states), self.weight * h)
+        return self.solve(chart, t + h, guess, self.past @ np.array(self._states), self.weight * h)
 
 
 _METHODS = {
