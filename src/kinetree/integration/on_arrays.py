@@ -3,8 +3,8 @@
 A step that is one kernel is compiled for its robot, which takes a large one longer than a few
 thousand steps. On arrays the same text of the integrator runs in Python: dynamics and their
 derivatives are general code, which is there at once, the forces of the joints one short kernel, and
-the rest is NumPy's. Both agree to rounding errors; ``choose_arrays`` goes by the amount of work, as tiers
-do.
+the rest is NumPy's. Both agree to rounding errors; ``choose_arrays`` goes by the amount of work,
+as tiers do.
 """
 
 from functools import cached_property

@@ -139,7 +139,7 @@ class KernelBuild:
         suitable = [a for a in self.quantity.algorithms if self.quantity.suits(self.model, a)]
         return [self._bind(a) for a in suitable]
 
-    def _bound(self, algorithm):
+    def _bind(self, algorithm):
         return self.quantity._bind(self.model, algorithm, self.names, self.options)
 
     def _by(self, algorithm, arrays):
