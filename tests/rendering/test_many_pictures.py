@@ -139,7 +139,7 @@ class Place:
     def __exit__(self, *error):
         pass
 
-    def taken(self, x):
+    def take(self, x):
         return np.asarray(x, dtype=float)
 
     def given(self, y):
