@@ -116,7 +116,7 @@ def test_equations_in_the_metric_of_the_inertia(weight, rng):
     assert_close(a, inverse @ K.T @ np.linalg.solve(K @ inverse @ K.T, t), ulps=1e5)
     assert_close(multipliers(rows, t), np.linalg.solve(K @ inverse @ K.T, t), ulps=1e5)
     x = rng.normal(size=3)
-    assert_close(rows.applied(x), inertia.forces(K.T).T @ x, ulps=1e3)
+    assert_close(rows.apply(x), inertia.forces(K.T).T @ x, ulps=1e3)
     y = inertia.forces(K.T)
     assert_close(y.T @ y, K @ inverse @ K.T, ulps=1e4)
     squares = np.diagonal(np.linalg.qr(y, mode="r")) ** 2
@@ -263,5 +263,5 @@ def test_the_unit_of_mass_does_not_matter_to_orthogonal_rows(rng):
             for name, I in zip(model.body_names[1:], model.inertia[1:], strict=True)
         }
         rows = orthogonal(whitening(model.replace(inertia=inertia), q), K)
-        assert_close(rows.applied(smallest(rows, t)), t, ulps=1e3)
+        assert_close(rows.apply(smallest(rows, t)), t, ulps=1e3)
         assert_close(rows.health, health, ulps=1e4)

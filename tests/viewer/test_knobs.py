@@ -49,13 +49,13 @@ def test_knobs_and_configurations_agree(rng):
 
 def test_turning_a_knob_keeps_loops_closed():
     knobs, q = Knobs(FOUR_BAR), FOUR_BAR.neutral()
-    turned = knobs.turned(q, 0, 0.3)
+    turned = knobs.turn(q, 0, 0.3)
     assert turned[0] == 0.3
     assert np.max(np.abs(kt.loops.error(FOUR_BAR, turned))) < 1e-9
-    opened = knobs.turned(q, 0, 0.3, closed=False)
+    opened = knobs.turn(q, 0, 0.3, closed=False)
     assert_close(opened, q + np.array([0.3, 0, 0]), ulps=1)
 
 
 def test_a_knob_cannot_be_turned_to_where_no_loop_closes():
     knobs, q = Knobs(FOUR_BAR), FOUR_BAR.neutral()
-    assert knobs.turned(q, 2, 2.6) is None
+    assert knobs.turn(q, 2, 2.6) is None

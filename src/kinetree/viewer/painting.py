@@ -76,7 +76,7 @@ class Painter:
         camera = self.camera
         if self.follow:
             at = self.scene.center
-            camera = camera.moved(positions[at] - self.scene.positions[0, at])
+            camera = camera.shift(positions[at] - self.scene.positions[0, at])
         width, height = self.size
         pixel = 2 * camera.half_height(width / height) / height
         view = Viewpoint(camera.position, camera.axes(), self.size, pixel)

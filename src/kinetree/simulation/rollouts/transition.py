@@ -93,7 +93,7 @@ class Transition:
 
     # --- texts, for numbers of any kind ------------------------------------------------------
 
-    def with_parameters(self, rest) -> tuple[Model, dict]:
+    def changed(self, rest) -> tuple[Model, dict]:
         """The model with its parameters, and the other arrays by name."""
         n = len(self.given)
         arrays = {a.name: x for a, x in zip(self.given, rest[:n], strict=True)}
@@ -142,7 +142,7 @@ class Transition:
         States of forces, if there are any, come after ``work``, in and out.
         """
         memory, rest = (rest[0], rest[1:]) if self.stateful else (0 * t, rest)
-        model, arrays = self.with_parameters(rest)
+        model, arrays = self.changed(rest)
         own = self.acting(model)
         stateful = StatefulField.of(own) if self.stateful else None
 
@@ -168,7 +168,7 @@ class Transition:
 
         Motions that stop being finite stay where they were, and are marked.
         """
-        model, arrays = self.with_parameters(rest)
+        model, arrays = self.changed(rest)
         step, rows, own = self.contact_step(model, arrays), self.contact.rows, self.acting(model)
 
         def body(state):
@@ -198,7 +198,7 @@ class Transition:
 
     def _after(self, t, h, q, qd, rest):
         """The end of one step without loops; model, arrays, state and what is held at its start."""
-        model, arrays = self.with_parameters(rest if self.contact is None else rest[2:])
+        model, arrays = self.changed(rest if self.contact is None else rest[2:])
         q, qd = settle(model, q, qd)
         tau, own = self.held(model, arrays, t, q, qd), self.acting(model)
         if self.contact is None:
@@ -211,7 +211,7 @@ class Transition:
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
-        model, arrays = self.with_parameters(rest[bool(self.memory) :])
+        model, arrays = self.changed(rest[bool(self.memory) :])
         field = self.acting(model)
         if self.stateful:
             field = StatefulField.of(field).at(rest[0])
@@ -256,7 +256,7 @@ class Transition:
         """Compiled ``held``."""
 
         def function(t, q, qd, *rest):
-            return (self.held(*self.with_parameters(rest), t, q, qd),)
+            return (self.held(*self.changed(rest), t, q, qd),)
 
         inputs = self._arguments("t", "q", "qd")
         return self._keep("held", lambda: self._compile("controller", inputs, function))
@@ -266,7 +266,7 @@ class Transition:
 
         def function(t, h, q, qd, *rest):
             *rest, p = rest
-            return 0 * t, p @ self.held(*self.with_parameters(rest), t, q, qd)
+            return 0 * t, p @ self.held(*self.changed(rest), t, q, qd)
 
         inputs = [*self._arguments("t", "h", "q", "qd"), Argument("gradient", (self.model.nv,))]
         name = "gradient of the controller"
@@ -277,7 +277,7 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            model, arrays = self.with_parameters(rest[bool(self.memory) :])
+            model, arrays = self.changed(rest[bool(self.memory) :])
             held = self.held(model, arrays, t, q, qd)
             return (np.asarray(held)[: self.field.actuators.count],)
 
@@ -288,7 +288,7 @@ class Transition:
         inputs, terms = self._arguments("t", "q", "qd"), SoftTerms(softs, self.stateful)
 
         def function(t, q, qd, *rest):
-            model, _ = self.with_parameters(rest[bool(self.memory) :])
+            model, _ = self.changed(rest[bool(self.memory) :])
             return terms(model, q, qd, *rest[: bool(self.memory)])
 
         return self._keep("soft contacts", lambda: self._compile("contacts", inputs, function))
@@ -298,7 +298,7 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            return text(*self.with_parameters(rest[bool(self.memory) :]), t, q, qd)
+            return text(*self.changed(rest[bool(self.memory) :]), t, q, qd)
 
         return self._keep((name, text), lambda: self._compile(name, inputs, function))
 
@@ -332,7 +332,7 @@ class Transition:
         """A cost of the final state, and its gradients by ``q``, ``qd``, arrays and parameters."""
 
         def function(t, h, q, qd, *rest):
-            model, arrays = self.with_parameters(rest)
+            model, arrays = self.changed(rest)
             total = number(cost, apply(cost, model, {**arrays, "t": t, "q": q, "qd": qd}))
             return total, total
 

@@ -105,7 +105,7 @@ class Viewer:
         if self.live is not None:
             self.live.play(False)
         value = float(self.sliders[k].value)
-        found = self.knobs.turned(
+        found = self.knobs.turn(
             self.q, k, value, closed=self.closed is not None and self.closed.value
         )
         self.pose(self.q if found is None else found, besides=k if found is not None else None)

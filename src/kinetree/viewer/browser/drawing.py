@@ -263,8 +263,8 @@ class Drawing:
         if aspect < _NARROW:
             back = back * max(_FARTHER, camera.aspect / aspect)
             camera = replace(camera, position=camera.target + back)
-            return camera.moved(-_BELOW * np.linalg.norm(back) * camera.axes()[1])
-        return camera.moved(ASIDE * np.linalg.norm(back) * camera.axes()[0])
+            return camera.shift(-_BELOW * np.linalg.norm(back) * camera.axes()[1])
+        return camera.shift(ASIDE * np.linalg.norm(back) * camera.axes()[0])
 
     def _greet(self, client):
         """A page was opened; one in a narrow window looks from farther away."""

@@ -152,7 +152,7 @@ class Camera:
         right = right / np.linalg.norm(right)
         return np.array([right, np.cross(back, right), back])
 
-    def shifted_camera(self, shift) -> "Camera":
+    def shift(self, shift) -> "Camera":
         """Camera that is carried along."""
         return replace(self, position=self.position + shift, target=self.target + shift)
 
