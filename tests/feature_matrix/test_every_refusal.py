@@ -33,7 +33,7 @@ ABOUT_ONE_ARGUMENT = {
     "contact/soft/force.py": "__call__ __init__ _laws",  # a law with memory as a function, numbers
     "contact/soft/laws.py": "__post_init__ require_positive",
     "contact/soft/patch.py": "__post_init__ lumped",
-    "integration/prescription.py": "_checked as_prescription prescribed_start",  # motions
+    "integration/prescription.py": "_check_values as_prescription prescribed_start",  # motions
     "learning/environment.py": "__init__",  # arrays, dtype
     "learning/task.py": "_check_parameters",  # parameters
     "simulation/contact_sensors.py": "_scene",  # scene of a trajectory from a file

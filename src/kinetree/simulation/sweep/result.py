@@ -32,7 +32,7 @@ class Memory:
     def __init__(self):
         self.chunks = {}
 
-    def finished(self):
+    def finished_chunks(self):
         """Numbers of the chunks that are there."""
         return set(self.chunks)
 
@@ -57,7 +57,7 @@ class Folder:
     def __init__(self, path, study, count):
         self.path, self.study, self.count = Path(path), study, count
 
-    def finished(self):
+    def finished_chunks(self):
         """Numbers of the chunks that are there and whole."""
         return {k for k in range(self.count) if self.file(k).exists() and self._is_whole(k)}
 

@@ -92,7 +92,7 @@ def sweep(
     work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
     size = _chunk_size(chunk, plan.count, work.batched)
     store, size, study = _open(folder, model, run, work, plan, size)
-    missing = [k for k in range(-(-plan.count // size)) if k not in store.finished()]
+    missing = [k for k in range(-(-plan.count // size)) if k not in store.finished_chunks()]
     tasks = _tasks(plan, size, missing)
     if client is None:
         results = on_threads(work, tasks, _thread_count(threads))
