@@ -119,7 +119,7 @@ def test_they_cost_a_few_times_what_the_function_costs(rng):
         (jvp(kt.inverse_dynamics, ("q", "qd")), {"tangents": (v, v)}),
         (vjp(kt.inverse_dynamics, ("q", "qd")), {"cotangent": v}),
     ):
-        program = product.prepared(product.bind(m, q, qd, qdd, **vector)).kernel.program
+        program = product.prepare_call(product.bind(m, q, qd, qdd, **vector)).kernel.program
         assert cost(program.graph, program.roots) < 5 * least
 
 
@@ -257,7 +257,7 @@ def test_products_by_code_for_every_robot_are_those_of_the_derivative(function, 
         rate = push(model, q, *rest, tangents=(dq, dv))
         gradient = pull(model, q, *rest, cotangent=weight)
         call = push.bind(model, q, *rest, tangents=(dq, dv))
-        assert push.prepared(call).kernel.next_tier == "general"
+        assert push.prepare_call(call).kernel.next_tier == "general"
     assert np.allclose(rate, by_q @ dq + by_v @ dv, rtol=1e-9, atol=1e-9)
     for found, by in zip(gradient, (by_q, by_v), strict=True):
         expected = np.tensordot(weight, by, axes=np.ndim(weight))

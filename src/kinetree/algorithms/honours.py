@@ -70,6 +70,7 @@ def _loops(model):
 
 
 def _constraints(model):
+    """Name of the first user-defined constraint, empty where there is none."""
     return model.constraints and f"constraint {model.constraints[0].name!r}"
 
 

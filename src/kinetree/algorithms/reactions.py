@@ -207,6 +207,7 @@ def _smallest(model, K, b, size, agreement):
 
 
 def _require(condition):
+    """Raise the error of a condition that cannot be met, where it has one."""
     if hasattr(condition, "require"):
         condition.require()
 

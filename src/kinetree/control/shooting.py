@@ -318,7 +318,7 @@ class Shooting:
         """Kernel of their derivatives by positions, velocities and forces."""
         zero = np.zeros(self.model.nv)
         call = ACCELERATION_SLOPES.bind(self.model, self.model.neutral(), zero, zero)
-        return ACCELERATION_SLOPES.prepared(call).kernel
+        return ACCELERATION_SLOPES.prepare_call(call).kernel
 
     def rows_kernel(self) -> Any:
         """Kernel of gradients of next states times weights: far less code to compile."""

@@ -193,7 +193,7 @@ def _advance(f: Horizon, k: int, j: int) -> None:
 
 
 @procedure
-def _begin(f: Horizon, k: int) -> None:
+def _predict_start(f: Horizon, k: int) -> None:
     """Mean and covariance of the error of the first state, about where it is now."""
     b, n = f.base, f.base.errors
     difference(b, view(f.first, k * f.width), view(f.prior, k * f.width), f.mean)
@@ -225,7 +225,7 @@ def _half_cross(F: "float[:]", n: int, row: int, column: int, v: "float[3]") -> 
 def _forwards(f: Horizon, k: int, is_new: bool) -> None:
     """Kalman's filter along the window: means and covariances of errors of its states."""
     b, n = f.base, f.base.errors
-    _begin(f, k)
+    _predict_start(f, k)
     for j in range(f.count[k]):
         at = k * f.size + j
         does = view(f.does, at * b.contacts)
@@ -332,7 +332,7 @@ def _backwards(f: Horizon, k: int) -> float:
                 back[m] += F[i * n + m] * slope[i]
         for i in range(n):
             slope[i] = back[i]
-    _begin(f, k)
+    _predict_start(f, k)
     for i in range(n):
         total = f.mean[i]
         for m in range(n):

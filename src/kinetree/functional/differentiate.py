@@ -369,7 +369,7 @@ def _coupled_inverse_dynamics(model, q, qd, qdd):
     at = coupled.Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
     of_all = differentiate(FUNCTIONS["inverse_dynamics"], tuple(at.state))
     zero = np.zeros(at.model.nv)
-    kernel = of_all.prepared(of_all.bind(at.model, at.model.neutral(), zero, zero)).kernel
+    kernel = of_all.prepare_call(of_all.bind(at.model, at.model.neutral(), zero, zero)).kernel
     D = call_in(trace_of([q]), kernel.general_kernel, list(at.state.values()))
     return {name: at.G.T @ d @ at.G for name, d in zip(at.state, D, strict=True)}
 

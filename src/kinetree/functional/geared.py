@@ -69,7 +69,7 @@ def _of_all_joints(derivative, gears, wrt, name, shapes):
     of_all, full = type(derivative)(FUNCTIONS[name], tuple(wrt)), gears.full
     own = {"q": full.neutral(), "qd": np.zeros(full.nv), "qdd": np.zeros(full.nv)}
     arrays = {n: own[n] if n in own else np.zeros(shape) for n, shape in shapes.items()}
-    kernel = of_all.prepared(of_all.bind(full, **arrays)).kernel
+    kernel = of_all.prepare_call(of_all.bind(full, **arrays)).kernel
     return kernel if kernel.has_general_code else None
 
 

@@ -117,7 +117,7 @@ class Product(Transformed):
             set(options) == {self.keyword}
             and len(_plain_parts(options[self.keyword])) == len(call.shapes) - count
             and takes_states(self.function, call.inner, count)
-            and self.prepared(call).plain
+            and self.prepare_call(call).plain
         )
 
     def bind(self, *args, **options):

@@ -202,7 +202,7 @@ class Transformed(ABC):
         call = self.bind(*args, **options)
         if call.model is not None and call.model.scalar_type().kind == "O":
             return self._inside_a_trace(call)
-        prepared = self.prepared(call)
+        prepared = self.prepare_call(call)
         count, model = len(args) - 1, call.model
         if model is not None and out is None and self.is_plain(call, count, options):
             model.memo[self] = count, prepared.kernel if prepared.plain else prepared
@@ -212,7 +212,7 @@ class Transformed(ABC):
     def is_plain(self, call, count, options) -> bool:
         """Whether any call that looks like this one passes the same arrays and no more."""
 
-    def prepared(self, call):
+    def prepare_call(self, call):
         """The compiled form for the model, options and shapes of a call."""
         kernels = self._kernels if call.model is None else call.model.memo
         prepared = kernels.get((self, call.key))

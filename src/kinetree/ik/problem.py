@@ -94,7 +94,7 @@ class TaskProblem:
     def of(cls, model, tasks, joints=None):
         """The problem of these tasks, new or known; ``joints`` are those that may move."""
         joints = None if joints is None else joints_of(model, joints)
-        key = ("inverse_kinematics", *(task.signature for task in tasks), *_only(joints))
+        key = ("inverse_kinematics", *(task.signature for task in tasks), *_key_of_joints(joints))
         return kept(
             model,
             key,
@@ -402,7 +402,7 @@ class TaskProblem:
 
     def _compile(self, text):
         key = ("inverse_kinematics", text, *(task.signature for task in self.tasks))
-        key += _only(self.joints)
+        key += _key_of_joints(self.joints)
         nq, nv, m = self.model.nq, self.model.nv, len(self.e_scale)
         squares = 2 if self.closing_rows else 1
         shapes = {"q": (nq,), "target": (sum(t.size for t in self.tasks),)}
@@ -433,8 +433,8 @@ class TaskProblem:
         return kernel
 
 
-def _only(joints):
-    """The part of a key that says which joints may move."""
+def _key_of_joints(joints):
+    """Part of a key that says which joints may move."""
     return () if joints is None else (("joints", *joints),)
 
 

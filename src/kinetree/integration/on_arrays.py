@@ -178,14 +178,14 @@ class FieldOnArrays:
     @cached_property
     def _derivatives(self):
         call = _force_derivatives.bind(*self._zeros(), field=self._field)
-        return _force_derivatives.prepared(call)
+        return _force_derivatives.prepare_call(call)
 
     @cached_property
     def _curvature(self):
         n = self._model.nv
         zeros = tuple(np.zeros(shape) for shape in ((n, n), (n, n), n))
         call = _force_curvature.bind(*self._zeros(), field=self._field, cotangent=zeros)
-        return _force_curvature.prepared(call).kernel
+        return _force_curvature.prepare_call(call).kernel
 
     def _zeros(self):
         model = self._model

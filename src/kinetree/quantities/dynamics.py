@@ -297,7 +297,7 @@ def bias_force(
 
 
 def _gravity_force(model, q):
-    """Every call for which there is no compiled code yet, or a mechanism with loops."""
+    """Gravity force where there is no compiled code yet, and of mechanisms with loops."""
     if not as_model(model).is_constrained:
         return gravity_force.definition(model, q)
     with calling("gravity_force"):

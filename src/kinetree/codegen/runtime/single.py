@@ -81,7 +81,7 @@ def _address(function):
 
 
 def _vectorcall(full):
-    """Address of what calls ``full`` with the arguments of a vectorcall (PEP 590).
+    """Address of a function that calls ``full`` with the arguments of a vectorcall (PEP 590).
 
     Before Python 3.11, ``PyObject_Vectorcall`` is not a symbol of the interpreter but inlined by
     its header. What it does is done here, once: the type says where in the object the function is.

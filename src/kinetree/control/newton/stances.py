@@ -215,7 +215,7 @@ def _kernels(tied, a, k, slopes=False):
     if slopes:
         zero = np.zeros(nv)
         call = FORCE_SLOPES.bind(model, model.neutral(), zero, zero)
-        kernel, unused = FORCE_SLOPES.prepared(call).kernel, np.zeros((2 * T, nv, nv))
+        kernel, unused = FORCE_SLOPES.prepare_call(call).kernel, np.zeros((2 * T, nv, nv))
         by_q = {name: a[name].reshape(-1, nv, nv) for name in ("E_q", "E_v", "I_q")}
         hits = a["hit_q"].reshape(2 * T, -1), a["zero"], a["jump"].reshape(2 * T, nv)
         found["slopes"] = tied.tied(kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"])

@@ -189,7 +189,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         every, n = len(self.chosen.every), self.tree.nv
         zeros = [np.zeros(shape) for shape in ((every, n), every, every, every)]
         call = _pull.bind(*self._state(), coordinates="loop", cotangent=tuple(zeros))
-        return _pull.prepared(call).kernel
+        return _pull.prepare_call(call).kernel
 
     def _state(self):
         return self._model, self._model.neutral(), np.zeros(self._model.nv)

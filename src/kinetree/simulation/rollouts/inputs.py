@@ -40,7 +40,7 @@ class Given:
 
     @property
     def is_held(self) -> bool:
-        """Whether it is the joint forces, or the controls, that steps hold."""
+        """Whether the array holds joint forces or controls, which stay the same during a step."""
         return self.kind in ("tau", "controls")
 
     @property
