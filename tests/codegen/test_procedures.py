@@ -33,6 +33,7 @@ from kinetree.codegen.procedures import (
     view,
     workspace,
 )
+from kinetree.codegen.procedures.writer import module_text
 from kinetree.errors import ShapeError, TraceError
 
 ROOM = 4
@@ -592,6 +593,20 @@ def test_large_procedures_are_compiled_separately():
     assert 'declare { i64, double } @"' in records.ir()
     _same(records, lambda r: (_points(r), 0), seeds=5)
     assert not _records.is_large
+
+
+@procedure
+def _rows(x: "float[:]", y: "float[:]", at: int) -> None:
+    M = view(x, at, 2, 6)
+    M[0] = 2.0 * M[1] + view(y, 0, 6)
+    M[1] -= M[0]
+
+
+def test_rows_of_six_are_written_at_once():
+    """Unless numbers of arrays may be anywhere, as on other devices."""
+    _same(_rows, lambda r: (r.normal(size=15), r.normal(size=6), int(r.integers(4))), seeds=5)
+    assert "store <4 x double>" in _rows.ir()
+    assert "store <" not in module_text(_rows, for_python=False)
 
 
 def test_records_and_procedures_are_copied():

@@ -113,7 +113,7 @@ EFFORT = {
     shaken: (40, 39, 0, 0),
     piles: (11, 11, 0, 0),
     standing: (58, 43, 0, 0),
-    closed: (269, 12, 1, 0),
+    closed: (261, 12, 1, 0),
 }
 """Steps of Newton's and of the interior-point method, factorisations, rounds, and islands that were
 left to another call, in all."""

@@ -255,8 +255,30 @@ class Text:
                 raise self.fail(f"{value.kind} cannot be assigned to {array.kind}")
             numbers = [self.cast(Number(x, value.element), array.element) for x in value.numbers]
         self.limit(len(numbers))
+        if self.module.at_once and array.element == FLOAT and self.has_sixes(array):
+            for start in range(0, len(numbers), 6):
+                self.store_at_once(array, start, numbers[start : start + 4])
+                self.store_at_once(array, start + 4, numbers[start + 4 : start + 6])
+            return
         for index, x in zip(places(array.dims), numbers, strict=True):
             self.store(array.element, x, self.number_at(array, index))
+
+    def has_sixes(self, array):
+        """Whether an array consists of rows of six numbers, one after the other."""
+        return array.dims[-1] == 6 and array.is_contiguous
+
+    def store_at_once(self, array, start, numbers):
+        """Write numbers that follow one another as one vector.
+
+        Rows of six are read as four and two numbers, or in pairs. LLVM would also write one, four
+        and one; who reads what two instructions wrote waits until both are in memory.
+        """
+        kind = f"<{len(numbers)} x {array.element}>"
+        whole = "poison"
+        for k, x in enumerate(numbers):
+            whole = self.op(f"insertelement {kind} {whole}, {array.element} {x}, i64 {k}")
+        at = self.op(f"getelementptr inbounds {array.element}, ptr {array.at}, i64 {start}")
+        self.emit(f"store {kind} {whole}, ptr {at}, align 8{self.module.tag(array.element)}")
 
     def exact(self, value, kind, what):
         """A number as a type that must not lose anything."""

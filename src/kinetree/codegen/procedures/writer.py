@@ -455,8 +455,8 @@ _HEAD = "; procedures of kinetree, optimised by LLVM"
 class _Module:
     lanes = 1
 
-    def __init__(self, head):
-        self.head = head
+    def __init__(self, head, at_once=True):
+        self.head, self.at_once = head, at_once
         self.names = {p: f"@{p.name}.{n}" for n, p in enumerate(head.members)}
         self.names[head] = f'@"{head.symbol}"'
         self.declared: dict[str, None] = {}
@@ -510,8 +510,12 @@ class _Module:
 
 
 def module_text(procedure, for_python=True) -> str:
-    """The module of a procedure, with a function that Python calls unless told otherwise."""
-    module = _Module(procedure)
+    """The module of a procedure, with a function that Python calls unless told otherwise.
+
+    Without, numbers of arrays may be anywhere (see ``device.interleaved``), and are written one by
+    one.
+    """
+    module = _Module(procedure, at_once=for_python)
     functions = [write(p, module) for p in procedure.members]
     entry = _entry(procedure, module) if for_python else ""
     nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]

@@ -55,6 +55,7 @@ class _Module:
     """Names of procedures, as ``write`` wants them; constant tables are not in the language yet."""
 
     head = None
+    at_once = False  # numbers of an array do not follow one another
 
     def __init__(self, procedures, lanes):
         self.lanes = lanes

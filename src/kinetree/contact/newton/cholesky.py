@@ -15,6 +15,7 @@ from kinetree.contact.newton.sixes import (
     eliminate_six_both,
     six_backward,
     six_forward,
+    sum_of_six,
     take_six,
 )
 
@@ -246,14 +247,17 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
         width = work.panel_width[k]
         P = view(pool, work.panel_at[k])
         own = view(x, problem.node_first[node])
-        size = 0.0
-        for a in range(rows):
-            size += abs(own[a])
-        if size == 0.0:  # as in a response to one contact
-            continue
         if rows == 6:
+            six = abs(view(own, 0, 6))
+            if sum_of_six(six) == 0.0:  # as in a response to one contact
+                continue
             six_forward(P, width, view(own, 0, 6))
         else:
+            size = 0.0
+            for a in range(rows):
+                size += abs(own[a])
+            if size == 0.0:
+                continue
             for a in range(rows):
                 s = own[a] * P[a * width + a]
                 own[a] = s
@@ -295,6 +299,10 @@ def backward(problem: Problem, work: Work, island: int, pool: "float[:]", v: "fl
         for i in range(work.panel_first[k], work.panel_first[k + 1]):
             other = work.order[work.panel_node[i]]
             y = view(v, problem.node_first[other])
+            if problem.node_count[other] == 6:
+                six = view(t, work.panel_offset[i], 6)
+                six[0:6] = view(y, 0, 6)
+                continue
             for b in range(problem.node_count[other]):
                 t[work.panel_offset[i] + b] = y[b]
         if rows == 6 and width % 6 == 0:

@@ -4,12 +4,12 @@ Rows without bounds, those of loops, act in every state with the same ``A``: ``f
 matrix with them alone, until it has changed, and steps add the other groups to a copy.
 """
 
-from kinetree.codegen.procedures import local, procedure, view
+from kinetree.codegen.procedures import local, procedure, vector, view
+from kinetree.contact.newton.bunches import add_bunch
 from kinetree.contact.newton.cholesky import take
 from kinetree.contact.newton.cones import SLIDING, STICKING
 from kinetree.contact.newton.pattern import same_nodes
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
-from kinetree.contact.newton.sixes import take_six
 
 __all__ = ["FIRM", "assemble", "assemble_anew", "is_loop", "is_of_free_bodies", "put_frame"]
 
@@ -26,28 +26,62 @@ def is_loop(problem: Problem, g: int) -> bool:
     return problem.kind[g] == BOUNDS and problem.low[g] < -1e299 and problem.high[g] > 1e299
 
 
+@procedure(inline=True)
+def is_body(problem: Problem, a: int, width: int) -> bool:
+    """Whether a node is a free body, and what its panel couples it with are free bodies as well."""
+    blocks = problem.node_blocks_first[a + 1] - problem.node_blocks_first[a]
+    return problem.node_count[a] == 6 and blocks == 1 and width % 6 == 0
+
+
+@procedure(inline=True)
+def put_body(block: "float[36]", P: "float[:]", width: int) -> None:
+    """Put the mass matrix of a free body into its panel, with zeros behind it."""
+    zero = vector(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for i in range(6):
+        row = view(P, i * width, 6)
+        row[0:6] = view(block, 6 * i, 6)
+    at = 6
+    while at < width:
+        for i in range(6):
+            row = view(P, i * width + at, 6)
+            row[0:6] = zero
+        at += 6
+
+
+@procedure(inline=True)
+def copy_beside(P: "float[:]", Q: "float[:]", width: int) -> None:
+    """Copy the panel of a free body but for the block on the diagonal."""
+    at = 6
+    while at < width:
+        for i in range(6):
+            row = view(Q, i * width + at, 6)
+            row[0:6] = view(P, i * width + at, 6)
+        at += 6
+
+
 @procedure
 def put_mass(problem: Problem, work: Work, island: int) -> None:
     """Put the mass matrix of an island into the panels of ``H``."""
     H = work.H
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
-        size = work.panel_width[k] * problem.node_count[work.order[k]]
+        a = work.order[k]
+        if is_body(problem, a, work.panel_width[k]):
+            own = view(problem.M, problem.block_at[problem.node_blocks_first[a]], 36)
+            put_body(own, view(H, work.panel_at[k]), work.panel_width[k])
+            continue
+        size = work.panel_width[k] * problem.node_count[a]
         H[work.panel_at[k] : work.panel_at[k] + size] = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         ca = problem.node_count[a]
+        if is_body(problem, a, work.panel_width[work.position[a]]):
+            continue
         for k in range(problem.node_blocks_first[a], problem.node_blocks_first[a + 1]):
             b = problem.block_ancestor[k]
             cb = problem.node_count[b]
             at = work.block_place[k]
             block = view(problem.M, problem.block_at[k])
-            if a == b and ca == 6:
-                width = work.panel_width[work.position[a]]
-                for i in range(6):
-                    row = view(H, at + i * width, 6)
-                    row[0:6] = view(block, 6 * i, 6)
-                continue
             if work.position[a] <= work.position[b]:
                 width = work.panel_width[work.position[a]]
                 for i in range(ca):
@@ -108,8 +142,12 @@ def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
     add_groups(problem, work, island, True, False, which)
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
-        size = work.panel_width[k] * problem.node_count[work.order[k]]
-        for i in range(work.panel_at[k], work.panel_at[k] + size):
+        width = work.panel_width[k]
+        at = work.panel_at[k]
+        if is_body(problem, work.order[k], width):
+            copy_beside(view(work.H, at), view(work.L, at), width)
+            continue
+        for i in range(at, at + width * problem.node_count[work.order[k]]):
             work.L[i] = work.H[i]
     add_groups(problem, work, island, False, True, OTHERS)
 
@@ -123,61 +161,21 @@ def add_groups(
     ``which``: ALL, LOOPS, rows without bounds alone, whatever their state, or OTHERS. Contacts of
     the same two free bodies, the corners of a box, are added at once, and so are those of a body.
     """
-    J, AJ = local("float", 2, 288)  # two bodies, 24 rows each
     k = work.island_groups_first[island]
     last = work.island_groups_first[island + 1]
     while k < last:
         g = work.island_group[k]
-        if is_loop(problem, g):
+        alike = work.bunch[g, 0]
+        if alike > 0:
+            if which != LOOPS:
+                add_bunch(problem, work, g, sticking, sliding)
+            k += alike
+        elif is_loop(problem, g):
             k += add_rows(problem, work, g, last - k) if which != OTHERS else 1
-            continue
-        if which == LOOPS:
+        elif which == LOOPS:
             k += 1
-            continue
-        if work.spot[g, 0] < 0:
+        else:
             k += add_alike(problem, work, g, last - k, sticking, sliding)
-            continue
-        begin = problem.entry_first[g]
-        count = problem.entry_first[g + 1] - begin
-        pair = work.pair_first[g]
-        depth = 0
-        n = 0
-        while k < last and depth < 24:
-            g = work.island_group[k]
-            if n > 0 and not (same_nodes(problem, g) and problem.dim[g] == 3):
-                break
-            n += 1
-            k += 1
-            state = work.state[g]
-            if not ((state == STICKING and sticking) or (state == SLIDING and sliding)):
-                continue
-            A = view(work.A, 6 * problem.row_first[g], 3, 3)
-            for e in range(count):
-                own = view(problem.J, problem.entry_at[problem.entry_first[g] + e], 3, 6)
-                rows = view(J, 144 * e + 6 * depth, 3, 6)
-                changed = view(AJ, 144 * e + 6 * depth, 3, 6)
-                for r in range(3):
-                    rows[r] = own[r]
-                    changed[r] = -A[r, 0] * own[0] - A[r, 1] * own[1] - A[r, 2] * own[2]
-            depth += 3
-        if depth == 0:
-            continue
-        for e in range(count):
-            for f in range(e, count):
-                i = e
-                j = f
-                a = work.position[problem.entry_node[begin + e]]
-                b = work.position[problem.entry_node[begin + f]]
-                if b < a:
-                    i = f
-                    j = e
-                width = work.panel_width[min(a, b)]
-                at = work.pair_at[pair]
-                pair += 1
-                take_six(view(work.H, at), width, view(J, 144 * i), 6, view(AJ, 144 * j), 6, depth)
-                if e != f and not sticking:
-                    take_six(view(work.L, at), width, view(AJ, 144 * i), 6, view(J, 144 * j), 6,
-                             depth)  # fmt: skip
 
 
 @procedure

@@ -14,7 +14,10 @@ again repeats its bits. Problems of the same step with fewer couplings go on wit
 """
 
 from kinetree.codegen.procedures import procedure
-from kinetree.contact.newton.problem import Problem, Work, note_spot
+from kinetree.contact.newton.problem import CONE, Problem, Work, note_spot
+
+MOST_ALIKE = 8
+"""Contacts of the same bodies that are added to a matrix at once, at most."""
 
 
 @procedure
@@ -157,6 +160,31 @@ def has_couplings(problem: Problem, work: Work) -> bool:
 
 
 @procedure
+def note_bunch(problem: Problem, work: Work, g: int) -> None:
+    """Note where the blocks of a contact of free bodies lie, of those alike after it as well.
+
+    How many they are, then address and width of the panel for the block of the first body, the
+    same for that of the second one, -1 if there is none, and for that of both, and 1 where its rows
+    are those of the second.
+    """
+    bunch = work.bunch[g]
+    pair = work.pair_first[g]
+    e = problem.entry_first[g]
+    i = work.position[problem.entry_node[e]]
+    bunch[0] = 1
+    bunch[1] = work.pair_at[pair]
+    bunch[2] = work.panel_width[i]
+    bunch[3] = -1
+    if work.spot[g, 2] >= 0:
+        j = work.position[problem.entry_node[e + 1]]
+        bunch[3] = work.pair_at[pair + 2]
+        bunch[4] = work.panel_width[j]
+        bunch[5] = work.pair_at[pair + 1]
+        bunch[6] = work.panel_width[min(i, j)]
+        bunch[7] = 1 if j < i else 0
+
+
+@procedure
 def place_pairs(problem: Problem, work: Work) -> int:
     """Address of the block of every pair of entries: 0; 1: the pattern lacks one; -1: no room."""
     for n in range(problem.nodes):
@@ -168,6 +196,7 @@ def place_pairs(problem: Problem, work: Work) -> int:
                 j = work.position[problem.block_ancestor[b]]
                 work.block_place[b] = address(work, min(i, j), max(i, j))
     at = 0
+    head = -1
     for g in range(problem.groups):
         note_spot(problem, work, g)
         work.pair_first[g] = at
@@ -176,7 +205,8 @@ def place_pairs(problem: Problem, work: Work) -> int:
         pairs = n * (n + 1) // 2
         if at + pairs > work.pairs_room:
             return -1
-        if same_nodes(problem, g):
+        goes_on = same_nodes(problem, g)
+        if goes_on:
             for _ in range(pairs):
                 work.pair_at[at] = work.pair_at[at - pairs]
                 at += 1
@@ -190,6 +220,14 @@ def place_pairs(problem: Problem, work: Work) -> int:
                         return 1
                     work.pair_at[at] = k
                     at += 1
+        if work.spot[g, 0] < 0 or problem.kind[g] != CONE:
+            work.bunch[g, 0] = 0
+            head = -1
+        elif goes_on and head >= 0 and work.bunch[head, 0] < MOST_ALIKE:
+            work.bunch[head, 0] += 1
+        else:
+            head = g
+            note_bunch(problem, work, g)
     work.pair_first[problem.groups] = at
     return 0
 

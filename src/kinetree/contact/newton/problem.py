@@ -194,6 +194,7 @@ class Work:
     pair_first: "int[:]"  # groups + 1
     pair_at: "int[:]"  # address in H of the block of a pair of entries
     spot: "int[:, 4]"  # groups: where J and v are of contacts of free bodies, see note_spot
+    bunch: "int[:, 8]"  # groups: the first of contacts of the same free bodies, see note_bunch
     block_place: "int[:]"  # address in H of a block of M
     state: "int[:]"  # groups: open, sticking, sliding
     was: "int[:]"  # groups: state when the matrix was made
@@ -342,8 +343,8 @@ _WORK = {
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "spot", "delassus", "shift", "state", "was", "inner",
-               "kept_label", "last_label", "last_row"),
+    "groups": ("island_group", "pair_first", "spot", "bunch", "delassus", "shift", "state", "was",
+               "inner", "kept_label", "last_label", "last_row"),
     "slots": ("label_slot",),
     "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses",
              "kept_target", "kept_impulse"),

@@ -285,15 +285,9 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 @procedure(inline=True)
 def put_change(P: "float[:]", at: int, x: float) -> None:
-    """Note the change of a number, whose last value is ``P[3]``, in place ``at``.
-
-    All places are written at once, since they are read at once.
-    """
-    change = x - P[3]
-    a = change if at == 0 else P[0]
-    b = change if at == 1 else P[1]
-    c = change if at == 2 else P[2]
-    P[0:4] = vector(a, b, c, x)
+    """Note the change of a number, whose last value is ``P[3]``, in place ``at``."""
+    P[at] = x - P[3]
+    P[3] = x
 
 
 @procedure
@@ -317,7 +311,8 @@ def note_changes(
             a = new if at == 0 else F[0]
             b = new if at == 1 else F[1]
             d = new if at == 2 else F[2]
-            F[0:4] = vector(a, b, d, f)
+            F[at] = new
+            F[3] = f
             put_change(P, at, work.lam[i])
             size += f * f
             most = max(most, abs(f))
