@@ -10,6 +10,7 @@ meaning. ``language`` has types, records and functions, ``writer`` and ``text`` 
 from math import atan2, cos, floor, sin
 
 from kinetree.codegen.procedures.language import (
+    Rounding,
     cross,
     dot,
     invoke,
@@ -30,6 +31,7 @@ from kinetree.codegen.procedures.workspaces import workspace
 __all__ = [
     "Procedure",
     "ProcedureTable",
+    "Rounding",
     "atan2",
     "cos",
     "cross",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.procedures.language import BOOL, FLOAT, INT, ArrayType, is_record
+from kinetree.codegen.procedures.language import BOOL, FLOAT, INT, ArrayType, Rounding, is_record
 from kinetree.codegen.procedures.text import (
     RANK,
     Number,
@@ -87,10 +87,11 @@ class Expressions(Text):
         if isinstance(e, ast.Name):
             if e.id in self.names or e.id in self.procedure.assigned:
                 return None
-            return _number(self.procedure.find(e.id))
+            return _number(self.procedure.find(e.id), single=self.module.single)
         if isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name):
             found = self.procedure.module(e.value.id)
-            return None if found is None else _number(getattr(found, e.attr, None))
+            found = getattr(found, e.attr, None)
+            return _number(found, single=self.module.single)
         if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
             x = self.static(e.operand)
             return None if x is None else -x
@@ -352,7 +353,10 @@ def is_condition(e) -> bool:
     return is_not or isinstance(e, ast.BoolOp | ast.Compare)
 
 
-def _number(value):
+def _number(value, *, single):
+    """A constant of Python as a number, or None; in single precision perhaps another one."""
+    if single and isinstance(value, Rounding):
+        return value.single
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, np.integer | np.floating):

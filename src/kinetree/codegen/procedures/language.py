@@ -274,6 +274,21 @@ def unset_number(element: str) -> float:
     return math.nan if element == FLOAT else -(2**62)
 
 
+class Rounding(float):
+    """A constant that stands for rounding errors: ``Rounding(1e-9, single=1e-6)``.
+
+    Procedures in single precision have the other number in its place.
+    """
+
+    single: float
+
+    def __new__(cls, double: float, *, single: float):
+        """The number in double precision, with the one in single precision."""
+        found = super().__new__(cls, double)
+        found.single = single
+        return found
+
+
 def local(element: Any, *dims: int) -> Any:
     """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined.
 

@@ -163,6 +163,9 @@ class Procedure:
                 for callee in self.called_by(node):
                     for (name, _), e in zip(callee.arguments, node.args, strict=False):
                         found |= _memory_of(e) if name in callee.changed else set()
+                        fields = [x.partition(".") for x in callee.changed]
+                        own = [field for of, _, field in fields if of == name and field]
+                        found |= {f"{e.id}.{x}" for x in own if isinstance(e, ast.Name)}
         while True:
             more = set().union(*(views.get(name, set()) for name in found)) - found
             if not more:
@@ -485,9 +488,11 @@ class ProcedureTable:
 
 
 def _memory_of(e) -> set[str]:
-    """Names of arrays of which an expression may be a part."""
+    """Names of arrays of which an expression may be a part, as ``record.field`` where it is one."""
     if isinstance(e, ast.Name):
         return {e.id}
+    if isinstance(e, ast.Attribute) and e.attr != "T" and isinstance(e.value, ast.Name):
+        return {f"{e.value.id}.{e.attr}"}
     if isinstance(e, ast.Subscript) or (isinstance(e, ast.Attribute) and e.attr == "T"):
         return _memory_of(e.value)
     if isinstance(e, ast.IfExp):

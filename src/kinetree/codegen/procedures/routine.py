@@ -6,13 +6,15 @@ Arguments that are plain numbers are constants of the code; results are new arra
 with routines are rendered as CUDA C only, and interpreted.
 """
 
+import ast
+import copy
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.procedures.language import FLOAT, INT, ArrayType
+from kinetree.codegen.procedures.language import FLOAT, INT, ArrayType, is_record
 from kinetree.codegen.program import Argument
 from kinetree.expr.calls import call
 from kinetree.expr.node import Expr
@@ -31,10 +33,12 @@ class Routine:
 
     Args:
         procedure: takes its arguments by these names, arrays being flat or of their declared shape.
+            Of a record that is not given, fields take their place.
         given: numbers and arrays that are constant, by name.
         inputs: shapes of the arrays that a call gives, by name.
         results: shapes of the arrays that the procedure fills, by name.
         work: numbers of the array ``work``, which the procedure may use as it likes; 0 for none.
+        own: records that every lane has for itself, by name; what they contain is not passed on.
 
     Attributes:
         inputs, outputs: ``Argument``s.
@@ -43,8 +47,9 @@ class Routine:
     constants: Mapping[int, float] = {}
     cost = COST
 
-    def __init__(self, procedure, given, inputs, results, work=0):
+    def __init__(self, procedure, given, inputs, results, work=0, own=None):
         self.procedure, self.given, self.work = procedure, given, work
+        self.own = dict(own or {})
         self.name = procedure.name
         self.inputs = tuple(Argument(n, tuple(s)) for n, s in inputs.items())
         self.outputs = tuple(Argument(n, tuple(s)) for n, s in results.items())
@@ -53,22 +58,31 @@ class Routine:
         return f"<routine {self.name}>"
 
     @cached_property
-    def places(self) -> list[tuple[str, Any]]:
-        """Names and types of the procedure's arguments, in order."""
-        known = {*self.given, *(a.name for a in (*self.inputs, *self.outputs))}
-        known |= {"work"} if self.work else set()
-        named = [name for name, _ in self.procedure.arguments]
-        known |= {LIVE, *(f"{name}{STEP}" for name in known)} & set(named)
-        several = [*self.given, *(a.name for a in (*self.inputs, *self.outputs))]
+    def places(self) -> dict[str, Any]:
+        """Types of what the procedure wants, by name; of ``bound`` records their fields."""
+        wanted = wanted_by(self.procedure, {*self.given, *self.own})
+        several = [*self.given, *self.own, *(a.name for a in (*self.inputs, *self.outputs))]
+        known = {*several} | ({"work"} if self.work else set())
+        known |= {LIVE, *(f"{name}{STEP}" for name in known)} & set(wanted)
         twice = {name for name in several if several.count(name) > 1}
-        if known != set(named) or twice:
-            wrong = ", ".join(sorted(known ^ set(named) | twice))
+        if known != set(wanted) or twice:
+            wrong = ", ".join(sorted(known ^ set(wanted) | twice))
             raise TypeError(f"arguments of {self.procedure!r} and of its routine differ: {wrong}")
-        return self.procedure.arguments
+        return wanted
+
+    @property
+    def bound(self) -> dict[str, Any]:
+        """Records whose fields are what the routine has by these names, and their classes."""
+        arguments, known = self.procedure.arguments, {*self.given, *self.own}
+        return {n: kind for n, kind in arguments if is_record(kind) and n not in known}
 
     def has_step(self, name: str) -> bool:
         """Whether numbers of an array may be apart."""
-        return any(argument == f"{name}{STEP}" for argument, _ in self.procedure.arguments)
+        return f"{name}{STEP}" in self.places
+
+    def record(self, name: str) -> Any:
+        """A record that is given, or that every lane has for itself."""
+        return self.own[name] if name in self.own else self.given[name]
 
     def table(self, name: str, kind) -> np.ndarray:
         """A constant array, as its type wants it."""
@@ -88,7 +102,10 @@ class Routine:
         for index in np.ndindex(batch):
             one = {n: a[index] for n, a in full.items()}
             out = {o.name: np.zeros(o.shape) for o in self.outputs}
-            self.procedure(*(self._argument(n, kind, one, out) for n, kind in self.places))
+            has = {n: self._argument(n, kind, one, out) for n, kind in self.places.items()}
+            for n, kind in self.bound.items():
+                has[n] = kind(**{field: has[field] for field in kind.types if field in has})
+            self.procedure(*(has[n] for n, _ in self.procedure.arguments))
             for n, a in out.items():
                 found[n][index] = a
         return tuple(found.values())
@@ -96,6 +113,8 @@ class Routine:
     def _argument(self, name, kind, inputs, outputs):
         if name == LIVE or name.endswith(STEP):
             return 1
+        if is_record(kind):
+            return copy.deepcopy(self.record(name))
         if not isinstance(kind, ArrayType):
             return {FLOAT: float, INT: int}[kind](self.given[name])
         if name in self.given:
@@ -108,7 +127,28 @@ class Routine:
         return np.array(inputs[name], float, order="C").reshape(shape)  # it may be overwritten
 
 
-def routine(procedure, given, arguments, results, work=0) -> tuple[Any, ...]:
+def wanted_by(procedure, known) -> dict[str, Any]:
+    """Types of what a procedure wants, by name.
+
+    Args:
+        procedure: takes numbers, arrays and records.
+        known: names of records that are given. Of others, what they want are the fields that the
+            procedure, or one that it calls, reads or writes.
+    """
+    wanted = {}
+    for name, kind in procedure.arguments:
+        if not is_record(kind) or name in known:
+            wanted[name] = kind
+            continue
+        for p in procedure.reached:
+            own = {n for n, its in p.arguments if its is kind}
+            for node in ast.walk(p.tree):
+                if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) in own:
+                    wanted[node.attr] = kind.types[node.attr]
+    return wanted
+
+
+def routine(procedure, given, arguments, results, work=0, own=None) -> tuple[Any, ...]:
     """Results of a procedure for arrays of numbers or of traced numbers; see ``Routine``.
 
     Args:
@@ -117,12 +157,13 @@ def routine(procedure, given, arguments, results, work=0) -> tuple[Any, ...]:
         arguments: arrays by name.
         results: shapes of the results by name.
         work: numbers of its workspace.
+        own: records that every lane has for itself, by name.
     """
     arrays = {n: np.asarray(a) for n, a in arguments.items()}
     traced = {n: a for n, a in arrays.items() if _graph(a) is not None}
     constant = {n: a.astype(float) for n, a in arrays.items() if n not in traced}
     shapes = {n: a.shape for n, a in traced.items()}
-    made = Routine(procedure, {**given, **constant}, shapes, results, work)
+    made = Routine(procedure, {**given, **constant}, shapes, results, work, own)
     if not traced:
         return made.reference([])
     graph = _graph(next(iter(traced.values())))

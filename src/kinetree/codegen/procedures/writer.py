@@ -422,14 +422,14 @@ class _Writer(Functions):
             self.emit("call void @lanes_together()")
 
     def writes(self, loop):
-        """Whether a loop changes arrays that are not its own, so that lanes wait for each other."""
+        """Whether a loop changes arrays or records that are not its own, so that lanes wait."""
         own: set[str] = set()
         for n in ast.walk(loop):
             if isinstance(n, ast.Assign) and self.calls_local(n.value):
                 first = n.targets[0]
                 own |= {e.id for e in getattr(first, "elts", [first])}
-        changed = self.procedure.changed_in(loop) - own
-        return any(isinstance(self.names.get(name), Pointed) for name in changed)
+        changed = {name.partition(".")[0] for name in self.procedure.changed_in(loop)} - own
+        return any(isinstance(self.names.get(name), Pointed | Pointer) for name in changed)
 
     def first_turn(self, bounds, waits):
         """The first turn of a lane, and how many lanes there are."""
@@ -454,6 +454,7 @@ _HEAD = "; procedures of kinetree, optimised by LLVM"
 
 class _Module:
     lanes = 1
+    single = False
 
     def __init__(self, head, at_once=True):
         self.head, self.at_once = head, at_once

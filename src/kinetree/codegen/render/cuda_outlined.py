@@ -80,9 +80,10 @@ def _cut(run, stripped):
     ends = [run.start]
     for n in range(1, count):
         k = run.start + n * len(run) // count
-        while not stripped[k].startswith("const"):
+        while k < run.stop and not stripped[k].startswith("const"):
             k += 1
-        ends.append(k)
+        if ends[-1] < k < run.stop:
+            ends.append(k)
     return [range(a, b) for a, b in zip(ends, (*ends[1:], run.stop), strict=True)]
 
 

@@ -12,6 +12,7 @@ read at the same time read from the same cache line: of all 32 samples of a warp
 writes or reads them, and of the samples that lanes take at once where only routines do.
 """
 
+import ctypes
 import re
 import struct
 from collections import Counter
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.codegen.procedures.language import ArrayType
+from kinetree.codegen.procedures.language import FLOAT, ArrayType, is_record
 from kinetree.codegen.procedures.routine import LIVE, STEP
 from kinetree.codegen.procedures.writer import write
 from kinetree.codegen.program import calls_of
@@ -31,6 +32,8 @@ from kinetree.expr.calls import callee_of
 from kinetree.expr.node import LEAVES
 
 _TYPES = {"double": "real", "i64": "int", "i1": "int", "ptr": "void *", "void": "void"}
+_BYTES = {**_TYPES, "i8": "char"}
+"""The same with those that only addresses have: fields of records are some bytes apart."""
 _INFIX = {
     "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "add": "+", "sub": "-", "mul": "*",
     "and": "&", "or": "|", "xor": "^", "shl": "<<", "ashr": ">>", "sdiv": "/", "srem": "%",
@@ -40,7 +43,7 @@ LANES = {"float32": 4, "float64": 32}
 """Of a sample. Fewer in double precision have not been measured."""
 _VALUE = r"([%\w.@-]+)"
 _WORD = re.compile(r"\w+")
-_TYPE = r"(double|i64|i1|ptr|\{[^}]*\})"
+_TYPE = r"(double|i64|i1|i8|ptr|\{[^}]*\})"
 
 
 def _parts(pattern, text) -> tuple[str, ...]:
@@ -57,8 +60,8 @@ class _Module:
     head = None
     at_once = False  # numbers of an array do not follow one another
 
-    def __init__(self, procedures, lanes):
-        self.lanes = lanes
+    def __init__(self, procedures, lanes, *, single):
+        self.lanes, self.single = lanes, single
         self.names = {p: f"@{p.name}" for p in procedures}
 
     def name(self, procedure):
@@ -79,6 +82,8 @@ class _Module:
 
 _LANES = """\
 #define LANES {lanes}
+
+typedef long long word;
 
 DEVICE int lane_number(void) {{ return threadIdx.x & (LANES - 1); }}
 
@@ -115,7 +120,7 @@ DEVICE int worlds_max(int x)
 def procedures_text(procedures, dtype) -> str:
     """Definitions of some procedures and of all that they call."""
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
-    module = _Module(reached, LANES[dtype])
+    module = _Module(reached, LANES[dtype], single=dtype == "float32")
     texts = [_Function(write(p, module), dtype).text(p.inline is not False) for p in reached]
     return "\n\n".join([_LANES.format(lanes=module.lanes), *texts])
 
@@ -201,7 +206,9 @@ class _Function:
     def allocated(self, target, rest):
         name = self.value(target)
         array = re.match(r"\[(\d+) x (double|i64)\]", rest)
-        if array:
+        if array and name.startswith("work_"):  # numbers of all kinds, each in a word
+            self.declared[f"{name}[{array[1]}]"] = "word"
+        elif array:
             self.declared[f"{name}[{array[1]}]"] = _TYPES[array[2]]
         else:
             self.declared[name] = _TYPES[rest.split(",")[0]]
@@ -223,7 +230,7 @@ class _Function:
 
     def i_getelementptr(self, rest):
         kind, x, index = _parts(rf"inbounds {_TYPE}, ptr {_VALUE}, i64 {_VALUE}", rest)
-        return "ptr", f"({_TYPES[kind]} *){self.value(x)} + {self.value(index)}"
+        return "ptr", f"({_BYTES[kind]} *){self.value(x)} + {self.value(index)}"
 
     def i_br(self, rest):
         if rest.startswith("label"):
@@ -508,31 +515,25 @@ def routine_text(routine, name, dtype, steps) -> str:
 
     Numbers of arrays are ``steps`` apart, by the names of arguments.
     """
-    language, tables, arguments = C(dtype), [], []
+    language, tables, records = C(dtype), [], []
     arrays = [a.name for a in (*routine.outputs, *routine.inputs)]
-    for argument, kind in routine.places:
-        if argument == LIVE:
-            arguments.append(LIVE)
-        elif argument in arrays:
-            arguments.append(f"(void *)its_{argument}")
-        elif argument.endswith(STEP) and argument not in routine.given:
-            arguments.append(str(steps.get(argument, 1)))
-        elif argument not in routine.given:
-            arguments.append("(void *)room")
-        elif isinstance(kind, ArrayType):
-            array = routine.table(argument, kind).ravel()
-            spell = str if array.dtype.kind == "i" else language.constant
-            numbers = ", ".join(map(spell, array.tolist())) or "0"
-            c_type = _TYPES[kind.element]
-            table = f"{name}_{argument}"
-            tables.append(
-                f"static __device__ const {c_type} {table}[{max(1, array.size)}] = {{{numbers}}};"
-            )
-            arguments.append(f"(void *){table}")
-        else:
-            x = routine.given[argument]
-            arguments.append(str(x) if isinstance(x, int) else language.constant(x))
+    spelled = {}
+    for argument, kind in routine.places.items():
+        if is_record(kind):
+            spelled[argument] = f"(void *){argument}"
+            for_lane = argument in routine.own
+            lines = record_lines(argument, routine.record(argument), name, language, for_lane)
+            (records if for_lane else tables).extend(lines[0])
+            records.extend(lines[1])
+            continue
+        spelled[argument], table = _spell(routine, argument, kind, name, language, steps)
+        tables.extend(table)
+    for argument, kind in routine.bound.items():
+        fields = {n: x for n, x in spelled.items() if n in kind.types}
+        records += bound_lines(argument, kind, fields)
+        spelled[argument] = f"(void *){argument}"
     parameters = "".join(f", real *its_{x}" for x in arrays)
+    arguments = ", ".join(spelled[n] for n, _ in routine.procedure.arguments)
     lines = [
         *tables,
         f"ROUTINE_VOID {name}(const int live{parameters})",
@@ -542,7 +543,67 @@ def routine_text(routine, name, dtype, steps) -> str:
         "    real *const room = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP)",
         "        + (threadIdx.x & 31) / LANES * NUMBERS_OF_ROOM;",
         "    (void)room, (void)live;",
-        f"    {routine.procedure.name}({', '.join(arguments)});",
+        *(f"    {line}" for line in records),
+        f"    {routine.procedure.name}({arguments});",
         "}",
     ]
     return "\n".join(lines)
+
+
+def _spell(routine, argument, kind, name, language, steps) -> tuple[str, list[str]]:
+    """Text in C of a number or an array of a routine, and the definition of its table."""
+    if argument == LIVE:
+        return LIVE, []
+    if argument in (a.name for a in (*routine.outputs, *routine.inputs)):
+        return f"(void *)its_{argument}", []
+    if argument.endswith(STEP) and argument not in routine.given:
+        return str(steps.get(argument, 1)), []
+    if argument not in routine.given:
+        return "(void *)room", []
+    if isinstance(kind, ArrayType):
+        text = array_text(f"{name}_{argument}", routine.table(argument, kind), language)
+        return f"(void *){name}_{argument}", [f"static __device__ const {text}"]
+    x = routine.given[argument]
+    return (str(x) if isinstance(x, int) else language.constant(x)), []
+
+
+def bound_lines(name, kind, fields) -> list[str]:
+    """The record of a routine whose fields are spelled so, by name."""
+    words = [f"void *{name}[{ctypes.sizeof(kind) // 8}];"]
+    for field, text in fields.items():
+        its, at = kind.types[field], kind.offsets[field] // 8
+        if isinstance(its, ArrayType):
+            words.append(f"{name}[{at}] = {text};")
+        else:
+            words.append(f"*({_TYPES[its]} *)({name} + {at}) = {text};")
+    return words
+
+
+def array_text(name, array, language) -> str:
+    """The definition of an array with its numbers."""
+    kind, spell = ("int", str) if array.dtype.kind == "i" else ("real", language.constant)
+    numbers = ", ".join(map(spell, array.ravel().tolist())) or "0"
+    return f"{kind} {name}[{max(1, array.size)}] = {{{numbers}}};"
+
+
+def record_lines(name, record, prefix, language, for_lane) -> tuple[list[str], list[str]]:
+    """Definitions of the arrays of a record, and of the record, which has a word for each field.
+
+    What a lane has for itself is written there without numbers: what it reads it has written.
+    """
+    arrays, words = [], []
+    for field, kind in record.types.items():
+        value, at = getattr(record, field), type(record).offsets[field] // 8
+        if not isinstance(kind, ArrayType):
+            spelled = str(int(value)) if kind != FLOAT else language.constant(value)
+            words.append(f"*({_TYPES[kind]} *)({name} + {at}) = {spelled};")
+        elif value.size:
+            table = f"{name}_{field}" if for_lane else f"{prefix}_{name}_{field}"
+            arrays.append(
+                f"{_TYPES[kind.element]} {table}[{value.size}];"
+                if for_lane
+                else f"static __device__ const {array_text(table, value, language)}"
+            )
+            words.append(f"{name}[{at}] = (void *){table};")
+    size = ctypes.sizeof(type(record)) // 8
+    return arrays, [f"void *{name}[{size}];", *words]

@@ -7,16 +7,17 @@ directly. Of axes nearly as good, faces go before edges and those of the first b
 the second, so that boxes at rest do not change their normal from step to step.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
+from kinetree.codegen.procedures import Rounding, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import EXACT, NEAR, clip_side, put, spanning
 from kinetree.contact.collision.spheres import out_of_box, put_inwards, seen_from
 from kinetree.contact.collision.tables import Shapes, Touch
 
-_PARALLEL = 1e-12  # squared sine between edges without a common normal
-_LEVEL = 1e-12  # sine between a segment and a face that it does not meet
+_PARALLEL = Rounding(1e-12, single=1e-5)  # squared sine between edges without a common normal
+_LEVEL = Rounding(1e-12, single=1e-6)  # sine between a segment and a face that it does not meet
 _EDGES = 20000  # first feature of edges on edges
 _NEARLY = 0.9  # square of the cosine between normals of a face and of crossing edges
-_SURELY = EXACT / NEAR  # of what counts as equal: gaps from which on corners may be nearest
+_SURELY = Rounding(EXACT / NEAR, single=EXACT.single / NEAR.single)
+"""Gaps from which on corners may be nearest, relative to what counts as equal."""
 _CORNERS = 21000  # first feature of corners next to corners and edges
 _APART = -2  # in place of a pair of edges: those that separate the boxes by more than the margin
 

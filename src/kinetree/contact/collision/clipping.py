@@ -6,11 +6,13 @@ the patch is named by the two edges that meet in it, so that it keeps its name f
 corners go to the one that comes first, or what lies at rest would change its mind by rounding.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, vector, workspace
+from kinetree.codegen.procedures import Rounding, local, procedure, sqrt, vector, workspace
 from kinetree.contact.collision.tables import Touch
 
-NEAR = 1e-6  # [sizes of the shapes] what counts as equal in choices
-EXACT = 1e-9  # [sizes of the shapes] likewise where gaps depend on the choice
+NEAR = Rounding(1e-6, single=1e-5)  # [sizes of the shapes] what counts as equal in choices
+EXACT = Rounding(
+    1e-9, single=2e-6
+)  # [sizes of the shapes] likewise where gaps depend on the choice
 FACE = 16  # corners of a face, at most
 _STEEP = 1e3  # one over the tilt [rad] up to which a patch counts as level
 _SLENDER = 1e-3  # [rad] between edges that count as parallel

@@ -6,13 +6,13 @@ n)`` appends the points within ``margin`` to ``touch``, after n others, and retu
 are then; normals go from i to j.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, workspace
+from kinetree.codegen.procedures import Rounding, cross, local, procedure, sqrt, vector, workspace
 from kinetree.contact.collision.clipping import EXACT, NEAR, put
 from kinetree.contact.collision.tables import Shapes, Touch
 
-_TINY = 1e-290  # [m^2] where a distance has no direction
-_SAME = 1e-24  # [radii^2] where its direction is lost in rounding
-_PARALLEL = 1e-12  # squared sine between capsules that lie along each other
+_TINY = Rounding(1e-290, single=1e-36)  # [m^2] where a distance has no direction
+_SAME = Rounding(1e-24, single=1e-12)  # [radii^2] where its direction is lost in rounding
+_PARALLEL = Rounding(1e-12, single=1e-6)  # squared sine between capsules that lie along each other
 _ALONG = 0.01  # squared sine below which the ends of an overlap may touch beside the nearest point
 _APART = 1e-3  # [lengths of the overlap] between points that are not the same
 
