@@ -3,6 +3,7 @@
     python benchmarks/gpu_worlds.py --write FOLDER    writes the scenes (needs MuJoCo, no GPU)
     python benchmarks/gpu_worlds.py FOLDER            measures them
     python benchmarks/gpu_worlds.py FOLDER --only stack --limit 60
+    python benchmarks/gpu_worlds.py FOLDER --rollouts    rollouts in float32, by slots for contacts
 
 Each scene runs with all worlds alike and with velocities that differ by a little from world to
 world. Columns: million steps a second over the first steps (which include falling and landing) and
@@ -23,6 +24,8 @@ STEPS = {"stack": 40, "balls": 60, "quadrupeds": 200, "arm": 60, "hand": 40, "hu
 """Steps before those that are timed at the end."""
 GRASP = np.array([0, 1.3, 1.0, 0.8] * 3 + [1.3, 0.3, 0.5, 0.7])
 """Positions that the hand's joints are sent to."""
+SLOTS = {"stack": 48, "balls": 64, "quadrupeds": 48, "arm": 32, "hand": 48, "humanoid": 32}
+"""Contacts that may act at once in rollouts."""
 DIFFERENCE = 1e-3
 """Deviation of the velocities of worlds that differ [m/s, rad/s]."""
 
@@ -97,6 +100,36 @@ def measure(name: str, world: kt.World, n: int, size: float) -> dict:
     return found | {"failed": int(worlds.failed.sum())}
 
 
+def measure_rollouts(name: str, world: kt.World, n: int, launches: int = 4) -> None:
+    """Print speeds and accuracy of rollouts of ``n`` worlds that differ, launch by launch."""
+    import cupy
+
+    scene = kt.contact.Scene(world.model)
+    contact = kt.contact.TimeStepping(scene, slots=SLOTS[name])
+    given = {key: cupy.asarray(x, dtype="float32") for key, x in inputs(name, world).items()}
+    if "control" in given:
+        given["controls"] = given.pop("control")
+    options = {"dt": world.timestep, "contact": contact, "limits": "stiff", "friction": "smooth"}
+    q = cupy.asarray(np.tile(world.q, (n, 1)), dtype="float32")
+    qd = cupy.asarray(deviations(world, n, DIFFERENCE), dtype="float32")
+    begin, steps, parts = time.perf_counter(), STEPS[name], []
+    kt.rollout(world.model, q, qd, steps=1, **options, **given)
+    cupy.cuda.Device().synchronize()
+    made = time.perf_counter() - begin
+    for _ in range(launches):
+        begin = time.perf_counter()
+        found = kt.rollout(world.model, q, qd, steps=steps, store_every=steps, **options, **given)
+        cupy.cuda.Device().synchronize()
+        rate = n * steps / (time.perf_counter() - begin) / 1e6
+        residuals = cupy.asnumpy(found.residuals).astype(float)
+        errors = np.percentile(residuals[:, 0], [50, 99, 100])
+        depth = residuals[:, 3].max()
+        parts.append(f"{rate:.2f} M/s ({', '.join(f'{x:.0e}' for x in errors)} m/s, {depth:.0e} m)")
+        q, qd = found.q[-1], found.qd[-1]
+    failed = int(cupy.asnumpy(found.failed).sum())
+    print(f"  {n:6} worlds, made {made:.1f} s: {'; '.join(parts)}; {failed} failed", flush=True)
+
+
 def main() -> None:
     """Measure all scenes, or write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -104,6 +137,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--worlds", type=int, nargs="+", default=[2048, 8192])
+    parser.add_argument("--rollouts", action="store_true")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds, after which it ends")
     options = parser.parse_args()
     if options.write:
@@ -113,6 +147,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in (x for x in STEPS if options.only in x):
         world = kt.World.load(options.folder / f"{name}.npz")
+        if options.rollouts:
+            print(f"{name}: rollouts", flush=True)
+            for n in options.worlds:
+                measure_rollouts(name, world, n)
+            continue
         start = time.perf_counter()
         world.batch(64, device="cuda").step(1, **inputs(name, world))
         made = time.perf_counter() - start

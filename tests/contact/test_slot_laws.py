@@ -12,6 +12,8 @@ from support.closeness import assert_close
 from support.contact_scenes import assert_laws_hold
 
 from kinetree.contact.engine import slot_laws, slots
+from kinetree.contact.engine.slot_pairs import PairTables
+from kinetree.contact.engine.slot_world import SlotWorld
 
 INT = np.int64
 SLOTS = 7
@@ -50,14 +52,39 @@ def system(seed, parents=(-1, 0, 1, 0), used=5, friction=0.6):
     s.slot = np.zeros(slot_laws.SLOT_SIZE * SLOTS)
     s.slot[: slot_laws.SLOT_SIZE * used : slot_laws.SLOT_SIZE] = carrier
     s.Y, s.own = np.full(3 * SLOTS * deep, 7.0), np.full(6 * SLOTS, 7.0)
-    work = np.zeros(s.inverses + 6 * nv)
-    slot_laws.contact_rows(
-        used, deep, nv, s.inverses, s.moves, s.chain, s.begin, s.slot, 1, s.place.ravel(), 1,
-        s.S.ravel(), 1, s.packed, 1, s.Y, 1, s.own, 1, work,
-    )  # fmt: skip
+    s.world = world_of(s, place=s.place.ravel(), S=s.S.ravel(), inverse=s.packed,
+                       work=np.zeros(s.inverses + 6 * nv))  # fmt: skip
+    bodies = np.arange(len(parents))
+    couple = np.column_stack([0 * bodies, bodies, 0 * bodies])
+    slot_laws.contact_rows(s.world, used, PairTables(couple=couple))
     s.rows = rows_of(s)
     s.A = s.rows @ s.rows.T
     return s
+
+
+STEPS = [f"{n}_step" for n in ("slot", "place", "S", "inverse", "Y", "own", "start", "held")]
+STEPS += [f"{n}_step" for n in ("z", "u", "taken", "opening", "shift")]
+
+
+def world_of(s, **more):
+    """The record of a system, with other numbers by name."""
+    names = [
+        "nv",
+        "deep",
+        "inverses",
+        "moves",
+        "chain",
+        "begin",
+        "owner",
+        "level",
+        "slot",
+        "Y",
+        "own",
+    ]
+    given = {n: getattr(s, n) for n in names}
+    one = dict.fromkeys(STEPS, 1)
+    still = {"origin": np.zeros((1, 3)), "tree": np.zeros(len(s.moves), dtype=int)}
+    return SlotWorld(**{**given, **one, **still, **more})
 
 
 def rows_of(s):
@@ -87,9 +114,9 @@ def test_rows_and_products_with_them(seed, rng):
     assert np.all(s.own[6 * s.used :] == 7.0)
     lam, b = rng.normal(size=(2, 3 * s.used))
     u, w = np.full(s.nv + 1, 7.0), np.zeros(3 * s.used)
-    slot_laws.pressed(s.used, s.nv, s.deep, s.chain, s.carrier, s.Y, 1, lam, u)
+    slot_laws.pressed(s.world, s.used, s.nv, s.carrier, lam, u)
     assert_close(u[:-1], s.rows.T @ lam, scale=10.0, ulps=100)
-    slot_laws.speeds(s.used, s.deep, s.chain, s.carrier, s.Y, 1, b, u, w)
+    slot_laws.speeds(s.world, s.used, s.carrier, b, u, w)
     assert_close(w, b + s.A @ lam, scale=100.0, ulps=1e3)
 
 
@@ -138,7 +165,7 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
     off, P, a = missed(s, lam, w)
     B = np.diag(a * (1 + stay)) - a[:, None] * P
     given = w.copy()
-    error = slot_laws.laws(s.used, stay, s.own, 1, s.mu, lam, given, W)
+    error = slot_laws.laws(s.world, s.used, stay, s.mu, lam, given, W)
     assert_close(error, np.abs(off).max(), ulps=1e4)
     assert_close(given, np.linalg.solve(B, off), scale=1 / stay, ulps=1e4)
     dense = np.zeros_like(P)
@@ -147,10 +174,7 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
     assert_close(dense, np.linalg.solve(B, P), scale=1 / stay, ulps=1e4)
 
     K, z = np.full(2 * s.inverses + 3 * SLOTS, 7.0), np.full(s.nv + 1, 7.0)
-    slot_laws.gained(
-        s.used, s.used, s.nv, s.deep, s.inverses, s.moves, s.chain, s.begin, s.owner, s.level,
-        s.carrier, s.Y, 1, given, W, K, z,
-    )  # fmt: skip
+    slot_laws.gained(world_of(s, K=K), s.used, s.used, s.carrier, given, W, z)
     matrix = np.eye(s.nv) + s.rows.T @ dense @ s.rows
     expected = -np.linalg.solve(matrix, s.rows.T @ given)
     scale = np.abs(expected).max()
@@ -185,12 +209,12 @@ def test_steps_of_newton_are_those_of_the_matrix(steps):
         enough = 1e-6
         expected, error = newton(s, lam, b, steps, 0.3, 1e-3, enough)
         x, u, w, z = lam.copy(), np.zeros(s.nv + 1), np.zeros(9), np.zeros(s.nv + 1)
-        slot_laws.pressed(3, s.nv, s.deep, s.chain, s.carrier, s.Y, 1, x, u)
+        slot_laws.pressed(s.world, 3, s.nv, s.carrier, x, u)
         K, W = np.zeros(2 * s.inverses + 3 * SLOTS), np.zeros((3, 9))
+        world = world_of(s, K=K)
         found = slot_laws.finished(
-            3, s.nv, s.deep, s.inverses, steps, 0.3, 1e-3, enough, s.moves, s.chain, s.begin,
-            s.owner, s.level, s.carrier, s.Y, 1, s.own, 1, s.mu, b, x, u, w, z, W, K,
-        )  # fmt: skip
+            world, 3, steps, 0.3, 1e-3, enough, s.carrier, s.mu, b, x, u, w, z, W
+        )
         scale = np.abs(expected).max()
         np.testing.assert_allclose(x, expected, atol=1e-7 * scale)
         np.testing.assert_allclose(found, error, rtol=1e-6, atol=1e-8)
@@ -203,12 +227,13 @@ def sweeping(s, b, sweeps, enough, later=None, lam=None):
     n = 3 * s.used
     x = np.zeros(n) if lam is None else lam.copy()
     u = np.zeros(s.nv + 1)
-    slot_laws.pressed(s.used, s.nv, s.deep, s.chain, s.carrier, s.Y, 1, x, u)
+    slot_laws.pressed(s.world, s.used, s.nv, s.carrier, x, u)
     last, older, best = np.zeros((n, 3)), np.zeros(s.nv + 1), np.zeros(n + 3)
+    later = enough if later is None else later
+    world = world_of(s, sweeps=sweeps)
     rounds, error = slot_laws.swept(
-        s.used, s.nv, s.deep, sweeps, enough, enough if later is None else later, s.chain,
-        s.carrier, s.Y, 1, s.own, 1, s.mu, b, x, u, last, older, best,
-    )  # fmt: skip
+        world, s.used, enough, later, s.carrier, s.mu, b, x, u, last, older, best
+    )
     assert_close(u[:-1], s.rows.T @ x, scale=np.abs(x).max() + 1, ulps=1e5)
     return rounds, error, x
 
@@ -264,12 +289,11 @@ def test_displacements_that_open_gaps(rounds, rng):
                 u += x * row
         shift, work = np.zeros(s.nv), np.full(s.nv + 1 + SLOTS, 7.0)
         found = np.array([5.0, 0, 0])
-        slots.slot_shift(1, s.nv, s.deep, rounds, s.chain, near, 1, found, s.slot, 1, s.Y, 1, s.own,
-                         1, shift, 1, work)  # fmt: skip
+        world = world_of(s, rounds=rounds, opening=near, found=found, shift=shift, work=work)
+        slots.slot_shift(1, world)
         assert_close(shift, u, scale=1.0, ulps=1e4)
         shift[:] = 7.0
-        slots.slot_shift(0, s.nv, s.deep, rounds, s.chain, near, 1, found, s.slot, 1, s.Y, 1, s.own,
-                         1, shift, 1, work)  # fmt: skip
+        slots.slot_shift(0, world)
         assert np.all(shift == 7.0)
 
 
@@ -292,13 +316,16 @@ def test_impulses_of_a_step_with_their_report(rng):
         held, u, reported = np.full((SLOTS, 4), 7.0), np.zeros(s.nv), np.zeros(slots.REPORT_SIZE)
         z = 0.2 * rng.normal(size=s.nv)
         nv = s.nv
-        slots.slot_impulses(
-            1, nv, SLOTS, s.deep, s.inverses, 300, 4, 1.0, 1.0, 1.0, 1e-4, light, s.moves, s.chain,
-            s.begin, s.owner, s.level, restitution, np.array([h, h / 2, tolerance, depth, rest]),
-            np.zeros(1), z, 1, np.array([3.0, 0, 0]), taken, 1, s.slot, 1, s.Y, 1, s.own, 1,
-            start.ravel(), 1, held.ravel(), 1, u, 1, reported,
-            np.zeros(2 * s.inverses + 3 * SLOTS), np.zeros(2 * nv + 2 + 21 * SLOTS),
+        solver = {"sweeps": 300, "tries": 4, "first": 1.0, "serious": 1.0, "nearly": 1.0}
+        solver |= {"proximal_weight": 1e-4, "light": light, "slots": SLOTS}
+        world = world_of(
+            s, **solver, restitution=restitution, loose=np.zeros(1), z=z, taken=taken, u=u,
+            numbers=np.array([h, h / 2, tolerance, depth, rest, 0.0]),
+            found=np.array([3.0, 0, 0]), start=start.ravel(), held=held.reshape(-1),
+            reported=reported, K=np.zeros(2 * s.inverses + 3 * SLOTS),
+            work=np.zeros(2 * nv + 2 + 21 * SLOTS),
         )  # fmt: skip
+        slots.slot_impulses(1, world)
         before, gained = numbers[:3, 3:6], numbers[:3, 6:]
         free = before + (s.rows @ z).reshape(3, 3)
         e = restitution[taken[:3].astype(int)]

@@ -264,8 +264,8 @@ def test_points_on_a_slope_are_those_of_the_closed_forms(name, rng):
 
 def placed(step, model, q, v):
     """Gap, point and its rate of each contact by the procedures for a GPU."""
-    t = {n: np.array(x) if np.ndim(x) else x for n, x in step._tables.items()}
-    t |= {n: np.array(x, float) for n, x in step._placed(model, q, v).items()}
+    t = {n: np.array(x) for n, x in step._tables.items() if isinstance(x, list | np.ndarray)}
+    t |= {n: np.array(x, float) for n, x in step._placed(model, q, v, H).items()}
     found = []
     for c, i in enumerate(t["body"]):
         point, point_rate = np.zeros((2, 3))
@@ -359,16 +359,26 @@ def test_stiff_stops_at_several_joints_of_a_limb_take_energy_and_give_none(engin
     assert np.mean(energy[-1]) < np.mean(energy[0])
 
 
+def crowd(count):
+    """Balls that may all touch each other."""
+    b = kt.ModelBuilder("crowd")
+    for k in range(count):
+        b.body(f"ball{k}", joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0))
+        b.geometry(kt.geometry.Sphere(0.1), on=f"ball{k}")
+    return kt.contact.with_ground(b.build())
+
+
 def test_what_slots_do_not_apply_to_is_rejected():
-    b = kt.ModelBuilder("balls")
+    b = kt.ModelBuilder("drums")
     for name in ("one", "other"):
         b.body(name, joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0))
-        b.geometry(kt.geometry.Sphere(0.1), on=name)
-    balls = kt.contact.with_ground(b.build())
-    for pairs, reason in ((None, "shapes that move touch each other"), ("base", "carry nothing")):
-        contact = TimeStepping(Scene(balls, pairs), compiled_rows=0)
+        b.geometry(kt.geometry.Cylinder(0.1, 0.2), on=name)
+    drums = kt.contact.with_ground(b.build())
+    reasons = "'one/other' is of a Cylinder and Cylinder", "more than 192 variables move bodies"
+    for model, reason in zip((drums, crowd(34)), reasons, strict=True):
+        contact = TimeStepping(Scene(model), compiled_rows=0)
         with pytest.raises(kt.errors.ModelError, match=reason):
-            run_of(balls, balls.neutral(), steps=1, contact=contact, dtype="float64",
+            run_of(model, model.neutral(), steps=1, contact=contact, dtype="float64",
                    on_device=True)  # fmt: skip
     limited = FLAIL.replace(limits={FLAIL.joint_names[1]: kt.Limits((-0.5,), (0.5,))})
     contact = TimeStepping(Scene(limited, "base"), compiled_rows=0)

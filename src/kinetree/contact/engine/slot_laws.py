@@ -19,12 +19,18 @@ from kinetree.codegen.procedures import (
     view,
     worlds_max,
 )
+from kinetree.contact.engine.slot_pairs import PairTables
 from kinetree.contact.engine.slot_points import motion_of
+from kinetree.contact.engine.slot_world import SlotWorld
 
 SLOT_SIZE = 9
 """Numbers of a slot."""
 MAX_CHAIN_DOFS = 128
 """Variables that move a body at most: turns of a lane that is alone."""
+MAX_TREES = 31
+"""Trees that contacts couple, at most: bits of a number."""
+MAX_COUPLED_DOFS = 195
+"""Variables of all trees where contacts couple them, at most, and three more."""
 UNMIXED_SWEEPS = 8  # sweeps at the end that do not mix
 MAX_EXTRAPOLATION = 5.0  # how far ahead of the last change mixtures may lie
 MAX_GROWTH_FOR_EXTRAPOLATION = 1.01  # growth of the squared change up to which they may lie ahead
@@ -37,73 +43,82 @@ WEIGHT_DECAY = 0.7  # weight of the next step
 LEAST_WEIGHT = 1e-6  # weight of staying, for forces that move nothing
 
 
-@procedure
-def contact_rows(
-    used: int,
-    deep: int,
-    nv: int,
-    inverses: int,
-    moves: "int[:]",
-    chain: "int[:]",
-    begin: "int[:]",
-    slot: "float[:]",
-    slot_step: int,
-    place: "float[:]",
-    place_step: int,
-    S: "float[:]",
-    S_step: int,
-    inverse: "float[:]",
-    inverse_step: int,
-    Y: "float[:]",
-    Y_step: int,
-    own: "float[:]",
-    own_step: int,
-    work: "float[:]",
+@procedure(inline=True)
+def first_column(
+    world: SlotWorld,
+    pairs: PairTables,
+    carrier: int,
+    d: int,
+    column: "float[:, 6]",
+    out: "float[6]",
 ) -> None:
+    """Motion of the first body of a carrier by its variable number ``d``, divided as ``Y`` is."""
+    o, both = pairs.couple[carrier, 0], pairs.couple[carrier, 2]
+    n, others = world.moves[pairs.couple[carrier, 1]], world.moves[o]
+    level = d if d < n else both + d - n
+    first = both if d < both else level if d >= n else others
+    out[:] = 0.0
+    for e in range(first, others):
+        at = o * world.deep + e
+        out += world.work[world.begin[at] + level] * column[world.chain[at]]
+
+
+@procedure
+def contact_rows(world: SlotWorld, used: int, pairs: PairTables) -> None:
     """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes.
 
-    A lane computes columns ``d`` and ``d + deep/2``, of all six rows of the body first.
+    A lane computes columns ``d`` and ``d + deep/2``, of all six rows of the body first. Of two
+    bodies, variables that move both come first, then others of the second, and of the first body.
     """
-    half = deep // 2
-    column = view(work, inverses, nv, 6)  # at hand for all contacts, as ``inverse`` is
-    for k in lanes(inverses if used > 0 else 0):
-        work[k] = inverse[k * inverse_step]
-    for k in lanes(nv if used > 0 else 0):
-        motion_of(k, S, S_step, column[k])
+    half = world.deep // 2
+    # At hand for all contacts, as ``inverse`` is.
+    column = view(world.work, world.inverses, world.nv, 6)
+    for k in lanes(world.inverses if used > 0 else 0):
+        world.work[k] = world.inverse[k * world.inverse_step]
+    for k in lanes(world.nv if used > 0 else 0):
+        motion_of(k, world.S, world.S_step, column[k])
     for s in range(worlds_max(used)):
         here = s < used
-        i = int(slot[SLOT_SIZE * s * slot_step]) if here else 0
-        n = moves[i]
-        at = 3 * s * deep
+        carrier = int(world.slot[SLOT_SIZE * s * world.slot_step]) if here else 0
+        i, o, both = pairs.couple[carrier, 1], pairs.couple[carrier, 0], pairs.couple[carrier, 2]
+        n = world.moves[i]
+        others = world.moves[o] if here and pairs.count > 0 else 0
+        shift = world.origin[world.tree[i]] - world.origin[world.tree[o]]
+        at = 3 * s * world.deep
         D = local("float", 6)
         D[:] = 0.0
         for d in lanes(half if here else 0):
             a, b = local("float", 2, 6)
             a[:] = 0.0
             b[:] = 0.0
-            for e in range(d, n):
-                row = begin[i * deep + e]
-                c = column[chain[i * deep + e]]
-                a += work[row + d] * c
-                b += (work[row + d + half] if e >= d + half else 0.0) * c
+            for e in range(max(d, both), n):
+                row = world.begin[i * world.deep + e]
+                c = column[world.chain[i * world.deep + e]]
+                a += world.work[row + d] * c
+                b += (world.work[row + d + half] if e >= d + half else 0.0) * c
             its = local("float", 12)
             for k in range(12):
-                its[k] = place[(12 * s + k) * place_step]
+                its[k] = world.place[(12 * s + k) * world.place_step]
             p = its[9:]
             R = view(its, 0, 3, 3)
             x = R @ (a[3:] + cross(a[:3], p))
             y = R @ (b[3:] + cross(b[:3], p))
+            if others > both:
+                there = p + shift
+                first_column(world, pairs, carrier, d, column, a)
+                first_column(world, pairs, carrier, d + half, column, b)
+                x -= R @ (a[3:] + cross(a[:3], there))
+                y -= R @ (b[3:] + cross(b[:3], there))
             for r in range(3):
-                Y[(at + r * deep + d) * Y_step] = x[r]
-                Y[(at + r * deep + d + half) * Y_step] = y[r]
-            D += vector(x[0] * x[0], x[0] * x[1], x[1] * x[1], x[0] * x[2], x[1] * x[2],
-                        x[2] * x[2])  # fmt: skip
-            D += vector(y[0] * y[0], y[0] * y[1], y[1] * y[1], y[0] * y[2], y[1] * y[2],
-                        y[2] * y[2])  # fmt: skip
+                world.Y[(at + r * world.deep + d) * world.Y_step] = x[r]
+                world.Y[(at + r * world.deep + d + half) * world.Y_step] = y[r]
+            for r in range(3):
+                for k in range(r + 1):
+                    D[r * (r + 1) // 2 + k] += x[r] * x[k] + y[r] * y[k]
         for r in range(6):
             D[r] = lane_sum(D[r])
         for r in range(6 if here else 0):
-            own[(6 * s + r) * own_step] = D[r]
+            world.own[(6 * s + r) * world.own_step] = D[r]
 
 
 @procedure(inline=True)
@@ -116,95 +131,69 @@ def block_of(x: "float[6]", D: "float[3, 3]") -> None:
 
 @procedure(inline=True)
 def fetched(
+    world: SlotWorld,
     s: int,
     used: int,
-    deep: int,
-    chain: "int[:]",
     carrier: "float[:]",
-    Y: "float[:]",
-    Y_step: int,
-    own: "float[:]",
-    own_step: int,
     row: "float[3, MAX_CHAIN_DOFS]",
     place: "int[MAX_CHAIN_DOFS]",
     block: "float[6]",
 ) -> None:
     """Fetch a lane's part of a contact: rows, their variables, and the block."""
-    places = int(carrier[s]) * deep if s < used else 0
+    places = int(carrier[s]) * world.deep if s < used else 0
     k = 0
-    for d in lanes(deep):
-        place[k] = chain[places + d]
+    for d in lanes(world.deep):
+        place[k] = world.chain[places + d]
         for r in range(3):
-            row[r, k] = Y[((3 * s + r) * deep + d) * Y_step]
+            row[r, k] = world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
         k += 1  # noqa: SIM113
     for r in range(6):
-        block[r] = own[(6 * s + r) * own_step]
+        block[r] = world.own[(6 * s + r) * world.own_step]
 
 
 @procedure
 def pressed(
-    used: int,
-    nv: int,
-    deep: int,
-    chain: "int[:]",
-    carrier: "float[:]",
-    Y: "float[:]",
-    Y_step: int,
-    lam: "float[:]",
-    u: "float[:]",
+    world: SlotWorld, used: int, nv: int, carrier: "float[:]", lam: "float[:]", u: "float[:]"
 ) -> None:
     """``u = Yᵀ lam``."""
     for k in lanes(nv + 1):
         u[k] = 0.0
     for s in range(worlds_max(used)):
         here = s < used
-        places = int(carrier[s]) * deep if here else 0
-        for d in lanes(deep if here else 0):
-            at = 3 * s * deep + d
-            x = lam[3 * s] * Y[at * Y_step] + lam[3 * s + 1] * Y[(at + deep) * Y_step]
-            u[chain[places + d]] += x + lam[3 * s + 2] * Y[(at + 2 * deep) * Y_step]
+        places = int(carrier[s]) * world.deep if here else 0
+        for d in lanes(world.deep if here else 0):
+            at = 3 * s * world.deep + d
+            x = (
+                lam[3 * s] * world.Y[at * world.Y_step]
+                + lam[3 * s + 1] * world.Y[(at + world.deep) * world.Y_step]
+            )
+            u[world.chain[places + d]] += (
+                x + lam[3 * s + 2] * world.Y[(at + 2 * world.deep) * world.Y_step]
+            )
 
 
 @procedure(inline=True)
-def along(
-    s: int,
-    long: int,
-    deep: int,
-    places: int,
-    chain: "int[:]",
-    Y: "float[:]",
-    Y_step: int,
-    u: "float[:]",
-    v: "float[3]",
-) -> None:
+def along(world: SlotWorld, s: int, long: int, places: int, u: "float[:]", v: "float[3]") -> None:
     """``Y u`` of a contact."""
     v[:] = 0.0
     for d in lanes(long):
-        part = u[chain[places + d]]
+        part = u[world.chain[places + d]]
         for r in range(3):
-            v[r] += part * Y[((3 * s + r) * deep + d) * Y_step]
+            v[r] += part * world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
     for r in range(3):
         v[r] = lane_sum(v[r])
 
 
 @procedure
 def speeds(
-    used: int,
-    deep: int,
-    chain: "int[:]",
-    carrier: "float[:]",
-    Y: "float[:]",
-    Y_step: int,
-    b: "float[:]",
-    u: "float[:]",
-    w: "float[:]",
+    world: SlotWorld, used: int, carrier: "float[:]", b: "float[:]", u: "float[:]", w: "float[:]"
 ) -> None:
     """``w = b + Y u``."""
     for s in range(worlds_max(used)):
         here = s < used
-        places = int(carrier[s]) * deep if here else 0
+        places = int(carrier[s]) * world.deep if here else 0
         v = local("float", 3)
-        along(s, deep if here else 0, deep, places, chain, Y, Y_step, u, v)
+        along(world, s, world.deep if here else 0, places, u, v)
         for r in lanes(3 if here else 0):
             w[3 * s + r] = b[3 * s + r] + v[r]
 
@@ -249,8 +238,9 @@ def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
     a = A[0, 0] + LEAST_WEIGHT * size
     b = A[1, 1] + LEAST_WEIGHT * size
     e = A[2, 2] + LEAST_WEIGHT * size
-    C = vector(b * e - A[2, 1] * A[2, 1], A[2, 1] * A[2, 0] - A[1, 0] * e,
-               A[1, 0] * A[2, 1] - b * A[2, 0])  # fmt: skip
+    C = vector(
+        b * e - A[2, 1] * A[2, 1], A[2, 1] * A[2, 0] - A[1, 0] * e, A[1, 0] * A[2, 1] - b * A[2, 0]
+    )
     one = 1.0 / (a * C[0] + A[1, 0] * C[1] + A[2, 0] * C[2])
     f = a * e - A[2, 0] * A[2, 0]
     g = A[1, 0] * A[2, 0] - a * A[2, 1]
@@ -311,11 +301,19 @@ def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float
 
 @procedure
 def swept(
-    used: int, nv: int, deep: int, sweeps: int, enough: float, later: float, chain: "int[:]",
-    carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]", own_step: int,
-    mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", last: "float[:, 3]",
-    older: "float[:]", best: "float[:]",
-) -> "(int, float)":  # fmt: skip
+    world: SlotWorld,
+    used: int,
+    enough: float,
+    later: float,
+    carrier: "float[:]",
+    mu: "float[:]",
+    b: "float[:]",
+    lam: "float[:]",
+    u: "float[:]",
+    last: "float[:, 3]",
+    older: "float[:]",
+    best: "float[:]",
+) -> "(int, float)":
     """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
 
     After ``EXACT_SWEEPS`` sweeps ``later`` will do. How many, and the error [m/s]. Contacts that
@@ -331,14 +329,12 @@ def swept(
     row, following = local("float", 2, 3, MAX_CHAIN_DOFS)
     block, its_block = local("float", 2, 6)
     its_place, place = local("int", 2, MAX_CHAIN_DOFS)
-    fetched(
-        0, used, deep, chain, carrier, Y, Y_step, own, own_step, following, its_place, its_block
-    )
+    fetched(world, 0, used, carrier, following, its_place, its_block)
     most = worlds_max(used)
     error, before, ahead, least = 0.0, 0.0, 1.0, 0.0
     rounds = 0
     going = used > 0
-    for n in range(sweeps + 1):
+    for n in range(world.sweeps + 1):
         if worlds_max(1 if going else 0) == 0:
             break
         mine = used if going else 0
@@ -349,7 +345,7 @@ def swept(
             here = s < mine
             x, y, z = 0.0, 0.0, 0.0
             k = 0
-            for _ in lanes(deep):
+            for _ in lanes(world.deep):
                 place[k] = its_place[k]
                 for r in range(3):
                     row[r, k] = following[r, k]
@@ -359,8 +355,9 @@ def swept(
                 z += row[2, k] * part
                 k += 1  # noqa: SIM113
             block[:] = its_block
-            fetched(s + 1 if s + 1 < mine else 0, mine, deep, chain, carrier, Y, Y_step, own,
-                    own_step, following, its_place, its_block)  # fmt: skip
+            fetched(
+                world, s + 1 if s + 1 < mine else 0, mine, carrier, following, its_place, its_block
+            )
             x, y, z = lane_sum(x), lane_sum(y), lane_sum(z)
             change[:] = 0.0
             old = vector(0.0, 0.0, 0.0)
@@ -370,7 +367,7 @@ def swept(
                 old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
                 block_of(block, D)
                 off = missed(D, mu[s], v, old)
-                if n < sweeps and off > enough:
+                if n < world.sweeps and off > enough:
                     if n < BLOCK_SWEEPS:
                         solved(D, mu[s], v, old, new)
                         change[:] = new - old
@@ -379,7 +376,7 @@ def swept(
                         change[:] = RELAXATION * (new - old)
             largest = max(largest, off)
             k = 0
-            for d in lanes(deep if off > enough and n < sweeps else 0):
+            for d in lanes(world.deep if off > enough and n < world.sweeps else 0):
                 more = change[0] * row[0, k] + change[1] * row[1, k] + change[2] * row[2, k]
                 u[place[k]] += more
                 k += 1  # noqa: SIM113
@@ -393,7 +390,7 @@ def swept(
             error = largest
             least = error if better else least
             rounds = n
-            going = error > (enough if n < EXACT_SWEEPS else later) and n < sweeps
+            going = error > (enough if n < EXACT_SWEEPS else later) and n < world.sweeps
         mine = used if going else 0
         size, along, across = 0.0, 0.0, 0.0
         for k in lanes(3 * mine):
@@ -405,7 +402,7 @@ def swept(
             last[k, 1] = f
         size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
         part = 0.0
-        if n > 0 and n < sweeps - UNMIXED_SWEEPS and across > 0.0:
+        if n > 0 and n < world.sweeps - UNMIXED_SWEEPS and across > 0.0:
             part = along / across
             if part < 0.0 or part > 1.0:  # changes are alike: ahead
                 alike = size <= MAX_GROWTH_FOR_EXTRAPOLATION * before
@@ -418,7 +415,7 @@ def swept(
             if part != 0.0:
                 lam[k] = y - part * (y - last[k, 2])
             last[k, 2] = y
-        for k in lanes(nv if going else 0):
+        for k in lanes(world.nv if going else 0):
             y = u[k]
             if part != 0.0:
                 u[k] = y - part * (y - older[k])
@@ -427,12 +424,12 @@ def swept(
     if worlds_max(worse) > 0:
         for k in lanes(3 * worse):
             lam[k] = best[k]
-        pressed(worse, nv if worse > 0 else -1, deep, chain, carrier, Y, Y_step, lam, u)
-        speeds(worse, deep, chain, carrier, Y, Y_step, b, u, best)
+        pressed(world, worse, world.nv if worse > 0 else -1, carrier, lam, u)
+        speeds(world, worse, carrier, b, u, best)
         largest = 0.0
         for s in lanes(worse):
             for r in range(6):
-                block[r] = own[(6 * s + r) * own_step]
+                block[r] = world.own[(6 * s + r) * world.own_step]
             block_of(block, D)
             off = missed(D, mu[s], view(best, 3 * s), view(lam, 3 * s))
             largest = max(largest, off)
@@ -443,10 +440,9 @@ def swept(
 
 @procedure
 def laws(
+    world: SlotWorld,
     used: int,
     proximal_weight: float,
-    own: "float[:]",
-    own_step: int,
     mu: "float[:]",
     lam: "float[:]",
     w: "float[:]",
@@ -460,8 +456,10 @@ def laws(
     """
     most = 0.0
     for s in lanes(used):
-        at = 6 * s * own_step
-        a = (own[at] + own[at + 2 * own_step] + own[at + 5 * own_step]) / 3.0
+        at = 6 * s * world.own_step
+        a = (
+            world.own[at] + world.own[at + 2 * world.own_step] + world.own[at + 5 * world.own_step]
+        ) / 3.0
         x = a * view(lam, 3 * s, 3)
         y = x - view(w, 3 * s, 3)
         n = max(y[0], 0.0)
@@ -485,8 +483,17 @@ def laws(
             g = across * (off[2] * c - off[1] * e)
             off[:] = vector(d, f * c - g * e, f * e + g * c)
             across *= part
-            W[s] = vector(near, 0.0, 0.0, near * mu[s] * c, across * e * e, -across * c * e,
-                          near * mu[s] * e, -across * c * e, across * c * c)  # fmt: skip
+            W[s] = vector(
+                near,
+                0.0,
+                0.0,
+                near * mu[s] * c,
+                across * e * e,
+                -across * c * e,
+                near * mu[s] * e,
+                -across * c * e,
+                across * c * c,
+            )
         else:
             off *= far
         for r in range(3):
@@ -496,22 +503,12 @@ def laws(
 
 @procedure
 def gained(
+    world: SlotWorld,
     used: int,
     most: int,
-    nv: int,
-    deep: int,
-    inverses: int,
-    moves: "int[:]",
-    chain: "int[:]",
-    begin: "int[:]",
-    owner: "int[:]",
-    level: "int[:]",
     carrier: "float[:]",
-    Y: "float[:]",
-    Y_step: int,
     w: "float[:]",
     W: "float[:, 9]",
-    K: "float[:]",
     z: "float[:]",
 ) -> None:
     """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w``.
@@ -520,74 +517,253 @@ def gained(
     this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
     those above the diagonal. A world that is masked out has none of the contacts ``used``.
     """
-    above = view(K, inverses)
-    for k in lanes(2 * inverses if used > 0 else 0):
-        K[k] = 0.0
-    for k in lanes(nv if used > 0 else 0):
-        K[begin[owner[k] * deep + level[k]] + level[k]] = 1.0
+    above = view(world.K, world.inverses)
+    for k in lanes(2 * world.inverses if used > 0 else 0):
+        world.K[k] = 0.0
+    for k in lanes(world.nv if used > 0 else 0):
+        world.K[world.begin[world.owner[k] * world.deep + world.level[k]] + world.level[k]] = 1.0
         z[k] = 0.0
     for s in range(most):
         here = s < used
         i = int(carrier[s]) if here else 0
-        at = i * deep
-        for d in lanes(moves[i] if here else 0):
+        at = i * world.deep
+        for d in lanes(world.moves[i] if here else 0):
             y = local("float", 3)
             for r in range(3):
-                y[r] = Y[((3 * s + r) * deep + d) * Y_step]
-            z[chain[at + d]] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
+                y[r] = world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
+            z[world.chain[at + d]] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
             y[:] = y @ view(W[s], 0, 3, 3)
-            for e in range(moves[i] if W[s, 0] > 0.0 else 0):
+            for e in range(world.moves[i] if W[s, 0] > 0.0 else 0):
                 x = 0.0  # one sum in memory a pair: each waits for the one before
                 for r in range(3):
-                    x += y[r] * Y[((3 * s + r) * deep + e) * Y_step]
+                    x += y[r] * world.Y[((3 * s + r) * world.deep + e) * world.Y_step]
                 if e <= d:
-                    K[begin[at + d] + e] += x
+                    world.K[world.begin[at + d] + e] += x
                 else:
-                    above[begin[at + e] + d] += x
-    for n in range(2 * nv):  # inward, then outward
-        k = nv - 1 - n if n < nv else n - nv
-        at = owner[k] * deep
-        long = level[k]
-        row = begin[at + long]
-        if worlds_max(1 if used > 0 and K[row + long] != 1.0 else 0) == 0:
+                    above[world.begin[at + e] + d] += x
+    for n in range(2 * world.nv):  # inward, then outward
+        k = world.nv - 1 - n if n < world.nv else n - world.nv
+        at = world.owner[k] * world.deep
+        long = world.level[k]
+        row = world.begin[at + long]
+        if worlds_max(1 if used > 0 and world.K[row + long] != 1.0 else 0) == 0:
             continue  # no contact feels it
         x = 0.0
-        if n < nv:
+        if n < world.nv:
             for d in lanes(long if used > 0 else 0):
-                part = above[row + d] / K[row + long]
-                z[chain[at + d]] -= part * z[k]
+                part = above[row + d] / world.K[row + long]
+                z[world.chain[at + d]] -= part * z[k]
                 for e in range(d + 1):
-                    K[begin[at + d] + e] -= part * K[row + e]
+                    world.K[world.begin[at + d] + e] -= part * world.K[row + e]
                 for e in range(d + 1, long):
-                    above[begin[at + e] + d] -= part * K[row + e]
+                    above[world.begin[at + e] + d] -= part * world.K[row + e]
         else:
             for e in lanes(long if used > 0 else 0):
-                x += K[row + e] * z[chain[at + e]]
+                x += world.K[row + e] * z[world.chain[at + e]]
             x = lane_sum(x)
             for _ in lanes(1 if used > 0 else 0):
-                z[k] = (z[k] - x) / K[row + long]
+                z[k] = (z[k] - x) / world.K[row + long]
+
+
+@procedure(inline=True)
+def bits_of(x: int) -> int:
+    """How many bits of a number below 2³¹ are set."""
+    n = x - ((x >> 1) & 0x55555555)
+    n = (n & 0x33333333) + ((n >> 2) & 0x33333333)
+    n = (n + (n >> 4)) & 0x0F0F0F0F
+    n += n >> 8
+    n += n >> 16
+    return n & 63
+
+
+@procedure
+def order_trees(
+    world: SlotWorld,
+    used: int,
+    carrier: "float[:]",
+    plan: "int[2, MAX_TREES]",
+) -> None:
+    """An order in which trees are eliminated, and the later ones that each is coupled to, as bits.
+
+    The one with the fewest neighbours comes next (minimum degree). All lanes do the same.
+    """
+    near = local("int", MAX_TREES)
+    for t in range(world.trees):
+        near[t] = 1 << t
+    left = 0
+    for s in range(used):
+        both = world.touched[int(carrier[s])]
+        left = left | both
+        for t in range(world.trees):
+            if (both >> t) & 1 == 1:
+                near[t] = near[t] | both
+    for n in range(world.trees):
+        best = -1
+        fewest = MAX_TREES + 1
+        for t in range(world.trees):
+            if (left >> t) & 1 == 1:
+                few = bits_of(near[t] & left)
+                if few < fewest:
+                    fewest = few
+                    best = t
+        plan[0, n] = best
+        plan[1, n] = 0
+        if best >= 0:
+            left = left - (1 << best)
+            both = near[best] & left
+            plan[1, n] = both
+            for t in range(world.trees):
+                if (both >> t) & 1 == 1:
+                    near[t] = near[t] | both
+
+
+@procedure
+def list_variables(
+    world: SlotWorld, tree: int, later: int, listed: "int[MAX_COUPLED_DOFS]"
+) -> "(int, int)":
+    """Variables of a tree, and of later ones after them: how many of the tree, and of all.
+
+    Three more that are none follow, so that four can be taken at once.
+    """
+    n = 0
+    own = 0
+    if tree >= 0:
+        for k in range(world.trunk[tree], world.trunk[tree + 1]):
+            listed[n] = k
+            n += 1
+        own = n
+        for t in range(world.trees if later != 0 else 0):
+            if (later >> t) & 1 == 1:
+                for k in range(world.trunk[t], world.trunk[t + 1]):
+                    listed[n] = k
+                    n += 1
+    for k in range(3):
+        listed[n + k] = world.nv
+    return own, n
+
+
+@procedure(inline=True)
+def add_row(
+    world: SlotWorld,
+    row: int,
+    others: int,
+    first: int,
+    count: int,
+    factor: float,
+    wide: int,
+    listed: "int[MAX_COUPLED_DOFS]",
+) -> None:
+    """Add a multiple of one row of a matrix to another one, four numbers at once.
+
+    They are read before any is written, so that reads do not wait for each other.
+    """
+    q, p = local("float", 2, 4)
+    at = local("int", 4)
+    for e in range(first, count, 4):
+        for k in range(4):
+            at[k] = listed[e + k]
+            q[k] = world.K[row * wide + at[k]]
+            p[k] = world.K[others * wide + at[k]]
+        for k in range(4):
+            world.K[row * wide + at[k]] = q[k] + factor * p[k]
+
+
+@procedure
+def couple_trees(
+    world: SlotWorld,
+    used: int,
+    most: int,
+    carrier: "float[:]",
+    w: "float[:]",
+    W: "float[:, 9]",
+    z: "float[:]",
+) -> None:
+    """Add ``Yᵀ W Y`` to a matrix ``K``, and ``-Yᵀ w`` to ``z``."""
+    wide = world.nv + 1
+    q = local("float", 4)
+    for s in range(most):
+        here = s < used
+        i = int(carrier[s]) if here else 0
+        at = i * world.deep
+        for d in lanes(world.moves[i] if here else 0):
+            y = local("float", 3)
+            for r in range(3):
+                y[r] = world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
+            k = world.chain[at + d]
+            z[k] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
+            y[:] = y @ view(W[s], 0, 3, 3)
+            for e in range(0, world.moves[i] if W[s, 0] > 0.0 else 0, 4):
+                for j in range(4):
+                    q[j] = world.K[k * wide + world.chain[at + e + j]]
+                    for r in range(3):
+                        q[j] += y[r] * world.Y[((3 * s + r) * world.deep + e + j) * world.Y_step]
+                for j in range(4):
+                    world.K[k * wide + world.chain[at + e + j]] = q[j]
+
+
+@procedure
+def gained_across(
+    world: SlotWorld,
+    used: int,
+    most: int,
+    plan: "int[2, MAX_TREES]",
+    carrier: "float[:]",
+    w: "float[:]",
+    W: "float[:, 9]",
+    z: "float[:]",
+) -> None:
+    """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w`` where contacts couple several trees.
+
+    ``K`` has rows of ``nv + 1`` numbers, of which only those that couple trees that touch are used.
+    """
+    wide = world.nv + 1
+    listed = local("int", MAX_COUPLED_DOFS)
+    for k in lanes(world.nv if used > 0 else 0):
+        z[k] = 0.0
+    for n in range(world.trees):
+        tree = plan[0, n] if used > 0 else -1
+        own, count = list_variables(world, tree, plan[1, n], listed)
+        for a in lanes(count):
+            i = listed[a]
+            world.K[i * wide + world.nv] = 0.0
+            for c in range(count if a < own else own):
+                world.K[i * wide + listed[c]] = 1.0 if listed[c] == i else 0.0
+    couple_trees(world, used, most, carrier, w, W, z)
+    for n in range(2 * world.trees):  # forward, then back
+        back = n >= world.trees
+        at = 2 * world.trees - 1 - n if back else n
+        tree = plan[0, at] if used > 0 else -1
+        own, count = list_variables(world, tree, plan[1, at], listed)
+        for turn in range(worlds_max(own)):
+            a = own - 1 - turn if back else turn
+            here = a >= 0 and a < own
+            k = listed[a] if here else 0
+            if back:
+                x = 0.0
+                for c in lanes(count - a - 1 if here else 0):
+                    x += world.K[k * wide + listed[a + 1 + c]] * z[listed[a + 1 + c]]
+                x = lane_sum(x)
+                for _ in lanes(1 if here else 0):
+                    z[k] = (z[k] - x) / world.K[k * wide + k]
+            else:
+                for c in lanes(count - a - 1 if here else 0):
+                    i = listed[a + 1 + c]
+                    x = world.K[i * wide + k]
+                    if x != 0.0:
+                        x /= world.K[k * wide + k]
+                        z[i] -= x * z[k]
+                        add_row(world, i, k, a + 1, count, -x, wide, listed)
 
 
 @procedure
 def finished(
+    world: SlotWorld,
     used: int,
-    nv: int,
-    deep: int,
-    inverses: int,
     steps: int,
     weight: float,
     light: float,
     enough: float,
-    moves: "int[:]",
-    chain: "int[:]",
-    begin: "int[:]",
-    owner: "int[:]",
-    level: "int[:]",
     carrier: "float[:]",
-    Y: "float[:]",
-    Y_step: int,
-    own: "float[:]",
-    own_step: int,
     mu: "float[:]",
     b: "float[:]",
     lam: "float[:]",
@@ -595,24 +771,26 @@ def finished(
     w: "float[:]",
     z: "float[:]",
     W: "float[:, 9]",
-    K: "float[:]",
 ) -> float:
     """The error [m/s] after the best of some steps of Newton from where sweeps end.
 
     The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
     out of cycles.
     """
-    best = view(K, 2 * inverses)
+    best = view(world.K, world.nv * (world.nv + 1) if world.trees > 0 else 2 * world.inverses)
     least = 0.0
     most = worlds_max(used)
     mine = used
+    plan = local("int", 2, MAX_TREES)
+    if world.trees > 0:
+        order_trees(world, used, carrier, plan)
     for n in range(steps + 1):
         if worlds_max(mine) == 0:
             break
-        speeds(mine, deep, chain, carrier, Y, Y_step, b, u, w)
+        speeds(world, mine, carrier, b, u, w)
         proximal_weight = max(weight, FIRM_WEIGHT if n % 7 > 4 else light)
         weight *= WEIGHT_DECAY
-        error = laws(mine, proximal_weight, own, own_step, mu, lam, w, W)
+        error = laws(world, mine, proximal_weight, mu, lam, w, W)
         better = n == 0 or error < least
         if mine > 0 and better:
             least = error
@@ -620,18 +798,20 @@ def finished(
             best[k] = lam[k]
         if n == steps or error <= enough:
             mine = 0
-        gained(mine, most, nv, deep, inverses, moves, chain, begin, owner, level, carrier, Y,
-               Y_step, w, W, K, z)  # fmt: skip
+        if world.trees > 0:
+            gained_across(world, mine, most, plan, carrier, w, W, z)
+        else:
+            gained(world, mine, most, carrier, w, W, z)
         for s in range(most):
             here = s < mine
             v = local("float", 3)
             i = int(carrier[s]) if here else 0
-            along(s, moves[i] if here else 0, deep, i * deep, chain, Y, Y_step, z, v)
+            along(world, s, world.moves[i] if here else 0, i * world.deep, z, v)
             for r in lanes(3 if here else 0):
                 x = W[s, 3 * r] * v[0] + W[s, 3 * r + 1] * v[1] + W[s, 3 * r + 2] * v[2]
                 lam[3 * s + r] -= w[3 * s + r] + x
-        pressed(mine, nv if mine > 0 else -1, deep, chain, carrier, Y, Y_step, lam, u)
+        pressed(world, mine, world.nv if mine > 0 else -1, carrier, lam, u)
     for k in lanes(3 * used):
         lam[k] = best[k]
-    pressed(used, nv if used > 0 else -1, deep, chain, carrier, Y, Y_step, lam, u)
+    pressed(world, used, world.nv if used > 0 else -1, carrier, lam, u)
     return least

@@ -15,6 +15,7 @@ from kinetree.codegen.procedures import (
     vector,
     view,
 )
+from kinetree.contact.engine.slot_world import SlotWorld
 
 NEAR = 0.2  # [m/s] added to the largest speed, for the distance out to which contacts are found
 SAME = 1e-10  # [m²] squared distance within which points of a pair are one
@@ -118,10 +119,10 @@ def touch(
 
 
 @procedure(inline=True)
-def pose_of(i: int, pose: "float[:]", step: int, out: "float[12]") -> None:
+def pose_of(world: SlotWorld, i: int, step: int, out: "float[12]") -> None:
     """The pose of a body."""
     for k in range(12):
-        out[k] = pose[(12 * i + k) * step]
+        out[k] = world.pose[(12 * i + k) * step]
 
 
 @procedure(inline=True)
@@ -131,123 +132,106 @@ def motion_of(i: int, motion: "float[:]", step: int, out: "float[6]") -> None:
         out[k] = motion[(6 * i + k) * step]
 
 
+@procedure(inline=True)
+def touch_plane(
+    world: SlotWorld,
+    c: int,
+    its: "float[12]",
+    t: "float[6]",
+    point: "float[3]",
+    point_rate: "float[3]",
+) -> float:
+    """``touch`` of a contact with a plane, for the pose and the velocity of its body."""
+    origin = world.origin[world.tree[world.body[c]]]
+    frame, plane = world.frame[world.shape[c]], world.plane[world.ground[c]]
+    return touch(world.kind[c], frame, world.spot[c], plane, its, origin, t, point, point_rate)
+
+
 @procedure
-def gaps(
-    contacts: int,
-    sort: "int[:]",
-    kind: "int[:]",
-    shape: "int[:]",
-    ground: "int[:]",
-    body: "int[:]",
-    tree: "int[:]",
-    frame: "float[:, 12]",
-    spot: "float[:, 4]",
-    plane: "float[:, 10]",
-    traced: "float[:, 25]",
-    pose: "float[:]",
-    pose_step: int,
-    origin: "float[:, 3]",
-    gap: "float[:]",
-) -> None:
+def gaps(world: SlotWorld, gap: "float[:]") -> None:
     """Gaps of all potential contacts."""
-    for m in lanes(contacts):
-        c = sort[m]
-        if kind[c] == TRACED:
-            gap[c] = traced[shape[c], 0]
+    for m in lanes(world.contacts):
+        c = world.sort[m]
+        if world.kind[c] == TRACED:
+            gap[c] = world.traced[world.shape[c], 0]
         else:
-            i = body[c]
-            n = plane[ground[c], :3]
+            i = world.body[c]
+            n = world.plane[world.ground[c], :3]
             x, xd, w = local("float", 3, 3)
             w[:] = 0.0
             its = local("float", 12)
-            pose_of(i, pose, pose_step, its)
-            body_point(kind[c], frame[shape[c]], spot[c], n, its, w, x, xd)
-            p = origin[tree[i]] + its[9:] + view(its, 0, 3, 3) @ x
-            gap[c] = dot(n, p) - plane[ground[c], 9] - spot[c, 3]
+            pose_of(world, i, world.pose_step, its)
+            body_point(world.kind[c], world.frame[world.shape[c]], world.spot[c], n, its, w, x, xd)
+            p = world.origin[world.tree[i]] + its[9:] + view(its, 0, 3, 3) @ x
+            gap[c] = dot(n, p) - world.plane[world.ground[c], 9] - world.spot[c, 3]
 
 
 @procedure
-def closing(
-    contacts: int,
-    h: float,
-    kind: "int[:]",
-    shape: "int[:]",
-    ground: "int[:]",
-    body: "int[:]",
-    tree: "int[:]",
-    frame: "float[:, 12]",
-    spot: "float[:, 4]",
-    plane: "float[:, 10]",
-    traced: "float[:, 25]",
-    pose: "float[:]",
-    pose_step: int,
-    origin: "float[:, 3]",
-    twist: "float[:, 6]",
-) -> float:
+def closing(world: SlotWorld, h: float, twist: "float[:, 6]") -> float:
     """The largest speed beyond that at which a gap closes within a step of ``h`` seconds [m/s]."""
     most = 0.0
-    for c in lanes(contacts):
-        i = body[c]
+    for c in lanes(world.contacts):
+        i = world.body[c]
         t = twist[i]
         p, n, pd = local("float", 3, 3)
-        if kind[c] == TRACED:
-            gap = traced[shape[c], 0]
-            p[:] = traced[shape[c], 1:4]
-            n[:] = traced[shape[c], 7:10]
+        if world.kind[c] == TRACED:
+            gap = world.traced[world.shape[c], 0]
+            p[:] = world.traced[world.shape[c], 1:4]
+            n[:] = world.traced[world.shape[c], 7:10]
         else:
-            n[:] = plane[ground[c], :3]
+            n[:] = world.plane[world.ground[c], :3]
             its = local("float", 12)
-            pose_of(i, pose, pose_step, its)
-            gap = touch(kind[c], frame[shape[c]], spot[c], plane[ground[c]], its,
-                        origin[tree[i]], t, p, pd)  # fmt: skip
+            pose_of(world, i, world.pose_step, its)
+            gap = touch_plane(world, c, its, t, p, pd)
         most = max(most, -(gap / h + dot(n, t[3:] + cross(t[:3], p))))
     return lane_max(most)
 
 
 @procedure
-def chosen(
-    live: int, contacts: int, slots: int, h: float, sort: "int[:]", kind: "int[:]",
-    shape: "int[:]", ground: "int[:]", body: "int[:]", group: "int[:]", tree: "int[:]",
-    frame: "float[:, 12]", spot: "float[:, 4]", plane: "float[:, 10]", traced: "float[:, 25]",
-    pose: "float[:]", pose_step: int, origin: "float[:, 3]", twist: "float[:]", twist_step: int,
-    gap: "float[:]", ahead: "float[:]", listed: "float[:]", point: "float[:, 3]",
-    taken: "float[:]", taken_step: int,
-) -> "(int, int, float)":  # fmt: skip
-    """How many contacts have slots, how many have none, and the depth; ``taken`` have slots.
+def gap_rates(world: SlotWorld, gap: "float[:]", ahead: "float[:]") -> "(float, float)":
+    """Gaps of the contacts that are always looked at, and how fast these open.
 
-    They are those whose gaps can close within the step, the closest ones if there are too many.
-    Points of a pair that are one count once.
+    The largest of their velocities, and the largest depth.
     """
     fastest = 0.0
     depth = 0.0
-    for m in lanes(contacts):
-        c = sort[m]
+    for m in lanes(world.contacts):
+        c = world.sort[m]
         p, pd = local("float", 2, 3)
-        i = body[c]
+        i = world.body[c]
         t = local("float", 6)
-        motion_of(i, twist, twist_step, t)
-        if kind[c] == TRACED:
-            gap[c] = traced[shape[c], 0]
-            p[:] = traced[shape[c], 1:4]
+        motion_of(i, world.twist, world.twist_step, t)
+        if world.kind[c] == TRACED:
+            gap[c] = world.traced[world.shape[c], 0]
+            p[:] = world.traced[world.shape[c], 1:4]
             u = t[3:] + cross(t[:3], p)
-            ahead[c] = dot(traced[shape[c], 7:10], u)
+            ahead[c] = dot(world.traced[world.shape[c], 7:10], u)
             fastest = max(fastest, dot(u, u))
         else:
-            n = plane[ground[c], :3]
+            n = world.plane[world.ground[c], :3]
             its = local("float", 12)
-            pose_of(i, pose, pose_step, its)
-            gap[c] = touch(kind[c], frame[shape[c]], spot[c], plane[ground[c]], its,
-                           origin[tree[i]], t, p, pd)  # fmt: skip
+            pose_of(world, i, world.pose_step, its)
+            gap[c] = touch_plane(world, c, its, t, p, pd)
             u = t[3:] + cross(t[:3], p)
             ahead[c] = dot(n, u)
             fastest = max(fastest, dot(u, u))
         depth = max(depth, -gap[c])
-    depth = lane_max(depth)
-    reach = h * (NEAR + sqrt(lane_max(fastest)))
-    part = (contacts + PARTS - 1) // PARTS
+    return lane_max(fastest), lane_max(depth)
+
+
+@procedure
+def list_near(
+    every: int, h: float, fastest: float, gap: "float[:]", ahead: "float[:]", listed: "float[:]"
+) -> int:
+    """How many contacts can close within a step, in ``listed`` after ``PARTS`` other numbers.
+
+    ``ahead`` is how fast gaps open, and then the smallest gap in the step, or ``FAR``.
+    """
+    reach = h * (NEAR + sqrt(fastest))
+    part = (every + PARTS - 1) // PARTS
     for m in lanes(PARTS):
         near_here = 0.0
-        for c in range(m * part, min((m + 1) * part, contacts)):
+        for c in range(m * part, min((m + 1) * part, every)):
             x = gap[c] + h * min(ahead[c], 0.0)
             ahead[c] = x if x <= reach and gap[c] <= 2.0 * reach else FAR
             near_here += 1.0 if ahead[c] < FAR else 0.0
@@ -259,35 +243,57 @@ def chosen(
         at = PARTS
         for o in range(m):
             at += int(listed[o])
-        for c in range(m * part, min((m + 1) * part, contacts)):
+        for c in range(m * part, min((m + 1) * part, every)):
             if ahead[c] < FAR:
                 listed[at] = float(c)
                 at += 1
-    many = many if live > 0 else 0
-    near = view(listed, PARTS)
+    return many
+
+
+@procedure
+def place_near(world: SlotWorld, many: int, near: "float[:]", point: "float[:, 3]") -> None:
+    """Points of the first ``POINTS`` contacts that are near, of those always looked at."""
     for j in lanes(min(many, POINTS)):
         c = int(near[j])
-        i = body[c]
         p, pd = local("float", 2, 3)
-        if kind[c] == TRACED:
-            p[:] = traced[shape[c], 1:4]
-        else:
+        p[:] = 0.0
+        if c < world.contacts and world.kind[c] == TRACED:
+            p[:] = world.traced[world.shape[c], 1:4]
+        elif c < world.contacts:
+            i = world.body[c]
             t = local("float", 6)
             its = local("float", 12)
             t[:] = 0.0
-            pose_of(i, pose, pose_step, its)
-            touch(kind[c], frame[shape[c]], spot[c], plane[ground[c]], its, origin[tree[i]], t, p,
-                  pd)  # fmt: skip
+            pose_of(world, i, world.pose_step, its)
+            touch_plane(world, c, its, t, p, pd)
         point[j] = p
+
+
+@procedure
+def take_slots(
+    world: SlotWorld,
+    many: int,
+    every: int,
+    near: "float[:]",
+    gap: "float[:]",
+    ahead: "float[:]",
+    point: "float[:, 3]",
+) -> "(int, int)":
+    """How many contacts have slots, and how many have none; ``taken`` have slots.
+
+    They are the closest ones if there are too many. Points of a pair that are one count once.
+    """
     for j in lanes(many):  # those that are there already; gaps are not needed any more
         gone = 0.0
-        for o in range(j if j < POINTS else 0):
-            if group[int(near[o])] == group[int(near[j])]:
+        c = int(near[j])
+        for o in range(j if j < POINTS and c < world.contacts else 0):
+            e = int(near[o])
+            if e < world.contacts and world.group[e] == world.group[c]:
                 d = point[j] - point[o]
                 if dot(d, d) < SAME:
                     gone = 1.0
         gap[j] = gone
-    rank = view(point, 0, contacts)
+    rank = view(point, 0, every)
     for j in lanes(many):
         c = int(near[j])
         closer = 0.0
@@ -300,9 +306,9 @@ def chosen(
     others = 0
     for j in range(many):
         if gap[j] == 0.0:
-            if int(rank[j]) < slots:
-                taken[used * taken_step] = near[j]
+            if int(rank[j]) < world.slots:
+                world.taken[used * world.taken_step] = near[j]
                 used += 1
             else:
                 others += 1
-    return used, others, depth
+    return used, others

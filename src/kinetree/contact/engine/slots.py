@@ -14,6 +14,8 @@ Arguments that several procedures have:
 - deep: variables that move a body at most, a multiple of 8.
 - moves, chain: how many variables move a body, and which, from the base outward, then ``nv``.
 - owner, level: of variables, the body that they move first, and how many come before them.
+- trees, trunk, touched: how many trees contacts may couple, 0 for none; the first variable of each,
+  and how many there are; and the trees of carriers, as bits.
 - sort: contacts by their kinds.
 - kind, shape, ground, body, group: of contacts, kinds as ``slot_points`` has them, numbers of
   frames and of planes, the body, and the number of the pair.
@@ -26,7 +28,7 @@ Arguments that several procedures have:
 - inverse, inverses, begin: rows of ``L⁻¹ D^{-1/2}``, with ``Lᵀ D L = H + h lag``, along chains one
   after the other; how many numbers; and where those of the variables in ``chain`` begin.
 - numbers: length of the step, time to its middle, tolerance, depth that velocities take out,
-  and speed of arrival without rebound.
+  speed of arrival without rebound, and gaps that are none.
 - found: of ``slot_contacts``: how many slots are in use, how many contacts have none, the largest
   depth, and whether all of it is known.
 - taken, place: contacts with slots; their axes by rows, and points.
@@ -38,16 +40,17 @@ Arguments that several procedures have:
 
 from kinetree.codegen.procedures import (
     cross,
+    dot,
     lane_max,
     lane_sum,
     lanes,
     local,
     procedure,
     sqrt,
-    vector,
     view,
     worlds_max,
 )
+from kinetree.contact.engine.contact_frames import contact_frame
 from kinetree.contact.engine.slot_laws import (
     HEAVY_WEIGHT,
     SLOT_SIZE,
@@ -57,17 +60,28 @@ from kinetree.contact.engine.slot_laws import (
     speeds,
     swept,
 )
+from kinetree.contact.engine.slot_pairs import (
+    POINT_SIZE,
+    PairTables,
+    point_of,
+    speed_between,
+)
 from kinetree.contact.engine.slot_points import (
+    FAR,
     PARTS,
     POINTS,
     TRACED,
-    chosen,
     closing,
+    gap_rates,
     gaps,
+    list_near,
     motion_of,
+    place_near,
     pose_of,
-    touch,
+    take_slots,
+    touch_plane,
 )
+from kinetree.contact.engine.slot_world import SlotWorld
 
 MAX_NEWTON_STEPS = 20  # of Newton's method, at most
 REPORT_SIZE = 6
@@ -75,142 +89,126 @@ REPORT_SIZE = 6
 and sweeps."""
 
 
+@procedure(inline=True)
+def enter_found(
+    world: SlotWorld,
+    pairs: PairTables,
+    row: int,
+    R: "float[3, 3]",
+    p: "float[3]",
+    w0: "float[3]",
+) -> "(int, float)":
+    """Column and gap of a contact of shapes that move, its axes, point and velocity."""
+    x = local("float", 8)
+    speed = local("float", 3)
+    point_of(world, row, x)
+    column = int(x[7])
+    p[:] = x[1:4]
+    contact_frame(x[4:7], R)
+    speed_between(world, pairs, pairs.carrier[column], p, world.twist, world.twist_step, speed)
+    w0[:] = R @ speed
+    return column, x[0]
+
+
+@procedure(inline=True)
+def enter_known(
+    world: SlotWorld,
+    c: int,
+    R: "float[3, 3]",
+    p: "float[3]",
+    w0: "float[3]",
+    gain: "float[3]",
+) -> float:
+    """Gap of a contact that is always looked at, its axes, point, velocity and the rate of that."""
+    i = world.body[c]
+    gap = 0.0
+    t, a = local("float", 2, 6)
+    turn = local("float", 3)
+    motion_of(i, world.twist, world.twist_step, t)
+    motion_of(i, world.rate, world.rate_step, a)
+    if world.kind[c] == TRACED:
+        k = world.shape[c]
+        gap = world.traced[k, 0]
+        p[:] = world.traced[k, 1:4]
+        turn[:] = world.traced[k, 4:7]
+        R[:] = view(world.traced[k, 7:16], 0, 3, 3)
+    else:
+        its = local("float", 12)
+        pose_of(world, i, world.pose_step, its)
+        gap = touch_plane(world, c, its, t, p, turn)
+        R[:] = view(world.plane[world.ground[c]], 0, 3, 3)
+    v = t[3:] + cross(t[:3], p)
+    w0[:] = R @ v
+    gain[:] = R @ (a[3:] + cross(a[:3], p) + cross(t[:3], turn))
+    if world.kind[c] == TRACED:
+        gain[:] += view(world.traced[world.shape[c], 16:], 0, 3, 3) @ v
+    return gap
+
+
 @procedure
-def entered(
-    used: int,
-    slots: int,
-    numbers: "float[5]",
-    kind: "int[:]",
-    shape: "int[:]",
-    ground: "int[:]",
-    body: "int[:]",
-    tree: "int[:]",
-    frame: "float[:, 12]",
-    spot: "float[:, 4]",
-    plane: "float[:, 10]",
-    traced: "float[:, 25]",
-    friction: "float[:]",
-    force: "float[:]",
-    force_step: int,
-    pose: "float[:]",
-    pose_step: int,
-    origin: "float[:, 3]",
-    twist: "float[:]",
-    twist_step: int,
-    rate: "float[:]",
-    rate_step: int,
-    taken: "float[:]",
-    taken_step: int,
-    place: "float[:]",
-    place_step: int,
-    slot: "float[:]",
-    slot_step: int,
-    start: "float[:]",
-    start_step: int,
-) -> None:
-    """Enter the contacts that have slots, as they are before the step."""
-    wait = numbers[1]
-    time = numbers[0] - wait
+def entered(world: SlotWorld, used: int, pairs: PairTables) -> None:
+    """Enter the contacts that have slots, as they are before the step.
+
+    What rates of their axes and points add is known of contacts with what is fixed alone.
+    """
+    wait = world.numbers[1]
+    time = world.numbers[0] - wait
     for s in lanes(used):
-        c = int(taken[s * taken_step])
-        i = body[c]
-        t, a = local("float", 2, 6)
-        motion_of(i, twist, twist_step, t)
-        motion_of(i, rate, rate_step, a)
-        p, turn = local("float", 2, 3)
+        c = int(world.taken[s * world.taken_step])
         R = local("float", 3, 3)
-        if kind[c] == TRACED:
-            k = shape[c]
-            gap = traced[k, 0]
-            p[:] = traced[k, 1:4]
-            turn[:] = traced[k, 4:7]
-            R[:] = view(traced[k, 7:16], 0, 3, 3)
-        else:
-            its = local("float", 12)
-            pose_of(i, pose, pose_step, its)
-            gap = touch(kind[c], frame[shape[c]], spot[c], plane[ground[c]], its,
-                        origin[tree[i]], t, p, turn)  # fmt: skip
-            R[:] = view(plane[ground[c]], 0, 3, 3)
-        for r in range(3):
-            place[(12 * s + 9 + r) * place_step] = p[r]
-            for k in range(3):
-                place[(12 * s + 3 * r + k) * place_step] = R[r, k]
-        speed = t[3:] + cross(t[:3], p)
-        w0 = R @ speed
-        gain = R @ (a[3:] + cross(a[:3], p) + cross(t[:3], turn))
-        if kind[c] == TRACED:
-            gain += view(traced[shape[c], 16:], 0, 3, 3) @ speed
-        f = local("float", 3)
+        p, gain, w0, f = local("float", 4, 3)
+        gain[:] = 0.0
         f[:] = 0.0
-        for k in range(slots):
-            if force[4 * k * force_step] == float(c + 1):
+        column, gap = 0, 0.0
+        if c >= world.contacts:
+            row = int(world.which[(c - world.contacts) * world.which_step])
+            column, gap = enter_found(world, pairs, row, R, p, w0)
+        else:
+            column = pairs.column[c]
+            gap = enter_known(world, c, R, p, w0, gain)
+        for r in range(3):
+            world.place[(12 * s + 9 + r) * world.place_step] = p[r]
+            for k in range(3):
+                world.place[(12 * s + 3 * r + k) * world.place_step] = R[r, k]
+        for k in range(world.slots):
+            if world.force[4 * k * world.force_step] == float(column + 1):
                 for r in range(3):
-                    f[r] = force[(4 * k + 1 + r) * force_step]
+                    f[r] = world.force[(4 * k + 1 + r) * world.force_step]
         if f[0] > 0.0:  # it goes on
             gap -= wait * wait * gain[0] / 2.0
         at = SLOT_SIZE * s
-        slot[at * slot_step] = float(i)
-        slot[(at + 1) * slot_step] = friction[c]
-        slot[(at + 2) * slot_step] = gap
-        start[4 * s * start_step] = float(c + 1)
+        world.taken[s * world.taken_step] = float(column)
+        world.slot[at * world.slot_step] = float(pairs.carrier[column])
+        world.slot[(at + 1) * world.slot_step] = world.friction[column]
+        world.slot[(at + 2) * world.slot_step] = gap
+        world.start[4 * s * world.start_step] = float(column + 1)
         for r in range(3):
-            slot[(at + 3 + r) * slot_step] = w0[r]
-            slot[(at + 6 + r) * slot_step] = time * gain[r] if f[0] > 0.0 else 0.0
-            start[(4 * s + 1 + r) * start_step] = f[r]
+            world.slot[(at + 3 + r) * world.slot_step] = w0[r]
+            world.slot[(at + 6 + r) * world.slot_step] = time * gain[r] if f[0] > 0.0 else 0.0
+            world.start[(4 * s + 1 + r) * world.start_step] = f[r]
 
 
 @procedure
-def slot_contacts(
-    live: int,
-    nv: int,
-    contacts: int,
-    slots: int,
-    deep: int,
-    inverses: int,
-    moves: "int[:]",
-    chain: "int[:]",
-    begin: "int[:]",
-    sort: "int[:]",
-    kind: "int[:]",
-    shape: "int[:]",
-    ground: "int[:]",
-    body: "int[:]",
-    group: "int[:]",
-    tree: "int[:]",
-    frame: "float[:, 12]",
-    spot: "float[:, 4]",
-    plane: "float[:, 10]",
-    traced: "float[:, 25]",
-    pose: "float[:]",
-    pose_step: int,
-    origin: "float[:, 3]",
-    S: "float[:]",
-    S_step: int,
-    twist: "float[:]",
-    twist_step: int,
-    rate: "float[:]",
-    rate_step: int,
-    inverse: "float[:]",
-    inverse_step: int,
-    friction: "float[:]",
-    force: "float[:]",
-    force_step: int,
-    numbers: "float[5]",
-    found: "float[3]",
-    taken: "float[:]",
-    taken_step: int,
-    place: "float[:]",
-    place_step: int,
-    slot: "float[:]",
-    slot_step: int,
-    start: "float[:]",
-    start_step: int,
-    Y: "float[:]",
-    Y_step: int,
-    own: "float[:]",
-    own_step: int,
-    work: "float[:]",
-) -> None:
+def pair_gaps(
+    world: SlotWorld, extra: int, pairs: PairTables, gap: "float[:]", ahead: "float[:]"
+) -> float:
+    """Gaps of contacts between shapes that move, and how fast these open; largest velocity."""
+    fastest = 0.0
+    for d in lanes(extra):
+        x = local("float", 8)
+        u = local("float", 3)
+        point_of(world, int(world.which[d * world.which_step]), x)
+        speed_between(
+            world, pairs, pairs.carrier[int(x[7])], x[1:4], world.twist, world.twist_step, u
+        )
+        gap[world.contacts + d] = x[0]
+        ahead[world.contacts + d] = dot(x[4:7], u)
+        fastest = max(fastest, dot(u, u))
+    return lane_max(fastest)
+
+
+@procedure
+def slot_contacts(live: int, world: SlotWorld, pairs: PairTables) -> None:
     """Contacts that enter a step.
 
     - twist, rate: velocities of bodies, and accelerations in straight motion.
@@ -219,342 +217,287 @@ def slot_contacts(
       and tangents in the step before.
     - start: like ``force``, of the slots of this step.
     """
-    gap = view(work, 0)
-    soon = view(work, contacts)
-    listed = view(work, 2 * contacts)
-    point = view(work, 3 * contacts + PARTS, POINTS, 3)
-    used, left, depth = chosen(
-        live, contacts, slots, numbers[0], sort, kind, shape, ground, body, group, tree, frame,
-        spot, plane, traced, pose, pose_step, origin, twist, twist_step, gap, soon, listed, point,
-        taken, taken_step,
-    )  # fmt: skip
-    for k in lanes(4 * slots if live > 0 else 0):
-        start[k * start_step] = 0.0
-    entered(used, slots, numbers, kind, shape, ground, body, tree, frame, spot, plane, traced,
-            friction, force, force_step, pose, pose_step, origin, twist, twist_step, rate,
-            rate_step, taken, taken_step, place, place_step, slot, slot_step, start,
-            start_step)  # fmt: skip
+    extra = int(world.near[0]) if live > 0 else 0
+    every = world.contacts + extra
+    room = world.contacts + pairs.most
+    gap = view(world.work, 0)
+    soon = view(world.work, room)
+    listed = view(world.work, 2 * room)
+    point = view(world.work, 3 * room + PARTS, POINTS, 3)
+    fastest, depth = gap_rates(world, gap, soon)
+    if pairs.count > 0:
+        fastest = max(fastest, pair_gaps(world, extra, pairs, gap, soon))
+    many = list_near(every, world.numbers[0], fastest, gap, soon, listed)
+    many = many if live > 0 else 0
+    close = view(listed, PARTS)
+    place_near(world, many, close, point)
+    used, left = take_slots(world, many, every, close, gap, soon, point)
+    for k in lanes(4 * world.slots if live > 0 else 0):
+        world.start[k * world.start_step] = 0.0
+    entered(world, used, pairs)
     if worlds_max(used) > 0:
-        contact_rows(used, deep, nv, inverses, moves, chain, begin, slot, slot_step, place,
-                     place_step, S, S_step, inverse, inverse_step, Y, Y_step, own, own_step,
-                     work)  # fmt: skip
+        contact_rows(world, used, pairs)
     if live > 0:
-        found[0] = float(used)
-        found[1] = float(left)
-        found[2] = depth
+        world.found[0] = float(used)
+        world.found[1] = float(left)
+        world.found[2] = max(depth, world.near[2])
 
 
 def contacts_size(tables: dict) -> int:
     """Numbers of the workspace of ``slot_contacts``."""
-    contacts = tables["contacts"]
+    contacts = tables["contacts"] + tables["pairs"].most
     found = 3 * contacts + PARTS + max(3 * POINTS, contacts)
     return max(found, tables["inverses"] + 6 * tables["nv"])
 
 
-@procedure
-def slot_impulses(
-    live: int,
-    nv: int,
-    slots: int,
-    deep: int,
-    inverses: int,
-    sweeps: int,
-    tries: int,
-    first: float,
-    serious: float,
-    nearly: float,
-    proximal_weight: float,
-    light: float,
-    moves: "int[:]",
-    chain: "int[:]",
-    begin: "int[:]",
-    owner: "int[:]",
-    level: "int[:]",
-    restitution: "float[:]",
-    numbers: "float[5]",
-    loose: "float[1]",
-    z: "float[:]",
-    z_step: int,
-    found: "float[3]",
-    taken: "float[:]",
-    taken_step: int,
-    slot: "float[:]",
-    slot_step: int,
-    Y: "float[:]",
-    Y_step: int,
-    own: "float[:]",
-    own_step: int,
-    start: "float[:]",
-    start_step: int,
-    held: "float[:]",
-    held_step: int,
-    u: "float[:]",
-    u_step: int,
-    reported: "float[REPORT_SIZE]",
-    K: "float[:]",
-    work: "float[:]",
-) -> None:
-    """Impulses of the contacts with slots.
+def newton_size(tables: dict) -> int:
+    """Numbers that Newton's method has room for, ``K`` of ``slot_impulses``."""
+    matrix = tables["nv"] * (tables["nv"] + 1) if tables["trees"] else 2 * tables["inverses"]
+    return matrix + 3 * tables["slots"]
 
-    - sweeps: of Gauss and Seidel, at most.
-    - tries: how often there are sweeps, and steps of Newton where they do not end.
-    - serious, nearly: times the tolerance, above which these steps follow, and sweeps again.
-    - proximal_weight: weight of staying in steps of Newton.
-    - light: force of contacts that were pressed before these, and are not any more.
-    - first, loose: times the tolerance that will do, where this is above 0.
-    - restitution: coefficients of the contacts.
-    - z: what velocities gain without contact, ``D^{-1/2} L⁻ᵀ h (tau - C)``.
-    - start, held: forces to start from, and forces.
-    - u: what velocities gain by contact, as ``z``.
-    - reported: ``REPORT_SIZE`` numbers.
-    - K, work: room for Newton's method, 2 ``inverses`` + 3 ``slots`` numbers, and 2 ``nv`` + 2 +
-      21 ``slots``.
+
+@procedure
+def slot_impulses(live: int, world: SlotWorld) -> None:
+    """Impulses of the contacts with slots, and what they do to velocities.
+
+    ``work`` has room for 2 ``nv`` + 2 + 21 ``slots`` numbers.
     """
-    h = numbers[0]
-    used = int(found[0]) if live > 0 else 0
-    v = view(work, 0)
-    older = view(work, nv + 1)
-    at = 2 * nv + 2
-    carrier = view(work, at)
-    mu = view(work, at + slots)
-    target = view(work, at + 2 * slots)
-    b = view(work, at + 3 * slots)
-    lam = view(work, at + 6 * slots)
-    last = view(work, at + 9 * slots, 3 * slots, 3)
-    w = view(work, at + 18 * slots)
-    W = view(work, at + 9 * slots, slots, 9)  # in place of ``last``
-    for k in lanes(nv + 1):
-        v[k] = z[k * z_step] if k < nv else 0.0
+    h = world.numbers[0]
+    used = int(world.found[0]) if live > 0 else 0
+    v = view(world.work, 0)
+    older = view(world.work, world.nv + 1)
+    at = 2 * world.nv + 2
+    carrier = view(world.work, at)
+    mu = view(world.work, at + world.slots)
+    target = view(world.work, at + 2 * world.slots)
+    b = view(world.work, at + 3 * world.slots)
+    lam = view(world.work, at + 6 * world.slots)
+    last = view(world.work, at + 9 * world.slots, 3 * world.slots, 3)
+    w = view(world.work, at + 18 * world.slots)
+    W = view(world.work, at + 9 * world.slots, world.slots, 9)  # in place of ``last``
+    for k in lanes(world.nv + 1):
+        v[k] = world.z[k * world.z_step] if k < world.nv else 0.0
     for s in lanes(used):
         at = SLOT_SIZE * s
-        carrier[s] = slot[at * slot_step]
-        mu[s] = slot[(at + 1) * slot_step]
+        carrier[s] = world.slot[at * world.slot_step]
+        mu[s] = world.slot[(at + 1) * world.slot_step]
         for r in range(3):
-            b[3 * s + r] = slot[(at + 3 + r) * slot_step]
-            lam[3 * s + r] = h * start[(4 * s + 1 + r) * start_step]
-    speeds(used, deep, chain, carrier, Y, Y_step, b, v, w)
+            b[3 * s + r] = world.slot[(at + 3 + r) * world.slot_step]
+            lam[3 * s + r] = h * world.start[(4 * s + 1 + r) * world.start_step]
+    speeds(world, used, carrier, b, v, w)
     largest = 0.0
     for s in lanes(used):
         n = 3 * s
-        e = restitution[int(taken[s * taken_step])]
-        near = slot[(SLOT_SIZE * s + 2) * slot_step]
-        wanted = max(near, -numbers[3]) / h
-        if e > 0.0 and near + h * w[n] <= 0.0 and b[n] < -numbers[4]:
+        e = world.restitution[int(world.taken[s * world.taken_step])]
+        near = world.slot[(SLOT_SIZE * s + 2) * world.slot_step]
+        if abs(near) < world.numbers[5]:  # that is rounding: corners at rest would fight each other
+            near = 0.0
+        wanted = max(near, -world.numbers[3]) / h
+        if e > 0.0 and near + h * w[n] <= 0.0 and b[n] < -world.numbers[4]:
             wanted = e * b[n]
         target[s] = wanted
         for r in range(3):
             largest = max(largest, abs(w[n + r]))
-            b[n + r] = w[n + r] + slot[(SLOT_SIZE * s + 6 + r) * slot_step]
+            b[n + r] = w[n + r] + world.slot[(SLOT_SIZE * s + 6 + r) * world.slot_step]
         b[n] += wanted
-    enough = numbers[2] * (1.0 + lane_max(largest))
-    if loose[0] > 0.0:
-        enough *= first
-    pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, v)
+    enough = world.numbers[2] * (1.0 + lane_max(largest))
+    if world.loose[0] > 0.0:
+        enough *= world.first
+    pressed(world, used, world.nv, carrier, lam, v)
     left, rounds, error = used, 0, 0.0
-    for n in range(tries):
-        later = min(serious, 2.0) * enough
-        more, less = swept(left, nv, deep, sweeps, enough, later, chain, carrier, Y, Y_step, own,
-                           own_step, mu, b, lam, v, last, older, w)  # fmt: skip
+    for n in range(world.tries):
+        later = min(world.serious, 2.0) * enough
+        more, less = swept(world, left, enough, later, carrier, mu, b, lam, v, last, older, w)
         rounds += more
         error = less if left > 0 else error
         for s in lanes(used if n == 0 else 0):
-            held[(4 * s + 1) * held_step] = lam[3 * s]
-        left = left if error > serious * enough else 0
+            world.held[(4 * s + 1) * world.held_step] = lam[3 * s]
+        left = left if error > world.serious * enough else 0
         if worlds_max(left) == 0:
             break
         less = finished(
-            left, nv, deep, inverses, MAX_NEWTON_STEPS,
-            HEAVY_WEIGHT if n % 2 else proximal_weight, proximal_weight, enough, moves, chain,
-            begin, owner, level, carrier, Y, Y_step, own, own_step, mu, b, lam, v, w, older, W, K,
-        )  # fmt: skip
+            world,
+            left,
+            MAX_NEWTON_STEPS,
+            HEAVY_WEIGHT if n % 2 else world.proximal_weight,
+            world.proximal_weight,
+            enough,
+            carrier,
+            mu,
+            b,
+            lam,
+            v,
+            w,
+            older,
+            W,
+        )
         error = less if left > 0 else error
-        left = left if error > nearly * enough else 0
-    speeds(used, deep, chain, carrier, Y, Y_step, b, v, w)
+        left = left if error > world.nearly * enough else 0
+    speeds(world, used, carrier, b, v, w)
+    for k in lanes(world.nv if live > 0 else 0):
+        world.u[k * world.u_step] = v[k]
+    report_impulses(live, world, used, mu, target, lam, w)
+    if live > 0:
+        world.reported[0] = error
+        world.reported[5] = float(rounds)
+
+
+@procedure
+def report_impulses(
+    live: int,
+    world: SlotWorld,
+    used: int,
+    mu: "float[:]",
+    target: "float[:]",
+    lam: "float[:]",
+    w: "float[:]",
+) -> None:
+    """Forces that are held, and errors of cone and power, contact work and loss of ``reported``."""
+    h = world.numbers[0]
     cone, power, done, lost = 0.0, 0.0, 0.0, 0.0
     for s in lanes(used):
         n = 3 * s
-        held[4 * s * held_step] = taken[s * taken_step] + 1.0
-        touches = light if held[(4 * s + 1) * held_step] > 0.0 else 0.0
+        world.held[4 * s * world.held_step] = world.taken[s * world.taken_step] + 1.0
+        touches = world.light if world.held[(4 * s + 1) * world.held_step] > 0.0 else 0.0
         sliding = sqrt(lam[n + 1] * lam[n + 1] + lam[n + 2] * lam[n + 2])
         cone = max(cone, sliding - mu[s] * lam[n])
         slip = sqrt(w[n + 1] * w[n + 1] + w[n + 2] * w[n + 2])
         slip = lam[n + 1] * w[n + 1] + lam[n + 2] * w[n + 2] + mu[s] * lam[n] * slip
         power = max(power, abs(lam[n] * w[n]), abs(slip))
         for r in range(3):
-            held[(4 * s + 1 + r) * held_step] = (
+            world.held[(4 * s + 1 + r) * world.held_step] = (
                 max(lam[n] / h, touches) if r == 0 else lam[n + r] / h
             )
             there = w[n + r] - (target[s] if r == 0 else 0.0)
             done += lam[n + r] * there
-            at = (SLOT_SIZE * s + 3 + r) * slot_step
-            before = slot[at] - slot[at + 3 * slot_step]
+            at = (SLOT_SIZE * s + 3 + r) * world.slot_step
+            before = world.slot[at] - world.slot[at + 3 * world.slot_step]
             lost += lam[n + r] * (there - before) / 2.0
-    for k in lanes(nv if live > 0 else 0):
-        u[k * u_step] = v[k]
-    for k in lanes(4 * (slots - used) if live > 0 else 0):
-        held[(4 * used + k) * held_step] = 0.0
+    for k in lanes(4 * (world.slots - used) if live > 0 else 0):
+        world.held[(4 * used + k) * world.held_step] = 0.0
     cone, power, done, lost = lane_max(cone), lane_max(power), lane_sum(done), lane_sum(lost)
     if live > 0:
-        reported[:] = vector(error, cone, power, done, lost, float(rounds))
+        world.reported[1] = cone
+        world.reported[2] = power
+        world.reported[3] = done
+        world.reported[4] = lost
 
 
 @procedure
-def slot_missed(
-    live: int,
-    bodies: int,
-    contacts: int,
-    deep: int,
-    moves: "int[:]",
-    chain: "int[:]",
-    kind: "int[:]",
-    shape: "int[:]",
-    ground: "int[:]",
-    body: "int[:]",
-    tree: "int[:]",
-    frame: "float[:, 12]",
-    spot: "float[:, 4]",
-    plane: "float[:, 10]",
-    traced: "float[:, 25]",
-    pose: "float[:]",
-    pose_step: int,
-    origin: "float[:, 3]",
-    S: "float[:]",
-    S_step: int,
-    found: "float[3]",
-    after: "float[:]",
-    after_step: int,
-    numbers: "float[5]",
-    missed: "float[1]",
-    work: "float[:]",
-) -> None:
+def slot_missed(live: int, world: SlotWorld, pairs: PairTables) -> None:
     """The speed [m/s] at which contacts without slots end up below the ground, or 0.
 
     - after: velocities after the step.
     - work: of 6 ``bodies`` numbers.
     """
     most = 0.0
-    left = int(found[1]) if live > 0 else 0
+    left = int(world.found[1]) if live > 0 else 0
     if worlds_max(left) > 0:
-        twist = view(work, 0, bodies, 6)
-        for i in lanes(bodies):
+        twist = view(world.work, 0, world.bodies, 6)
+        for i in lanes(world.bodies):
             t = local("float", 6)
             t[:] = 0.0
-            for d in range(moves[i]):
-                k = chain[i * deep + d]
+            for d in range(world.moves[i]):
+                k = world.chain[i * world.deep + d]
                 column = local("float", 6)
-                motion_of(k, S, S_step, column)
-                t += column * after[k * after_step]
+                motion_of(k, world.S, world.S_step, column)
+                t += column * world.after[k * world.after_step]
             twist[i] = t
-        most = closing(contacts, numbers[0], kind, shape, ground, body, tree, frame, spot, plane,
-                       traced, pose, pose_step, origin, twist)  # fmt: skip
+        most = closing(world, world.numbers[0], twist)
+        if pairs.count > 0:
+            motion = view(world.work, 0)
+            across = 0.0
+            for d in lanes(int(world.near[0]) if left > 0 else 0):
+                x = local("float", 8)
+                u = local("float", 3)
+                point_of(world, int(world.which[d * world.which_step]), x)
+                carrier = pairs.carrier[int(x[7])]
+                speed_between(world, pairs, carrier, x[1:4], motion, 1, u)
+                across = max(across, -(x[0] / world.numbers[0] + dot(x[4:7], u)))
+            most = max(most, lane_max(across))
     if live > 0:
-        missed[0] = most if left > 0 else 0.0
+        world.missed[0] = most if left > 0 else 0.0
+        if world.near[1] > 0.0:  # nobody knows how near these pairs are
+            world.missed[0] = FAR
 
 
 @procedure
-def slot_look(
-    live: int,
-    contacts: int,
-    slots: int,
-    sort: "int[:]",
-    kind: "int[:]",
-    shape: "int[:]",
-    ground: "int[:]",
-    body: "int[:]",
-    tree: "int[:]",
-    frame: "float[:, 12]",
-    spot: "float[:, 4]",
-    plane: "float[:, 10]",
-    traced: "float[:, 25]",
-    pose: "float[:]",
-    pose_step: int,
-    origin: "float[:, 3]",
-    found: "float[3]",
-    taken: "float[:]",
-    taken_step: int,
-    near: "float[:]",
-    near_step: int,
-    depth: "float[1]",
-    work: "float[:]",
-) -> None:
+def slot_look(live: int, world: SlotWorld, pairs: PairTables) -> None:
     """Gaps of the contacts with slots, and the largest depth of all, at a configuration.
 
+    - fixed: of columns, the number of the contact that is always looked at, or -1.
+    - opening: gaps of the contacts with slots; of shapes that move the least of the pair, whose
+      points may be others than before, and ``FAR`` where they are apart.
     - work: of ``contacts`` numbers.
     """
-    gaps(contacts, sort, kind, shape, ground, body, tree, frame, spot, plane, traced, pose,
-         pose_step, origin, work)  # fmt: skip
-    used = int(found[0]) if live > 0 else 0
+    gaps(world, world.work)
+    used = int(world.found[0]) if live > 0 else 0
     most = 0.0
-    for c in lanes(contacts):
-        most = max(most, -work[c])
+    for c in lanes(world.contacts):
+        most = max(most, -world.work[c])
     for s in lanes(used):
-        near[s * near_step] = work[int(taken[s * taken_step])]
+        column = int(world.taken[s * world.taken_step])
+        gap = FAR
+        if world.fixed[column] >= 0:
+            gap = world.work[world.fixed[column]]
+        else:
+            for d in range(int(world.near[0])):
+                at = POINT_SIZE * int(world.which[d * world.which_step])
+                its = int(world.points[(at + 7) * world.points_step])
+                if world.pair[its] == world.pair[column]:
+                    gap = min(gap, world.points[at * world.points_step])
+        world.opening[s * world.opening_step] = gap
     most = lane_max(most)
     if live > 0:
-        depth[0] = most
+        world.depth[0] = max(most, world.near[2])
 
 
 @procedure
-def slot_shift(
-    live: int,
-    nv: int,
-    deep: int,
-    rounds: int,
-    chain: "int[:]",
-    near: "float[:]",
-    near_step: int,
-    found: "float[3]",
-    slot: "float[:]",
-    slot_step: int,
-    Y: "float[:]",
-    Y_step: int,
-    own: "float[:]",
-    own_step: int,
-    shift: "float[:]",
-    shift_step: int,
-    work: "float[:]",
-) -> None:
+def slot_shift(live: int, world: SlotWorld) -> None:
     """Displacements that open the gaps of the contacts with slots, as ``u`` of ``slot_impulses``.
 
     By a fixed number of sweeps along ``M⁻¹ Gᵀ``.
     """
-    used = int(found[0]) if live > 0 else 0
-    u = view(work, 0)
-    pushed = view(work, nv + 1)
-    for k in lanes(nv + 1):
+    used = int(world.found[0]) if live > 0 else 0
+    u = view(world.work, 0)
+    pushed = view(world.work, world.nv + 1)
+    for k in lanes(world.nv + 1):
         u[k] = 0.0
     for s in lanes(used):
         pushed[s] = 0.0
     most = worlds_max(used)
-    for _ in range(rounds):
+    for _ in range(world.rounds):
         for s in range(most):
             here = s < used
-            at = 3 * s * deep
-            places = int(slot[SLOT_SIZE * s * slot_step]) * deep if here else 0
+            at = 3 * s * world.deep
+            places = int(world.slot[SLOT_SIZE * s * world.slot_step]) * world.deep if here else 0
             opens = 0.0
-            for d in lanes(deep):
-                opens += Y[(at + d) * Y_step] * u[chain[places + d]]
+            for d in lanes(world.deep):
+                opens += world.Y[(at + d) * world.Y_step] * u[world.chain[places + d]]
             opens = lane_sum(opens)
             x = 0.0
             have = 0.0
             if here:
                 have = pushed[s]
-                size = own[6 * s * own_step]
-                x = max(-(near[s * near_step] + opens) / size if size > 0.0 else 0.0, -have)
-            for d in lanes(deep if here else 0):
-                u[chain[places + d]] += x * Y[(at + d) * Y_step]
+                size = world.own[6 * s * world.own_step]
+                x = max(
+                    -(world.opening[s * world.opening_step] + opens) / size if size > 0.0 else 0.0,
+                    -have,
+                )
+            for d in lanes(world.deep if here else 0):
+                u[world.chain[places + d]] += x * world.Y[(at + d) * world.Y_step]
                 if d == 0:
                     pushed[s] = have + x
-    for k in lanes(nv if live > 0 else 0):
-        shift[k * shift_step] = u[k]
+    for k in lanes(world.nv if live > 0 else 0):
+        world.shift[k * world.shift_step] = u[k]
 
 
 @procedure
 def slot_forces(
-    live: int, contacts: int, slots: int, force: "float[:]", found: "float[:, 3]"
+    live: int, columns: int, slots: int, force: "float[:]", found: "float[:, 3]"
 ) -> None:
     """Forces of all potential contacts, from those of slots."""
-    for c in lanes(contacts if live > 0 else 0):
+    for c in lanes(columns if live > 0 else 0):
         found[c] = 0.0
     for s in lanes(slots if live > 0 else 0):
         c = int(force[4 * s]) - 1

@@ -105,7 +105,7 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
     constraints = StepConstraints(model, scene, joint_rows(effects, prescription))
     if prescription is not None:
         require_movable(scene, prescription)
-    if scene.open_pairs or not on_device or is_short(constraints, settings.compiled_rows):
+    if not on_device or (not scene.open_pairs and is_short(constraints, settings.compiled_rows)):
         _require_unrolled(model, scene, constraints, settings.compiled_rows)
         kind = ContactStep
     else:

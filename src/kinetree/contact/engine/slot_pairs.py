@@ -1,0 +1,238 @@
+"""Contacts of shapes that move with each other, for steps in a fixed amount of memory.
+
+Pairs whose shapes can come near each other within the step are listed, and the engine's narrow
+phases find the points of these, at most ``POINTS_OF_PAIR`` for a pair. All quantities are along the
+axes of the world, about the origin of the tree of the second body; ``slots`` has the step.
+"""
+
+from kinetree.codegen.procedures import (
+    ProcedureTable,
+    cross,
+    dot,
+    lane_max,
+    lanes,
+    local,
+    procedure,
+    record,
+    sqrt,
+    view,
+)
+from kinetree.contact.collision.detect import CLOSED_FORMS, nowhere
+from kinetree.contact.collision.tables import PLANE, Shapes, Touch
+from kinetree.contact.engine.slot_points import NEAR, PARTS, motion_of, pose_of
+from kinetree.contact.engine.slot_world import SlotWorld
+
+POINTS_OF_PAIR = 4
+"""Points of a pair, at most."""
+POINT_SIZE = 8
+"""Numbers of a point: gap, place, normal, and its column."""
+NARROW = ProcedureTable({k: p for k, p in CLOSED_FORMS.items() if k[0] != PLANE}, nowhere)
+"""Narrow phases by kinds of two shapes, the lower one first."""
+
+
+@procedure(inline=False)
+def points_of(first: int, second: int, shapes: Shapes, margin: float, touch: Touch) -> int:
+    """Points of two shapes of some kinds, the first two of ``shapes``: how many."""
+    return NARROW[first, second](shapes, 0, 1, margin, touch, 0)
+
+
+@record
+class PairTables:
+    """Pairs of shapes that move with each other, and bodies of contacts.
+
+    Attributes:
+        count: how many pairs there are.
+        room: pairs that may be near at once.
+        most: points that these may have altogether.
+        pair: numbers of the two shapes, that of the lower kind first; the pair's first column, and
+            how many it has.
+        apart: how far apart the two are held [m].
+        body: of shapes, the body that carries them.
+        kind: number of the kind.
+        place: shape to body, rows of ``[R | p]``.
+        size: ``half_sizes``.
+        ball: around the shape in coordinates of the body: centre and radius.
+        couple: of carriers the two bodies, the lower number first, and how many variables move
+            both. The carrier of contacts with what is fixed has the number of the body.
+        carrier: of columns.
+        column: of the contacts that are always looked at.
+    """
+
+    count: int
+    room: int
+    most: int
+    pair: "int[:, 4]"
+    apart: "float[:]"
+    body: "int[:]"
+    kind: "int[:]"
+    place: "float[:, 12]"
+    size: "float[:, 3]"
+    ball: "float[:, 4]"
+    couple: "int[:, 3]"
+    carrier: "int[:]"
+    column: "int[:]"
+
+
+@procedure(inline=True)
+def ball_of(world: SlotWorld, t: PairTables, i: int, h: float, centre: "float[3]") -> float:
+    """Radius of the ball around a shape, with the way that it may go in a step; its centre."""
+    b = t.body[i]
+    its = local("float", 12)
+    motion = local("float", 6)
+    pose_of(world, b, world.pose_step, its)
+    motion_of(b, world.twist, world.twist_step, motion)
+    c = its[9:] + view(its, 0, 3, 3) @ t.ball[i, :3]
+    v = motion[3:] + cross(motion[:3], c)
+    speed = sqrt(dot(v, v)) + sqrt(dot(motion[:3], motion[:3])) * t.ball[i, 3]
+    centre[:] = world.origin[world.tree[b]] + c
+    return t.ball[i, 3] + h * (NEAR / 2.0 + speed)
+
+
+@procedure
+def near_pairs_of(world: SlotWorld, t: PairTables, h: float, listed: "float[:]") -> "(int, int)":
+    """How many pairs are near, in ``listed``, and how many there was no room for.
+
+    Each of ``PARTS`` parts takes every so-many-th pair, into a separate list.
+    """
+    most = (t.room + 1) // 2
+    counts = view(listed, t.room)
+    own = view(listed, t.room + PARTS)
+    for m in lanes(PARTS):
+        n = 0
+        for k in range(m, t.count, PARTS):
+            a, b = local("float", 2, 3)
+            i, j = t.pair[k, 0], t.pair[k, 1]
+            reach = ball_of(world, t, i, h, a)
+            reach += ball_of(world, t, j, h, b)
+            d = b - a
+            reach += t.apart[k]
+            if dot(d, d) <= reach * reach:
+                if n < most:
+                    own[m * most + n] = float(k)
+                n += 1
+        counts[m] = float(n)
+    many = 0
+    lost = 0
+    for m in range(PARTS):
+        n = min(int(counts[m]), most)
+        lost += int(counts[m]) - n
+        many += n
+    for m in lanes(PARTS):
+        at = 0
+        for o in range(m):
+            at += min(int(counts[o]), most)
+        for k in range(min(int(counts[m]), most)):
+            if at + k < t.room:
+                listed[at + k] = own[m * most + k]
+    return min(many, t.room), lost + max(many - t.room, 0)
+
+
+@procedure(inline=True)
+def place_shape(
+    world: SlotWorld, t: PairTables, i: int, shift: "float[3]", out: "float[12]"
+) -> None:
+    """The pose of a shape, rows of ``[R | p]``; ``shift`` is added to its place."""
+    its = local("float", 12)
+    pose_of(world, t.body[i], world.pose_step, its)
+    R = view(its, 0, 3, 3)
+    E = view(t.place[i], 0, 3, 4)
+    P = view(out, 0, 3, 4)
+    P[:, :3] = R @ E[:, :3]
+    P[:, 3] = R @ E[:, 3] + its[9:] + shift
+
+
+@procedure
+def slot_pairs(
+    live: int, world: SlotWorld, pairs: PairTables, shapes: Shapes, touch: Touch
+) -> None:
+    """Points of the pairs that may touch within some time.
+
+    - shapes, touch: records with room for two shapes, and for the points of a pair.
+    - time: how long bodies go on as they move [s].
+    - points: ``POINT_SIZE`` numbers for each of the points that near pairs may have.
+    - which: of these the ones that there are, one after the other.
+    - near: how many there are, pairs and points that there was no room for, the largest depth.
+    - work: of ``pairs_work`` numbers.
+    """
+    h = world.time[0]
+    many, lost = near_pairs_of(world, pairs, h, world.work)
+    counts = view(world.work, pairs.room)
+    many = many if live > 0 else 0
+    depth = 0.0
+    for m in lanes(many):
+        k = int(world.work[m])
+        i, j = pairs.pair[k, 0], pairs.pair[k, 1]
+        a, b = pairs.body[i], pairs.body[j]
+        last = max(a, b)
+        shift = local("float", 3)
+        shift[:] = world.origin[world.tree[a]] - world.origin[world.tree[last]]
+        place_shape(world, pairs, i, shift, shapes.pose[0])
+        shift[:] = world.origin[world.tree[b]] - world.origin[world.tree[last]]
+        place_shape(world, pairs, j, shift, shapes.pose[1])
+        shapes.size[0] = pairs.size[i]
+        shapes.size[1] = pairs.size[j]
+        c = local("float", 3)
+        reach = ball_of(world, pairs, i, h, c)
+        reach += ball_of(world, pairs, j, h, c)
+        reach += pairs.apart[k] - pairs.ball[i, 3] - pairs.ball[j, 3]
+        n = points_of(pairs.kind[i], pairs.kind[j], shapes, reach, touch)
+        n = min(n, min(pairs.pair[k, 3], POINTS_OF_PAIR))
+        counts[m] = float(n)
+        sign = 1.0 if a <= b else -1.0
+        for x in range(n):
+            at = POINT_SIZE * (POINTS_OF_PAIR * m + x)
+            gap = touch.gap[x] - pairs.apart[k]
+            depth = max(depth, -gap)
+            world.points[at * world.points_step] = gap
+            for r in range(3):
+                world.points[(at + 1 + r) * world.points_step] = touch.point[x, r]
+                world.points[(at + 4 + r) * world.points_step] = sign * touch.normal[x, r]
+            world.points[(at + 7) * world.points_step] = float(pairs.pair[k, 2] + x)
+    total = 0
+    for m in range(many):
+        total += int(counts[m])
+    for m in lanes(many):
+        at = 0
+        for o in range(m):
+            at += int(counts[o])
+        for x in range(int(counts[m])):
+            if at + x < pairs.most:
+                world.which[(at + x) * world.which_step] = float(POINTS_OF_PAIR * m + x)
+    depth = lane_max(depth)
+    if live > 0:
+        world.near[0] = float(min(total, pairs.most))
+        world.near[1] = float(lost + max(total - pairs.most, 0))
+        world.near[2] = depth
+
+
+def pairs_work(room: int) -> int:
+    """Numbers of the workspace of ``slot_pairs``."""
+    return room + PARTS + PARTS * ((room + 1) // 2)
+
+
+@procedure(inline=True)
+def point_of(world: SlotWorld, row: int, out: "float[8]") -> None:
+    """The numbers of a point."""
+    for r in range(POINT_SIZE):
+        out[r] = world.points[(POINT_SIZE * row + r) * world.points_step]
+
+
+@procedure(inline=True)
+def speed_between(
+    world: SlotWorld,
+    t: PairTables,
+    carrier: int,
+    p: "float[3]",
+    twist: "float[:]",
+    twist_step: int,
+    out: "float[3]",
+) -> None:
+    """Velocity of the second body of a carrier against the first, at a point."""
+    a, b = t.couple[carrier, 0], t.couple[carrier, 1]
+    motion = local("float", 6)
+    motion_of(b, twist, twist_step, motion)
+    out[:] = motion[3:] + cross(motion[:3], p)
+    if a > 0:
+        motion_of(a, twist, twist_step, motion)
+        there = p + world.origin[world.tree[b]] - world.origin[world.tree[a]]
+        out[:] -= motion[3:] + cross(motion[:3], there)

@@ -1,0 +1,123 @@
+"""Shapes that move and touch each other, in the steps that a GPU takes."""
+
+import sys
+
+import numpy as np
+import pytest
+from support import fake_cupy
+from support.backends import cuda_on_cpu
+
+import kinetree as kt
+from kinetree.codegen.inline import evaluate
+from kinetree.codegen.render.cuda import ROUTINES
+from kinetree.contact import Scene, TimeStepping
+from kinetree.contact.stepping.drives import Start
+from kinetree.simulation.rollouts.rollout import run_of
+
+pytestmark = pytest.mark.usefixtures("specialised")
+H = 2e-3
+SHAPES = {
+    "ball": (kt.geometry.Sphere(0.1), kt.shapes.sphere(0.1, mass=1.0)),
+    "rod": (kt.geometry.Capsule(0.06, 0.2), kt.shapes.capsule(0.06, 0.2, mass=1.5)),
+    "box": (kt.geometry.Box((0.2, 0.16, 0.12)), kt.shapes.box(0.2, 0.16, 0.12, mass=2.0)),
+}
+
+
+def heap(kinds, *, walls=False):
+    """Free bodies above a ground, between two walls if there are any; and their scene."""
+    b = kt.ModelBuilder("heap")
+    if walls:
+        for x in (0.35, -0.35):
+            b.geometry(kt.geometry.Box((0.1, 2.0, 0.6)), on="base", at=(x, 0.0, 0.3))
+    for k, kind in enumerate(kinds):
+        shape, inertia = SHAPES[kind]
+        b.body(f"{kind}{k}", joint=kt.Free(), inertia=inertia)
+        b.geometry(shape, on=f"{kind}{k}")
+    model = kt.contact.with_ground(b.build())
+    return model, Scene(model, friction=0.6)
+
+
+def thrown(model, rng, count=1):
+    """Bodies above each other, turned, with velocities of their own."""
+    q = np.tile(model.neutral(), (count, 1))
+    bodies = model.nq // 7
+    for k in range(bodies):
+        q[:, 7 * k : 7 * k + 2] = rng.uniform(-0.02, 0.02, (count, 2))
+        q[:, 7 * k + 2] = 0.15 + 0.25 * k
+        turn = rng.standard_normal((count, 4))
+        q[:, 7 * k + 3 : 7 * k + 7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    qd = 0.15 * rng.standard_normal((count, model.nv))
+    falling = -1.5 * np.repeat(np.arange(bodies), 3)  # those above catch up with those below
+    for k in range(count):
+        R = kt.poses(model, q[k])[:, :3, :3]
+        down = np.array([R[b].T @ [0.0, 0.0, falling[3 * b]] for b in range(bodies)])
+        qd[k].reshape(-1, 6)[:, 3:] += down
+    return q, qd
+
+
+def transition(contact, dtype="float64", **options):
+    model = contact.scene.model
+    given = {"steps": 1, "dt": H, "contact": contact, "limits": None, **options}
+    start = model.neutral(), np.zeros(model.nv)
+    return run_of(model, *start, dtype=dtype, on_device=True, **given).transition
+
+
+def overlap(world_scene, q):
+    """The deepest overlap at a configuration, by the detection of the engine."""
+    return max(0.0, -min([0.0, *np.asarray(world_scene.contacts(q, 0.0).gap)]))
+
+
+@pytest.mark.parametrize("kinds", ["ball rod", "box box", "box rod"])
+def test_bodies_fall_on_each_other_and_obey_the_laws(kinds, rng):
+    """Overlaps are those of the engine's detection, velocities obey their laws, energy falls."""
+    model, scene = heap(kinds.split(), walls="ball" in kinds)
+    given = transition(TimeStepping(scene, compiled_rows=0))
+    step, field = given.contact, given.field
+    (q,), (qd,) = thrown(model, rng)
+    force, touching, deepest = np.zeros(step.rows), 0, []
+    energy = kt.kinetic_energy(model, q, qd) + kt.potential_energy(model, q)
+    start = energy
+    for _ in range(70):
+        end = step(None, field, model, Start(0.0, H, q, qd, np.zeros(model.nv)), force)
+        q, qd, force = end.q, end.qd, end.force
+        assert end.residuals[0] < 1e-7
+        assert abs(overlap(scene, q) - end.residuals[3]) < 1e-9
+        deepest.append(end.residuals[3])
+        acting = step.contact_forces(force, np.asarray)
+        moving = step.columns.predecessor > 0
+        touching = max(touching, int(np.sum(acting[moving, 0] > 0)))
+        now = kt.kinetic_energy(model, q, qd) + kt.potential_energy(model, q)
+        assert now < energy + 1e-6 * start
+        energy = now
+    assert touching > 0
+    assert np.median(deepest) < 1e-6
+    assert max(deepest) < 3e-3  # boxes that tumble on an edge come down elsewhere in one step
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-9), ("float32", 2e-4)])
+def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypatch):
+    launches = []
+    model, scene = heap(["box", "rod", "ball"], walls=True)
+    contact = TimeStepping(scene, compiled_rows=0)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path, ROUTINES))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    q, qd = thrown(model, rng, 3)
+    q[:, 2::7] -= 0.04 * np.arange(1, 4)
+    device = sys.modules["cupy"].asarray
+    found = kt.rollout(
+        model, device(q.astype(dtype)), device(qd.astype(dtype)), steps=6, dt=H,
+        store_every=6, contact=contact, limits=None,
+    )  # fmt: skip
+    steps = transition(contact, dtype)
+    zeros, ones = np.zeros(3), np.ones(3)
+    given = zeros, H * ones, 6 * ones, q, qd, np.zeros((3, steps.memory))
+    given = (*given[:5], zeros, given[5], *(np.zeros((3, a.size)) for a in steps.given))
+    right = evaluate(steps.steps().program, given)
+    for name, expected in zip(("q", "qd"), right, strict=False):
+        a = np.asarray(getattr(found, name))[-1]
+        np.testing.assert_allclose(a, expected, rtol=0, atol=bound * 30, err_msg=name)
+    assert np.asarray(found.residuals)[:, 0].max() < max(bound, 1e-7)
+    assert not np.asarray(found.failed).any()
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)
