@@ -41,8 +41,8 @@ def test_bouncing_ball_hits_the_ground_when_the_formula_says(integrator):
 @pytest.mark.parametrize("integrator", ["heun", "rk4"])
 def test_few_steps_are_taken_to_locate_an_event(integrator, monkeypatch):
     """On the way of a pendulum, which the interpolant knows to a few digits only."""
-    taken, take = [], _Look.taken
-    monkeypatch.setattr(_Look, "taken", lambda look, x: taken.append(x) or take(look, x))
+    taken, take = [], _Look.value_after
+    monkeypatch.setattr(_Look, "value_after", lambda look, x: taken.append(x) or take(look, x))
     passes = kt.Event(lambda t, q, qd: np.sin(3 * q[0]) - 0.5, name="passes")
     model = kt.samples.pendulum()
     motion = kt.simulate(

@@ -70,7 +70,7 @@ def _open(path):
 def _color(mesh):
     """The mesh's own colour, if any."""
     visual = mesh.visual
-    if not visual.where_defined:
+    if not visual.defined:
         return None
     material = getattr(visual, "material", None)
     given = visual.main_color if material is None else material.main_color

@@ -41,7 +41,7 @@ def gradients(kernel, wrt, way="gradients"):
     Args:
         kernel: the kernel.
         wrt: numbers of the inputs with respect to which, a tuple; one result for each.
-        way: ``"transposed"`` for a kernel that is linear in these inputs and need not see them.
+        way: ``"linear_transpose"`` for a kernel that is linear in these inputs and need not see them.
     """
     more = [_new_argument("weight of", output, kernel) for output in kernel.outputs]
 
@@ -52,14 +52,14 @@ def gradients(kernel, wrt, way="gradients"):
         directions = [{i: 1} for k in wrt for i in _numbers(symbols[k])]
         return jacobian(graph, np.array([total]), directions)[0]
 
-    dropped = wrt if way == "transposed" else ()
+    dropped = wrt if way == "linear_transpose" else ()
     outputs = [kernel.inputs[k] for k in wrt]
     return _derive(kernel, (way, wrt), more, outputs, differentiate, dropped)
 
 
 def linear_transpose(kernel, wrt):
     """The ``gradients`` of a kernel that is linear in the inputs ``wrt`` and need not see them."""
-    return gradients(kernel, wrt, "transposed")
+    return gradients(kernel, wrt, "linear_transpose")
 
 
 def _derive(kernel, key, more, outputs, differentiate, dropped=()):
