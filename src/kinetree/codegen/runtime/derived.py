@@ -41,7 +41,7 @@ def gradients(kernel, wrt, way="gradients"):
     Args:
         kernel: the kernel.
         wrt: numbers of the inputs with respect to which, a tuple; one result for each.
-        way: ``"linear_transpose"`` for a kernel that is linear in these inputs and need not see them.
+        way: ``"linear_transpose"`` if the kernel is linear in these inputs: it need not see them.
     """
     more = [_new_argument("weight of", output, kernel) for output in kernel.outputs]
 
