@@ -121,3 +121,45 @@ def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypa
     assert np.asarray(found.residuals)[:, 0].max() < max(bound, 1e-7)
     assert not np.asarray(found.failed).any()
     sys.modules.pop("kinetree.arrays.cupy_kind", None)
+
+
+@kt.kernel
+def sees(model, q, qd, contact_force):
+    return np.concatenate([q, contact_force[:, 0]])
+
+
+@kt.kernel
+def earns(model, qd):
+    return -qd @ qd
+
+
+def test_environments_on_a_gpu_take_boxes_on_each_other(tmp_path, monkeypatch):
+    """A stack of two, which has no closed forms: the weight is in the forces that are seen."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    runtime = fake_cupy.runtime([], cuda_on_cpu(tmp_path, ROUTINES))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    model, scene = heap(["box", "box"])
+    stacked = model.neutral()
+    stacked[2::7] = 0.06, 0.18
+
+    @kt.kernel
+    def begins(model):
+        return {"q": stacked}
+
+    env = kt.learning.Environment(
+        model, 2, observe=sees, reward=earns, reset=begins, contact=TimeStepping(scene),
+        limits=None, dt=H, decimation=2, episode=20, device="cuda", dtype="float64",
+        arrays="cupy",
+    )  # fmt: skip
+    for _ in range(3):
+        seen, *_, info = env.step(np.zeros((2, env.action_size)))
+    seen = np.asarray(seen)
+    np.testing.assert_allclose(seen[:, 2 : model.nq : 7], [[0.06, 0.18]] * 2, atol=1e-9)
+    forces = seen[:, model.nq :]
+    names = transition(TimeStepping(scene)).contact.columns.names
+    between = np.array([name.startswith("box0/box1") for name in names])
+    np.testing.assert_allclose(forces[:, between].sum(axis=1), 2 * 9.81, rtol=1e-3)
+    np.testing.assert_allclose(forces[:, ~between].sum(axis=1), 4 * 9.81, rtol=1e-3)
+    assert not np.asarray(info["failed"]).any()
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)

@@ -70,7 +70,7 @@ class Physics:
             return self
         field, contact, levels = self.field.of(model), self.contact, None
         if contact is not None:
-            known = contact.constraints.scene.candidates.friction
+            known = contact.columns.friction
             if contact.constraints.joints.friction:
                 levels = self.field.passive.exact_levels(model)
             contact = contact.of(model, None if friction is None else friction * known, levels)
@@ -139,5 +139,5 @@ def physics_of(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
             method, field = with_loop(setup.steps), setup.field
         return Physics(setup.model, field, method, None, rows=0, **given)
     step = step_of_rollout(contact, setup.effects, None, dtype, on_device=on_device)
-    names, rows = contact.scene.candidates.names, step.rows
+    names, rows = step.columns.names, step.rows
     return Physics(setup.model, setup.field, setup.steps, step, rows=rows, names=names, **given)

@@ -38,6 +38,7 @@ import numpy as np
 from kinetree.algorithms.passive import fluid_joint_force
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals
+from kinetree.contact.scene import Candidates
 from kinetree.contact.scheme.constraints import StepConstraints
 from kinetree.contact.scheme.inertia import EffectiveInertia, alone, straight_motion, turning
 from kinetree.contact.settings import DOUBLE, PASSES, PASSES_ACROSS, Accuracy, TimeStepping
@@ -158,6 +159,11 @@ class ContactStep:
     prescription: Any = None
     accuracy: Accuracy = DOUBLE
     bounds: int = 0
+
+    @property
+    def columns(self) -> Candidates:
+        """All contacts that there may be, by pair."""
+        return self.constraints.scene.candidates
 
     @property
     def rows(self) -> int:
