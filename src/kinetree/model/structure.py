@@ -101,16 +101,6 @@ class ModelStructure:
         return bool(self.loops or self.constraints)
 
     @property
-    def is_rheonomic(self) -> bool:
-        """Whether a user-defined constraint depends on time; see ``at``."""
-        return any(c.rheonomic for c in self.constraints)
-
-    @property
-    def instant(self) -> Any:
-        """Time [s] at which time-dependent constraints are evaluated; None if there are none."""
-        return next((c.t for c in self.constraints if c.rheonomic), None)
-
-    @property
     def a_g(self) -> Motion:
         """Gravity as a spatial acceleration."""
         return Motion(self.zero_motion.angular, self.gravity)
