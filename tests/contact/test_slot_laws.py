@@ -11,7 +11,7 @@ import pytest
 from support.closeness import assert_close
 from support.contact_scenes import assert_laws_hold
 
-from kinetree.contact.engine import slot_laws, slots
+from kinetree.contact.engine import slot_laws, slot_newton, slot_sweeps, slots
 from kinetree.contact.engine.slot_pairs import PairTables
 from kinetree.contact.engine.slot_world import SlotWorld
 
@@ -165,7 +165,7 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
     off, P, a = missed(s, lam, w)
     B = np.diag(a * (1 + stay)) - a[:, None] * P
     given = w.copy()
-    error = slot_laws.laws(s.world, s.used, stay, s.mu, lam, given, W)
+    error = slot_newton.laws(s.world, s.used, stay, s.mu, lam, given, W)
     assert_close(error, np.abs(off).max(), ulps=1e4)
     assert_close(given, np.linalg.solve(B, off), scale=1 / stay, ulps=1e4)
     dense = np.zeros_like(P)
@@ -174,7 +174,7 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
     assert_close(dense, np.linalg.solve(B, P), scale=1 / stay, ulps=1e4)
 
     K, z = np.full(2 * s.inverses + 3 * SLOTS, 7.0), np.full(s.nv + 1, 7.0)
-    slot_laws.gained(world_of(s, K=K), s.used, s.used, s.carrier, given, W, z)
+    slot_newton.gained(world_of(s, K=K), s.used, s.used, s.carrier, given, W, z)
     matrix = np.eye(s.nv) + s.rows.T @ dense @ s.rows
     expected = -np.linalg.solve(matrix, s.rows.T @ given)
     scale = np.abs(expected).max()
@@ -186,8 +186,8 @@ def newton(s, lam, b, steps, weight, light, enough):
     best, least = lam, np.inf
     for n in range(steps + 1):
         w = b + s.A @ lam
-        stay = max(weight, slot_laws.FIRM_WEIGHT if n % 7 > 4 else light)
-        weight *= slot_laws.WEIGHT_DECAY
+        stay = max(weight, slot_newton.FIRM_WEIGHT if n % 7 > 4 else light)
+        weight *= slot_newton.WEIGHT_DECAY
         off, P, a = missed(s, lam, w)
         error = np.abs(off).max()
         if error < least:
@@ -212,7 +212,7 @@ def test_steps_of_newton_are_those_of_the_matrix(steps):
         slot_laws.pressed(s.world, 3, s.nv, s.carrier, x, u)
         K, W = np.zeros(2 * s.inverses + 3 * SLOTS), np.zeros((3, 9))
         world = world_of(s, K=K)
-        found = slot_laws.finished(
+        found = slot_newton.finished(
             world, 3, steps, 0.3, 1e-3, enough, s.carrier, s.mu, b, x, u, w, z, W
         )
         scale = np.abs(expected).max()
@@ -231,7 +231,7 @@ def sweeping(s, b, sweeps, enough, later=None, lam=None):
     last, older, best = np.zeros((n, 3)), np.zeros(s.nv + 1), np.zeros(n + 3)
     later = enough if later is None else later
     world = world_of(s, sweeps=sweeps)
-    rounds, error = slot_laws.swept(
+    rounds, error = slot_sweeps.swept(
         world, s.used, enough, later, s.carrier, s.mu, b, x, u, last, older, best
     )
     assert_close(u[:-1], s.rows.T @ x, scale=np.abs(x).max() + 1, ulps=1e5)
@@ -269,9 +269,9 @@ def test_later_sweeps_may_be_less_exact_and_what_is_worse_is_not_taken():
             assert n == sweeps
             assert error <= first * (1 + 1e-9)
         n, error, _ = sweeping(s, b, 100, 1e-9, later=1e-2)
-        ends.append((n, error <= (1e-9 if n < slot_laws.EXACT_SWEEPS else 1e-2)))
+        ends.append((n, error <= (1e-9 if n < slot_sweeps.EXACT_SWEEPS else 1e-2)))
     assert all(enough or n == 100 for n, enough in ends)
-    assert min(ends)[0] < slot_laws.EXACT_SWEEPS <= max(ends)[0]
+    assert min(ends)[0] < slot_sweeps.EXACT_SWEEPS <= max(ends)[0]
 
 
 @pytest.mark.parametrize("rounds", [1, 3])

@@ -123,6 +123,20 @@ def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypa
     sys.modules.pop("kinetree.arrays.cupy_kind", None)
 
 
+def test_many_balls_on_a_height_field_keep_their_closed_forms():
+    """There is no narrow phase of these among those for GPUs, however many they are."""
+    b = kt.ModelBuilder("rain")
+    x = np.linspace(-1, 1, 6)
+    heights = tuple(map(tuple, 0.02 * np.outer(np.sin(x), np.cos(x))))
+    b.geometry(kt.geometry.HeightField(heights, (4.0, 4.0)), on="base")
+    for k in range(17):
+        b.body(f"ball{k}", joint=kt.Free(), inertia=kt.shapes.sphere(0.05, mass=1.0))
+        b.geometry(kt.geometry.Sphere(0.05), on=f"ball{k}")
+    step = transition(TimeStepping(Scene(b.build(), "base"), compiled_rows=0)).contact
+    assert step.columns.size == 17
+    assert step._tables["pairs"].count == 0
+
+
 @kt.kernel
 def sees(model, q, qd, contact_force):
     return np.concatenate([q, contact_force[:, 0]])

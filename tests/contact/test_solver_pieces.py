@@ -11,7 +11,16 @@ from support.contact_scenes import assert_laws_hold
 
 from kinetree.contact.complementarity.rows import MixedRows
 from kinetree.contact.complementarity.traced import Sweeps
-from kinetree.contact.engine import energy, listing, loops, pushes, slot_laws, slot_points, targets
+from kinetree.contact.engine import (
+    energy,
+    listing,
+    loops,
+    pushes,
+    slot_laws,
+    slot_points,
+    slot_sweeps,
+    targets,
+)
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.newton import (
     cholesky,
@@ -296,14 +305,14 @@ def test_one_contact_is_solved_by_its_laws(rng):
         lam = np.array([1.0, *rng.normal(size=2)])
         rows = MixedRows(np.array([mu]), np.zeros(0), np.zeros(0), False)
         new = np.full(3, 7.0)
-        slot_laws.solved(A, mu, A @ lam + b, lam, new)
+        slot_sweeps.solved(A, mu, A @ lam + b, lam, new)
         assert_close(
-            new, Sweeps(A, b, rows, slot_laws.LEAST_WEIGHT).after(lam), scale=1.0, ulps=1e6
+            new, Sweeps(A, b, rows, slot_sweeps.LEAST_WEIGHT).after(lam), scale=1.0, ulps=1e6
         )
         if A[0, 0] < 3 * mu * np.hypot(*A[0, 1:]):
             continue  # sweeps need not converge where friction lifts
         for _ in range(200):
-            slot_laws.solved(A, mu, A @ lam + b, lam, new)
+            slot_sweeps.solved(A, mu, A @ lam + b, lam, new)
             lam = new.copy()
         assert_laws_hold(A, b, [mu], lam, tolerance=1e-5)
         D = A
@@ -318,7 +327,7 @@ def test_steps_of_one_contact_and_what_they_miss(rng):
     for _ in range(40):
         A, w, lam, new = positive(rng, 3), 3 * rng.normal(size=3), rng.normal(size=3), np.zeros(3)
         lam[0], mu = abs(lam[0]), 0.6
-        slot_laws.pushed(A, mu, w, lam, new)
+        slot_sweeps.pushed(A, mu, w, lam, new)
         n = max(lam[0] - w[0] / A[0, 0], 0)
         stiffest = np.linalg.eigvalsh(A[1:, 1:])[-1]
         friction = lam[1:] - (w[1:] + A[1:, 0] * (n - lam[0])) / stiffest

@@ -1,41 +1,10 @@
 """Contacts of a step in a fixed amount of memory: for GPUs, where some lanes have a world.
 
-The scheme and the laws are those of ``stepping.step``, for trees that touch what is fixed to the
-base. Of many potential contacts, ``slots`` at most enter a step, the closest ones. Kinematics and
-the inertia matrix are traced code; what is here loops over tables, and loops over ``lanes`` are
-shared by the lanes of a world: see ``slot_points`` and ``slot_laws``. Several worlds run in
-lockstep: ``worlds_max`` bounds loops in which lanes exchange numbers.
-
-Arguments that several procedures have:
-
-- ..._step: numbers from one of an array to the next; 1, or more where worlds lie side by side.
-- live: 1, or 0 for a world that only keeps others company: nothing of it is written.
-- nv, contacts, slots: variables of velocity, potential contacts, and how many may act at once.
-- deep: variables that move a body at most, a multiple of 8.
-- moves, chain: how many variables move a body, and which, from the base outward, then ``nv``.
-- owner, level: of variables, the body that they move first, and how many come before them.
-- trees, trunk, touched: how many trees contacts may couple, 0 for none; the first variable of each,
-  and how many there are; and the trees of carriers, as bits.
-- sort: contacts by their kinds.
-- kind, shape, ground, body, group: of contacts, kinds as ``slot_points`` has them, numbers of
-  frames and of planes, the body, and the number of the pair.
-- tree: of bodies, the number of theirs.
-- frame, spot, plane: axes by rows and places of shapes in coordinates of their bodies; what
-  ``slot_points.local_point`` wants; and axes of planes by rows with the distance from the origin.
-- traced: gap, point, its rate, axes and their rates of the contacts that are computed elsewhere.
-- pose, origin: axes of bodies by rows, and places relative to the origins of trees; these.
-- S: columns of the joints.
-- inverse, inverses, begin: rows of ``L⁻¹ D^{-1/2}``, with ``Lᵀ D L = H + h lag``, along chains one
-  after the other; how many numbers; and where those of the variables in ``chain`` begin.
-- numbers: length of the step, time to its middle, tolerance, depth that velocities take out,
-  speed of arrival without rebound, and gaps that are none.
-- found: of ``slot_contacts``: how many slots are in use, how many contacts have none, the largest
-  depth, and whether all of it is known.
-- taken, place: contacts with slots; their axes by rows, and points.
-- slot: ``SLOT_SIZE`` numbers for each slot: body, friction, gap, velocities along the axes before
-  the step, and what they gain without forces, three numbers each.
-- Y, own: rows of contacts, and blocks on the diagonal of ``Y Yᵀ``: see ``slot_laws``.
-- work: numbers that a procedure may use as it likes.
+The scheme and the laws are those of ``stepping.step``. Of many potential contacts, ``slots`` at
+most enter a step, the closest ones. Kinematics and the inertia matrix are traced code; what is here
+loops over tables, and loops over ``lanes`` are shared by the lanes of a world. Several worlds run
+in lockstep: ``worlds_max`` bounds loops in which lanes exchange numbers, and ``live`` is 0 for a
+padding world, of which nothing is written. ``SlotWorld`` has what procedures read and write.
 """
 
 from kinetree.codegen.procedures import (
@@ -51,15 +20,8 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.contact_frames import contact_frame
-from kinetree.contact.engine.slot_laws import (
-    HEAVY_WEIGHT,
-    SLOT_SIZE,
-    contact_rows,
-    finished,
-    pressed,
-    speeds,
-    swept,
-)
+from kinetree.contact.engine.slot_laws import SLOT_SIZE, contact_rows, pressed, speeds
+from kinetree.contact.engine.slot_newton import HEAVY_WEIGHT, finished
 from kinetree.contact.engine.slot_pairs import (
     POINT_SIZE,
     PairTables,
@@ -81,6 +43,7 @@ from kinetree.contact.engine.slot_points import (
     take_slots,
     touch_plane,
 )
+from kinetree.contact.engine.slot_sweeps import swept
 from kinetree.contact.engine.slot_world import SlotWorld
 
 MAX_NEWTON_STEPS = 20  # of Newton's method, at most

@@ -13,12 +13,7 @@ from kinetree.codegen.procedures.routine import routine, wanted_by
 from kinetree.contact.collision.tables import Shapes, Touch
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
-from kinetree.contact.engine.slot_laws import (
-    MAX_CHAIN_DOFS,
-    MAX_COUPLED_DOFS,
-    MAX_TREES,
-    SLOT_SIZE,
-)
+from kinetree.contact.engine.slot_laws import MAX_CHAIN_DOFS, SLOT_SIZE
 from kinetree.contact.engine.slot_pairs import (
     NARROW,
     POINT_SIZE,
@@ -28,6 +23,7 @@ from kinetree.contact.engine.slot_pairs import (
     slot_pairs,
 )
 from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
+from kinetree.contact.engine.slot_trees import MAX_COUPLED_DOFS, MAX_TREES
 from kinetree.contact.engine.slots import (
     REPORT_SIZE,
     contacts_size,
@@ -151,14 +147,17 @@ class SlotStep(ContactStep):
     def _without_narrow_phase(self) -> str:
         """Name a pair that slots have no narrow phase for, or ""."""
         scene = self.constraints.scene
-        shapes, numbers = scene.detection.tables.shapes, self._numbers_of_shapes
         for name, pair in zip(scene.pair_names, scene.pairs, strict=True):
-            if self._is_found(pair):
-                kinds = sorted(int(shapes.kind[numbers[id(g)]]) for g in pair[:2])
-                if tuple(kinds) not in NARROW.cases:
-                    what = " and ".join(type(g.shape).__name__ for g in pair[:2])
-                    return f"pair {name!r} is of a {what}, which slots have no narrow phase for"
+            if self._is_found(pair) and not self._has_narrow_phase(pair):
+                what = " and ".join(type(g.shape).__name__ for g in pair[:2])
+                return f"pair {name!r} is of a {what}, which slots have no narrow phase for"
         return ""
+
+    def _has_narrow_phase(self, pair) -> bool:
+        """Whether there is one for the kinds of the two shapes."""
+        shapes, numbers = self.constraints.scene.detection.tables.shapes, self._numbers_of_shapes
+        kinds = sorted(int(shapes.kind[numbers[id(g)]]) for g in pair[:2])
+        return tuple(kinds) in NARROW.cases
 
     @cached_property
     def columns(self) -> Candidates:
@@ -185,12 +184,14 @@ class SlotStep(ContactStep):
 
     @cached_property
     def _found(self) -> set[int]:
-        """Pairs of shapes that move, without closed forms, and all where traced ones are many."""
+        """Pairs of shapes that move, or have no closed form; others too, where these are many."""
         scene = self.constraints.scene
-        pairs, others = scene.pairs, [p for p in scene.pairs if _points(p) is None]
-        move = {id(p) for k, p in enumerate(pairs) if p.first.body or k in scene.open_pairs}
-        move = {i for i in move if i in set(map(id, others))}
-        return set(map(id, others)) if len(others) - len(move) > MAX_TRACED else move
+        others = [(k, p) for k, p in enumerate(scene.pairs) if _points(p) is None]
+        found = {id(p) for k, p in others if p.first.body or k in scene.open_pairs}
+        traced = [p for _, p in others if id(p) not in found]
+        if len(traced) > MAX_TRACED:
+            found |= {id(p) for p in traced if self._has_narrow_phase(p)}
+        return found
 
     @property
     def rows(self) -> int:

@@ -1,0 +1,209 @@
+"""Impulses of contacts with slots by steps of Newton's method, from where sweeps end."""
+
+from kinetree.codegen.procedures import (
+    lane_max,
+    lane_sum,
+    lanes,
+    local,
+    procedure,
+    sqrt,
+    vector,
+    view,
+    worlds_max,
+)
+from kinetree.contact.engine.slot_laws import along, pressed, speeds
+from kinetree.contact.engine.slot_trees import MAX_TREES, gained_across, order_trees
+from kinetree.contact.engine.slot_world import SlotWorld
+
+FIRM_WEIGHT = 3e-2  # weight of staying in two of seven steps of Newton
+HEAVY_WEIGHT = 0.3  # weight in the first step of every other try
+WEIGHT_DECAY = 0.7  # weight of the next step
+
+
+@procedure
+def laws(
+    world: SlotWorld,
+    used: int,
+    proximal_weight: float,
+    mu: "float[:]",
+    lam: "float[:]",
+    w: "float[:]",
+    W: "float[:, 9]",
+) -> float:
+    """Largest error of contacts in their laws [m/s], and blocks of Newton's method.
+
+    With ``off``, what ``missed`` looks at, and ``P``, the derivatives of its projections with
+    respect to ``y``: of ``B = a (1 + proximal_weight - P)`` the products ``W = B⁻¹ P``, and
+    ``B⁻¹ off`` in place of ``w``.
+    """
+    most = 0.0
+    for s in lanes(used):
+        at = 6 * s * world.own_step
+        a = (
+            world.own[at] + world.own[at + 2 * world.own_step] + world.own[at + 5 * world.own_step]
+        ) / 3.0
+        x = a * view(lam, 3 * s, 3)
+        y = x - view(w, 3 * s, 3)
+        n = max(y[0], 0.0)
+        t = sqrt(y[1] * y[1] + y[2] * y[2])
+        slides = t > mu[s] * n
+        part = mu[s] * n / t if slides else 1.0
+        off = vector(x[0] - n, x[1] - part * y[1], x[2] - part * y[2])
+        most = max(most, abs(off[0]), abs(off[1]), abs(off[2]))
+        near = 1.0 / (proximal_weight * a) if a > 0.0 else 0.0
+        far = 1.0 / ((1.0 + proximal_weight) * a) if a > 0.0 else 0.0
+        W[s] = 0.0
+        if not slides:
+            off *= near
+            for r in range(3):
+                W[s, 4 * r] = near
+        elif n > 0.0:  # along the force, and across
+            c, e = y[1] / t, y[2] / t
+            across = near / (1.0 + (1.0 - part) / proximal_weight)
+            d = near * off[0]
+            f = far * (off[1] * c + off[2] * e + mu[s] * a * d)
+            g = across * (off[2] * c - off[1] * e)
+            off[:] = vector(d, f * c - g * e, f * e + g * c)
+            across *= part
+            W[s] = vector(
+                near,
+                0.0,
+                0.0,
+                near * mu[s] * c,
+                across * e * e,
+                -across * c * e,
+                near * mu[s] * e,
+                -across * c * e,
+                across * c * c,
+            )
+        else:
+            off *= far
+        for r in range(3):
+            w[3 * s + r] = off[r]
+    return lane_max(most)
+
+
+@procedure
+def gained(
+    world: SlotWorld,
+    used: int,
+    most: int,
+    carrier: "float[:]",
+    w: "float[:]",
+    W: "float[:, 9]",
+    z: "float[:]",
+) -> None:
+    """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w``.
+
+    Like the inertia matrix, this one has numbers where one variable moves the other one, and keeps
+    this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
+    those above the diagonal. A world that is masked out has none of the contacts ``used``.
+    """
+    above = view(world.K, world.inverses)
+    for k in lanes(2 * world.inverses if used > 0 else 0):
+        world.K[k] = 0.0
+    for k in lanes(world.nv if used > 0 else 0):
+        world.K[world.begin[world.owner[k] * world.deep + world.level[k]] + world.level[k]] = 1.0
+        z[k] = 0.0
+    for s in range(most):
+        here = s < used
+        i = int(carrier[s]) if here else 0
+        at = i * world.deep
+        for d in lanes(world.moves[i] if here else 0):
+            y = local("float", 3)
+            for r in range(3):
+                y[r] = world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
+            z[world.chain[at + d]] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
+            y[:] = y @ view(W[s], 0, 3, 3)
+            for e in range(world.moves[i] if W[s, 0] > 0.0 else 0):
+                x = 0.0  # one sum in memory a pair: each waits for the one before
+                for r in range(3):
+                    x += y[r] * world.Y[((3 * s + r) * world.deep + e) * world.Y_step]
+                if e <= d:
+                    world.K[world.begin[at + d] + e] += x
+                else:
+                    above[world.begin[at + e] + d] += x
+    for n in range(2 * world.nv):  # inward, then outward
+        k = world.nv - 1 - n if n < world.nv else n - world.nv
+        at = world.owner[k] * world.deep
+        long = world.level[k]
+        row = world.begin[at + long]
+        if worlds_max(1 if used > 0 and world.K[row + long] != 1.0 else 0) == 0:
+            continue  # no contact feels it
+        x = 0.0
+        if n < world.nv:
+            for d in lanes(long if used > 0 else 0):
+                part = above[row + d] / world.K[row + long]
+                z[world.chain[at + d]] -= part * z[k]
+                for e in range(d + 1):
+                    world.K[world.begin[at + d] + e] -= part * world.K[row + e]
+                for e in range(d + 1, long):
+                    above[world.begin[at + e] + d] -= part * world.K[row + e]
+        else:
+            for e in lanes(long if used > 0 else 0):
+                x += world.K[row + e] * z[world.chain[at + e]]
+            x = lane_sum(x)
+            for _ in lanes(1 if used > 0 else 0):
+                z[k] = (z[k] - x) / world.K[row + long]
+
+
+@procedure
+def finished(
+    world: SlotWorld,
+    used: int,
+    steps: int,
+    weight: float,
+    light: float,
+    enough: float,
+    carrier: "float[:]",
+    mu: "float[:]",
+    b: "float[:]",
+    lam: "float[:]",
+    u: "float[:]",
+    w: "float[:]",
+    z: "float[:]",
+    W: "float[:, 9]",
+) -> float:
+    """The error [m/s] after the best of some steps of Newton from where sweeps end.
+
+    The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
+    out of cycles.
+    """
+    best = view(world.K, world.nv * (world.nv + 1) if world.trees > 0 else 2 * world.inverses)
+    least = 0.0
+    most = worlds_max(used)
+    mine = used
+    plan = local("int", 2, MAX_TREES)
+    if world.trees > 0:
+        order_trees(world, used, carrier, plan)
+    for n in range(steps + 1):
+        if worlds_max(mine) == 0:
+            break
+        speeds(world, mine, carrier, b, u, w)
+        proximal_weight = max(weight, FIRM_WEIGHT if n % 7 > 4 else light)
+        weight *= WEIGHT_DECAY
+        error = laws(world, mine, proximal_weight, mu, lam, w, W)
+        better = n == 0 or error < least
+        if mine > 0 and better:
+            least = error
+        for k in lanes(3 * mine if better else 0):
+            best[k] = lam[k]
+        if n == steps or error <= enough:
+            mine = 0
+        if world.trees > 0:
+            gained_across(world, mine, most, plan, carrier, w, W, z)
+        else:
+            gained(world, mine, most, carrier, w, W, z)
+        for s in range(most):
+            here = s < mine
+            v = local("float", 3)
+            i = int(carrier[s]) if here else 0
+            along(world, s, world.moves[i] if here else 0, i * world.deep, z, v)
+            for r in lanes(3 if here else 0):
+                x = W[s, 3 * r] * v[0] + W[s, 3 * r + 1] * v[1] + W[s, 3 * r + 2] * v[2]
+                lam[3 * s + r] -= w[3 * s + r] + x
+        pressed(world, mine, world.nv if mine > 0 else -1, carrier, lam, u)
+    for k in lanes(3 * used):
+        lam[k] = best[k]
+    pressed(world, used, world.nv if used > 0 else -1, carrier, lam, u)
+    return least
