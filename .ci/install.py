@@ -66,11 +66,11 @@ def install(what: str, run=subprocess.run) -> int:
     """Exit status of whatever installed it at last."""
     pip = [sys.executable, "-m", "pip"]
     listed = run([*pip, "config", "list"], capture_output=True, text=True)
-    told = for_uv(settings(listed.stdout)) if listed.returncode == 0 else None
-    if told and run([*pip, "install", "--quiet", "uv"], capture_output=True).returncode == 0:
+    translated = for_uv(settings(listed.stdout)) if listed.returncode == 0 else None
+    if translated and run([*pip, "install", "--quiet", "uv"], capture_output=True).returncode == 0:
         command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--editable", what]
-        command += ["--python", sys.executable, *told[0]]
-        if run(command, cwd=ROOT, env={**os.environ, **told[1]}).returncode == 0:
+        command += ["--python", sys.executable, *translated[0]]
+        if run(command, cwd=ROOT, env={**os.environ, **translated[1]}).returncode == 0:
             return 0
         print("uv could not install everything: pip does it", flush=True)
     # What is imported compiles itself.
