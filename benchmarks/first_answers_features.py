@@ -113,6 +113,7 @@ HUMANOIDS = {
     "simple_humanoid": ("l_ankle", "r_ankle"),
     "alex_nub_hands": ("TorsoLeftIMUJoint", "TorsoLeftIMULink"),
     "human": ("right_foot_virtual", "right_foot"),
+    "talos_full_v2": ("left_sole_link", "right_sole_link"),
 }
 """URDF files of example-robot-data, and two frames of each that are taken for soles."""
 
@@ -134,7 +135,11 @@ def humanoid_rows():
             kt.control.PostureTask(q, kp=20.0, priority=2),
         ]
         soles = [kt.control.Contact(foot, corners, 0.7) for foot in feet]
-        return kt.control.WholeBody(m, tasks, soles)(0.0, q, np.zeros(m.nv))
+        following = {c.joint for c in m.couplings}  # Talos has motors that drive two joints, too
+        leaders = [n for i, n in enumerate(m.joint_names, 1) if i > 1 and i not in following]
+        driven = leaders if following else None
+        control = kt.control.WholeBody(m, tasks, soles, actuated=driven)
+        return control(0.0, q, np.zeros(m.nv))
 
     other = heavier(kt.samples.humanoid())
     yield "whole-body control of humanoid", lambda: torques(other, ("left_sole", "right_sole"))

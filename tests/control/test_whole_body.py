@@ -28,6 +28,7 @@ from kinetree.errors import (
     ShapeError,
     UnknownNameError,
 )
+from kinetree.model import Coupling
 
 FEET = [f"{end}_{side}_foot" for end in ("front", "rear") for side in ("left", "right")]
 ALIGNED = {"frame": "aligned"}
@@ -83,6 +84,34 @@ def test_motors_and_contacts_produce_the_accelerations(dog, rng):
         a = kt.acceleration(dog, q, qd, qdd, foot, kind="classical", **ALIGNED)
         v = kt.velocity(dog, q, qd, foot, **ALIGNED)
         assert np.abs(a[3:] + 20.0 * v[3:]).max() < 1e-8 * np.abs(qdd).max()
+
+
+@pytest.mark.parametrize("bend", [(), (0.3,)], ids=["constant ratios", "ratios that change"])
+def test_joints_that_follow_others_do_their_part(dog, rng, bend):
+    """Two knees lead two others, one of them with another ratio and an offset."""
+    number = {name: i for i, name in enumerate(dog.joint_names, 1)}
+    knees = [
+        number[f"{end}_{side}_shank_joint"]
+        for end in ("front", "rear")
+        for side in ("left", "right")
+    ]
+    gears = [
+        Coupling("left", knees[2], knees[0], (0.1, 0.8, *bend)),
+        Coupling("right", knees[3], knees[1], (0.0, -1.5)),
+    ]
+    m = dog.replace(couplings=gears, actuators=())
+    q = m.integrate(m.neutral(), 0.3 * rng.standard_normal(m.nv))
+    qd = 0.1 * rng.standard_normal(m.nv)
+    tasks = [FrameTask("trunk", kt.pose(m, q, "trunk")), PostureTask(m.neutral(), weight=1e-2)]
+    control = WholeBody(m, tasks, FEET[:2], **FREE)
+    found = control.solve(0.0, q, qd)
+    np.testing.assert_allclose(
+        control._quantities.arrays["H"].reshape(m.nv, m.nv), kt.mass_matrix(m, q), atol=1e-13
+    )
+    forces = np.concatenate([found.forces[foot] for foot in FEET[:2]]).reshape(-1)
+    tau = found.tau + forces @ arms_of(m, q, control.contacts.values())
+    qdd = kt.forward_dynamics(m, q, qd, tau)
+    assert np.abs(qdd - found.qdd).max() < 1e-8 * np.abs(qdd).max()
 
 
 def test_springs_of_joints_do_their_part(arm):

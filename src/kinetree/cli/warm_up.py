@@ -44,7 +44,8 @@ def jobs():
     import kinetree as kt
 
     yield _drop_things
-    seen = kt.samples.panda(), kt.samples.quadruped(), kt.samples.arm(), kt.samples.humanoid()
+    person = _with_common_joints(kt.samples.humanoid())
+    seen = kt.samples.panda(), kt.samples.quadruped(), kt.samples.arm(), person
     for model in seen:
         for name in kt.quantities.FUNCTIONS:
             yield partial(_call, name, model)
@@ -55,9 +56,27 @@ def jobs():
         yield partial(kt.simulate, model, kt.loops.assemble(model), duration=0.01)
     yield partial(_plan, kt.samples.double_pendulum())
     yield partial(_stand, kt.samples.quadruped(), kt.samples.quadruped().frame_names)
-    yield partial(_stand, kt.samples.humanoid(), ["left_sole", "right_sole"])
+    yield partial(_stand, person, ["left_sole", "right_sole"])
     yield partial(kt.check, kt.samples.ur5())
     yield partial(_look_at, kt.samples.humanoid())
+
+
+def _with_common_joints(model):
+    """A model and bodies on the joints that files of robots have most often and samples have not.
+
+    Each kind of joint is a piece of code of every function, and one that is new a part of a second.
+    """
+    import kinetree as kt
+
+    joints, builder = kt.joints, kt.ModelBuilder("other kinds")
+    askew = joints.Revolute((0.6, 0.0, 0.8))
+    on_base = joints.Revolute("x"), joints.Prismatic("z"), askew
+    inside = *(joints.Revolute(-axis) for axis in np.eye(3)), askew
+    for k, joint in enumerate((*on_base, *inside)):
+        inertia = kt.Inertia.from_mass_center(1.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))
+        parent = "kind0" if k >= len(on_base) else None
+        builder.body(f"kind{k}", on=parent, joint=joint, inertia=inertia)
+    return kt.edit.attach(model, builder.build())
 
 
 def _call(name, model):

@@ -8,9 +8,11 @@ import numpy as np
 from kinetree.codegen.procedures import procedure, record
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.tied import Code, run, tied_code
+from kinetree.control.whole_body_gears import tied_inertia
 from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.define import kernel_of
+from kinetree.model.general.gears import gears_of
 from kinetree.model.memo import kept
 from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
 
@@ -65,16 +67,21 @@ class Quantities:
 
     def _tie(self, samples):
         found: Any = self._user.compiled(self.model, self.q, self.qd, self.targets)
-        kernels = kernel_of(self.model, "mass_matrix"), found
+        gears = gears_of(self.model)
+        inertia = (
+            kernel_of(self.model, "mass_matrix") if gears is None else gears.kernel("mass_matrix")
+        )
         if not isinstance(found, Kernel):
             return None
-        for each in kernels:
+        for each in (inertia, found):
             variant = each.code_variant("float64", wide=False, samples=samples)
             if getattr(variant, "code", None) is None:
                 return None
         H, *rest = self._results
         return Codes(
-            inertia=tied_code(kernels[0], self.q, H),
+            inertia=tied_code(inertia, self.q, H)
+            if gears is None
+            else tied_inertia(gears, self.q, H),
             rest=tied_code(found, self.q, self.qd, self.targets, *rest),
         )
 

@@ -29,22 +29,22 @@ def _is_laden(model, options):
     return all(on or p for on, p in zip(model.laden[1:], model.parent[1:], strict=True))
 
 
-@quantity((3,), texts.center_of_mass, general=True)
+@quantity((3,), texts.center_of_mass, general=True, gears=True)
 def center_of_mass(model: Model, q: ArrayLike) -> Array:
     """Centre of mass of all moving bodies in base coordinates [m], (..., 3)."""
 
 
-@quantity((3,), texts.center_of_mass_velocity, general=True)
+@quantity((3,), texts.center_of_mass_velocity, general=True, gears=True)
 def center_of_mass_velocity(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Velocity of the centre of mass [m/s], that of prescribed motion included, (..., 3)."""
 
 
-@quantity((3,), texts.center_of_mass_acceleration, general=True)
+@quantity((3,), texts.center_of_mass_acceleration, general=True, gears=True)
 def center_of_mass_acceleration(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Acceleration of the centre of mass [m/s²], gravity not subtracted, (..., 3)."""
 
 
-@quantity((3, "nv"), texts.center_of_mass_jacobian, general=True)
+@quantity((3, "nv"), texts.center_of_mass_jacobian, general=True, gears=True)
 def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
     """``J = ∂v/∂qd`` of the velocity ``v`` of the centre of mass, (..., 3, nv).
 
@@ -53,12 +53,12 @@ def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
     """
 
 
-@quantity((3, "nv"), texts.center_of_mass_jacobian_rate, general=True)
+@quantity((3, "nv"), texts.center_of_mass_jacobian_rate, general=True, gears=True)
 def center_of_mass_jacobian_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Time derivative of ``center_of_mass_jacobian``, (..., 3, nv)."""
 
 
-@quantity((6,), texts.total_momentum, general=True)
+@quantity((6,), texts.total_momentum, general=True, gears=True)
 def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
 
@@ -66,7 +66,7 @@ def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """
 
 
-@quantity((6,), texts.centroidal_momentum, general=True, general_for=_is_laden)
+@quantity((6,), texts.centroidal_momentum, general=True, general_for=_is_laden, gears=True)
 def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total momentum about the mass centre, moment first [N·m·s, N·s], (..., 6).
 
@@ -109,7 +109,7 @@ def centroidal_momentum_matrix_rate(model: Model, q: ArrayLike, qd: ArrayLike) -
     """Time derivative of ``centroidal_momentum_matrix``, (..., 6, nv)."""
 
 
-@quantity((6, 6), texts.centroidal_inertia, general=True, general_for=_is_laden)
+@quantity((6, 6), texts.centroidal_inertia, general=True, general_for=_is_laden, gears=True)
 def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
     """Inertia of the mechanism with locked joints about its mass centre, (..., 6, 6).
 

@@ -34,35 +34,41 @@ class Gears:
         model: the model with couplings.
         full: the same without them.
         sizes: velocity variables of both.
+        of_q, of_v: places of the variables of ``model`` among those of ``full``.
+        following_q, following_v: those of joints that follow.
+        ratios, slopes, offsets: ``G`` of their velocities, (followers, nv), and of their positions,
+            (followers, nq), which have these values at zero.
     """
 
     def __init__(self, model):
         self.model, self.full = model, model.uncoupled
         self.sizes = model.nv, self.full.nv
-        self._of_q, self._of_v = model.independent_variables
+        self.of_q, self.of_v = model.independent_variables
         at = Gearing(model, np.zeros(model.nq))
         joints = [c.joint for c in model.couplings]
-        self._q = np.array([self.full.q_slice[i].start for i in joints])
-        self._v = np.array([self.full.v_slice[i].start for i in joints])
-        self._ratios = np.asarray(at.G[self._v], dtype=float)
-        self._offsets = np.asarray(at.q[self._q], dtype=float)
-        self._slopes = np.zeros((len(joints), model.nq))
+        self.following_q = np.array([self.full.q_slice[i].start for i in joints])
+        self.following_v = np.array([self.full.v_slice[i].start for i in joints])
+        self.ratios = np.asarray(at.G[self.following_v], dtype=float)
+        self.offsets = np.asarray(at.q[self.following_q], dtype=float)
+        self.slopes = np.zeros((len(joints), model.nq))
         for joint, of_q, of_v in zip(model.joint, model.q_slice, model.v_slice, strict=True):
             if joint is not None and joint.nv == 1:  # others lead nothing
-                self._slopes[:, of_q.start] = self._ratios[:, of_v.start]
+                self.slopes[:, of_q.start] = self.ratios[:, of_v.start]
 
     def positions(self, q) -> Any:
         """Positions of all joints, (..., nq) of ``full``."""
         found = np.empty((*q.shape[:-1], self.full.nq), q.dtype)
-        found[..., self._of_q] = q
-        found[..., self._q] = q @ self._slopes.T.astype(q.dtype) + self._offsets.astype(q.dtype)
+        found[..., self.of_q] = q
+        found[..., self.following_q] = q @ self.slopes.T.astype(q.dtype) + self.offsets.astype(
+            q.dtype
+        )
         return found
 
     def velocities(self, qd) -> Any:
         """``G qd``, or accelerations: (..., nv) of ``full``."""
         found = np.empty((*qd.shape[:-1], self.full.nv), qd.dtype)
-        found[..., self._of_v] = qd
-        found[..., self._v] = qd @ self._ratios.T.astype(qd.dtype)
+        found[..., self.of_v] = qd
+        found[..., self.following_v] = qd @ self.ratios.T.astype(qd.dtype)
         return found
 
     def expand_state(self, **arrays) -> dict[str, Any]:
@@ -75,7 +81,7 @@ class Gears:
         x = np.asarray(x)
         for axis in axes:
             x = np.moveaxis(x, axis, -1)
-            x = x[..., self._of_v] + x[..., self._v] @ self._ratios.astype(x.dtype)
+            x = x[..., self.of_v] + x[..., self.following_v] @ self.ratios.astype(x.dtype)
             x = np.moveaxis(x, -1, axis)
         return x
 
