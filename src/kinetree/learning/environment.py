@@ -317,7 +317,7 @@ class Environment:
         if not self._place.on_host:
             return kernel.call(*arrays)
         dtype = self._place.dtype
-        variant = kernel.variant(dtype, wide=True, samples=2**31)
+        variant = kernel.variant(dtype, wide=True, samples=self.worlds)
         host = [self._place.numpy(a) for a in arrays]
         return self._place.wrapped(run_threaded(variant.ufunc, host, kernel, (self.worlds,), dtype))
 
