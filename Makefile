@@ -126,6 +126,8 @@ fuzz: $(STAMP)
 	KINETREE_KILLED=800 $(BIN)/python -m pytest tests/hostile/test_nothing_is_lost.py -k killed
 	KINETREE_POSES=100000 $(BIN)/python -m pytest $(SHARED) tests/contact/test_distance.py
 	KINETREE_WORLDS=2000 $(BIN)/python -m pytest $(SHARED) tests/worlds/test_random_worlds.py
+	KINETREE_POSES=20000 KINETREE_WORLDS=100 $(BIN)/python -m pytest $(SHARED) tests/contact/test_shallow.py \
+		tests/contact/test_slot_worlds.py
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 
 # It goes on where it was stopped; MUTANTS="--only spatial --sample 50" is a quick look.

@@ -124,6 +124,7 @@ def main():
         known = libraries()
         particulars(model, known, report)
         contact.checks(report, known)
+        contact.pair_checks(report, known)
         contact.gradient_checks(report, known)
         environments.checks(report, known)
     else:
@@ -132,6 +133,7 @@ def main():
 
         shim = {"cupy": (cupy.asarray, cupy.asnumpy, cupy.ndarray)}
         contact.checks(report, shim)
+        contact.pair_checks(report, shim)
         environments.checks(report, shim)
     scan = Thread(
         target=every_sample,

@@ -127,9 +127,17 @@ def use_shim():
     from support import fake_cupy
     from support.backends import cuda_on_cpu, general_in_cuda
 
+    from kinetree.codegen.program import calls_of
+    from kinetree.codegen.render.cuda import ROUTINES
+
     sys.modules["cupy"] = fake_cupy.module()
     folder = Path(tempfile.mkdtemp())
-    runtime = fake_cupy.runtime([], cuda_on_cpu(folder), general_in_cuda(folder))
+    plain, with_routines = cuda_on_cpu(folder), cuda_on_cpu(folder, ROUTINES)
+
+    def compiled(program, dtype):
+        return (with_routines if calls_of(program) else plain)(program, dtype)
+
+    runtime = fake_cupy.runtime([], compiled, general_in_cuda(folder))
     sys.modules["kinetree.codegen.runtime.cuda"] = runtime
 
 

@@ -10,7 +10,9 @@ from support.backends import cuda_on_cpu
 import kinetree as kt
 from kinetree.codegen.inline import evaluate
 from kinetree.codegen.render.cuda import ROUTINES
+from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.contact import Scene, TimeStepping
+from kinetree.contact.collision.tables import CYLINDER
 from kinetree.contact.stepping.drives import Start
 from kinetree.simulation.rollouts.rollout import run_of
 
@@ -20,7 +22,21 @@ SHAPES = {
     "ball": (kt.geometry.Sphere(0.1), kt.shapes.sphere(0.1, mass=1.0)),
     "rod": (kt.geometry.Capsule(0.06, 0.2), kt.shapes.capsule(0.06, 0.2, mass=1.5)),
     "box": (kt.geometry.Box((0.2, 0.16, 0.12)), kt.shapes.box(0.2, 0.16, 0.12, mass=2.0)),
+    "drum": (kt.geometry.Cylinder(0.09, 0.15), kt.shapes.cylinder(0.09, 0.15, mass=2.0)),
+    "egg": (kt.geometry.Ellipsoid((0.12, 0.1, 0.07)), kt.shapes.sphere(0.1, mass=1.0)),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stone(tmp_path_factory):
+    """A body whose shape is a mesh, a box without its corners."""
+    import trimesh
+
+    corners = np.array([p for p in np.ndindex(3, 3, 3) if sorted(p) in ([0, 0, 1], [0, 1, 2])])
+    hull = trimesh.convex.convex_hull(np.vstack([corners, 2 - corners]) - 1.0)
+    path = str(tmp_path_factory.mktemp("meshes") / "stone.stl")
+    hull.export(path)
+    SHAPES["stone"] = kt.geometry.Mesh(path, (0.1, 0.09, 0.07)), SHAPES["box"][1]
 
 
 def heap(kinds, *, walls=False):
@@ -95,9 +111,10 @@ def test_bodies_fall_on_each_other_and_obey_the_laws(kinds, rng):
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-9), ("float32", 2e-4)])
-def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kinds", ["box rod ball", "drum egg stone"])
+def test_the_text_for_a_gpu_gives_the_same(kinds, dtype, bound, rng, tmp_path, monkeypatch):
     launches = []
-    model, scene = heap(["box", "rod", "ball"], walls=True)
+    model, scene = heap(kinds.split(), walls=True)
     contact = TimeStepping(scene, compiled_rows=0)
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
     runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path, ROUTINES))
@@ -121,6 +138,31 @@ def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypa
     assert np.asarray(found.residuals)[:, 0].max() < max(bound, 1e-7)
     assert not np.asarray(found.failed).any()
     sys.modules.pop("kinetree.arrays.cupy_kind", None)
+
+
+def test_the_text_has_narrow_phases_of_the_kinds_of_the_scene_alone():
+    """A heap of balls does not wait for what boxes and meshes need to be compiled."""
+    sizes = []
+    for kinds in ("ball ball", "box box", "drum stone"):
+        program = transition(TimeStepping(heap(kinds.split())[1], compiled_rows=0), "float32")
+        (text,) = render_pieces(program.steps().program, "float32", ROUTINES).texts
+        assert ("shallow_pair" in text.text) == ("stone" in kinds)
+        assert ("box_box" in text.text) == ("box" in kinds)
+        sizes.append(len(text.text))
+    assert sizes[0] < sizes[1] < sizes[2] < 1.8 * sizes[0]
+
+
+@pytest.mark.parametrize("robots", [1, 2])
+def test_robots_whose_shapes_are_capsules_and_cylinders_have_slots(robots):
+    """The humanoid with what it may do to itself; two quadrupeds that push each other."""
+    world = kt.World(timestep=H)
+    world.add_ground()
+    for k in range(robots):
+        robot = kt.samples.humanoid() if robots == 1 else kt.samples.quadruped()
+        world.add(robot, at=(0.8 * k, 0, 0.6), name=f"robot{k}")
+    step = transition(TimeStepping(Scene(world.model), slots=32), "float32").contact
+    assert step._tables["pairs"].count > 300
+    assert {CYLINDER} < {*step._tables["pairs"].kind.tolist()} or robots == 1
 
 
 def test_many_balls_on_a_height_field_keep_their_closed_forms():

@@ -72,10 +72,10 @@ def _compile_c(library, texts, level):
     """Make a library of functions in C, which becomes the last of ``_alive``."""
     text = "\n\n".join(["#include <math.h>", *texts]) + "\n"
     flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
-    _alive.append(_library(library, text, [*flags, "-pedantic"]))
+    _alive.append(c_library(library, text, [*flags, "-pedantic"]))
 
 
-def _library(path, text, flags):
+def c_library(path, text, flags):
     """The library of a text in C: one that is kept, or else compiled as ``path``, and kept."""
     header = Path(__file__).with_name("cuda_shim.h").read_text(encoding="utf-8")
     key = repr((_compiler_and_processor(), flags, header, text)).encode()
@@ -151,7 +151,7 @@ def _compiled_shim(program, found, work, folder, robot=False):
     text = _shimmed(program, found, work, robot)
     flags = ["-std=gnu11", "-O0", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
     flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
-    _alive.append(_library(folder / f"{name}.so", text, flags).launch)
+    _alive.append(c_library(folder / f"{name}.so", text, flags).launch)
     return _alive[-1]
 
 

@@ -93,10 +93,10 @@ HELD_PAIRS = Refusal(
 )
 SLOTS = Refusal(
     "rollouts on a GPU with more potential contacts than can be unrolled",
-    "pairs of shapes that move, or of shapes and boxes, among which are meshes, ellipsoids, or "
-    "cylinders and other shapes than balls; more than 192 variables of bodies that may touch each "
-    "other; moving surfaces, rolling friction, loops, couplings, tendons, rigid stops, exact joint "
-    "friction, prescribed joints, relaxed laws",
+    "pairs without a closed form among which are height fields, meshes that are not convex, or "
+    "planes that move; more than 192 variables of bodies that may touch each other; moving "
+    "surfaces, rolling friction, loops, couplings, tendons, rigid stops, exact joint friction, "
+    "prescribed joints, relaxed laws",
     "steps with slots for the contacts that are close have no rows for these",
     "give NumPy arrays, whose engine takes any scene, or fewer pairs, `Scene(model, pairs)`",
 )

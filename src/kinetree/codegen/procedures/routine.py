@@ -39,6 +39,7 @@ class Routine:
         results: shapes of the arrays that the procedure fills, by name.
         work: numbers of the array ``work``, which the procedure may use as it likes; 0 for none.
         own: records that every lane has for itself, by name; what they contain is not passed on.
+        shared: names of their arrays that are tables, which all lanes read.
 
     Attributes:
         inputs, outputs: ``Argument``s.
@@ -47,8 +48,9 @@ class Routine:
     constants: Mapping[int, float] = {}
     cost = COST
 
-    def __init__(self, procedure, given, inputs, results, work=0, own=None):
+    def __init__(self, procedure, given, inputs, results, work=0, own=None, shared=()):
         self.procedure, self.given, self.work = procedure, given, work
+        self.shared = tuple(shared)
         self.own = dict(own or {})
         self.name = procedure.name
         self.inputs = tuple(Argument(n, tuple(s)) for n, s in inputs.items())
@@ -83,6 +85,10 @@ class Routine:
     def record(self, name: str) -> Any:
         """A record that is given, or that every lane has for itself."""
         return self.own[name] if name in self.own else self.given[name]
+
+    def own_arrays(self, name: str) -> set[str]:
+        """Arrays of a record that every lane has for itself."""
+        return {*self.own[name].types} - {*self.shared} if name in self.own else set()
 
     def table(self, name: str, kind) -> np.ndarray:
         """A constant array, as its type wants it."""
@@ -148,7 +154,7 @@ def wanted_by(procedure, known) -> dict[str, Any]:
     return wanted
 
 
-def routine(procedure, given, arguments, results, work=0, own=None) -> tuple[Any, ...]:
+def routine(procedure, given, arguments, results, work=0, own=None, shared=()) -> tuple[Any, ...]:
     """Results of a procedure for arrays of numbers or of traced numbers; see ``Routine``.
 
     Args:
@@ -158,12 +164,13 @@ def routine(procedure, given, arguments, results, work=0, own=None) -> tuple[Any
         results: shapes of the results by name.
         work: numbers of its workspace.
         own: records that every lane has for itself, by name.
+        shared: names of their arrays that are tables.
     """
     arrays = {n: np.asarray(a) for n, a in arguments.items()}
     traced = {n: a for n, a in arrays.items() if _graph(a) is not None}
     constant = {n: a.astype(float) for n, a in arrays.items() if n not in traced}
     shapes = {n: a.shape for n, a in traced.items()}
-    made = Routine(procedure, {**given, **constant}, shapes, results, work, own)
+    made = Routine(procedure, {**given, **constant}, shapes, results, work, own, shared)
     if not traced:
         return made.reference([])
     graph = _graph(next(iter(traced.values())))

@@ -55,14 +55,28 @@ def _parts(pattern, text) -> tuple[str, ...]:
 
 
 class _Module:
-    """Names of procedures, as ``write`` wants them; constant tables are not in the language yet."""
+    """Names of procedures and of their constant tables, as ``write`` wants them."""
 
     head = None
     at_once = False  # numbers of an array do not follow one another
 
     def __init__(self, procedures, lanes, *, single):
         self.lanes, self.single = lanes, single
-        self.names = {p: f"@{p.name}" for p in procedures}
+        again = Counter()
+        self.names = {}
+        for p in procedures:  # kinds of shapes have procedures of one name
+            self.names[p] = f"@{p.name}_{again[p.name]}" if again[p.name] else f"@{p.name}"
+            again[p.name] += 1
+        self.tables: dict[tuple[str, bytes], tuple[str, np.ndarray]] = {}
+
+    def table(self, array, element):
+        """Name of a constant array, each once."""
+        new = f"constants_{len(self.tables)}", array
+        return f"@{self.tables.setdefault((element, array.tobytes()), new)[0]}"
+
+    def table_texts(self, language):
+        """Definitions of the constant arrays."""
+        return [f"static __device__ const {array_text(*x, language)}" for x in self.tables.values()]
 
     def name(self, procedure):
         return self.names[procedure]
@@ -122,7 +136,8 @@ def procedures_text(procedures, dtype) -> str:
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
     module = _Module(reached, LANES[dtype], single=dtype == "float32")
     texts = [_Function(write(p, module), dtype).text(p.inline is not False) for p in reached]
-    return "\n\n".join([_LANES.format(lanes=module.lanes), *texts])
+    tables = module.table_texts(C(dtype))
+    return "\n\n".join([_LANES.format(lanes=module.lanes), *tables, *texts])
 
 
 class _Function:
@@ -160,7 +175,7 @@ class _Function:
 
     def type(self, kind):
         if not kind.startswith("{"):
-            return _TYPES[kind]
+            return _BYTES[kind]
         parts = [self.type(k.strip()) for k in kind[1:-1].split(",")]
         name = "several_" + "_".join(parts)
         fields = " ".join(f"{part} x{n};" for n, part in enumerate(parts))
@@ -218,7 +233,7 @@ class _Function:
     def at(self, kind, place):
         """Value stored at a place: a variable, or a number of an array."""
         name = self.value(place)
-        return name if place in self.places else f"*({_TYPES[kind]} *){name}"
+        return name if place in self.places else f"*({_BYTES[kind]} *){name}"
 
     def i_load(self, rest):
         kind, place = _parts(rf"{_TYPE}, ptr {_VALUE}", rest)
@@ -267,7 +282,9 @@ class _Function:
         return kind, f"{self.value(test)} ? {self.value(a)} : {self.value(b)}"
 
     def i_zext(self, rest):
-        return "i64", self.value(rest.split(" ")[1])
+        return rest.rsplit(" ", 1)[1], self.value(rest.split(" ")[1])
+
+    i_trunc = i_zext
 
     def i_sitofp(self, rest):
         return "double", f"(real){self.value(rest.split(' ')[1])}"
@@ -521,10 +538,12 @@ def routine_text(routine, name, dtype, steps) -> str:
     for argument, kind in routine.places.items():
         if is_record(kind):
             spelled[argument] = f"(void *){argument}"
-            for_lane = argument in routine.own
-            lines = record_lines(argument, routine.record(argument), name, language, for_lane)
-            (records if for_lane else tables).extend(lines[0])
-            records.extend(lines[1])
+            own = routine.own_arrays(argument)
+            fixed, arrays_of_lane, words = record_lines(
+                argument, routine.record(argument), name, language, own
+            )
+            tables += fixed
+            records += [*arrays_of_lane, *words]
             continue
         spelled[argument], table = _spell(routine, argument, kind, name, language, steps)
         tables.extend(table)
@@ -586,24 +605,24 @@ def array_text(name, array, language) -> str:
     return f"{kind} {name}[{max(1, array.size)}] = {{{numbers}}};"
 
 
-def record_lines(name, record, prefix, language, for_lane) -> tuple[list[str], list[str]]:
-    """Definitions of the arrays of a record, and of the record, which has a word for each field.
+def record_lines(name, record, prefix, language, own) -> tuple[list[str], list[str], list[str]]:
+    """Definitions of tables, of the arrays ``own`` of a lane, and of a record.
 
-    What a lane has for itself is written there without numbers: what it reads it has written.
+    The record has a word for each field. What a lane has for itself has no numbers yet: what it
+    reads it has written.
     """
-    arrays, words = [], []
+    tables, arrays, words = [], [], []
     for field, kind in record.types.items():
         value, at = getattr(record, field), type(record).offsets[field] // 8
         if not isinstance(kind, ArrayType):
             spelled = str(int(value)) if kind != FLOAT else language.constant(value)
             words.append(f"*({_TYPES[kind]} *)({name} + {at}) = {spelled};")
+        elif value.size and field in own:
+            arrays.append(f"{_TYPES[kind.element]} {name}_{field}[{value.size}];")
+            words.append(f"{name}[{at}] = (void *){name}_{field};")
         elif value.size:
-            table = f"{name}_{field}" if for_lane else f"{prefix}_{name}_{field}"
-            arrays.append(
-                f"{_TYPES[kind.element]} {table}[{value.size}];"
-                if for_lane
-                else f"static __device__ const {array_text(table, value, language)}"
-            )
+            table = f"{prefix}_{name}_{field}"
+            tables.append(f"static __device__ const {array_text(table, value, language)}")
             words.append(f"{name}[{at}] = (void *){table};")
     size = ctypes.sizeof(type(record)) // 8
-    return arrays, [f"void *{name}[{size}];", *words]
+    return tables, arrays, [f"void *{name}[{size}];", *words]

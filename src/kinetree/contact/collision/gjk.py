@@ -11,7 +11,7 @@ Barycentric coordinates come from signed areas and volumes: M. Montanari, N. Pet
 (2017).
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, vector
+from kinetree.codegen.procedures import Rounding, cross, local, procedure, vector
 from kinetree.contact.collision.simplex import (
     Pair,
     Simplex,
@@ -26,7 +26,11 @@ FAR, INSIDE = -1, 4
 """What ``gjk`` returns besides the corners of the simplex: farther than requested, or overlap."""
 _ROUNDS = 100
 _STUCK = 4
-_ROUNDING = 1e-15  # of the size of the simplex
+_ROUNDING = Rounding(1e-15, single=1e-6)  # of the size of the simplex
+_SLENDER = Rounding(1e-30, single=1e-12)  # squared sine in triangles without an area
+_FLAT = Rounding(1e-26, single=1e-11)  # squared sine in tetrahedra without a volume
+_SAME = Rounding(1e-32, single=1e-13)  # of the squared size: corners that are one
+_NO_NEARER = Rounding(4e-16, single=2e-7)  # of the squared distance
 
 
 @procedure
@@ -62,7 +66,7 @@ def on_triangle(
     b = W[r] - W[p]
     n = cross(a, b)
     area = n @ n
-    if area > 1e-30 * (a @ a) * (b @ b):
+    if area > _SLENDER * (a @ a) * (b @ b):
         h = (W[p] @ n) / area
         foot = n * h
         to_p = W[p] - foot
@@ -112,7 +116,7 @@ def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float
         height = (W[p] - W[i]) @ n
         origin = -(W[i] @ n)
         volume[p] = 0.0
-        flat = height * height <= 1e-26 * (n @ n) * (W[p] @ W[p] + W[i] @ W[i])
+        flat = height * height <= _FLAT * (n @ n) * (W[p] @ W[p] + W[i] @ W[i])
         if not flat:
             volume[p] = origin / height
         if flat or volume[p] < 0:
@@ -193,7 +197,7 @@ def gjk(
         w = ends.second - ends.first
         if bound > 0 and bound * bound > far * far * (vv if step > 0 else v @ v):
             return FAR
-        if step > 0 and (vv - bound <= tolerance * vv or is_corner(simplex, w, 1e-32 * scale)):
+        if step > 0 and (vv - bound <= tolerance * vv or is_corner(simplex, w, _SAME * scale)):
             return simplex.count
         add_corner(simplex, ends)
         scale = max(scale, w @ w)
@@ -204,7 +208,7 @@ def gjk(
             return INSIDE
         if square >= vv:  # as near as rounding lets it come, though the direction may still change
             stuck += 1
-            if stuck > _STUCK or square > vv * (1 + 4e-16):
+            if stuck > _STUCK or square > vv * (1 + _NO_NEARER):
                 simplex.count -= 1
                 return simplex.count
         vv = square

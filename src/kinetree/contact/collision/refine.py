@@ -8,7 +8,7 @@ the radii of curvature; corners do not move, on edges and faces the normal is at
 them: see ``standing``.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.codegen.procedures import Rounding, cross, local, procedure, sqrt
 from kinetree.contact.collision.kinds.kind import CROSSING, EDGE, FACE, NONE, SINGLE, TILT
 from kinetree.contact.collision.simplex import Pair, Simplex, Slab, width
 from kinetree.contact.collision.standing import Side, modes, set_side, stand, within
@@ -16,8 +16,13 @@ from kinetree.contact.collision.tables import Shapes
 
 _STEPS = 12
 _CERTAIN = 2e-5  # one minus the cosine between directions that lead to the same maximum
-_PARALLEL = 1e-9  # [rad]
-_SAME = 1e-12  # of the depth: as good in any direction, like the middle of a ball
+_PARALLEL = Rounding(1e-9, single=3e-4)  # [rad]
+_SAME = Rounding(1e-12, single=1e-5)
+"""Of the depth: as good in any direction, like the middle of a ball."""
+_SOLUTION = Rounding(3e-15, single=1e-6)  # [rad] steps after which the normal is found
+_NEARLY = Rounding(1e-12, single=1e-4)  # [rad] likewise where there were many
+_SLACK = Rounding(1e-12, single=5e-7)  # of the size: by which points may miss each other
+_NOISE = Rounding(1e-15, single=1e-7)  # of the size: by which widths that are the same differ
 _NOWHERE, _NEARBY, _SOLVED, _MOVED = range(4)
 """What a search for the normal ends with: none; a direction nearby; the solution; it goes on."""
 
@@ -142,7 +147,7 @@ def take_step(one: Side, two: Side, n: "float[3]", t: "float[3]", is_free: bool)
     n[:] += move
     length = sqrt(n @ n)
     n[:] = n / length
-    return _SOLVED if size < 3e-15 else _MOVED, size
+    return _SOLVED if size < _SOLUTION else _MOVED, size
 
 
 @procedure
@@ -185,7 +190,7 @@ def solve_normal(shapes: Shapes, pair: Pair, one: Side, two: Side, n: "float[3]"
         state, last = take_step(one, two, n, t, is_free)
         if state != _MOVED:
             return state
-    return _SOLVED if last < 1e-12 else _NEARBY
+    return _SOLVED if last < _NEARLY else _NEARBY
 
 
 @procedure
@@ -246,7 +251,7 @@ def refine(
     ends.corner[:] = simplex.corner[0]
     slab.gap = width(shapes, pair, ends)
     move_to_ends(slab, ends)
-    slack = 1e-12 * pair.size
+    slack = _SLACK * pair.size
     is_maximum = False
     for first in range(modes(shapes, one)):
         for second in range(modes(shapes, two)):
@@ -259,7 +264,7 @@ def refine(
             if solved == _NOWHERE or ends.normal @ start < 1 - TILT:
                 continue
             found = width(shapes, pair, ends)
-            if found < slab.gap - 1e-3 * slack:
+            if found < slab.gap - _NOISE * pair.size:
                 continue
             ends.gap = found
             gap = (two.point - one.point) @ ends.normal

@@ -1,9 +1,13 @@
 """Contacts of shapes that move with each other, for steps in a fixed amount of memory.
 
 Pairs whose shapes can come near each other within the step are listed, and the engine's narrow
-phases find the points of these, at most ``POINTS_OF_PAIR`` for a pair. All quantities are along the
-axes of the world, about the origin of the tree of the second body; ``slots`` has the step.
+phases find the points of these, at most ``PairTables.each`` for a pair. All quantities are along
+the axes of the world, about the origin of the tree of the second body; ``slots`` has the step.
 """
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
 from kinetree.codegen.procedures import (
     ProcedureTable,
@@ -18,22 +22,24 @@ from kinetree.codegen.procedures import (
     view,
 )
 from kinetree.contact.collision.detect import CLOSED_FORMS, nowhere
-from kinetree.contact.collision.tables import PLANE, Shapes, Touch
+from kinetree.contact.collision.shallow import MOST, shallow_pair
+from kinetree.contact.collision.tables import BOX, HULL, PLANE, Shapes, Touch
 from kinetree.contact.engine.slot_points import NEAR, PARTS, motion_of, pose_of
 from kinetree.contact.engine.slot_world import SlotWorld
 
-POINTS_OF_PAIR = 4
-"""Points of a pair, at most."""
 POINT_SIZE = 8
 """Numbers of a point: gap, place, normal, and its column."""
-NARROW = ProcedureTable({k: p for k, p in CLOSED_FORMS.items() if k[0] != PLANE}, nowhere)
+_KINDS = range(PLANE + 1, HULL + 1)
+NARROW = {(a, b): CLOSED_FORMS.get((a, b), shallow_pair) for b in _KINDS for a in _KINDS if a <= b}
 """Narrow phases by kinds of two shapes, the lower one first."""
+SHARED = ("vertex", "neighbour_first", "neighbour", "ahead", "face_first", "face_vertex",
+          "face_normal")  # fmt: skip
+"""Tables of hulls, which lanes share."""
 
 
-@procedure(inline=False)
-def points_of(first: int, second: int, shapes: Shapes, margin: float, touch: Touch) -> int:
-    """Points of two shapes of some kinds, the first two of ``shapes``: how many."""
-    return NARROW[first, second](shapes, 0, 1, margin, touch, 0)
+def points_of_kinds(first: int, second: int) -> int:
+    """Points of a pair of these kinds, at most."""
+    return MOST if second == HULL and first in (BOX, HULL) else MOST // 2
 
 
 @record
@@ -42,6 +48,7 @@ class PairTables:
 
     Attributes:
         count: how many pairs there are.
+        each: points of a pair, at most.
         room: pairs that may be near at once.
         most: points that these may have altogether.
         pair: numbers of the two shapes, that of the lower kind first; the pair's first column, and
@@ -50,7 +57,7 @@ class PairTables:
         body: of shapes, the body that carries them.
         kind: number of the kind.
         place: shape to body, rows of ``[R | p]``.
-        size: ``half_sizes``.
+        size, radius, box, data, firsts: as in ``Shapes``.
         ball: around the shape in coordinates of the body: centre and radius.
         couple: of carriers the two bodies, the lower number first, and how many variables move
             both. The carrier of contacts with what is fixed has the number of the body.
@@ -59,6 +66,7 @@ class PairTables:
     """
 
     count: int
+    each: int
     room: int
     most: int
     pair: "int[:, 4]"
@@ -67,6 +75,10 @@ class PairTables:
     kind: "int[:]"
     place: "float[:, 12]"
     size: "float[:, 3]"
+    radius: "float[:]"
+    box: "float[:, 6]"
+    data: "int[:, 4]"
+    firsts: "int[:, 2]"
     ball: "float[:, 4]"
     couple: "int[:, 3]"
     carrier: "int[:]"
@@ -141,53 +153,36 @@ def place_shape(
     P[:, 3] = R @ E[:, 3] + its[9:] + shift
 
 
-@procedure
-def slot_pairs(
-    live: int, world: SlotWorld, pairs: PairTables, shapes: Shapes, touch: Touch
-) -> None:
-    """Points of the pairs that may touch within some time.
+@procedure(inline=True)
+def reach_of(world: SlotWorld, t: PairTables, k: int, h: float) -> float:
+    """Gap of a pair up to which its points count."""
+    i, j = t.pair[k, 0], t.pair[k, 1]
+    c = local("float", 3)
+    reach = ball_of(world, t, i, h, c)
+    reach += ball_of(world, t, j, h, c)
+    return reach + (t.apart[k] - t.ball[i, 3] - t.ball[j, 3])
 
-    - shapes, touch: records with room for two shapes, and for the points of a pair.
-    - time: how long bodies go on as they move [s].
-    - points: ``POINT_SIZE`` numbers for each of the points that near pairs may have.
-    - which: of these the ones that there are, one after the other.
-    - near: how many there are, pairs and points that there was no room for, the largest depth.
-    - work: of ``pairs_work`` numbers.
-    """
-    h = world.time[0]
-    many, lost = near_pairs_of(world, pairs, h, world.work)
-    counts = view(world.work, pairs.room)
-    many = many if live > 0 else 0
-    depth = 0.0
-    for m in lanes(many):
-        k = int(world.work[m])
-        i, j = pairs.pair[k, 0], pairs.pair[k, 1]
-        a, b = pairs.body[i], pairs.body[j]
-        last = max(a, b)
-        shift = local("float", 3)
-        shift[:] = world.origin[world.tree[a]] - world.origin[world.tree[last]]
-        place_shape(world, pairs, i, shift, shapes.pose[0])
-        shift[:] = world.origin[world.tree[b]] - world.origin[world.tree[last]]
-        place_shape(world, pairs, j, shift, shapes.pose[1])
-        shapes.size[0] = pairs.size[i]
-        shapes.size[1] = pairs.size[j]
-        c = local("float", 3)
-        reach = ball_of(world, pairs, i, h, c)
-        reach += ball_of(world, pairs, j, h, c)
-        reach += pairs.apart[k] - pairs.ball[i, 3] - pairs.ball[j, 3]
-        n = points_of(pairs.kind[i], pairs.kind[j], shapes, reach, touch)
-        n = min(n, min(pairs.pair[k, 3], POINTS_OF_PAIR))
-        counts[m] = float(n)
-        sign = 1.0 if a <= b else -1.0
-        for x in range(n):
-            at = POINT_SIZE * (POINTS_OF_PAIR * m + x)
-            gap = touch.gap[x] - pairs.apart[k]
-            depth = max(depth, -gap)
-            world.points[at * world.points_step] = gap
-            for r in range(3):
-                world.points[(at + 1 + r) * world.points_step] = touch.point[x, r]
-                world.points[(at + 4 + r) * world.points_step] = sign * touch.normal[x, r]
-            world.points[(at + 7) * world.points_step] = float(pairs.pair[k, 2] + x)
+
+@procedure(inline=True)
+def place_solid(t: PairTables, i: int, row: int, shapes: Shapes) -> None:
+    """Copy the size of a shape, which is all that closed forms want."""
+    shapes.size[row] = t.size[i]
+
+
+@procedure(inline=True)
+def place_convex(t: PairTables, i: int, row: int, shapes: Shapes) -> None:
+    """Copy size, kind, ball, box and rows of tables of a shape, for ``shallow_pair``."""
+    shapes.size[row] = t.size[i]
+    shapes.kind[row] = t.kind[i]
+    shapes.radius[row] = t.radius[i]
+    shapes.box[row] = t.box[i]
+    shapes.data[row] = t.data[i]
+    shapes.firsts[row] = t.firsts[i]
+
+
+@procedure
+def list_points(world: SlotWorld, t: PairTables, counts: "float[:]", many: int) -> int:
+    """How many points near pairs have together; those that there is room for, in ``which``."""
     total = 0
     for m in range(many):
         total += int(counts[m])
@@ -196,13 +191,81 @@ def slot_pairs(
         for o in range(m):
             at += int(counts[o])
         for x in range(int(counts[m])):
-            if at + x < pairs.most:
-                world.which[(at + x) * world.which_step] = float(POINTS_OF_PAIR * m + x)
-    depth = lane_max(depth)
-    if live > 0:
-        world.near[0] = float(min(total, pairs.most))
-        world.near[1] = float(lost + max(total - pairs.most, 0))
-        world.near[2] = depth
+            if at + x < t.most:
+                world.which[(at + x) * world.which_step] = float(t.each * m + x)
+    return total
+
+
+def slot_pairs_of(kinds: Iterable[tuple[int, int]]) -> Any:
+    """The procedure ``slot_pairs`` for pairs of these kinds, the lower one first.
+
+    Its text has narrow phases for these alone.
+    """
+    return _slot_pairs_of(tuple(sorted(set(kinds))))
+
+
+@cache
+def _slot_pairs_of(kinds):
+    narrow = ProcedureTable({k: NARROW[k] for k in kinds}, nowhere)
+    place_rest = place_convex if shallow_pair in narrow.procedures else place_solid
+
+    @procedure(inline=False)
+    def points_of(first: int, second: int, shapes: Shapes, margin: float, touch: Touch) -> int:
+        """Points of two shapes of some kinds, the first two of ``shapes``: how many."""
+        return narrow[first, second](shapes, 0, 1, margin, touch, 0)
+
+    @procedure
+    def slot_pairs(
+        live: int, world: SlotWorld, pairs: PairTables, shapes: Shapes, touch: Touch
+    ) -> None:
+        """Points of the pairs that may touch within some time.
+
+        - shapes, touch: records with room for two shapes, and for the points of a pair.
+        - time: how long bodies go on as they move [s].
+        - points: ``POINT_SIZE`` numbers for each of the points that near pairs may have.
+        - which: of these the ones that there are, one after the other.
+        - near: how many there are, pairs and points that there was no room for, the largest depth.
+        - work: of ``pairs_work`` numbers.
+        """
+        h = world.time[0]
+        many, lost = near_pairs_of(world, pairs, h, world.work)
+        counts = view(world.work, pairs.room)
+        many = many if live > 0 else 0
+        depth = 0.0
+        for m in lanes(many):
+            k = int(world.work[m])
+            i, j = pairs.pair[k, 0], pairs.pair[k, 1]
+            a, b = pairs.body[i], pairs.body[j]
+            last = max(a, b)
+            shift = local("float", 3)
+            shift[:] = world.origin[world.tree[a]] - world.origin[world.tree[last]]
+            place_shape(world, pairs, i, shift, shapes.pose[0])
+            shift[:] = world.origin[world.tree[b]] - world.origin[world.tree[last]]
+            place_shape(world, pairs, j, shift, shapes.pose[1])
+            place_rest(pairs, i, 0, shapes)
+            place_rest(pairs, j, 1, shapes)
+            reach = reach_of(world, pairs, k, h)
+            n = points_of(pairs.kind[i], pairs.kind[j], shapes, reach, touch)
+            n = min(n, min(pairs.pair[k, 3], pairs.each))
+            counts[m] = float(n)
+            sign = 1.0 if a <= b else -1.0
+            for x in range(n):
+                at = POINT_SIZE * (pairs.each * m + x)
+                gap = touch.gap[x] - pairs.apart[k]
+                depth = max(depth, -gap)
+                world.points[at * world.points_step] = gap
+                for r in range(3):
+                    world.points[(at + 1 + r) * world.points_step] = touch.point[x, r]
+                    world.points[(at + 4 + r) * world.points_step] = sign * touch.normal[x, r]
+                world.points[(at + 7) * world.points_step] = float(pairs.pair[k, 2] + x)
+        total = list_points(world, pairs, counts, many)
+        depth = lane_max(depth)
+        if live > 0:
+            world.near[0] = float(min(total, pairs.most))
+            world.near[1] = float(lost + max(total - pairs.most, 0))
+            world.near[2] = depth
+
+    return slot_pairs
 
 
 def pairs_work(room: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from kinetree.algorithms.dual import rate_of, value_of
 from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
 from kinetree.codegen.procedures.routine import routine, wanted_by
+from kinetree.contact.collision.shallow import MOST
 from kinetree.contact.collision.tables import Shapes, Touch
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
@@ -17,10 +18,11 @@ from kinetree.contact.engine.slot_laws import MAX_CHAIN_DOFS, SLOT_SIZE
 from kinetree.contact.engine.slot_pairs import (
     NARROW,
     POINT_SIZE,
-    POINTS_OF_PAIR,
+    SHARED,
     PairTables,
     pairs_work,
-    slot_pairs,
+    points_of_kinds,
+    slot_pairs_of,
 )
 from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
 from kinetree.contact.engine.slot_trees import MAX_COUPLED_DOFS, MAX_TREES
@@ -155,15 +157,19 @@ class SlotStep(ContactStep):
 
     def _has_narrow_phase(self, pair) -> bool:
         """Whether there is one for the kinds of the two shapes."""
+        return self._kinds_of(pair) in NARROW
+
+    def _kinds_of(self, pair) -> tuple[int, int]:
+        """Numbers of the kinds of the two shapes, the lower one first."""
         shapes, numbers = self.constraints.scene.detection.tables.shapes, self._numbers_of_shapes
-        kinds = sorted(int(shapes.kind[numbers[id(g)]]) for g in pair[:2])
-        return tuple(kinds) in NARROW.cases
+        first, second = sorted(int(shapes.kind[numbers[id(g)]]) for g in pair[:2])
+        return first, second
 
     @cached_property
     def columns(self) -> Candidates:
         """All contacts that there may be, by pair: ``Scene.candidates`` where these are known.
 
-        Pairs without a closed form have ``POINTS_OF_PAIR`` of them.
+        Pairs without a closed form have as many as ``points_of_kinds`` says.
         """
         scene = self.constraints.scene
         if not scene.open_pairs:
@@ -171,7 +177,8 @@ class SlotStep(ContactStep):
         parts = []
         for k, p in enumerate(scene.pairs):
             is_open = k in scene.open_pairs
-            parts.append(POINTS_OF_PAIR if is_open else Scene(scene.model, [p]).candidates.size)
+            most = points_of_kinds(*self._kinds_of(p))
+            parts.append(most if is_open else Scene(scene.model, [p]).candidates.size)
         pair = np.repeat(np.arange(len(parts)), parts)
         bodies = np.array([[p.first.body, p.second.body] for p in scene.pairs])[pair]
         names = tuple(f"{scene.pair_names[k]}:{j}" for k, n in enumerate(parts) for j in range(n))
@@ -432,25 +439,31 @@ class SlotStep(ContactStep):
                 both = sorted((numbers[id(g)] for g in pair[:2]), key=lambda i: shapes.kind[i])
                 rows.append((*both, at[0], len(at)))
                 apart.append(pair.margin)
+        each = max([points_of_kinds(*shapes.kind[row[:2]]) for row in np.array(rows)], default=1)
         room, couple = min(len(rows), 2 * self.slots), [(0, i, 0) for i in range(n + 1)]
         couple += [(a, b, len({*self._support[a]} & {*self._support[b]})) for a, b in self._couples]
-        each = zip(known.predecessor.tolist(), known.successor.tolist(), strict=True)
+        bodies = zip(known.predecessor.tolist(), known.successor.tolist(), strict=True)
         place = shapes.place.reshape(-1, 3, 4)
         radius = np.where(np.isfinite(shapes.radius), shapes.radius, 0.0)  # planes are not here
         centre = place[:, :, :3] @ shapes.box[:, :3, None] + place[:, :, 3:]
         return PairTables(
             count=len(rows),
+            each=each,
             room=room,
-            most=min(POINTS_OF_PAIR * room, 2 * self.slots),
+            most=min(each * room, 2 * self.slots),
             pair=np.array(rows, dtype=np.int64).reshape(-1, 4),
             apart=np.array(apart, dtype=float),
             body=shapes.body,
             kind=shapes.kind,
             place=shapes.place,
             size=shapes.size,
+            radius=radius,
+            box=shapes.box,
+            data=shapes.data,
+            firsts=shapes.firsts,
             ball=np.concatenate([centre[..., 0], radius[:, None]], axis=1),
             couple=np.array(couple, dtype=np.int64),
-            carrier=np.array([carrier.get(pair, pair[1]) for pair in each], dtype=np.int64),
+            carrier=np.array([carrier.get(pair, pair[1]) for pair in bodies], dtype=np.int64),
             column=np.array(column, dtype=np.int64),
         )
 
@@ -508,29 +521,45 @@ class SlotStep(ContactStep):
 
     def _near_pairs(self, there, time) -> dict[str, Any]:
         """Contacts of shapes that may touch within some time, for the procedures."""
-        pairs, own = self._tables["pairs"], {}
-        room = max(POINTS_OF_PAIR * pairs.room, 1)
+        pairs = self._tables["pairs"]
+        room = max(pairs.each * pairs.room, 1)
         most = max(pairs.most, 1)
         results = {"points": (POINT_SIZE * room,), "which": (most,), "near": (3,)}
         if not pairs.count:
             return {name: np.zeros(shape) for name, shape in results.items()}
-        own["shapes"] = Shapes(pose=np.zeros((2, 12)), size=np.zeros((2, 3)))
-        own["touch"] = Touch(
-            point=np.zeros((8, 3)),
-            normal=np.zeros((8, 3)),
-            gap=np.zeros(8),
-            feature=np.zeros(8, dtype=np.int64),
-        )
-        given = {**there, "time": [time]}
-        found = self._routine(slot_pairs, given, results, pairs_work(pairs.room), own=own)
+        given, own = {**there, "time": [time]}, self._rows_of_a_pair()
+        procedure = slot_pairs_of(map(tuple, pairs.kind[pairs.pair[:, :2]].tolist()))
+        found = self._routine(procedure, given, results, pairs_work(pairs.room), own=own)
         return dict(zip(results, found, strict=True))
+
+    def _rows_of_a_pair(self) -> dict[str, Any]:
+        """Records for the two shapes of a pair, with the tables of hulls, and for its points."""
+        shapes = self.constraints.scene.detection.tables.shapes
+        own = Shapes(
+            pose=np.zeros((2, 12)),
+            size=np.zeros((2, 3)),
+            kind=np.zeros(2, dtype=np.int64),
+            radius=np.zeros(2),
+            box=np.zeros((2, 6)),
+            data=np.zeros((2, 4), dtype=np.int64),
+            firsts=np.zeros((2, 2), dtype=np.int64),
+            **{name: getattr(shapes, name) for name in SHARED},
+        )
+        touch = Touch(
+            point=np.zeros((MOST, 3)),
+            normal=np.zeros((MOST, 3)),
+            gap=np.zeros(MOST),
+            feature=np.zeros(MOST, dtype=np.int64),
+        )
+        return {"shapes": own, "touch": touch}
 
     def _routine(self, procedure, arguments, results, work, given=None, own=None):
         """Results of a procedure of ``engine.slots``, which takes of these what it wants."""
         names = wanted_by(procedure, {"pairs", *(own or {})})
         known = {n: x for n, x in self._tables.items() if n in names}
         arguments = {n: x for n, x in arguments.items() if n in names}
-        return routine(procedure, {**known, **(given or {})}, arguments, results, work, own)
+        given = {**known, **(given or {})}
+        return routine(procedure, given, arguments, results, work, own, SHARED)
 
     def _poses(self, model, q):
         """Transforms of bodies relative to the origin of their tree, their poses, these origins."""

@@ -2,7 +2,7 @@
 
 from math import cos, sin
 
-from kinetree.codegen.procedures import local, procedure, sqrt, vector
+from kinetree.codegen.procedures import Rounding, local, procedure, sqrt, vector
 from kinetree.contact.collision.frames import curved_surface, edge_surface, flat_surface
 from kinetree.contact.collision.kinds import kind
 from kinetree.contact.collision.kinds.kind import (
@@ -18,6 +18,10 @@ from kinetree.contact.collision.kinds.kind import (
 )
 from kinetree.contact.collision.kinds.lines import NONE, entry, tube
 
+_UPRIGHT = Rounding(1e-15, single=1e-7)  # tangent of the tilt below which ends are level
+_AS_BEFORE = Rounding(1e-6, single=1e-5)  # sine of the tilt below which corners keep their places
+_NO_RIM = Rounding(1e-12, single=1e-6)  # sine of the tilt below which no point of a rim is lowest
+
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
@@ -25,7 +29,7 @@ def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     x[0] = 0.0
     x[1] = 0.0
-    if across > 1e-15 * abs(d[2]):
+    if across > _UPRIGHT * abs(d[2]):
         x[0] = size[0] * d[0] / across
         x[1] = size[0] * d[1] / across
     x[2] = -size[1] if d[2] < 0 else size[1]
@@ -38,7 +42,7 @@ def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> i
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     x = 1.0
     y = 0.0
-    if across > 1e-6:  # or else in the shape's own axes, so that corners keep their places
+    if across > _AS_BEFORE:  # or else in the shape's own axes
         x = d[0] / across
         y = d[1] / across
     z = size[1] if d[2] >= 0 else -size[1]
@@ -160,7 +164,7 @@ def stand(
         x[:] = vector(0.0, 0.0, end * size[1])
         e[2] = end
         return FACE
-    if across < 1e-12 or (mode == 1 and abs(d[2]) > TILT):
+    if across < _NO_RIM or (mode == 1 and abs(d[2]) > TILT):
         return kind.NONE
     a = d[0] / across
     b = d[1] / across
