@@ -9,7 +9,12 @@ normal that the step had found. The step is solved again, until geometry agrees.
 
 from kinetree.codegen.procedures import dot, local, procedure, sqrt, vector
 from kinetree.codegen.tied import run
-from kinetree.contact.collision.overlap import deepest_overlap, detect_overlaps
+from kinetree.contact.collision.overlap import (
+    deepest_overlap,
+    detect_overlaps,
+    is_before,
+    is_of,
+)
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.tables import ENDLESS, Found, Shapes
 from kinetree.contact.engine.contact_frames import normal_velocity, point_velocity
@@ -111,14 +116,40 @@ def copy_contact(given: Found, c: int, f: Found, n: int) -> None:
 
 
 @procedure
-def range_of_shapes(f: Found, first: int, second: int) -> "(int, int)":
-    """The contacts from the first to behind the last one of two shapes, others between included."""
+def length_in_order(f: Found) -> int:
+    """How many contacts are in the order of their pairs: those found, before earlier arrivals."""
+    n = 1
+    while n < f.count:
+        a, b = f.first[n], f.second[n]
+        if not is_before(f, n - 1, min(a, b), max(a, b) + 1):
+            break
+        n += 1
+    return min(n, f.count)
+
+
+@procedure
+def range_of_shapes(f: Found, ordered: int, row: int, first: int, second: int) -> "(int, int, int)":
+    """The contacts from the first to behind the last one of two shapes, others between included.
+
+    The first ``ordered`` are in the order of pairs, and are looked for from ``row`` on. Returns
+    where to look for those of the next pair, too.
+    """
+    low = min(first, second)
+    high = max(first, second)
+    if row > 0 and not is_before(f, row - 1, low, high):  # pairs do not follow one another
+        row = 0
+    while row < ordered and is_before(f, row, low, high):
+        row += 1
     begin = end = 0
-    for n in range(f.count):
+    n = row
+    while n < f.count:
         if f.first[n] == first and f.second[n] == second:
             begin = begin if end > 0 else n
             end = n + 1
-    return begin, end
+        elif n < ordered and not is_of(f, n, low, high):
+            n = ordered - 1
+        n += 1
+    return begin, end, row
 
 
 @procedure
@@ -150,7 +181,8 @@ def add_arrivals(a: Parts, beta: float) -> int:
     body_velocities(m, s.after, m.twist)
     known = f.count
     n = known
-    begin = end = 0
+    ordered = length_in_order(f)
+    begin = end = row = 0
     first = second = -1
     for c in range(late.count):
         f.count = known
@@ -159,7 +191,7 @@ def add_arrivals(a: Parts, beta: float) -> int:
         if late.first[c] != first or late.second[c] != second:  # corners of a pair follow another
             first = late.first[c]
             second = late.second[c]
-            begin, end = range_of_shapes(f, first, second)
+            begin, end, row = range_of_shapes(f, ordered, row, first, second)
         if is_known(f, a.rows, late, c, begin, end):
             continue
         if n >= f.capacity:

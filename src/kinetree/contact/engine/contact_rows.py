@@ -152,7 +152,7 @@ def add_contacts(
     """
     p.groups = rows.numbers = p.row_first[0] = p.entry_first[0] = 0
     p.changed = max(p.changed, 1 if again else 2)
-    p.same = 0
+    p.same = p.lasting = 0
     for c in range(f.count):
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0

@@ -139,7 +139,7 @@ def shifts_wanted(
     p.row_first[n] = n
     p.groups = n
     p.changed = max(p.changed, 1)
-    p.same = 0
+    p.same = p.lasting = 0
     return rest
 
 

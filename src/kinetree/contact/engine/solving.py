@@ -110,6 +110,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
         if solve(p, work) < 0:
             return WORK_FULL
         p.same = 1
+        p.lasting = p.groups
         s.newton += p.newton
         s.factored += p.factored
     s.unsolved = p.status

@@ -207,6 +207,7 @@ def step_of(problem: Problem, work: Work, island: int) -> int:
         rho = penalty(problem, work, g)
         derivative(problem, g, work.state[g], rho, view(work.y, first), view(work.p, first),
                    view(work.A, 6 * first))  # fmt: skip
+        work.responds[g] = 0
     if not condense(problem, work, island):
         assemble(problem, work, island, 0)
         problem.factored += 1

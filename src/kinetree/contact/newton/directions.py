@@ -65,6 +65,7 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
         clear_matrix(A, dim)
         A[0] = 1.0 / stiffness(problem, work, g)
         work.state[g] = STICKING
+        work.responds[g] = 0
         if has_discs(problem, g):
             work.state[g] = SLIDING
             matrix_of_discs(problem, work, g)

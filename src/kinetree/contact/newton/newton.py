@@ -166,6 +166,8 @@ def solve(problem: Problem, work: Work) -> int:
     problem.rounds = 0
     problem.newton = 0
     problem.factored = 0
+    for g in range(problem.lasting, problem.groups):
+        work.responds[g] = 0
     find_kept(problem, work, islands)
     for n in range(problem.nodes):
         if work.tree_island[problem.node_tree[n]] < 0:

@@ -5,8 +5,8 @@ below it in a stack, sees little of that accuracy. Near a solution Newton's meth
 digits with each step, so that one or two more make all velocities right.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt
-from kinetree.contact.newton.cones import law
+from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.contact.newton.cones import law, off_law, touches
 from kinetree.contact.newton.equations import evaluate, moved
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, restore, store
@@ -32,6 +32,9 @@ def law_error(problem: Problem, work: Work, g: int) -> float:
     dim = problem.dim[g]
     first = problem.row_first[g]
     d = work.delassus[g]
+    if touches(problem, g):
+        lam = view(work.lam, first, 3)
+        return d * sqrt(off_law(problem.mu[g], lam, lam - view(work.w, first, 3) / d))
     y[:dim] = work.lam[first : first + dim] - work.w[first : first + dim] / d
     law(problem, g, y, p)
     square = 0.0
@@ -54,12 +57,16 @@ def speed_error(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
-def polish(problem: Problem, work: Work, island: int, forces: float) -> None:
-    """Newton's steps from a solution as long as velocities are not right; the best counts."""
+def polish(problem: Problem, work: Work, island: int, forces: float) -> float:
+    """Newton's steps from a solution as long as velocities are not right; the best counts.
+
+    Returns the error of its velocities.
+    """
     _, alone = kinds(problem, work, island)
     moves = alone and not at_rest(work, island, forces)
-    if speed_error(problem, work, island) <= (SPEED_OF_PILES if moves else SPEED):
-        return
+    first = speed_error(problem, work, island)
+    if first <= (SPEED_OF_PILES if moves else SPEED):
+        return first
     evaluate(problem, work, island)
     best = speed_error(problem, work, island)
     store(problem, work, island, BEST, work.v, work.lam)
@@ -86,3 +93,4 @@ def polish(problem: Problem, work: Work, island: int, forces: float) -> None:
     if error > best:
         restore(problem, work, island, BEST)
         evaluate(problem, work, island)
+    return speed_error(problem, work, island)

@@ -67,6 +67,8 @@ class Problem:
             bounds have not, 0 where only ``free`` and ``target`` have; out, 0 if it was looked at.
         begins: 1 where a step begins: its pattern depends on nothing before; out, 0.
         same: 1 where groups and their entries are those of the last call, whose lists serve again.
+        lasting: groups, from the first on, whose rows and bodies are those of the last call, and
+            so is ``M``; 0 where nobody knows.
         again: how often nearly the same problem was solved; then ``start`` has its velocities,
             ``impulse`` its impulses, and from 2 on islands that it solved are left as they are.
         coarse: relative error with which islands that move are left to another call, or 0; those
@@ -118,6 +120,7 @@ class Problem:
     J: "float[:]"
     target: "float[:]"
     impulse: "float[:]"
+    lasting: int
     again: int
     start: "float[:]"
     coarse: float
@@ -194,6 +197,7 @@ class Work:
     pair_first: "int[:]"  # groups + 1
     pair_at: "int[:]"  # address in H of the block of a pair of entries
     spot: "int[:, 4]"  # groups: where J and v are of contacts of free bodies, see note_spot
+    responds: "int[:]"  # groups: 1 where A and AJ have responses, see sweeps.responses
     bunch: "int[:, 8]"  # groups: the first of contacts of the same free bodies, see note_bunch
     block_place: "int[:]"  # address in H of a block of M
     state: "int[:]"  # groups: open, sticking, sliding
@@ -343,8 +347,8 @@ _WORK = {
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "spot", "bunch", "delassus", "shift", "state", "was",
-               "inner", "kept_label", "last_label", "last_row"),
+    "groups": ("island_group", "pair_first", "spot", "bunch", "responds", "delassus", "shift",
+               "state", "was", "inner", "kept_label", "last_label", "last_row"),
     "slots": ("label_slot",),
     "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses",
              "kept_target", "kept_impulse"),

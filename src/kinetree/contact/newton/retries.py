@@ -57,6 +57,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
         for r in range(dim):
             A[r * dim + r] = penalty / work.delassus[g]
         work.state[g] = STICKING
+        work.responds[g] = 0
     assemble_anew(problem, work, island)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:

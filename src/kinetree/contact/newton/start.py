@@ -63,8 +63,9 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
         first = problem.row_first[g]
         most = 0.0
         if work.spot[g, 0] >= 0:
-            most = mobility_of_three(problem, work, g)
-            work.delassus[g] = most if most > 0.0 else 1.0
+            if g >= problem.lasting:
+                most = mobility_of_three(problem, work, g)
+                work.delassus[g] = most if most > 0.0 else 1.0
             three = view(work.lam, first, 3)
             three[:3] = view(problem.impulse, first, 3)
             continue

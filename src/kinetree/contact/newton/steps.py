@@ -180,6 +180,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         c = view(work.dlam, first)
         if again == 0:
             work.was[g] = work.state[g]
+            work.responds[g] = 0
         A = view(work.A, 6 * first) if again == 0 else view(B, 0)
         if problem.dim[g] == 3:  # as most have: without loops
             law_of_step(problem, work, g, 3, A, c)

@@ -281,8 +281,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     left = problem.left
     reached, size = choose_solution(problem, work, island)
     if problem.left == left and problem.most_newton > 0:
-        polish(problem, work, island, size)
-        before = speed_error(problem, work, island)
+        before = polish(problem, work, island, size)
         if before > WRONG and reached:
             solve_more_exactly(problem, work, island, size, before)
             before = speed_error(problem, work, island)

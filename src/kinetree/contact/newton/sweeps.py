@@ -46,29 +46,61 @@ def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
 
 
 @procedure
-def responses(problem: Problem, work: Work, island: int) -> bool:
-    """Velocities that unit impulses give, in ``AJ``, and blocks of ``J M^-1 J'`` in ``A``.
+def begin_responses(problem: Problem, work: Work, island: int) -> bool:
+    """Set ``v`` to ``free``, and invert mass matrices, unless all responses are known.
 
-    After those of groups of free bodies come the inverses of the normal and, of three rows, of the
-    largest other diagonal. False where trees have several nodes. ``v`` becomes the velocities of
-    the impulses.
+    False where trees have several nodes.
     """
+    known = True
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        known = known and work.responds[work.island_group[k]] == 1
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
         a = work.order[k]
         if problem.node_parent[a] >= 0:
             return False
+        for i in range(problem.node_first[a], problem.node_first[a] + problem.node_count[a]):
+            work.v[i] = problem.free[i]
+        if known:
+            continue
         block = problem.block_at[problem.node_blocks_first[a]]
         if problem.node_count[a] == 6:
             invert_six(view(problem.M, block), view(work.L, work.panel_at[k], 6, 6))
         else:
             inverted(view(problem.M, block), problem.node_count[a], view(work.L, work.panel_at[k]))
-        for i in range(problem.node_first[a], problem.node_first[a] + problem.node_count[a]):
-            work.v[i] = problem.free[i]
+    return True
+
+
+@procedure(inline=True)
+def respond_as_before(work: Work, g: int, lam: "float[3]") -> None:
+    """Add the response of a contact of free bodies to its impulses, by ``AJ`` as it is."""
+    spot = work.spot[g]
+    six = view(work.v, spot[1], 6)
+    for r in range(3):
+        six += view(work.AJ, spot[0] + 6 * r, 6) * lam[r]
+    if spot[2] >= 0:
+        other = view(work.v, spot[3], 6)
+        for r in range(3):
+            other += view(work.AJ, spot[2] + 6 * r, 6) * lam[r]
+
+
+@procedure
+def responses(problem: Problem, work: Work, island: int) -> bool:
+    """Velocities that unit impulses give, in ``AJ``, and blocks of ``J M^-1 J'`` in ``A``.
+
+    After those of groups of free bodies come the inverses of the normal and, of three rows, of the
+    largest other diagonal. False where trees have several nodes. ``v`` becomes the velocities of
+    the impulses. Groups that ``work.responds`` names have kept what this writes.
+    """
+    if not begin_responses(problem, work, island):
+        return False
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
         first = problem.row_first[g]
+        if work.responds[g] == 1:
+            respond_as_before(work, g, view(work.lam, first, 3))
+            continue
         D = view(work.A, 6 * first)
         clear_matrix(D, dim)
         for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
@@ -106,6 +138,7 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
             across = max(D[4], D[8])
             D[9] = 1.0 / D[0] if D[0] > 0.0 and is_of_free_bodies(problem, g) else 0.0
             D[10] = 1.0 / across if across > 0.0 else 0.0  # what cannot slide
+            work.responds[g] = 1 if work.spot[g, 0] >= 0 else 0
     return True
 
 
@@ -286,8 +319,47 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 @procedure(inline=True)
 def put_change(P: "float[:]", at: int, x: float) -> None:
     """Note the change of a number, whose last value is ``P[3]``, in place ``at``."""
-    P[at] = x - P[3]
-    P[3] = x
+    old = view(P, 0, 4)
+    change = x - old[3]
+    if at == 0:
+        old[0:4] = vector(change, old[1], old[2], x)
+    elif at == 1:
+        old[0:4] = vector(old[0], change, old[2], x)
+    else:
+        old[0:4] = vector(old[0], old[1], change, x)
+
+
+@procedure(inline=True)
+def changes_at(
+    problem: Problem, work: Work, island: int, at: int, G: "float[4, 4]"
+) -> "(float, float)":
+    """``note_changes`` of a place that is known where it is compiled."""
+    most = 0.0
+    new_by = vector(0.0, 0.0, 0.0, 0.0)  # products of new differences with all, and with the change
+    by_change = vector(0.0, 0.0, 0.0, 0.0)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        scale = sqrt(work.delassus[g])
+        for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            x = work.lam[i]
+            f = scale * (x - work.y[i])
+            old = view(work.changes[i], 0, 4)
+            new = f - old[3]
+            noted = vector(
+                new if at == 0 else old[0],
+                new if at == 1 else old[1],
+                new if at == 2 else old[2],
+                f,
+            )
+            old[0:4] = noted
+            put_change(work.impulses[i], at, x)
+            most = max(most, abs(f))
+            new_by += noted * new
+            by_change += noted * f
+    G[at, :3] = vector(new_by[0], new_by[1], new_by[2])
+    G[:3, at] = G[at, :3]
+    G[:3, 3] = vector(by_change[0], by_change[1], by_change[2])
+    return by_change[3], most
 
 
 @procedure
@@ -298,33 +370,12 @@ def note_changes(
 
     Returns the sum of the squared changes, scaled, and the largest.
     """
-    size = most = 0.0
-    g0 = g1 = g2 = h0 = h1 = h2 = 0.0
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        scale = sqrt(work.delassus[g])
-        for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            f = scale * (work.lam[i] - work.y[i])
-            F = work.changes[i]
-            P = work.impulses[i]
-            new = f - F[3]
-            a = new if at == 0 else F[0]
-            b = new if at == 1 else F[1]
-            d = new if at == 2 else F[2]
-            F[at] = new
-            F[3] = f
-            put_change(P, at, work.lam[i])
-            size += f * f
-            most = max(most, abs(f))
-            g0 += new * a
-            g1 += new * b
-            g2 += new * d
-            h0 += a * f
-            h1 += b * f
-            h2 += d * f
-    G[at, :3] = vector(g0, g1, g2)
-    G[:3, at] = G[at, :3]
-    G[:3, 3] = vector(h0, h1, h2)
+    if at == 0:
+        size, most = changes_at(problem, work, island, 0, G)
+    elif at == 1:
+        size, most = changes_at(problem, work, island, 1, G)
+    else:
+        size, most = changes_at(problem, work, island, 2, G)
     return size, most
 
 
