@@ -124,6 +124,24 @@ def test_a_platform_from_its_pose(rng):
         check(found, y, rng.standard_normal(6), rng)
 
 
+@pytest.mark.parametrize("length", [0.7, 1.3])
+def test_bars_that_do_not_meet_are_no_parallelogram(length):
+    """Crank and rocker are equal, the coupler is shorter or longer than the ground."""
+    builder = (
+        ModelBuilder("apart")
+        .body("crank", joint=Revolute("z"))
+        .body("rocker", joint=Revolute("z"), at=xlt(1.0, 0, 0))
+        .body("coupler", on="crank", joint=Revolute("z"), at=xlt(0, 0.5, 0))
+    )
+    ends = {"at": (length, 0.0, 0.0), "successor_at": (0.0, 0.5, 0.0)}
+    pin = SphereInCylinder("z")
+    model = builder.loop(
+        "pin", predecessor="coupler", successor="rocker", joint=pin, **ends
+    ).build()
+    with pytest.raises(LoopError, match="is not a parallelogram at q = 0"):
+        parallelogram(model, "pin")
+
+
 def test_loops_of_other_shapes_are_rejected():
     model = four_bar_model()
     with pytest.raises(UnknownNameError, match=r"no loop joint 'pen'.*pin"):

@@ -43,6 +43,15 @@ def test_the_plan_and_the_general_way_agree(name, rng):
     assert_close(t.qdd, state.qdd, ulps=2e3, condition=condition)
 
 
+@pytest.mark.parametrize("name", ["bennett", "excavator", "five_bar", "loader"])
+def test_loops_that_are_open_are_left_to_the_general_way(name, rng):
+    """``health`` says so: what the plan finds there is of no motion."""
+    m, q, qd, tau = moving(name, rng)
+    assert tangent_dynamics(m, None, q, qd, tau).health >= 1
+    apart = m.integrate(q, 0.05 * np.sign(rng.standard_normal(m.nv)))
+    assert not tangent_dynamics(m, None, apart, qd, tau).health >= 1
+
+
 @pytest.mark.covers("Spencer 4.1", by=tangent_dynamics)
 @pytest.mark.parametrize("name", ["loader", "five_bar", "bennett"])
 def test_accelerations_along_the_manifold_by_a_complex_step(name, rng):
