@@ -130,3 +130,19 @@ def test_effort_of_sweeps():
         assert responses(p, work, 0)
         rounds.append(swept(p, work, 0, 60, 1e-6))
     assert abs(sum(rounds) - 236) <= 3, sum(rounds)
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_responses_that_are_known_serve_again(kinds):
+    p, _, _ = an_island(3, KINDS[kinds])
+    work, _ = begun(p)
+    assert responses(p, work, 0)
+    assert kinds == "joints" or work.responds[: p.groups].any()
+    p.free[:] += 0.1
+    found = []
+    for _ in range(2):
+        assert responses(p, work, 0)
+        found.append([x.copy() for x in (work.v, work.A, work.AJ)])
+        work.responds[:] = 0
+    for known, anew in zip(*found, strict=True):
+        np.testing.assert_array_equal(known, anew)
