@@ -36,7 +36,8 @@ TOOLS = ("hatchling", "twine", "readme_renderer[md]")
 LARGEST = {".whl": 3e6, ".gz": 4e6}  # [bytes]: what is more has swallowed something
 EXTRAS = ("cli", "mjcf", "pinocchio", "plot", "qp", "view")  # of the examples
 ROBOTS = "example-robot-data"  # one of which walks
-LEFT_OUT = ("ppo.py", "learn_on_a_cpu.py", "learn_to_walk.py", "learn_on_many_machines.py")
+LEFT_OUT = ("ppo.py", "learn_on_a_cpu.py", "learn_to_walk.py", "learn_to_grasp.py",
+            "learn_on_many_machines.py")  # fmt: skip
 """Examples that need PyTorch, minutes, or a cluster."""
 
 
