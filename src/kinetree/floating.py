@@ -288,10 +288,10 @@ def _choice(base, independent):
 
 
 def _call(function, base, arrays, f_ext, **options):
-    rows = _tree_of(base).body_count + 1
-    forces = np.zeros((rows, 6)) if f_ext is None else _forces(base, f_ext)
-    rest = (base.inertia.parameters(), forces[..., 0, :], forces[..., 1:, :])
-    return function(base.tree, *arrays, *rest, **options)
+    count = _tree_of(base).body_count + 1
+    forces = np.zeros((count, 6)) if f_ext is None else _forces(base, f_ext)
+    rows = forces.reshape(*forces.shape[:-2], -1)  # one axis, whose length kernels find out
+    return function(base.tree, *arrays, base.inertia.parameters(), rows, **options)
 
 
 def _tree_of(base) -> Model:
@@ -313,8 +313,8 @@ def _forces(base, f_ext):
     return forces
 
 
-def _read(v_0, inertia, f_0, f_ext):
-    forces = [Force.from_array(f) for f in (f_0, *f_ext)]
+def _read(v_0, inertia, forces):
+    forces = [Force.from_array(f) for f in np.reshape(forces, (-1, 6))]
     return Inertia.from_parameters(inertia), Motion(v_0[:3], v_0[3:]), forces
 
 
@@ -323,23 +323,23 @@ def _falling(gravity):
 
 
 @kernel
-def _forward(m, q, v_0, qd, tau, gravity, inertia, f_0, f_ext):
-    I_0, v_0, forces = _read(v_0, inertia, f_0, f_ext)
+def _forward(m, q, v_0, qd, tau, gravity, inertia, forces):
+    I_0, v_0, forces = _read(v_0, inertia, forces)
     a_g = _falling(gravity)
     a_0, qdd = floating_base.forward_dynamics(m, I_0, q, v_0, qd, tau, a_g, forces)
     return a_0.to_array(), qdd
 
 
 @kernel
-def _inverse(m, q, v_0, qd, qdd, gravity, inertia, f_0, f_ext):
-    I_0, v_0, forces = _read(v_0, inertia, f_0, f_ext)
+def _inverse(m, q, v_0, qd, qdd, gravity, inertia, forces):
+    I_0, v_0, forces = _read(v_0, inertia, forces)
     a_g = _falling(gravity)
     a_0, tau = floating_base.inverse_dynamics(m, I_0, q, v_0, qd, qdd, a_g, forces)
     return a_0.to_array(), tau
 
 
-def _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
-    I_0, v_0, forces = _read(v_0, inertia, f_0, f_ext)
+def _coefficients(m, q, v_0, qd, gravity, inertia, forces):
+    I_0, v_0, forces = _read(v_0, inertia, forces)
     return floating_base.equation_of_motion(m, I_0, q, v_0, qd, _falling(gravity), forces)
 
 
@@ -353,27 +353,27 @@ def _close(m, q, v_0, qd, *rest, independent):
 
 
 @kernel
-def _equation(m, q, v_0, qd, gravity, inertia, f_0, f_ext, *, independent):
-    I0c, *rest = _close(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
+def _equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
+    I0c, *rest = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return I0c.to_matrix(), *rest
 
 
 @kernel
-def _reduced(m, q, v_0, qd, gravity, inertia, f_0, f_ext, *, independent):
-    equation = _close(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
+def _reduced(m, q, v_0, qd, gravity, inertia, forces, *, independent):
+    equation = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return floating_base.reduced_equation(equation)
 
 
 @kernel
-def _momentum(m, q, v_0, qd, inertia, f_0, f_ext):
-    equation = _coefficients(m, q, v_0, qd, np.zeros(3, int), inertia, f_0, f_ext)
+def _momentum(m, q, v_0, qd, inertia, forces):
+    equation = _coefficients(m, q, v_0, qd, np.zeros(3, int), inertia, forces)
     return floating_base.momentum(equation, Motion(v_0[:3], v_0[3:]), qd)
 
 
 @kernel
-def _jacobian(m, q, inertia, f_0, f_ext, *, frame):
+def _jacobian(m, q, inertia, forces, *, frame):
     still = np.zeros(6, int)
-    equation = _coefficients(m, q, still, m.zero_velocity, still[:3], inertia, f_0, f_ext)
+    equation = _coefficients(m, q, still, m.zero_velocity, still[:3], inertia, forces)
     J = frame_jacobian(m, q, m.frame(frame), "world")
     return J + floating_base.jacobian_correction(equation)
 

@@ -144,33 +144,52 @@ class Step:
 # --- kernels -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Scheme:
+    """Step of an integrator in a field, which kernels take for an option; the results are arrays.
+
+    Attributes:
+        method: the integrator.
+        field: all forces.
+        full: whether results have the error estimate and the stages, too.
+    """
+
+    method: Any
+    field: Any
+    full: bool = False
+
+    def advance(self, model, t, h, q, qd, inputs) -> Stepped:
+        """The end of a step of ``h`` seconds."""
+        return self.method.advance(OneCopy(self.field), model, t, h, q, qd, inputs)
+
+    def __call__(self, model, t, h, q, qd, inputs) -> tuple:
+        """State, work, and what a method has besides, after a step."""
+        after = self.advance(model, t, h, q, qd, inputs)
+        results = [after.q, after.qd, after.work]
+        if self.method.solves:
+            results.append(after.defect)
+        if self.method.closes:
+            results.append(after.checks)
+        if self.full and after.error is not None:
+            results += after.error
+        if self.full and after.stages is not None:
+            results += after.stages
+        return tuple(results)
+
+
 @kernel
-def _step(model, t, h, q, qd, inputs, *, method, field, full=False):
-    return step_results(model, t, h, q, qd, inputs, method=method, field=field, full=full)
-
-
-def step_results(model, t, h, q, qd, inputs, *, method, field, full=False) -> tuple:
-    """State, work, and what a method has besides, after a step; for kernels."""
-    after = method.advance(OneCopy(field), model, t, h, q, qd, inputs)
-    results = [after.q, after.qd, after.work]
-    if method.solves:
-        results.append(after.defect)
-    if method.closes:
-        results.append(after.checks)
-    if full and after.error is not None:
-        results += after.error
-    if full and after.stages is not None:
-        results += after.stages
-    return tuple(results)
+def _step(model, t, h, q, qd, inputs, *, scheme):
+    return scheme(model, t, h, q, qd, inputs)
 
 
 @kernel
-def _steps(model, t, h, q, qd, inputs, count, *, method, field):
+def _steps(model, t, h, q, qd, inputs, count, *, scheme):
     """``count`` steps with the same inputs."""
+    method = scheme.method
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.advance(OneCopy(field), model, t, h, q, qd, inputs)
+        after = scheme.advance(model, t, h, q, qd, inputs)
         if method.solves:
             worst = select(worst < after.defect, after.defect, worst)
         return t + h, after.q, after.qd, work + after.work, worst
@@ -408,11 +427,10 @@ class Stepper:
         q, v, held = self._zeros()
         return _accelerations.compiled(self.model, 0.0, q, v, held, field=self.field)
 
-    def _kernel(self, kernel, *more, **options):
+    def _kernel(self, kernel, *more, full=False):
         arguments = (0.0, 1.0, *self._zeros(), *more)
-        return kernel.compiled(
-            self.model, *arguments, method=self.method, field=self.field, **options
-        )
+        scheme = Scheme(self.method, self.field, full)
+        return kernel.compiled(self.model, *arguments, scheme=scheme)
 
     def _zeros(self):
         """A state, and what is held during a step, for kernels to be traced with."""

@@ -26,7 +26,7 @@ from kinetree.errors import SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import check_finite_state
 from kinetree.integration.integrator import Stepped
-from kinetree.integration.step import Stepper, step_results
+from kinetree.integration.step import Scheme, Stepper
 from kinetree.model.gearing import Gearing
 from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
 
@@ -43,12 +43,12 @@ class _Flight:
     field: Any
 
     def __call__(self, t, h, q, qd, inputs):
-        model, moved_by = self.model, {"method": self.method, "field": self.field}
+        model, scheme = self.model, Scheme(self.method, self.field)
         if not model.couplings:
-            return step_results(model, t, h, q, qd, inputs, **moved_by)
+            return scheme(model, t, h, q, qd, inputs)
         of_q, of_v = model.independent_variables
         held = inputs[of_v] if self.field.actuators is None else inputs
-        q, qd, *rest = step_results(model, t, h, q[of_q], qd[of_v], held, **moved_by)
+        q, qd, *rest = scheme(model, t, h, q[of_q], qd[of_v], held)
         end = Gearing(model, q, qd)
         return end.q, end.qd, *rest
 

@@ -15,18 +15,21 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.prescription import with_loop
-from kinetree.integration.step import Stepper, step_length
-
-_ONE = np.array(1.0)
+from kinetree.integration.step import Scheme, Stepper, step_length
 
 
 @kernel
-def _contact_steps(model, t, h, q, qd, inputs, force, count, *, step, method, field):
-    """``count`` steps with the same inputs: state, work, forces of the last, residuals of all."""
+def _contact_steps(model, times: (3,), q, qd, inputs, force, *, step, scheme):
+    """Steps with the same inputs: state, work, forces of the last, residuals of all.
+
+    ``times`` are the beginning of the first, the length of each, and how many there are.
+    """
+    t, h, count = times
 
     def body(state):
         t, q, qd, work, force, residuals, energy = state
-        after = step(method, field, model, Start(t, h, q, qd, inputs), force, energy)
+        start = Start(t, h, q, qd, inputs)
+        after = step(scheme.method, scheme.field, model, start, force, energy)
         residuals = accumulate(residuals, after.residuals)
         return t + h, after.q, after.qd, work + after.work, after.force, residuals, after.energy
 
@@ -96,8 +99,8 @@ class ContactStepper(Stepper):
         found, force, call = [], self.notes.force, self._kernel.call
         try:
             for t, end in pairwise(instants):
-                h = np.array(step_length(t, end, dt))
-                after = call(np.array(t), h, q, qd, tau, force, _ONE)
+                h = step_length(t, end, dt)
+                after = call(np.array([t, h, 1.0]), q, qd, tau, force)
                 found.append(after)
                 q, qd, _, force, _ = after
         except (ShapeError, SingularError):  # after a step that was not fine, or now: with care
@@ -135,8 +138,8 @@ class ContactStepper(Stepper):
     def _taken(self, t, h, q, qd, tau, count):
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
-        numbers = (np.array(x, dtype=float) for x in (t, h))
-        after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
+        times = np.array([t, h, count], dtype=float)
+        after = self._kernel.call(times, q, qd, tau, force)
         if not self._all_fine(after[4]):
             wrong = ~self._is_fine(after[4], after[1])
             after = self._by_engine(t, h, q, qd, tau, count, after, wrong)
@@ -192,9 +195,11 @@ class ContactStepper(Stepper):
 
     @cached_property
     def _kernel(self):
-        examples = 0.0, 1.0, *self._zeros(), np.zeros(self.notes.rows), 1.0
-        moved_by = {"step": self.contact_step, "method": self.flight, "field": self.field}
-        kernel = _contact_steps.compiled(self.model, *examples, **moved_by)
+        examples = [0.0, 1.0, 1.0], *self._zeros(), np.zeros(self.notes.rows)
+        scheme = Scheme(self.flight, self.field)
+        kernel = _contact_steps.compiled(
+            self.model, *examples, step=self.contact_step, scheme=scheme
+        )
         asked = self.contact_step.constraints.scene.choice.samples  # of the engine, too
         kernel.samples = max(getattr(kernel, "samples", 0), asked)
         return kernel

@@ -28,7 +28,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.integration.implicit import factor, solve
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.manifold import move
-from kinetree.integration.step import Stepper
+from kinetree.integration.step import Scheme, Stepper
 from kinetree.loops.stepping.health import near_singularity
 from kinetree.loops.stepping.motion import closed
 
@@ -67,8 +67,9 @@ class _Ahead(NamedTuple):
     qdd: Any
 
 
-def _ahead(model, a, h, q, qd, mean, qdd, method):
+def _ahead(model, a, h, q, qd, before, method):
     m, f, beta, gamma = method()
+    mean, qdd = before
     delta = qd + (0.5 - beta) * h * mean + beta * h * a
     return _Ahead(
         move(model, q, h * delta),
@@ -78,32 +79,37 @@ def _ahead(model, a, h, q, qd, mean, qdd, method):
 
 
 @kernel
-def _imbalance(model, a, t, h, q, qd, inputs, mean, qdd, *, method, field):
-    """Joint forces that the motion needs at the end of the step, less those that act."""
-    end = _ahead(model, a, h, q, qd, mean, qdd, method)
+def _imbalance(model, a, times: (2,), q, qd, inputs, before: (2, "nv"), *, scheme):
+    """Joint forces that the motion needs at the end of the step, less those that act.
+
+    ``times`` are its beginning and length, ``before`` running mean and acceleration there.
+    """
+    t, h = times
+    end = _ahead(model, a, h, q, qd, before, scheme.method)
     needed = rnea.inverse_dynamics(model, end.q, end.qd, end.qdd)
-    return needed - field.joint_force(model, t + h, end.q, end.qd, inputs)
+    return needed - scheme.field.joint_force(model, t + h, end.q, end.qd, inputs)
 
 
 _gradient = differentiate(_imbalance, wrt="a")
 
 
 @kernel
-def _alpha_step(model, t, h, q, qd, inputs, mean, qdd, *, method, field):
+def _alpha_step(model, t, h, q, qd, inputs, before: (2, "nv"), *, scheme):
+    method, field = scheme.method, scheme.field
     chosen, (beta, gamma) = field.chosen, method()[2:]
-    given, moving = (t, h, q, qd, inputs, mean, qdd), velocity_rows(model)
+    given, moving = (np.array([t, h]), q, qd, inputs, before), velocity_rows(model)
     ends = model.at(t + h)
 
     def improve(state):
         a, force, _ = state
-        end = _ahead(model, a, h, q, qd, mean, qdd, method)
+        end = _ahead(model, a, h, q, qd, before, method)
         c = loop_constraints(ends, end.q, end.qd)
         missing = -c.error / (beta * h * h)
         if moving:  # rows that have no position
             missing[moving] = -c.rate[moving] / (gamma * h)
         K, missing = chosen(c.K), chosen(missing)
-        rest = _imbalance(model, a, *given, method=method, field=field) - K.T @ force
-        gradient = _gradient(model, a, *given, method=method, field=field)
+        rest = _imbalance(model, a, *given, scheme=scheme) - K.T @ force
+        gradient = _gradient(model, a, *given, scheme=scheme)
         S = factor(gradient + chosen.weight * (K.T @ K) if chosen.weight else gradient)
         y, X = solve(S, rest), np.array([solve(S, row) for row in K]).T
         df = solve(factor(K @ X), missing + K @ y)
@@ -112,13 +118,14 @@ def _alpha_step(model, t, h, q, qd, inputs, mean, qdd, *, method, field):
         return a + da, force, np.sqrt(h * h * (da @ da))
 
     none = 0 * chosen(loop_constraints(ends, q, qd).k)
-    a, _, defect = repeat(improve, (mean, none, 0 * t), _ITERATIONS)
-    end = _ahead(model, a, h, q, qd, mean, qdd, method)
+    a, _, defect = repeat(improve, (before[0], none, 0 * t), _ITERATIONS)
+    end = _ahead(model, a, h, q, qd, before, method)
     q1, qd1 = closed(ends, end.q, end.qd, chosen=chosen)[:2]
-    before = _power(model, t, q, qd, inputs, field)
-    after = _power(model, t + h, q1, qd1, inputs, field)
+    work = h / 2 * (
+        _power(model, t, q, qd, inputs, field) + _power(model, t + h, q1, qd1, inputs, field)
+    )
     defect = defect / np.sqrt(1 + qd1 @ qd1)
-    return q1, qd1, h / 2 * (before + after), a, end.qdd, defect
+    return q1, qd1, work, np.array([a, end.qdd]), defect
 
 
 def _power(model, t, q, qd, tau, field):
@@ -143,9 +150,9 @@ class AlphaStepper(Stepper):
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
-        mean, qdd = self._recall(t, q, qd, tau)
+        before = self._recall(t, q, qd, tau)
         numbers = (np.array(x, dtype=float) for x in (t, h))
-        q1, qd1, work, a, now, defect = self._alpha.call(*numbers, q, qd, tau, mean, qdd)
+        q1, qd1, work, now, defect = self._alpha.call(*numbers, q, qd, tau, before)
         if not np.max(defect, initial=0.0) <= _CONVERGED:
             why = near_singularity(self.model.at(t), self.field.chosen, q)
             raise SimulationError(
@@ -153,7 +160,7 @@ class AlphaStepper(Stepper):
                 f"last correction was {np.max(defect):.2g} of the speed, at most {_CONVERGED:g} "
                 f"will do; take a smaller dt{why}"
             )
-        self._memory = {self._key(q, qd): (mean, qdd), self._key(q1, qd1): (a, now)}
+        self._memory = {self._key(q, qd): before, self._key(q1, qd1): now}
         return Stepped(q1, qd1, work)
 
     def steps(self, t, h, q, qd, tau, count):
@@ -162,10 +169,10 @@ class AlphaStepper(Stepper):
         return *states[-1][:2], sum(state[2] for state in states)
 
     def _recall(self, t, q, qd, tau):
-        """Mean and acceleration at the start; anew where a state was not the end of a step."""
+        """Mean and acceleration at the start, (..., 2, nv); anew where no step ended there."""
         if self._key(q, qd) not in self._memory:
             qdd = self.accelerations(t, q, qd, tau)[0]
-            return qdd, qdd
+            return np.stack([qdd, qdd], axis=-2)
         return self._memory[self._key(q, qd)]
 
     @staticmethod
@@ -175,6 +182,5 @@ class AlphaStepper(Stepper):
     @property
     def _alpha(self):
         q, v, held = self._zeros()
-        return _alpha_step.compiled(
-            self.model, 0.0, 1.0, q, v, held, v, v, method=self.method, field=self.field
-        )
+        scheme = Scheme(self.method, self.field)
+        return _alpha_step.compiled(self.model, 0.0, 1.0, q, v, held, [v, v], scheme=scheme)

@@ -209,21 +209,21 @@ class ConstraintSolution(NamedTuple):
 def _solve(model, q, qd, inertia, x, qdd, chosen, time_constant=None) -> ConstraintSolution:
     """Solve the equations at a state; ``x`` are accelerations without them, whitened."""
     places = [(i, j) for i in range(model.nv) for j in ltl.ancestors(inertia.lam, i)]
-    factors = np.array([inertia.L[at] for at in places]) if places else 0 * q[:1]
-    given = (q, qd, 0 * qd if qdd is None else qdd, factors, inertia.root, x)
+    factors = np.array([*(inertia.L[at] for at in places), *inertia.root])
+    given = (q, qd, 0 * qd if qdd is None else qdd, factors, x)
     solve = _equations if np.asarray(q).dtype == object else _equations.function
     return ConstraintSolution(*solve(model, *given, chosen=chosen, time_constant=time_constant))
 
 
 @one_copy_of_general_code
 @kernel
-def _equations(model, q, qd, qdd, factors, root, x, *, chosen, time_constant):
-    """Values of a ``ConstraintSolution``, with the off-diagonal ``factors`` of the inertia."""
+def _equations(model, q, qd, qdd, factors, x, *, chosen, time_constant):
+    """Values of a ``ConstraintSolution``; ``factors`` of the inertia end with the diagonal."""
     lam, L = _sparsity(model, chosen), np.zeros((model.nv, model.nv), dtype=object)
-    factors = iter(factors)
+    root, below = factors[len(factors) - model.nv :], iter(factors)
     for i in range(model.nv):
         for j in ltl.ancestors(lam, i):
-            L[i, j] = next(factors)
+            L[i, j] = next(below)
     c = loop_constraints(model, q, qd)
     rows = orthogonal(FactoredInertia(L, root, lam), chosen.matrix(c.K))
     k = chosen.right(c.k if time_constant is None else c.with_stabilization(time_constant), qdd)

@@ -218,12 +218,12 @@ def _with_energy(qd, lost, kinetic):
 
 
 @kernel
-def projected_steps(model, t, h, q, qd, inputs, count, *, method, field):
+def projected_steps(model, t, h, q, qd, inputs, count, *, scheme):
     """``count`` steps with the same inputs, and the worst of what they say about themselves."""
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.advance(field, model, t, h, q, qd, inputs)
+        after = scheme.method.advance(scheme.field, model, t, h, q, qd, inputs)
         return t + h, after.q, after.qd, work + after.work, _worst(worst, after.checks)
 
     start = np.array([0 * t, 0 * t, 0 * t, 1 + 0 * t, 0 * t, 0 * t])

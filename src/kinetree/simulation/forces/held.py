@@ -11,7 +11,7 @@ step takes as inputs: going from one mode to another compiles nothing.
 
 import copy
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.field import FieldAround, masked_response
 from kinetree.integration.implicit import factor, solve
-from kinetree.integration.step import Stepper, _step
+from kinetree.integration.step import Scheme, Stepper
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction
 
@@ -136,22 +136,9 @@ def _held_traced(field, model, q, qdd, held, s):
 
 
 @kernel
-def _held_step(
-    model,
-    t,
-    h,
-    q,
-    qd,
-    inputs,
-    held,
-    direction,
-    *,
-    method,
-    field_by_mode,
-    full=False,
-):
-    under = field_by_mode(held, direction)
-    return _step.function(model, t, h, q, qd, inputs, method=method, field=under, full=full)
+def _held_step(model, t, h, q, qd, inputs, held, direction, *, scheme):
+    under = replace(scheme, field=scheme.field(held, direction))
+    return under(model, t, h, q, qd, inputs)
 
 
 @kernel
@@ -226,7 +213,8 @@ class HeldStepper(Stepper):
         """
         if self.compiled:
             times = np.asarray(t, dtype=float).reshape(-1, *[1] * (qd.ndim - 2))
-            return self._held_kernel(_constraint_force).call(times, q, qd, tau)
+            kernel = self._held_kernel(_constraint_force, field_by_mode=self.field_by_mode)
+            return kernel.call(times, q, qd, tau)
         field = self.field
         each = zip(t, q, qd, tau, strict=True)
         return np.array([field.constraint_force(self.model, *instant) for instant in each])
@@ -237,18 +225,18 @@ class HeldStepper(Stepper):
 
     @property
     def _full(self):
-        return self._held_kernel(_held_step, 1.0, method=self.method, full=True)
+        scheme = Scheme(self.method, self.field_by_mode, full=True)
+        return self._held_kernel(_held_step, 1.0, scheme=scheme)
 
     @property
     def _rates(self):
-        return self._held_kernel(_held_accelerations)
+        return self._held_kernel(_held_accelerations, field_by_mode=self.field_by_mode)
 
     def _held_kernel(self, kernel, *h, **options):
         """A kernel in the present mode."""
-        key = (kernel.__name__, options.get("full"))
+        key = kernel.__name__
         if key not in self._kernels:
             q, v, inputs = self._zeros()
-            options["field_by_mode"] = self.field_by_mode
             self._kernels[key] = kernel.compiled(self.model, 0.0, *h, q, v, inputs, v, v, **options)
         return _WithMode(self._kernels[key], self.mode)
 

@@ -15,7 +15,7 @@ import numpy as np
 from kinetree.errors import SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.explicit import weighted_sum
-from kinetree.integration.step import Stepper, _step
+from kinetree.integration.step import Scheme, Stepper
 from kinetree.loops.stepping.projected import DOUBTFUL
 
 _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
@@ -147,11 +147,9 @@ def unroll_stages(method):
 
 
 @kernel
-def _stateful_step(model, t, h, q, qd, inputs, s, *, method, stateful, full=False):
-    stages = Stages(stateful, method, h, s)
-    results = _step.function(
-        model, t, h, q, qd, inputs, method=method, field=stages.field, full=full
-    )
+def _stateful_step(model, t, h, q, qd, inputs, s, *, scheme):
+    stages = Stages(scheme.field, scheme.method, h, s)
+    results = replace(scheme, field=stages.field)(model, t, h, q, qd, inputs)
     return (*results, stages.after(model, results[0]))
 
 
@@ -224,7 +222,8 @@ class StatefulStepper(Stepper):
             after = self.method.step(stages.field, self.model, t, h, q, qd, tau)
             s = stages.after(self.model, after.q)
         else:
-            *results, s = self._compile(_stateful_step, method=self.method, full=full).call(
+            scheme = Scheme(self.method, self.stateful, full)
+            *results, s = self._compile(_stateful_step, scheme=scheme).call(
                 *(np.array(x, dtype=float) for x in (t, h)), q, qd, tau, s
             )
             after = self._unpack(t, h, results)
@@ -272,15 +271,15 @@ class StatefulStepper(Stepper):
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
             return self.stateful.at(s)(self.model, t, q, qd, tau)
-        return self._compile(_stateful_accelerations).call(np.array(t, dtype=float), q, qd, tau, s)
+        compiled = self._compile(_stateful_accelerations, stateful=self.stateful)
+        return compiled.call(np.array(t, dtype=float), q, qd, tau, s)
 
-    def _compile(self, kernel, **options):
-        key = (kernel.__name__, options.get("full"))
+    def _compile(self, kernel, *, scheme=None, **options):
+        key = (kernel.__name__, scheme is not None and scheme.full)
         if key not in self._kernels:
-            zeros = self._zeros()
+            zeros, first = self._zeros(), (0.0,)
             s = self.stateful.start(self.model, zeros[0])
-            first = (0.0, 1.0) if options else (0.0,)
-            self._kernels[key] = kernel.compiled(
-                self.model, *first, *zeros, s, stateful=self.stateful, **options
-            )
+            if scheme is not None:
+                first, options = (0.0, 1.0), {"scheme": scheme}
+            self._kernels[key] = kernel.compiled(self.model, *first, *zeros, s, **options)
         return self._kernels[key]
