@@ -34,7 +34,7 @@ __all__ = [
 class KinetreeError(Exception):
     """Base class of every error raised by kinetree."""
 
-    def named(self, function: str) -> None:
+    def put_name(self, function: str) -> None:
         """Put the name of the called function at the start of the message, unless it is there.
 
         Algorithms cannot tell which public function was called.
@@ -50,7 +50,7 @@ def calling(function):
     try:
         yield
     except KinetreeError as error:
-        error.named(function)
+        error.put_name(function)
         raise
 
 
@@ -92,7 +92,7 @@ def names_itself(function: F) -> F:
         try:
             return function(*args, **options)
         except KinetreeError as error:
-            error.named(function.__name__)
+            error.put_name(function.__name__)
             raise
         except (TypeError, AttributeError) as error:
             refuse_formulas(function.__name__, args, error)

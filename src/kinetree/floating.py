@@ -173,7 +173,7 @@ def reduced_equation(
     With loops, of ``H ydd + C = Gᵀ tau`` for the coordinates of ``equation_of_motion``.
     """
     options = {"independent": _choice(base, independent)}
-    return _call(_reduced, base, (q, v_0, qd, gravity), f_ext, **options)
+    return _call(_reduced_equation, base, (q, v_0, qd, gravity), f_ext, **options)
 
 
 @names_itself
@@ -359,7 +359,7 @@ def _equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
 
 
 @kernel
-def _reduced(m, q, v_0, qd, gravity, inertia, forces, *, independent):
+def _reduced_equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
     equation = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return floating_base.reduced_equation(equation)
 

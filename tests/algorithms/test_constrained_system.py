@@ -60,7 +60,7 @@ def test_implicit_constraint_solves_the_bordered_system(rng, n_c):
 @pytest.mark.covers("RBDA 3.2", by=apply_implicit)
 def test_repeating_a_constraint_changes_neither_motion_nor_constraint_force(rng):
     system, once = random_system(rng, 6), random_constraint(rng, 3, 6)
-    twice = once.stacked(Implicit(once.K[1:2], once.k[1:2]))
+    twice = once.stack(Implicit(once.K[1:2], once.k[1:2]))
     a, b = apply_implicit(system, once), apply_implicit(system, twice)
     assert (b.rank, b.indeterminacy) == (3, 1)
     assert np.linalg.matrix_rank(implicit_equations(system, twice)[0]) == 6 + 3
@@ -74,7 +74,7 @@ def test_repeating_a_constraint_changes_neither_motion_nor_constraint_force(rng)
 def test_contradictory_constraints_are_an_error_and_not_a_compromise(rng):
     system, once = random_system(rng, 6), random_constraint(rng, 2, 6)
     with pytest.raises(SingularError, match=r"contradictory constraints: of 3 equations.*only 2"):
-        apply_implicit(system, once.stacked(Implicit(once.K[:1], once.k[:1] + 1)))
+        apply_implicit(system, once.stack(Implicit(once.K[:1], once.k[:1] + 1)))
 
 
 @pytest.mark.covers("RBDA 3.2", by=apply_explicit)

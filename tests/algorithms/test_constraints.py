@@ -86,7 +86,7 @@ def test_constraint_forces_have_no_power_along_any_allowed_velocity(rng):
 def test_stacked_constraints_hold_both(rng):
     a = Implicit(rng.standard_normal((2, 4)), rng.standard_normal(2))
     b = Implicit(rng.standard_normal((1, 4)), rng.standard_normal(1), error=np.ones(1))
-    both = a.stacked(b)
+    both = a.stack(b)
     assert both.count == 3
     assert both.motion_subspace == a.motion_subspace & b.motion_subspace
     assert_close(both.error, [0, 0, 1])

@@ -32,7 +32,7 @@ def test_example_of_the_book_goes_from_29_operations_to_5():
     recording = Recording()
     tau = torque(recording.array("v", (3,)))
     assert recording.operations == 29
-    graph, roots = recording.simplified(tau)
+    graph, roots = recording.simplify(tau)
     check_graph(graph, roots)
     assert str(count_operations(graph, roots)) == "4m + 1a"
     v = np.array([0.3, -0.7, 1.1])
@@ -69,7 +69,7 @@ def test_recording_and_simplifying_equals_tracing(rng):
     )
     recording = Recording()
     tau = rnea.inverse_dynamics(model, *(recording.array(*i) for i in inputs))
-    graph, roots = recording.simplified(tau)
+    graph, roots = recording.simplify(tau)
     assert count_operations(graph, roots) == count_operations(program.graph, program.roots)
     state = rng.standard_normal((3, 3))
     values = evaluate(graph, roots, dict(zip(("q", "qd", "qdd"), state, strict=True)))
@@ -108,10 +108,10 @@ def test_recorded_statements_go_through_a_file(rng, tmp_path):
     again.write(tmp_path / "again.txt", results)
     assert (tmp_path / "again.txt").read_bytes() == (tmp_path / "bias.txt").read_bytes()
     inputs = {"q": model.random_configuration(rng), "qd": rng.standard_normal(model.nv)}
-    values = evaluate(*again.simplified(results), inputs)
+    values = evaluate(*again.simplify(results), inputs)
     assert_close(values, rnea.bias_force(model, *inputs.values()), ulps=1000)
     # and the other way round: new statements after those that were read
-    graph, roots = again.simplified([results[0] * 2])
+    graph, roots = again.simplify([results[0] * 2])
     assert_close(evaluate(graph, roots, inputs)[0], 2 * values[0])
 
 
@@ -121,7 +121,7 @@ def test_the_file_of_the_book_has_29_operations(tmp_path):
     recording.write(tmp_path / "table", torque(recording.array("v", (3,))))
     again, results = Recording.read(tmp_path / "table")
     assert again.operations == 29
-    assert str(count_operations(*again.simplified(results))) == "4m + 1a"
+    assert str(count_operations(*again.simplify(results))) == "4m + 1a"
 
 
 def test_every_statement_of_the_format_is_read(tmp_path):
@@ -130,7 +130,7 @@ def test_every_statement_of_the_format_is_read(tmp_path):
     recording, results = Recording.read(path)
     assert len(recording.nodes) == 11
     inputs = {"x": np.array([0.4]), "I": np.array([[0, 0, -0.7]]), "t": np.array(0.3)}
-    found = evaluate(*recording.simplified(results), inputs)
+    found = evaluate(*recording.simplify(results), inputs)
     assert_close(found, [np.arctan2(-0.3, 0.4), 0.4])
 
 
@@ -204,7 +204,7 @@ def test_recorded_numbers_know_every_operation(rng):
         abs(x) / y, 1 / x, 2 - x, x.sqrt(), x.atan2(y, 1.0), (x < y).select(x, 0),
         (x > 1).select(y, 1), -x, x.check_pivot(1.0, None),
     ]  # fmt: skip
-    graph, roots = recording.simplified([*tau, *extra])
+    graph, roots = recording.simplify([*tau, *extra])
     check_graph(graph, roots)
     q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
     inputs = {"q": q, "qd": qd, "x": np.array([0.3, 0.7])}

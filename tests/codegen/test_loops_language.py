@@ -62,7 +62,7 @@ def from_one_body_to_another(model, q):
     before, out = np.zeros(1), model.table()
     for i in model.outward():
         out[i] = before = before + q[model.q_slice[i]][:1]
-    return model.stacked(out, 1)
+    return model.stack_rows(out, 1)
 
 
 def a_row_after_its_walk(model, q):
@@ -76,7 +76,7 @@ def never_set(model, q):
     t, out = model.table(), model.table()
     for i in model.outward():
         out[i] = t[i]
-    return model.stacked(out, 1)
+    return model.stack_rows(out, 1)
 
 
 def changed_since(model, q):
@@ -89,7 +89,7 @@ def changed_since(model, q):
         for _ in model.above(i):
             t[i] = t[i] + old
         out[i] = t[i]
-    return model.stacked(out, 1)
+    return model.stack_rows(out, 1)
 
 
 def the_parent_of_a_parent(model, q):
@@ -97,7 +97,7 @@ def the_parent_of_a_parent(model, q):
     for i in model.outward():
         t[i] = q[model.q_slice[i]][:1]
         out[i] = t[model.parent[model.parent[i]]] if model.parent[i] != 0 else t[i]
-    return model.stacked(out, 1)
+    return model.stack_rows(out, 1)
 
 
 def a_whole_vector(model, q):
@@ -128,7 +128,7 @@ def only_sliders_look_at_their_parents(model, q):
         t[i] = q[model.q_slice[i]][:1]
         slides = isinstance(model.joint[i], kt.Prismatic)
         out[i] = t[i] + t[model.parent[i]] if slides else t[i]
-    return model.stacked(out, 1)
+    return model.stack_rows(out, 1)
 
 
 def test_a_kind_that_looks_at_more_than_representatives_do_is_rejected():

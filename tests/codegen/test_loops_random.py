@@ -38,7 +38,7 @@ def random_text(seed):
         for i in model.outward():
             for k in range(TABLES):
                 t[k][i] = q[model.q_slice[i]][:1] * (k + 1) + 0.5 * t[k][lam[i]]
-        t[0] = model.copied(t[1])
+        t[0] = model.copy_table(t[1])
         for inward, statements in walks:
             for i in model.inward() if inward else model.outward():
                 for what, (a, b, c), (x, y, z) in statements:
@@ -56,7 +56,7 @@ def random_text(seed):
                         t[a][i] = t[a][i] * y + x * total.value
             what, (a, b, c), (x, y, z) = statements[0]
             if what == 6:
-                sums = model.copied(t[b])
+                sums = model.copy_table(t[b])
                 for i in model.outward() if inward else model.inward():
                     for j in model.above(i):
                         sums[j] = sums[j] + x * t[c][i]
@@ -69,7 +69,7 @@ def random_text(seed):
                     t[b][i] = t[a][i] + x
         for i in model.outward():
             out[i] = t[TABLES - 1][i] * np.ones(model.joint[i].nv, dtype=int)
-        return model.joined(out), total.value
+        return model.join_rows(out), total.value
 
     return text
 
@@ -86,7 +86,7 @@ def random_smooth_text(seed):
             known[0][i] = q[model.q_slice[i]][:1] * model.inertia[i].mass + 0.5
         for what, chosen, (x, y, z) in passes:
             a, b, c = (known[int(k * len(known))] for k in chosen)
-            new = model.copied(a) if what == 1 else model.table(np.array([z]))
+            new = model.copy_table(a) if what == 1 else model.table(np.array([z]))
             if what == 1:
                 for i in model.inward():
                     if lam[i] != 0:
@@ -108,7 +108,7 @@ def random_smooth_text(seed):
             known.append(new)
         for i in model.outward():
             E.add(known[-1][i][0] * known[-1][i][0])
-        return model.stacked(known[-1], 1), E.value
+        return model.stack_rows(known[-1], 1), E.value
 
     return text
 

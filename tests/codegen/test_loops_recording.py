@@ -175,7 +175,7 @@ def test_constants_that_a_chain_sets_again_stay_where_it_does_not_pass(again, ne
             found[i] = mark[i] + 0.5 * model.inertia[i].mass
             for j in model.above(i) if nested else ():
                 found[i] = found[i] + mark[j]
-        return model.stacked(found, 1)
+        return model.stack_rows(found, 1)
 
     model = random_tree(7, 4, joints=JOINTS[:3])
     model = model.replace(frames=[kt.Frame("tip", 5, kt.xlt(0, 0, 0.1))])
@@ -199,7 +199,7 @@ def test_a_kind_that_sets_again_what_others_take_for_a_constant_is_rejected():
                 found[i] = found[i] + mark[j]
             if model.joint[i].nv == 3:
                 mark[i] = np.array([5])
-        return model.stacked(found, 1)
+        return model.stack_rows(found, 1)
 
     kinds = (
         data_of(random_tree(6, 2, joints=[kt.Revolute("x"), kt.Spherical()])).domains[BODIES].kinds

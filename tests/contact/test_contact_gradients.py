@@ -11,7 +11,7 @@ from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity.rows import BEYOND, MixedRows, newton_matrix, obey
 from kinetree.contact.stepping import step as step_text
 from kinetree.contact.stepping.drives import Start
-from kinetree.contact.stepping.solver import Problem, implied, solve_in_kernel
+from kinetree.contact.stepping.solver import Problem, differentiable, solve_in_kernel
 from kinetree.functional.parameters import with_parameters
 from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.spatial import Plucker
@@ -32,7 +32,7 @@ def relaxed_problem(rng, speed):
 
 def by_complex_newton(problem, lam):
     """Forces of complex numbers, to rounding error, from real ones nearby."""
-    A, b, rows, units = problem.scaled()
+    A, b, rows, units = problem.scale()
     lam = lam / units
     for _ in range(4):
         w = A @ lam + b
@@ -76,7 +76,7 @@ def test_implied_derivatives_are_complex_steps_of_the_problem(rng, speed):
         A=problem.A + TINY * 1j * (da + da.T), b=problem.b + TINY * 1j * db,
         mu=problem.mu + TINY * 1j * dmu,
     )  # fmt: skip
-    found, expected = implied(moved, lam), by_complex_newton(moved, lam)
+    found, expected = differentiable(moved, lam), by_complex_newton(moved, lam)
     size = np.abs(expected.imag).max()
     np.testing.assert_allclose(found.imag, expected.imag, rtol=0, atol=1e-9 * size)
     np.testing.assert_allclose(found.real, lam, rtol=0, atol=1e-11)

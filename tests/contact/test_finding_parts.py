@@ -15,9 +15,9 @@ from kinetree.spatial.rotation import rotation_exp
 
 def test_touches_reversed_twice_are_what_they_were():
     there = Touch(np.arange(3.0), np.array([0, 0.6, 0.8]), -0.1)
-    back = there.reversed()
+    back = there.reverse()
     assert_close(back.normal, [0, -0.6, -0.8])
-    again = back.reversed()
+    again = back.reverse()
     assert again.gap == -0.1
     assert_close(again.normal, there.normal)
 

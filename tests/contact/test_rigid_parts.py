@@ -47,7 +47,7 @@ def test_accelerations_are_as_large_as_the_terms_that_make_them_up(rng, unit):
         for i in range(3)
     )
     assert_close(problem.scale, expected, ulps=10)
-    assert problem.chosen([]).scale == 0
+    assert problem.select([]).scale == 0
 
 
 @pytest.mark.parametrize(("second", "unique"), [(0.3, True), (0.1, False)])

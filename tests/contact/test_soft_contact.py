@@ -192,9 +192,9 @@ def test_friction_patch_turns_with_the_surface_that_carries_it():
     turned = [[-6e-5, 2e-5, 0], [6e-5, -2e-5, 0], [-3e-5, 1e-5, 0]]
     assert_close(rates[..., 0, 1:], turned, scale=1.0)
     ends = np.array([m.integrate(q, h * qd) for h in (0.0, 0.1, 0.2)])
-    settled = soft.settled(m, ends, many[2], many[2], 0.1)
+    settled = soft.end_states(m, ends, many[2], many[2], 0.1)
     for one, end, before in zip(settled, ends, many[2], strict=True):
-        assert_close(one, soft.settled(m, end, before, before, 0.1))
+        assert_close(one, soft.end_states(m, end, before, before, 0.1))
 
 
 # --- rollouts and derivatives -------------------------------------------------------------------

@@ -31,7 +31,7 @@ def drop(law, *, h=4e-4, steps=500, speed=1.0, mass=0.5, gravity=9.81, p0=0.0):
         f1, zd1 = law(z1, p1, v1, h)
         z1 = z + h / 2 * (zd + zd1)
         p, v = p + h / 2 * (v + v1), v + h / 2 * (a + f1 / mass - gravity)
-        z = law.settled(z, z1, p, h)
+        z = law.end_states(z, z1, p, h)
     return np.array(rows).T
 
 
@@ -138,7 +138,7 @@ def test_forces_never_pull_and_never_create_energy(rng):
             assert np.all(f >= 0)
             work = work + h * f * v_k
             most = np.maximum(most, work)
-            z = law.settled(z, z + h * zd, p_k, h)
+            z = law.end_states(z, z + h * zd, p_k, h)
         assert np.all(most <= 1e-4)
         assert np.all(work <= 0)
 
@@ -274,13 +274,13 @@ def test_patches_settle_on_the_body_or_where_they_are_by_themselves():
         (NonlinearPatch(lambda s: K * s, lambda s: D), np.minimum(after, 0.0)),
     ):
         expected = np.where((own + 1e-10 > GAPS) & (GAPS < 0), GAPS, own)
-        found = law.settled(STATES[..., None], after[..., None], GAPS, 1e-3)
+        found = law.end_states(STATES[..., None], after[..., None], GAPS, 1e-3)
         assert_close(found, expected[..., None], ulps=10)
         assert_close(law.start(GAPS), np.minimum(GAPS, 0.0)[..., None])
     two = TwoSurfaces(Patch(K, D), Patch(3 * K, D))
     z = np.stack([after, STATES], axis=-1)
     z[0] /= 4
-    settled = two.settled(z, z, GAPS, 1e-3)
+    settled = two.end_states(z, z, GAPS, 1e-3)
     touch = (GAPS < 0) & (z.sum(-1) > GAPS - 1e-10)
     assert touch.any()
     assert not touch.all()

@@ -15,7 +15,7 @@ from kinetree.contact.complementarity import cones
 from kinetree.contact.history import Residuals, accumulate, gather
 from kinetree.contact.scheme.constraints import coupled_rows
 from kinetree.contact.settings import CLOSED
-from kinetree.contact.stepping.balance import Balance, balanced
+from kinetree.contact.stepping.balance import Balance, balance_energy
 from kinetree.contact.stepping.choice import joint_rows
 from kinetree.contact.stepping.projection import Projection
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel
@@ -73,7 +73,9 @@ def test_energy_that_a_step_would_gain_is_taken_from_its_velocities(rng):
     ):
         q, qd = m.random_configuration(rng), rng.normal(size=m.nv)
         end, after = m.integrate(q, 1e-3 * qd), gain * qd
-        found, balance, left = balanced(*held(end, after), after, Balance(joints, contact, 0.0))
+        found, balance, left = balance_energy(
+            *held(end, after), after, Balance(joints, contact, 0.0)
+        )
         assert_close(left, held(end, found)[1], ulps=1e4)
         energies = [
             kt.kinetic_energy(m, x, v) + kt.potential_energy(m, x)
@@ -88,7 +90,7 @@ def test_energy_that_a_step_would_gain_is_taken_from_its_velocities(rng):
         assert balance.work == balance.joints + balance.contact - balance.lost - balance.taken
         seen.add(would > allowed)
     assert seen == {True, False}
-    _, stopped, _ = balanced(*held(end, 1e-3 * qd), 1e-3 * qd, Balance(-100.0, 0.0, 0.0))
+    _, stopped, _ = balance_energy(*held(end, 1e-3 * qd), 1e-3 * qd, Balance(-100.0, 0.0, 0.0))
     slow = float(kt.kinetic_energy(m, end, 1e-3 * qd))
     assert_close(stopped.taken, slow, ulps=1e4)
     fallen = float(kt.potential_energy(m, end) - kt.potential_energy(m, q))

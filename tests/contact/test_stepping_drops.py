@@ -6,7 +6,7 @@ import pytest
 import kinetree as kt
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.balance import balanced
+from kinetree.contact.stepping.balance import balance_energy
 from kinetree.model import geometry
 
 
@@ -31,7 +31,7 @@ def chain():
     return with_ground(builder.build())
 
 
-@pytest.mark.covers("RBDA 11.7", by=balanced)
+@pytest.mark.covers("RBDA 11.7", by=balance_energy)
 def test_contact_adds_no_energy_in_any_step(chain, rng):
     model = chain
     scene = Scene(model, "base", friction=0.4)

@@ -10,7 +10,7 @@ from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.choice import tier_of_rollout
 from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.model import JointDynamics, Limits
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import compose_setup
 from tests.support.composed_mechanisms import BEND, crouching, hopper
 
 
@@ -86,7 +86,7 @@ def test_what_bounces_is_left_to_the_engine(tier):
 @pytest.mark.parametrize("part", ["loop", "gears", "nothing"])
 def test_what_differs_unrolled_is_left_to_the_engine_however_many_steps_there_are(part):
     scene = hopper(*CASES[part][0])
-    setup = composed("rollout", scene.model, contact=TimeStepping(scene))
+    setup = compose_setup("rollout", scene.model, contact=TimeStepping(scene))
     chosen = tier_of_rollout(setup.contact, setup.effects, setup.field, 2**31)
     assert chosen == ("specialised" if part == "nothing" else "general")
 
@@ -137,7 +137,7 @@ def test_steps_from_the_same_states_have_the_same_velocities(dt):
     for k in range(40):
         now = np.array(k * dt), np.array(dt), q, qd, np.zeros(model.nv), force, np.array(1.0)
         other = unrolled._kernel.call(*now)
-        q, qd, *_ = engine.stepped(k * dt, dt, q, qd, np.zeros(model.nv))
+        q, qd, *_ = engine.end_of_step(k * dt, dt, q, qd, np.zeros(model.nv))
         force, held = np.zeros_like(force), machine.forces(0).force
         if len(held) and not machine.motions.bare[0]:
             force[:3] = held[0]

@@ -9,7 +9,7 @@ from scipy.linalg import solve_discrete_are
 import kinetree as kt
 from kinetree.control import QuadraticCost, iterations, optimize, riccati, shooting
 from kinetree.control.steps_on_arrays import StepsOnArrays, _of_samples
-from kinetree.control.tiles import padded
+from kinetree.control.tiles import pad_to_eight
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration import on_arrays
 
@@ -43,7 +43,7 @@ def sliders():
 def solved(F, H, gap, solve=riccati.solve_horizon, h=0.0):
     """Solutions, gains and failures of linear-quadratic problems, one after the other."""
     T, n, size = F.shape[1:]
-    m, wide = size - n, padded(size + 1)
+    m, wide = size - n, pad_to_eight(size + 1)
     H = np.concatenate([H, np.full((*H.shape[:-1], wide - size - 1), np.nan)], -1)
     z, K, failed = np.zeros(H.shape[:-1]), np.zeros((len(F), T, m, n)), []
     for s in range(len(F)):

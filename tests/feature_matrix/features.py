@@ -9,7 +9,7 @@ from functools import cache, cached_property, wraps
 
 import numpy as np
 import sympy
-from feature_matrix.reference import Reference, composed, pose_of, seen_from
+from feature_matrix.reference import Reference, compose, pose_of, seen_from
 from support.special_joints import Slot
 
 import kinetree as kt
@@ -169,7 +169,7 @@ def linkage(joint, *, tilt=0.0, dynamics=None, coupled=False, **options):
     tree = b.build().replace(**options)
     q = np.array([0.9, -0.5, 1.3])
     T = Reference(tree, q, 0 * q).poses(q)
-    pin = composed(T[2], pose_of(Plucker(np.eye(3), np.array([0.7, 0, 0]))))
+    pin = compose(T[2], pose_of(Plucker(np.eye(3), np.array([0.7, 0, 0]))))
     R, d = seen_from(T[3], pin)
     turn = np.array([[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
     loop = Loop("pin", 2, 3, joint, Plucker(np.eye(3), np.array([0.7, 0.0, 0.0])),

@@ -38,7 +38,7 @@ from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
 from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.rollouts import transition
-from kinetree.simulation.setup import Choices, composed
+from kinetree.simulation.setup import Choices, compose_setup
 from kinetree.spatial import Plucker
 
 OPTIONS = {field.name for field in fields(Choices)}
@@ -449,7 +449,7 @@ def _conflict(cell, b, given):
     """What the table says about a cell: the message of the first conflict, or nothing."""
     known = {n: x for n, x in given.items() if n in OPTIONS}
     adaptive = any(n in given for n in ("rtol", "atol"))
-    setup = composed(cell.function, getattr(b, cell.model), adaptive=adaptive, **known)
+    setup = compose_setup(cell.function, getattr(b, cell.model), adaptive=adaptive, **known)
     return next((message for _, message in conflicts(setup)), "")
 
 

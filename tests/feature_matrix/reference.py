@@ -52,7 +52,7 @@ def pose_of(X):
     return np.asarray(X.E).T, np.asarray(X.r)
 
 
-def composed(a, b):
+def compose(a, b):
     """The pose of ``b``, which is relative to ``a``."""
     return a[0] @ b[0], a[0] @ b[1] + a[1]
 
@@ -163,7 +163,7 @@ class Reference:
         """Poses of all bodies, the base first; ``t`` after the instant of prescribed joints."""
         found, full = [(np.eye(3), np.zeros(3))], self.full(q)
         for i, b in enumerate(self.model.bodies, start=1):
-            found.append(composed(found[b.parent], self._local(i, full[i], t)))
+            found.append(compose(found[b.parent], self._local(i, full[i], t)))
         return found
 
     def _local(self, i, at, t):
@@ -176,7 +176,7 @@ class Reference:
         local = self._transforms.get(key)
         if local is None:
             X_J = joint.jcalc(at, np.zeros(joint.nv))[0]
-            local = self._transforms[key] = composed(self.placements[i - 1], pose_of(X_J))
+            local = self._transforms[key] = compose(self.placements[i - 1], pose_of(X_J))
         return local
 
     def _poses_beside(self, q, t):
@@ -378,8 +378,8 @@ class Reference:
     # --- loops -----------------------------------------------------------------------------------
 
     def _ends(self, loop, T):
-        p = composed(T[loop.predecessor], pose_of(loop.predecessor_placement))
-        s = composed(T[loop.successor], pose_of(loop.successor_placement))
+        p = compose(T[loop.predecessor], pose_of(loop.predecessor_placement))
+        s = compose(T[loop.successor], pose_of(loop.successor_placement))
         return p, s
 
     def _relative(self, loop, q, t=0.0):
@@ -582,7 +582,7 @@ class Reference:
     def frame(self, name):
         """Body, pose, and the lever from the body's origin."""
         body, local = self.frames[name]
-        pose = composed(self.T[body], local)
+        pose = compose(self.T[body], local)
         return body, pose, pose[1] - self.T[body][1]
 
     def in_frame(self, name, x, frame):

@@ -15,7 +15,7 @@ import kinetree as kt
 from kinetree.contact import TimeStepping
 from kinetree.errors import KinetreeError, SimulationError
 from kinetree.simulation.compatibility import conflicts
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import compose_setup
 
 STEPS = 5
 
@@ -81,7 +81,7 @@ def outcomes(bench, contact):
 
 
 def is_of_the_table(door, bench, contact, error):
-    setup = composed(door, bench.model, contact=contact)
+    setup = compose_setup(door, bench.model, contact=contact)
     return any(message in str(error) for _, message in conflicts(setup))
 
 

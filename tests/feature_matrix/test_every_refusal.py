@@ -22,7 +22,7 @@ ABOUT_ONE_ARGUMENT = {
     "contact/attached.py": "_require_model",  # scene
     "contact/collision/convex.py": "convex_distance",
     "contact/collision/distance.py": "_check_pair _tables distance make",  # shapes
-    "contact/collision/shapes.py": "_measured",  # shape
+    "contact/collision/shapes.py": "_measure",  # shape
     "contact/finding/pairs.py": "_pair_of _shapes_named check_coefficient named_pairs pairs_of",
     "contact/impacts/collision.py": "__post_init__",  # q
     "contact/mobility.py": "_motions",  # prescribed

@@ -249,7 +249,7 @@ def test_the_operation_count_chooses(rng):
 
 def _traced(d, call, recursive):
     inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
-    return trace(lambda *x: d.differentiated(call, call.model, x, recursive), inputs)
+    return trace(lambda *x: d.trace_sample(call, call.model, x, recursive), inputs)
 
 
 # --- higher orders -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ def report_after(read):
     report = Report("r.urdf")
     root = parse(TEXT, "r.urdf")
     read(Node(root, report))
-    report.unused(root)
+    report.note_unused(root)
     return [str(notice) for notice in report.in_order()]
 
 
@@ -41,7 +41,7 @@ def test_what_is_settled_with_a_reason_is_not_listed_twice():
     def read(robot):
         robot.get("name"), robot.get("color")
         for link in robot.all("link"):
-            link.ignored("links are dull")
+            link.ignore("links are dull")
         robot.one("gazebo").note("plugin", "no simulator here")
         robot.report.use_all(robot.one("gazebo").element)
 
@@ -57,7 +57,7 @@ def test_what_holds_anyway_is_not_listed():
     for values, expected in ((("1", "false"), []), (("0", "true"), ["<gravity>", "<kinematic>"])):
         report, root = Report(), parse(text.format(*values).encode(), "r.sdf")
         report.use(root)
-        report.unused(root)
+        report.note_unused(root)
         assert [notice.what for notice in report.notices] == expected
 
 
@@ -67,8 +67,8 @@ def test_nothing_is_listed_when_all_was_read():
 
 def test_notices_without_a_line_name_the_file():
     report = Report("a.toml")
-    report.ignored(None, "table 'x'", "unknown")
-    report.ignored(7, "key 'y'", "unknown")
+    report.ignore(None, "table 'x'", "unknown")
+    report.ignore(7, "key 'y'", "unknown")
     assert list(map(str, report.notices)) == [
         "a.toml: table 'x': unknown",
         "a.toml:7: key 'y': unknown",
@@ -94,7 +94,7 @@ def test_what_changes_motion_comes_first_and_pictures_are_one_line():
     for node in Node(root, report).all("visual", "collision"):
         for inner in node.all("mesh"):
             inner.note("<mesh>", "no such file")
-    report.unused(root)
+    report.note_unused(root)
     found = report.in_order()
     assert [(n.effect, n.line) for n in found] == [
         ("motion", 3), ("motion", 8), ("contact", 5), ("control", 4),
@@ -114,8 +114,8 @@ def test_what_changes_motion_comes_first_and_pictures_are_one_line():
 def test_long_lists_are_cut_but_for_what_changes_motion():
     report = Report("r.xml")
     for k in range(30):
-        report.ignored(k, f"<a{k}>", effect="setting")
-        report.ignored(k, f"<b{k}>", effect="motion")
+        report.ignore(k, f"<a{k}>", effect="setting")
+        report.ignore(k, f"<b{k}>", effect="motion")
     lines = in_lines(report.in_order())
     assert [line.split(": ")[1] for line in lines[:30]] == [f"<b{k}>" for k in range(30)]
     assert lines[30:] == ["and 30 other kinds (model.report lists them)"]
@@ -130,8 +130,8 @@ def test_errors_with_and_without_a_place():
 def test_notices_of_one_kind_are_one_line():
     report = Report("r.urdf")
     for k, name in enumerate(("FL", "FR", "RL")):
-        report.ignored(k, f"attribute 'keep' of <joint name='{name}'>")
-        report.ignored(k, f"geometry {k + 9}: mesh", "it is missing")
+        report.ignore(k, f"attribute 'keep' of <joint name='{name}'>")
+        report.ignore(k, f"geometry {k + 9}: mesh", "it is missing")
     assert in_lines(report.in_order()) == [
         "r.urdf:0: attribute 'keep' of <joint name='FL'>: kinetree does not use it "
         "(and 2 more of this kind)",

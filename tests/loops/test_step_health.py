@@ -295,11 +295,11 @@ BALL = kt.Inertia.from_mass_center(1.0, (0, 0, 0), np.eye(3))
 def scripted(monkeypatch, health, *, model, chosen):
     """A stepper for loops whose health at the end of a step is a function of time."""
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         row = np.array([0.0, 0.0, 0.0, health(t + h), 0.0, 1.0])
         return Stepped(q + h, qd, np.array(h), checks=row)
 
-    monkeypatch.setattr(Stepper, "stepped", stepped)
+    monkeypatch.setattr(Stepper, "end_of_step", end_of_step)
     monkeypatch.setattr(ProjectedStepper, "_require_closed", lambda *_: None)
     method = SimpleNamespace(chosen=chosen, name="made up")
     return ProjectedStepper(model, method, None, compiled=True, health=np.array(1.0), refine=False)
@@ -355,7 +355,7 @@ def test_better_equations_are_looked_for_where_the_step_begins(monkeypatch):
     stepper = scripted(monkeypatch, lambda t: 1e-2, model=model, chosen=chosen)
     asked = []
     monkeypatch.setattr(steppers, "better_choice", lambda m, q, c: asked.append((q, c)))
-    stepper.stepped(0.0, 0.1, at["home"], np.full(4, 7.0), np.zeros(4))
+    stepper.end_of_step(0.0, 0.1, at["home"], np.full(4, 7.0), np.zeros(4))
     ((q, before),) = asked
     assert list(q) == list(at["home"])
     assert before is chosen
@@ -404,7 +404,7 @@ def test_a_step_is_taken_again_with_better_equations_if_there_are_some(monkeypat
 
     monkeypatch.setattr(ProjectedStepper, "_with", other)
     monkeypatch.setattr(steppers, "better_choice", lambda *_: "better")
-    after = stepper.stepped(*arguments)
+    after = stepper.end_of_step(*arguments)
     assert [list(np.ravel(x)) for x in plain[0]] == [list(np.ravel(x)) for x in arguments]
     assert_close(after.q, again.q)
     assert_close(after.qd, again.qd)
@@ -412,7 +412,7 @@ def test_a_step_is_taken_again_with_better_equations_if_there_are_some(monkeypat
 
     monkeypatch.setattr(steppers, "better_choice", lambda *_: None)
     monkeypatch.setattr(ProjectedStepper, "plain", lambda *_: pytest.fail("the same step again"))
-    assert_close(stepper.stepped(*arguments).q, at["home"] + 0.1)
+    assert_close(stepper.end_of_step(*arguments).q, at["home"] + 0.1)
 
 
 def test_what_is_lost_where_no_energy_is_at_play_is_bad():

@@ -9,7 +9,7 @@ import pytest
 import kinetree as kt
 from kinetree.contact import EventDriven, Scene, SoftContact, TimeStepping
 from kinetree.simulation.compatibility import CONFLICTS, conflict_table, conflicts
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import compose_setup
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 
@@ -88,7 +88,7 @@ def found():
     for function in ("simulate", "rollout", "rollout_gradient", "Environment"):
         for model in (ROUGH, LOOP, GUIDED, ROUGH_LOOP):
             for given in pairs_of(model):
-                for conflict, message in conflicts(composed(function, model, **given)):
+                for conflict, message in conflicts(compose_setup(function, model, **given)):
                     seen.setdefault(conflict, message)
     return seen
 

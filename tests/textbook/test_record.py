@@ -13,7 +13,7 @@ def test_nothing_is_shared_or_left_out():
     x, y = recording.array("x", (2,))
     results = [x * y, x * y, 0 * x, x + 0, x - x]
     assert recording.operations == 5
-    graph, roots = recording.simplified(results)
+    graph, roots = recording.simplify(results)
     assert roots[0] == roots[1]
     assert graph.nodes[roots[2]] == graph.nodes[roots[4]] == ("const", 0.0)
     assert graph.nodes[roots[3]] == ("input", "x", (0,))

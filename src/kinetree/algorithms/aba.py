@@ -57,7 +57,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes of Table 7.1 with their by-products."""
     lam, X_T, I = model.parent, model.tree_transform, model.inertia
     X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
-    IA, qdd = model.copied(I), model.table(model.zero_velocity[:0])
+    IA, qdd = model.copy_table(I), model.table(model.zero_velocity[:0])
 
     v[0] = model.zero_motion
     for i in model.outward():
@@ -90,7 +90,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
         qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
         a[i] = a_ + S[i] @ qdd[i]
     joints = ArticulatedJoints(X, S, U, D_inv)
-    return ArticulatedBodies(model.joined(qdd), a, IA, pA, X, v, c, joints)
+    return ArticulatedBodies(model.join_rows(qdd), a, IA, pA, X, v, c, joints)
 
 
 @refuses("loops", use="implicit.forward_dynamics")

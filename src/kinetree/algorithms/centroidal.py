@@ -258,7 +258,7 @@ def centroidal_inertia(model, q):
     """Inertia of the locked mechanism about its mass centre, axes of the base, (6, 6)."""
     X_G = centroidal_transforms(model, joint_transforms(model, q)[0])
     X = joint_transforms(axial_view(uncondensed(model)), q)[0]
-    I = _sum_at_center(model, X_G, X, model.copied(model.inertia), Inertia.zero())
+    I = _sum_at_center(model, X_G, X, model.copy_table(model.inertia), Inertia.zero())
     return Inertia(I.mass, 0 * I.first_moment, I.rotational).to_matrix()
 
 

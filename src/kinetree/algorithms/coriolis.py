@@ -61,7 +61,7 @@ def half_inertia_rate(model, q, qd):
 def _at_rest(model, q):
     """``X``, ``S`` and composite inertias, which do not depend on velocities."""
     X, S = joint_transforms(model, q)
-    lam, IC = model.parent, model.copied(model.inertia)
+    lam, IC = model.parent, model.copy_table(model.inertia)
     for i in model.inward():
         if lam[i] != 0:
             IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
@@ -76,7 +76,7 @@ def _recursion(model, q, qd, X, S, IC, v, store):
         Sd[i] = subspace_rate(model, i, q, qd, v[i])
         B[i] = BodyCoriolis.of(I[i], v[i])
 
-    BC = model.copied(B)
+    BC = model.copy_table(B)
     for i in model.inward():
         if lam[i] != 0:
             BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
@@ -220,7 +220,7 @@ def coriolis_matrix_in_root_coordinates(model, q, qd):
         Jd[i] = crm(v[lam[i]] if model.joint[i].nv == 1 else v[i], J[i])  # v_J × J = 0 for one axis
         B[i] = BodyCoriolis.of(I[i], v[i])
 
-    C, IC, BC = model.matrix(q, qd), model.copied(I), model.copied(B)
+    C, IC, BC = model.matrix(q, qd), model.copy_table(I), model.copy_table(B)
     for i in model.inward():
         if lam[i] != 0:
             IC[lam[i]], BC[lam[i]] = IC[lam[i]] + IC[i], BC[lam[i]] + BC[i]

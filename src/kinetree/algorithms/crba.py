@@ -35,7 +35,7 @@ def composite_bodies(model, q):
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
 
-    H, IC, F = model.matrix(q), model.copied(model.inertia), model.table()
+    H, IC, F = model.matrix(q), model.copy_table(model.inertia), model.table()
     for i in model.inward():
         if lam[i] != 0:
             IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]

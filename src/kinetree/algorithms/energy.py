@@ -107,7 +107,7 @@ def generalized_momentum(model, q, qd):
         p[i] = armature.force(model, i, S[i].T @ h[i], qd)
         if lam[i] != 0:
             h[lam[i]] = h[lam[i]] + X[i].T @ h[i]
-    return model.joined(p)
+    return model.join_rows(p)
 
 
 def mass_matrix_rate(model, q, qd):
@@ -142,9 +142,9 @@ def generalized_force(model, q, f_ext):
     lam = model.parent
     X, S = joint_transforms(model, q)
     X_0 = base_transforms(model, X)
-    f, Q = model.copied(f_ext), model.table(model.zero_velocity[:0])
+    f, Q = model.copy_table(f_ext), model.table(model.zero_velocity[:0])
     for i in model.inward():
         Q[i] = S[i].T @ (X_0[i].star @ f[i])
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + f[i]
-    return model.joined(Q)
+    return model.join_rows(Q)

@@ -258,7 +258,7 @@ def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *,
     """``hybrid_dynamics`` by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
     lam, at, X_T, I = model.parent, model.v_slice, model.tree_transform, model.inertia
     X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
-    IA = model.copied(I)
+    IA = model.copy_table(I)
     both = model.zeros((2, "nv"), q, qd, tau, qdd, *([] if f_ext is None else [f_ext]))
 
     v[0] = model.zero_motion
@@ -313,7 +313,7 @@ def response_by_articulated_bodies(model, q, *, free):
     """``response`` by columns: two passes over bodies at rest for each, without gravity."""
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
-    R, IA = model.matrix(q), model.copied(model.inertia)
+    R, IA = model.matrix(q), model.copy_table(model.inertia)
     Ia, U, D_inv, u, c, p = (model.table() for _ in range(6))
     a = model.table(model.zero_motion)
     for i in model.inward():

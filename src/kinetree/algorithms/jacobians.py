@@ -163,7 +163,7 @@ def all_poses(model, q):
     T = model.table()
     for i in model.outward():
         T[i] = X_0[i].to_pose()
-    return model.stacked(T, 4, 4)
+    return model.stack_rows(T, 4, 4)
 
 
 @for_all_joints(columns)

@@ -26,7 +26,7 @@ class JointVariation(NamedTuple):
     c_qd: Any
     """``∂c_J/∂qd_k``."""
 
-    def mapped(self, function) -> "JointVariation":
+    def map(self, function) -> "JointVariation":
         """The variation in other coordinates."""
         return JointVariation(tuple(map(function, self.S_q)), *map(function, self[1:]))
 

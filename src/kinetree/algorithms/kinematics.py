@@ -52,7 +52,7 @@ def base_velocities(model, q, qd):
 def body_velocities(model, q, qd, bodies=None):
     """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
     lam, X_T = model.parent, model.tree_transform
-    X, v = model.table(), model.filled(model.zero_motion)
+    X, v = model.table(), model.fill_table(model.zero_motion)
     for i in _bodies_or_all(model, bodies):
         X_J, _, v_J, _ = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
@@ -67,7 +67,7 @@ def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
     ``qdd = 0`` gives the velocity-product accelerations; ``a_0 = -a_g`` the gravity trick.
     """
     lam, X_T, zero = model.parent, model.tree_transform, model.zero_motion
-    X, v, a = model.table(), model.filled(zero), model.filled(zero)
+    X, v, a = model.table(), model.fill_table(zero), model.fill_table(zero)
     a[0] = zero if a_0 is None else a_0
     for i in _bodies_or_all(model, bodies):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)

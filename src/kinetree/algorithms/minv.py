@@ -75,7 +75,7 @@ def articulated_joints(model, q):
     """Response of the joints to forces, by the inward pass of Table 7.1."""
     lam = model.parent
     X, S = joint_transforms(model, q)
-    U, D_inv, IA = model.table(), model.table(), model.copied(model.inertia)
+    U, D_inv, IA = model.table(), model.table(), model.copy_table(model.inertia)
     for i in model.inward():
         U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
         if lam[i] != 0:

@@ -33,7 +33,7 @@ def _of_joints(model, q, qd, force):
     tau = model.table(model.zero_velocity[:0])
     for i in model.outward():
         tau[i] = force(model.bodies[i - 1], q[model.q_slice[i]], qd[model.v_slice[i]])
-    return model.joined(tau)
+    return model.join_rows(tau)
 
 
 def own_force(part, q, qd):

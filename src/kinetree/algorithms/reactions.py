@@ -83,7 +83,7 @@ def joint_reactions(
         rows = model.table()
         for n in model.outward():
             rows[n] = of_tree(n)
-        return model.stacked(rows, 6)
+        return model.stack_rows(rows, 6)
     rows = [of_tree(n) if n <= NB else of_loop(n) for n in joints]
     return np.array(rows).reshape(len(rows), 6)
 

@@ -50,7 +50,7 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
         tau[i] = armature.force(model, i, S[i].T @ f[i], qdd)
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return NewtonEuler(model.joined(tau), X, v, a, f)
+    return NewtonEuler(model.join_rows(tau), X, v, a, f)
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
@@ -94,4 +94,4 @@ def _at_rest(model, q, qdd, a_0):
         tau[i] = armature.force(model, i, S[i].T @ f[i], qdd)
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return model.joined(tau)
+    return model.join_rows(tau)

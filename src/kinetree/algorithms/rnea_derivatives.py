@@ -97,7 +97,7 @@ def composite_bodies(model, q, qd):
 
     def variation(i):
         w = joint_variation(model, i, q, qd)
-        return w if w is None or lam[i] == 0 else w.mapped(X_root[i].inv_apply)
+        return w if w is None or lam[i] == 0 else w.map(X_root[i].inv_apply)
 
     v, v_lam, J, Jd, I, B = (model.table(model.zero_motion), *(model.table() for _ in range(5)))
     for i in model.outward():
@@ -182,7 +182,7 @@ def joint_forces(model, bodies, forces, qdd):
     for i in model.outward():
         f = fC[i] if fx is None else fC[i] - fx[i]
         tau[i] = armature.force(model, i, bodies.J[i].T @ f, qdd)
-    return model.joined(tau)
+    return model.join_rows(tau)
 
 
 def joint_space_inertia(model, bodies):
@@ -250,7 +250,7 @@ def _to_parent(X, x):
 
 def _subtree_sums(model, X, x, to_parent=_to_parent):
     """Sums of ``x`` over subtrees; ``X`` as in ``CompositeBodies``."""
-    lam, total = model.parent, model.copied(x)
+    lam, total = model.parent, model.copy_table(x)
     for i in model.inward():
         if lam[i] != 0:
             x_i = total[i] if X is None else to_parent(X[i], total[i])

@@ -52,7 +52,7 @@ class Task:
             v[i] = X[i] @ v[lam[i]] + v_J
             c[i] = c_J + crm(v[i], v_J)
             pA[i] = crf(v[i], I[i] @ v[i])
-        IA = model.copied(I)
+        IA = model.copy_table(I)
         for i in model.inward():
             U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
             if lam[i] != 0:

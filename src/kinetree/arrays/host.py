@@ -32,7 +32,7 @@ def on_host(function: F) -> F:
             return function(*args, **options)
         except KinetreeError as error:
             if not name.startswith("_"):
-                error.named(name)
+                error.put_name(name)
             raise
         except (TypeError, AttributeError) as error:
             refuse_formulas(name.lstrip("_"), args, error)

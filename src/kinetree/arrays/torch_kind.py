@@ -252,7 +252,7 @@ def differentiable_walk(rollout, state, marks):
     run, stored = rollout.run, [state]
     times, h = rollout.numbers(run.time(np.arange(run.steps))), rollout.numbers(run.dt)
     for k in range(run.steps):
-        state = rollout.differentiable_step(times[k], h, state, rollout.held(k))
+        state = rollout.differentiable_step(times[k], h, state, rollout.held_inputs(k))
         if k + 1 in marks:
             stored.append(state)
     return [torch.stack(x) for x in zip(*stored, strict=True)]

@@ -84,7 +84,7 @@ def minimum(p: Quadratic) -> int:
         return LOST
     _take_guess(p)
     while p.iterations <= 10 * (p.n + p.rows):
-        row, sign = _violated(p)
+        row, sign = _find_violation(p)
         if row < 0:
             return FOUND
         code = _take_in(p, row, sign)
@@ -123,7 +123,7 @@ def _take_guess(p: Quadratic) -> None:
         c = view(p.C, row * wide)
         whole, free = _directions(p, c, sign)
         if p.scale[row] > 0.0 and free > _DOUBTFUL * whole:
-            t = sign * (_bound(p, row, sign) - times_row(c, p.x, wide)) / free
+            t = sign * (_bound_at(p, row, sign) - times_row(c, p.x, wide)) / free
             add_row(p.u, -t, p.r, wide)
             add_row(p.x, t, p.z, wide)
             _add(p, row, sign, sqrt(free))
@@ -147,13 +147,13 @@ def _take_guess(p: Quadratic) -> None:
 
 
 @procedure(inline=True)
-def _bound(p: Quadratic, row: int, sign: float) -> float:
+def _bound_at(p: Quadratic, row: int, sign: float) -> float:
     """The bound of a row at its lower side, or at the upper."""
     return p.low[row] if sign > 0.0 else p.high[row]
 
 
 @procedure
-def _violated(p: Quadratic) -> "(int, float)":
+def _find_violation(p: Quadratic) -> "(int, float)":
     """A row that is violated, -1 for none; 1.0 at its lower bound, -1.0 at the upper.
 
     The worst of those that were when all rows were looked at; once none of them is, the worst.
@@ -202,7 +202,7 @@ def _take_in(p: Quadratic, row: int, sign: float) -> int:
         whole, free = _directions(p, c, sign)
         full = _NEVER
         if free > _DEPENDENT * whole:
-            full = max(0.0, sign * (_bound(p, row, sign) - times_row(c, p.x, wide)) / free)
+            full = max(0.0, sign * (_bound_at(p, row, sign) - times_row(c, p.x, wide)) / free)
         part = _NEVER
         first = -1
         for i in range(p.count):

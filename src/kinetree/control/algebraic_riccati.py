@@ -56,14 +56,14 @@ def discrete_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> 
 def discrete_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
     """The solution of ``P = Aᵀ P A + Q`` for a stable ``A``."""
     A, Q = _matrices(A=A, Q=Q)
-    return _doubled(A, np.zeros_like(A), Q)
+    return _double(A, np.zeros_like(A), Q)
 
 
 @on_host
 def continuous_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
     """The solution of ``Aᵀ P + P A + Q = 0`` for a stable ``A``."""
     A, Q = _matrices(A=A, Q=Q)
-    return _doubled(*_cayley(A, np.zeros_like(A), Q))
+    return _double(*_cayley(A, np.zeros_like(A), Q))
 
 
 def solve(A, B, Q, R, *, discrete) -> Solved:
@@ -78,7 +78,7 @@ def solve(A, B, Q, R, *, discrete) -> Solved:
     A, B, Q = A / row * column, B / row / e[..., None, :], Q * row * column
     R = R / e[..., :, None] / e[..., None, :]
     try:
-        P, K = _refined((A, B, Q, R), _start(A, B, Q, R, discrete), discrete)
+        P, K = _refine((A, B, Q, R), _start(A, B, Q, R, discrete), discrete)
     except SingularError:
         raise SingularError(_why_not(A, B, Q, discrete)) from None
     if np.any(growth(A - B @ K, discrete) >= 0):
@@ -171,10 +171,10 @@ def _from_dear_control(A, B, Q, R, discrete):
             break
     else:
         system = A, B @ np.linalg.solve(R, B.T), Q
-        return _doubled(*(system if discrete else _cayley(*system)))
+        return _double(*(system if discrete else _cayley(*system)))
     while ease > 1:
         ease /= 1e2
-        P, _ = _refined((A, B, Q, max(ease, 1.0) * R), P, discrete)
+        P, _ = _refine((A, B, Q, max(ease, 1.0) * R), P, discrete)
     return P
 
 
@@ -210,7 +210,7 @@ def gain(A, B, R, P, *, discrete) -> np.ndarray:
     return _solution(R, _T(B) @ P)
 
 
-def _refined(system, P, discrete):
+def _refine(system, P, discrete):
     """``P`` and its gain after Newton's steps, as many as still improve them."""
     A, B, Q, R = (Twofold.of(x) for x in system)
     P, last = Twofold.of(P), np.full(P.shape[:-2], np.inf)
@@ -219,7 +219,7 @@ def _refined(system, P, discrete):
         closed = A.high - B.high @ K.high
         none = np.zeros_like(closed)
         system = (closed, none, residual) if discrete else _cayley(closed, none, residual)
-        step = _doubled(*system)
+        step = _double(*system)
         P = P.plus(Twofold.of(step))
         size = _size(step) / np.maximum(_size(P.high), np.finfo(float).tiny)
         done = (size <= _EXACT) | ((size <= _ACCURATE) & (size > 0.1 * last))
@@ -284,7 +284,7 @@ def _cayley(A, G, H):
     )
 
 
-def _doubled(A, G, H):
+def _double(A, G, H):
     """The limit of ``H`` when the system is doubled; raises if there is none."""
     eye = np.eye(A.shape[-1])
     with np.errstate(all="ignore"):

@@ -109,7 +109,7 @@ def equilibrium(
             q[sample], tau[sample] = closed_equilibrium(model, q[sample], driven, held)
         return Equilibrium(q, tau)
     for sample in np.ndindex(q.shape[:-1]):
-        q[sample] = _balanced(model, q[sample], idle, movable, sample)
+        q[sample] = _balance(model, q[sample], idle, movable, sample)
     tau = np.array(holding_forces(model, q))
     tau[..., idle] = 0.0
     return Equilibrium(q, tau)
@@ -118,7 +118,7 @@ def equilibrium(
 _stiffness = differentiate(_holding_forces, wrt="q")
 
 
-def _balanced(model, q, idle, movable, sample):
+def _balance(model, q, idle, movable, sample):
     """Newton's method for the load that rests on joints which are not driven."""
     if not idle.size:
         return q
@@ -136,7 +136,7 @@ def _balanced(model, q, idle, movable, sample):
             moved = model.integrate(q, change)
             return moved, holding_forces(model, moved)[idle]
 
-        found = _reduced(at, step, force)
+        found = _reduce(at, step, force)
         if found is None:
             break
         q, force = found
@@ -145,7 +145,7 @@ def _balanced(model, q, idle, movable, sample):
     raise EquilibriumError(_explanation(model, idle, stiffness, force, sample))
 
 
-def _reduced(at, step, load):
+def _reduce(at, step, load):
     """``at(part * step)`` for the largest part of the step that reduces the load, or None.
 
     Args:
@@ -227,10 +227,10 @@ def closed_equilibrium(model, q, driven, held):
         step = G @ free @ -(np.linalg.pinv(idle.T @ stiffness @ free, rcond=1e-9) @ (idle.T @ left))
 
         def at(change, q=q):
-            moved = _closed(model, model.integrate(q, change), held)
+            moved = _close(model, model.integrate(q, change), held)
             return None if moved is None else (moved, *closed_holding_forces(model, moved, driven))
 
-        found = _reduced(at, step, left)
+        found = _reduce(at, step, left)
         if found is None:
             break
         q, tau, left = found
@@ -252,7 +252,7 @@ def _null(A):
     return Vt[np.sum(s > RANK_TOLERANCE * np.max(s, initial=0)) :].T
 
 
-def _closed(model, q, held):
+def _close(model, q, held):
     """A closed configuration near ``q`` with the same held joints, or None."""
     for _ in range(20):
         error = closure_error(model, q)

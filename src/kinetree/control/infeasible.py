@@ -37,14 +37,14 @@ def why_not(model, t, stance, instant, problem) -> InfeasibleControlError:
         )
     except InfeasibleError as error:
         if error.excess is not None:
-            return _named(model, t, stance, error.excess)
+            return _describe(model, t, stance, error.excess)
     return InfeasibleControlError(
         f"the solver found no answer for model {model.name!r} at t = {t:g} s, since constraints or "
         f"higher priorities leave a set that is too thin; use weights instead, or fewer priorities"
     )
 
 
-def _named(model, t, stance, excess):
+def _describe(model, t, stance, excess):
     order = [k for k in np.argsort(-excess) if excess[k] > 1e-6]
     worst = {}
     for k in order:

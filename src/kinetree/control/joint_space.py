@@ -123,11 +123,11 @@ class Freedoms:
             f"model, or pass actuated=[...] to ComputedTorque and its like"
         )
 
-    def allowed(self, q, qd, qdd):
+    def allowed_acceleration(self, q, qd, qdd):
         """The acceleration that has the coordinates of ``qdd`` and that loops allow, (..., nv)."""
-        return self._allowed(q, qd, qdd)[0]
+        return self._project_acceleration(q, qd, qdd)[0]
 
-    def _allowed(self, q, qd, qdd):
+    def _project_acceleration(self, q, qd, qdd):
         """The same, and the velocities ``G`` of the coordinates; None of a tree."""
         if not self.model.is_constrained:
             return qdd, None
@@ -140,7 +140,7 @@ class Freedoms:
         The smallest, by a few small products where that is easy: loops do not change the inverse
         dynamics of the tree, and ``Gᵀ tau`` is all that counts.
         """
-        qdd, G = self._allowed(q, qd, qdd)
+        qdd, G = self._project_acceleration(q, qd, qdd)
         tree, columns = self._easy
         if G is None or G.ndim != 2 or tree is None:
             return motor_forces(self.model, q, qd, qdd)
@@ -359,7 +359,7 @@ class PDWithFeedforward:
         tau = self.kp(configuration_error(self.model, q, q_r)) + self.kd(qd_r - qd)
         tau = self.freedoms.driven * tau
         if self.feedforward == "reference":
-            qdd_r = self.freedoms.allowed(q_r, qd_r, qdd_r)
+            qdd_r = self.freedoms.allowed_acceleration(q_r, qd_r, qdd_r)
             tau = tau + motor_forces(self.model, q_r, qd_r, qdd_r)
         elif self.feedforward == "gravity":
             tau = tau + holding_forces(self.model, q)

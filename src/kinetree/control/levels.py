@@ -20,7 +20,7 @@ from kinetree.control.tiles import (
     add_row,
     clear,
     pad,
-    padded,
+    pad_to_eight,
     product,
     subtract,
     subtract_square,
@@ -163,7 +163,7 @@ def _solve_level(p: Levels, level: int, first: bool) -> int:
     last = level == p.levels - 1
     stacked = _stack(p, level, last, first)
     _normal_equations(p, stacked, last)
-    if _bound(p, first) != 0:
+    if _bound_directions(p, first) != 0:
         return INFEASIBLE
     code = minimum(q)
     p.iterations += q.iterations
@@ -324,7 +324,7 @@ def _normal_equations(p: Levels, stacked: int, last: bool) -> None:
 
 
 @procedure
-def _bound(p: Levels, first: bool) -> int:
+def _bound_directions(p: Levels, first: bool) -> int:
     """Bounds of the directions; unless it is ``first``, ``x`` is within them, up to rounding.
 
     Returns 1 where a row that the equations determine is out of bounds.
@@ -482,7 +482,7 @@ def _shorten(
 
 def workspace(n: int, equations: int, tasks: int, bounds: int, **given) -> Levels:
     """Arrays for problems of these sizes; ``given`` are those that exist already."""
-    most, wide, long = tasks + n, padded(n), padded(n + 1)
+    most, wide, long = tasks + n, pad_to_eight(n), pad_to_eight(n + 1)
     program = Quadratic(
         rows=bounds,
         **{name: np.zeros(n * wide) for name in ("H", "J", "R")},

@@ -117,7 +117,7 @@ def linearize(
         return _of_system(model, q, qd, tau, f_ext, dt, independent)
     tau = np.zeros(as_model(model).nv) if tau is None else tau
     if as_model(model).is_constrained:
-        return _closed(model, q, qd, tau, f_ext, dt, method, independent)
+        return _of_loops(model, q, qd, tau, f_ext, dt, method, independent)
     if independent is not None:
         raise LoopError(
             f"model {model.name!r} has no loops or constraints: all its joint variables are "
@@ -147,7 +147,7 @@ def _of_system(system, q, v, tau, f_ext, dt, independent):
     return linearize_system(system, q, v, R=independent)
 
 
-def _closed(model, q, qd, tau, f_ext, dt, method, independent):
+def _of_loops(model, q, qd, tau, f_ext, dt, method, independent):
     if method == "euler":
         raise LoopError(
             f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} "

@@ -130,7 +130,7 @@ class LQR:
         if self.q.ndim != 1:
             raise ShapeError(f"LQR needs one equilibrium, got q of shape {self.q.shape}")
         self.columns = velocity_columns(model, actuated, "actuated")
-        self.tau = _held(model, self.q, tau, self.columns)
+        self.tau = _equilibrium_force(model, self.q, tau, self.columns)
         self.dt = dt
         rest = np.zeros(model.nv)
         linear = linearize(model, self.q, rest, self.tau, dt=dt, independent=independent)
@@ -202,7 +202,7 @@ class LQR:
         return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
 
-def _held(model, q, tau, columns):
+def _equilibrium_force(model, q, tau, columns):
     """The forces at the equilibrium; raises if it is not one."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
     if model.is_constrained:

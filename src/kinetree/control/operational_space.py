@@ -156,7 +156,7 @@ class OperationalSpaceControl:
         target, v_r, a_r = self.reference(t)
         error = self._error(pose(m, q, self.frame), target)
         wanted = a_r + self.kd(v_r - _times(J, qd)) + self.kp(error) - _times(J_rate, qd)
-        posture = self.freedoms.allowed(q, qd, self._posture(t, q, qd))
+        posture = self.freedoms.allowed_acceleration(q, qd, self._posture(t, q, qd))
 
         # J qdd = wanted and, as far as that leaves a choice, qdd = posture. With loops the inverse
         # inertia is G (Gᵀ H G)⁻¹ Gᵀ, and leads from what they allow to what they allow.

@@ -158,7 +158,7 @@ class OptimizedMotion:
                 return plan.forces(passed, q, qd)
             k, q_plan, qd_plan = between(self.model, plan.q, plan.qd, self.dt, passed)
             off = deviation(self.model, (q_plan, qd_plan), (q, qd))
-            return plan.corrected(k, -times(tight[max(int(passed * PARTS), 0)], off))
+            return plan.correct(k, -times(tight[max(int(passed * PARTS), 0)], off))
 
         return follow
 
@@ -232,7 +232,7 @@ class Plan:
         model, k = self.motion.model, min(max(int(passed), 0), len(self.tau) - 1)
         part = min(max(passed - k, 0.0), 1.0)
         off = deviation(model, self.state(k + part), (q, qd))
-        return self.corrected(k, times(self.gains[k], off))
+        return self.correct(k, times(self.gains[k], off))
 
     def state(self, passed):
         """Positions and velocities of the plan, of which some steps have ``passed``."""
@@ -247,7 +247,7 @@ class Plan:
         now, then = (self.state(t / dt + 1e-9) for t in (passed, passed + delay))
         return model.integrate(then[0], model.difference(now[0], q)), then[1] + qd - now[1]
 
-    def corrected(self, k, change):
+    def correct(self, k, change):
         """Joint forces of a step with a change of the driven ones, within bounds."""
         driven, own = list(self.motion.columns), self.tau[k]
         tau = np.array(np.broadcast_to(own, (*change.shape[:-1], own.shape[-1])))

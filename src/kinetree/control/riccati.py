@@ -16,7 +16,7 @@ floating bodies, ``dq' = A dq + h B dqd'`` with small blocks.
 from kinetree.codegen.procedures import local, procedure, record, view
 from kinetree.control.tiles import (
     factor_rows,
-    padded,
+    pad_to_eight,
     product,
     solve_upper,
     subtract,
@@ -35,7 +35,7 @@ class Horizon:
         h: of steps whose positions follow from velocities, 0 for others.
         F: derivatives of next states, (steps, n, m + n), where ``h`` is 0, else the last half of
             them, those of velocities;  gap: (steps, n).
-        wide: of the rows of ``H``, ``padded(m + n + 1)``.
+        wide: of the rows of ``H``, ``pad_to_eight(m + n + 1)``.
         H: matrices and gradients, (steps + 1, m + n, wide); overwritten.
         K: gains ``du = K dx``, (steps, m, n);  z: the solution, (steps + 1, m + n).
         room: as many numbers as ``room_of`` says.
@@ -63,7 +63,7 @@ class Horizon:
 
 def room_of(n: int, m: int) -> int:
     """Numbers of working memory for ``n`` states and ``m`` controls."""
-    return (4 * n + 6) * padded(n + m + 1) + n * (n + 1) + m * (padded(n + 1) + 6)
+    return (4 * n + 6) * pad_to_eight(n + m + 1) + n * (n + 1) + m * (pad_to_eight(n + 1) + 6)
 
 
 @procedure

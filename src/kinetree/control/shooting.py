@@ -113,7 +113,7 @@ class Shooting:
 
     # --- compiled ----------------------------------------------------------------------------
 
-    def _pulled(self, t, h, q, qd, *rest):
+    def _pull_back(self, t, h, q, qd, *rest):
         """Gradients of next states times ``weights`` with respect to ``(u, dq, dqd)``."""
         *rest, weights = rest
         model, now = self._now(t, q, qd, rest[2 if self.force_rows else 0 :])
@@ -259,7 +259,7 @@ class Shooting:
         if not stepped:
             weights = path if count else np.zeros((*batch, 1))
         else:
-            by_q, bent = self._bent(ends, F, costates[..., :nv])
+            by_q, bent = self._bend(ends, F, costates[..., :nv])
             weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
         kernel = self.curvature_kernel(count, stepped=stepped)
         given = []
@@ -269,7 +269,7 @@ class Shooting:
         arrays = [t, np.array(self.run.dt), q, qd, *given, weights]
         return self._call(kernel, arrays, batch) + bent
 
-    def _bent(self, ends, F, by_q) -> tuple[Any, Any]:
+    def _bend(self, ends, F, by_q) -> tuple[Any, Any]:
         """Costates of the coordinates of ``q``, and what these add to second derivatives."""
         if self.flat:
             return by_q, 0.0
@@ -293,7 +293,7 @@ class Shooting:
 
         def function(t, h, q, qd, *rest):
             model, arrays = self.transition.changed(rest)
-            tau = self.transition.held(model, arrays, t, q, qd)
+            tau = self.transition.held_inputs(model, arrays, t, q, qd)
             total = self.transition.acting(model).joint_force(model, t, q, qd, tau)
             return (np.asarray(total),)
 
@@ -304,7 +304,7 @@ class Shooting:
 
         def function(t, h, q, qd, *rest):
             model, now = self._now(t, q, qd, rest)
-            tau = self.transition.held(model, now, t, q, qd)
+            tau = self.transition.held_inputs(model, now, t, q, qd)
             total = self.transition.acting(model).joint_force(model, t, q, qd, tau)
             return (self._by_z(model, now)(np.asarray(total)),)
 
@@ -323,7 +323,7 @@ class Shooting:
     def rows_kernel(self) -> Any:
         """Kernel of gradients of next states times weights: far less code to compile."""
         names = _BOTH if self.force_rows else ()
-        return self._kernel("rows", names, self._pulled, self.model.nq + self.model.nv)
+        return self._kernel("rows", names, self._pull_back, self.model.nq + self.model.nv)
 
     def values_kernel(self) -> Any:
         """Kernel of costs and constraints of steps, or None."""

@@ -2,22 +2,22 @@
 # pyright: reportInvalidTypeArguments=false, reportCallIssue=false, reportOperatorIssue=false
 """Products and factors of dense matrices in tiles of eight columns, in compiled code.
 
-Rows are multiples of eight numbers long (``padded``) and are taken in whole tiles, so that loops
-have no remainders: what stands in the padding, and left of the diagonal of symmetric matrices, is
-overwritten with numbers that mean nothing.
+Rows are multiples of eight numbers long (``pad_to_eight``) and are taken in whole tiles, so that
+loops have no remainders: what stands in the padding, and left of the diagonal of symmetric
+matrices, is overwritten with numbers that mean nothing.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 
 
-def padded(count: int) -> int:
+def pad_to_eight(count: int) -> int:
     """The next multiple of eight."""
     return -(-count // 8) * 8
 
 
 @procedure(inline=True)
 def pad(count: int) -> int:
-    """``padded``, in compiled code."""
+    """``pad_to_eight``, in compiled code."""
     return 8 * ((count + 7) // 8)
 
 

@@ -88,7 +88,7 @@ class Elementary:
     def __floor__(self: Any):
         return self._unary("floor")
 
-    def held(self: Any):
+    def stop_gradient(self: Any):
         """The number as a constant: derivatives do not go through it."""
         return self._unary("held")
 

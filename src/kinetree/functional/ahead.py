@@ -253,7 +253,7 @@ def warm_up(
                 for w in [] if job.is_empty else wide:
                     job.variant(precision, w)
             except KinetreeError as error:
-                error.named(job.name)
+                error.put_name(job.name)
                 raise
 
     count = min(threads(), max(len(jobs), 1))

@@ -225,7 +225,7 @@ class Derivative(Transformed):
 
     def estimated_cost(self, call):
         """Roughly the least number of operations of the derivative of the graph."""
-        if hasattr(self.function, "differentiated"):
+        if hasattr(self.function, "trace_sample"):
             return super().estimated_cost(call)
         found = {}
 
@@ -241,7 +241,7 @@ class Derivative(Transformed):
         trace(of_arrays, [Argument(name, shape) for name, shape in call.shapes.items()])
         return _SHARED * min(found.values())
 
-    def differentiated(self, call, model, arrays, recursive=0):
+    def trace_sample(self, call, model, arrays, recursive=0):
         """The derivative for one sample of traced arrays, of a model with numbers of any kind."""
         if recursive and is_public(self.function):
             found_by = self._recursions(call)[recursive - 1]

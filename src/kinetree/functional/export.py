@@ -139,7 +139,7 @@ class _Request:
         function, options = entry if isinstance(entry, tuple) else (entry, {})
         self.model, self.options = model, dict(options)
         self.function = function = _traceable(function)
-        while hasattr(function, "differentiated"):  # what a derivative is of
+        while hasattr(function, "trace_sample"):  # what a derivative is of
             function = function.function
         self.root = getattr(function, "function", function)
         self.base, self.loops = self.function.__name__, None

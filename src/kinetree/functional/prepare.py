@@ -74,8 +74,8 @@ def bind(function, args, options):
 
 def apply(function, call, model, arrays, recursive=0):
     """Result for one sample: an array, or a tuple or dict of such, nested as may be."""
-    if hasattr(function, "differentiated"):
-        return function.differentiated(call, model, arrays, recursive)
+    if hasattr(function, "trace_sample"):
+        return function.trace_sample(call, model, arrays, recursive)
     call = copy.copy(call)
     call.model = model
     arrays = [a if np.shape(a) else np.asarray(a)[()] for a in arrays]
@@ -262,7 +262,7 @@ def _require(call, parameters, symbols):
 
 def result_form(function, call):
     """The shapes of a result in its form, as far as they are known without running the function."""
-    if hasattr(function, "differentiated"):
+    if hasattr(function, "trace_sample"):
         return function.result_form(call)
     definition = getattr(function, "definition", None)
     if definition is None or not is_public(function):
@@ -272,24 +272,24 @@ def result_form(function, call):
 
 def _description(function):
     """Text that identifies a function in every process, or None."""
-    if hasattr(function, "differentiated"):
+    if hasattr(function, "trace_sample"):
         return function.description(_description)
     return function.__name__ if is_public(function) else None
 
 
 def _recursion_count(function, call):
-    return function.recursion_count(call) if hasattr(function, "differentiated") else 0
+    return function.recursion_count(call) if hasattr(function, "trace_sample") else 0
 
 
 def _innermost(function):
-    while hasattr(function, "differentiated"):
+    while hasattr(function, "trace_sample"):
         function = function.function
     return function
 
 
 def _run_plainly(function, call, model, arrays):
     """Run the innermost function on numbers, for the errors that it raises."""
-    while hasattr(function, "differentiated"):
+    while hasattr(function, "trace_sample"):
         function, call, arrays = function.inside(call, arrays)
     apply(function, call, model, arrays)
 

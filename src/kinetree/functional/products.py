@@ -242,7 +242,7 @@ class JacobianVectorProduct(Product):
         """The form of the function's result."""
         return result_form(self.function, call.inner)
 
-    def differentiated(self, call, model, arrays, recursive=0):
+    def trace_sample(self, call, model, arrays, recursive=0):
         """Forward, along one direction."""
         variables, y, tangents = self.evaluate(call, model, arrays, recursive)
         directions = [d for name in self.names() for d in variables.directions[name]]
@@ -300,7 +300,7 @@ class VectorJacobianProduct(Product):
         """A gradient for every entry of ``wrt``."""
         return self.pack([Argument("out", self.tangent(call, e)) for e in self.entries()])
 
-    def differentiated(self, call, model, arrays, recursive=0):
+    def trace_sample(self, call, model, arrays, recursive=0):
         """Backward, from one number; forward where there are loops."""
         variables, y, weights = self.evaluate(call, model, arrays, recursive)
         leaves = [np.ravel(np.asarray(leaf, dtype=object)) for leaf in leaves_of(y)]

@@ -230,7 +230,7 @@ class Transformed(ABC):
             )
         arrays = list(call.arrays.values())
         recursive = min(self.recursion_count(call), 1)
-        return self.differentiated(call, call.model, arrays, recursive)
+        return self.trace_sample(call, call.model, arrays, recursive)
 
     def bind(self, *args, **options):
         """The model, arrays and options of a call; the same as those of the function."""
@@ -283,7 +283,7 @@ class Transformed(ABC):
     def recursion_count(self, call) -> int:
         """Number of recursions that give the innermost derivative."""
         function, call, _ = self.inside(call, ())
-        return function.recursion_count(call) if hasattr(function, "differentiated") else 0
+        return function.recursion_count(call) if hasattr(function, "trace_sample") else 0
 
     def estimated_cost(self, call) -> float:
         """Roughly the least number of operations without the recursion; 0 if that is not known."""
@@ -294,7 +294,7 @@ class Transformed(ABC):
         """Shapes of the result, without running anything; None if the function must be run."""
 
     @abstractmethod
-    def differentiated(self, call, model, arrays, recursive=0):
+    def trace_sample(self, call, model, arrays, recursive=0):
         """The result for one sample of traced arrays, of a model with numbers of any kind.
 
         ``recursive`` is the number of the recursion to use, counted from 1, or 0 for none.

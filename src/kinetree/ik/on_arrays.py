@@ -23,7 +23,7 @@ def serve(problem, count: int) -> bool:
         return False
     key = "inverse kinematics on arrays", *(task.signature for task in problem.tasks)
     choice = kept(problem.model, key, lambda: TierChoice(REPAID))
-    return choice.made(count * texts.STEPS) == "general"
+    return choice.tier_for(count * texts.STEPS) == "general"
 
 
 def descend(problem, q, target, limits, damping, *, wide):

@@ -41,13 +41,13 @@ class Field:
         """Zeros in the shape of what is held during a step, (nv,) for joint forces."""
         return np.zeros(model.nv) if self.actuators is None else self.actuators.inputs(model)
 
-    def driven(self, model, t, q, qd, tau):
+    def driving_force(self, model, t, q, qd, tau):
         """Joint forces of the controller, or of actuators under its controls, (..., nv)."""
         return tau if self.actuators is None else self.actuators(model, t, q, qd, tau)
 
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces, (..., nv); ``tau`` is what is held during a step."""
-        tau = self.driven(model, t, q, qd, tau)
+        tau = self.driving_force(model, t, q, qd, tau)
         if self.drive is not None:
             tau = self.drive(model, qd, tau)
         if self.passive is not None:
@@ -80,7 +80,7 @@ class Field:
         if self.actuators is not None:
             K, D = self.actuators.resistance(model, t, q, qd, tau)
             if self.drive is not None:  # a motor at its limit pushes with a constant force
-                wanted = self.driven(model, t, q, qd, tau)
+                wanted = self.driving_force(model, t, q, qd, tau)
                 cut = abs(self.drive(model, qd, wanted) - wanted)
                 K, D = (select(cut > 0, 0 * x, x) for x in (K, D))
         if getattr(self.passive, "limits", None) is not None:
@@ -136,7 +136,7 @@ class FieldAround:
     prescription = _of_field("prescription")  # of a ``PrescribedField``
     actuators = _of_field("actuators")
     inputs = _of_field("inputs")
-    driven = _of_field("driven")
+    driving_force = _of_field("driving_force")
     joint_force = _of_field("joint_force")  # without the forces of the constraints
     resists = _of_field("resists")
     resistance = _of_field("resistance")
@@ -198,9 +198,9 @@ class PrescribedField(Field):
     prescription: Prescription = None  # pyright: ignore[reportAssignmentType]
     """The prescribed joints."""
 
-    def driven(self, model, t, q, qd, tau):
+    def driving_force(self, model, t, q, qd, tau):
         """Joint forces of the controller or of actuators; none on prescribed joints, (..., nv)."""
-        return super().driven(model, t, q, qd, tau) * self.prescription.others(model)
+        return super().driving_force(model, t, q, qd, tau) * self.prescription.others(model)
 
     def acceleration(self, model, t, q, qd, total):
         """Joint accelerations under joint forces, (..., nv)."""
@@ -230,7 +230,7 @@ class PrescribedField(Field):
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
         own = (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
-        return self.driven(model, t, q, qd, tau) + own
+        return self.driving_force(model, t, q, qd, tau) + own
 
     def _hybrid(self, model, q, qd, tau, qdd):
         return hybrid.hybrid_dynamics(model, q, qd, tau, qdd, given=self.prescription.names)

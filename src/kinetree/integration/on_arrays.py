@@ -63,7 +63,7 @@ def choose_arrays(
         return False
     many = (REPAID_BACK if back else REPAID) * model.nv
     choice = kept(model, ("steps on arrays", method, back), lambda: TierChoice(many))
-    return choice.made(samples) == "general"
+    return choice.tier_for(samples) == "general"
 
 
 def _is_constrained(model, field):

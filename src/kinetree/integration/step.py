@@ -264,9 +264,9 @@ class Stepper:
 
     def step(self, t, h, q, qd, tau):
         """``q, qd, work`` after a step of ``h`` seconds."""
-        return self.stepped(t, h, q, qd, tau)[:3]
+        return self.end_of_step(t, h, q, qd, tau)[:3]
 
-    def stepped(self, t, h, q, qd, tau, *, full=False) -> Stepped:
+    def end_of_step(self, t, h, q, qd, tau, *, full=False) -> Stepped:
         """The end of a step of ``h`` seconds; ``full`` with error estimate and stages."""
         if not self.compiled:
             after = self.method.advance(self.field, self.model, t, h, q, qd, tau)
@@ -336,27 +336,27 @@ class Stepper:
         if self.method.solves:
             self._check_defect(t, h, w.worst)
 
-    def reached(self) -> tuple[Array, Array]:
+    def last_state(self) -> tuple[Array, Array]:
         """Positions and velocities after the last step that was recorded."""
         return self._recorder.walk.q.copy(), self._recorder.walk.v.copy()
 
-    def recorded(self, times: int | None = None) -> dict[str, Any]:
+    def stored_arrays(self, times: int | None = None) -> dict[str, Any]:
         """Arrays that were stored, by name: states and work, of the first times or of all."""
         return {name: x[:times] for name, x in self._recorder.finish().items()}
 
     # --- what steps leave for the next -------------------------------------------------------
 
-    def saved(self) -> dict[str, Array]:
+    def copy_memory(self) -> dict[str, Array]:
         """Memory that steps leave for the next beside the state, by name: copies."""
         return {}
 
     def snapshot(self) -> Callable[[], dict[str, Array]]:
-        """Function that returns what ``saved`` would return now, whatever steps follow."""
-        memory = self.saved()
+        """Function that returns what ``copy_memory`` would return now, whatever steps follow."""
+        memory = self.copy_memory()
         return lambda: memory
 
     def restore(self, memory: dict[str, Array]) -> None:
-        """Go on with what ``saved`` returned, or with nothing where it is of other steps."""
+        """Go on with what ``copy_memory`` returned, or with nothing where it is of other steps."""
 
     def release(self) -> None:
         """Leave to the next simulation what can be used again; no step follows."""
@@ -370,7 +370,7 @@ class Stepper:
 
     def take(self, t, h, q, qd, tau) -> Step:
         """A step of ``h`` seconds with error estimate and interpolant."""
-        after = self.stepped(t, h, q, qd, tau, full=True)
+        after = self.end_of_step(t, h, q, qd, tau, full=True)
         return Step(
             t,
             q,

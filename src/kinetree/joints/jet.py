@@ -118,7 +118,7 @@ class Jet:
         return Jet(ops.atan2(y.value, x.value), first, second)
 
     @staticmethod
-    def selected(condition, a, b):
+    def select_parts(condition, a, b):
         """Part by part, as ``ops.select``."""
         a, b = (x if isinstance(x, Jet) else Jet(x) for x in (a, b))
         parts = [(getattr(a, name), getattr(b, name)) for name in ("value", "first", "second")]

@@ -122,7 +122,7 @@ class Environment:
     ):
         laws = {"friction": friction, "limits": limits, "motors": motors}
         if isinstance(model, World):
-            own = model.simulated()
+            own = model.simulation_start()
             contact = own.contact if contact is None else contact
             laws, model = own.laws(**laws), own.model
         self.model, self.worlds = model, whole_number(worlds, "worlds", least=1)

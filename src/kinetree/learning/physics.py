@@ -20,7 +20,7 @@ from kinetree.integration.refusals import INTEGRALS
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.forces.actuators import Servos, servos_of
-from kinetree.simulation.setup import Setup, composed
+from kinetree.simulation.setup import Setup, compose_setup
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,14 @@ def setup_of(model, contact, *, controls, **options) -> Setup:
         model: the mechanism.
         contact: as of an ``Environment``.
         controls: whether actions are controls of actuators.
-        **options: further ones of ``composed``.
+        **options: further ones of ``compose_setup``.
     """
     if isinstance(contact, Scene):
         contact = TimeStepping(contact)
     servos = servos_of(model, always=True) if controls else None
     if servos is not None and servos.integrals:
         raise INTEGRALS.of("Environment", f"actuators of model {model.name!r} with integral action")
-    return composed("Environment", model, contact=contact, servos=servos, **options)
+    return compose_setup("Environment", model, contact=contact, servos=servos, **options)
 
 
 def physics_of(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:

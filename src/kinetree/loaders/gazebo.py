@@ -36,7 +36,7 @@ def on_link(node: Node, link: str, X: Plucker, field=MAGNETIC_FIELD) -> list[Sen
         noise = _noise(node, "magnetometer")
         return [Sensor(name, kind, link, placement=X, noise=noise, data=tuple(field))]
     if kind not in CAMERAS:
-        node.ignored(f"kinetree has no sensor of type {kind!r} on a link", effect="control")
+        node.ignore(f"kinetree has no sensor of type {kind!r} on a link", effect="control")
     return []
 
 
@@ -56,7 +56,7 @@ def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
     if given is not None:
         pose = given.one("pose")
         if pose is not None:
-            node.ignored("a pose of <camera> within its <sensor> is not read", effect="picture")
+            node.ignore("a pose of <camera> within its <sensor> is not read", effect="picture")
         angle = _value(given, "horizontal_fov", angle)
         image, clip = given.one("image"), given.one("clip")
         if image is not None:
@@ -84,13 +84,13 @@ def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
     name, kind = node.get("name") or "sensor", node.get("type")
     node.report.use_all(node.element)
     if kind != "force_torque":
-        node.ignored(f"kinetree has no sensor of type {kind!r} on a joint", effect="control")
+        node.ignore(f"kinetree has no sensor of type {kind!r} on a joint", effect="control")
         return []
     given = node.one("force_torque")
     frame, direction = (_word(given, tag) for tag in ("frame", "measure_direction"))
     if frame == "parent":
         why = "it measures in axes of the parent, which turn against the child"
-        node.ignored(why, effect="control")
+        node.ignore(why, effect="control")
         return []
     X = pose @ X if frame == "sensor" else Plucker(Plucker.identity().E, X.r)
     sign = () if direction == "parent_to_child" else (-1.0,)

@@ -250,7 +250,7 @@ def _read(source, path, folders, format, options) -> Loaded:
     report = Report(path)
     source, repairs = repair_xml(source)
     for what, why in repairs:
-        report.ignored(None, what, why, effect="setting")
+        report.ignore(None, what, why, effect="setting")
     format = format or _format(source, path)
     if format not in FORMATS:
         hint = did_you_mean(format, FORMATS, f"known: {', '.join(FORMATS)}")
@@ -278,7 +278,7 @@ def _read(source, path, folders, format, options) -> Loaded:
     for warning in caught:
         if issubclass(warning.category, ModelWarning):
             if str(warning.message) not in said:
-                report.ignored(None, "model", str(warning.message))
+                report.ignore(None, "model", str(warning.message))
             said.add(str(warning.message))
         else:
             warnings.warn_explicit(
@@ -299,7 +299,7 @@ def _note_srdf_beside(path, report):
     beside = Path(path).with_suffix(".srdf")
     if beside != Path(path) and beside.is_file():
         why = f"this SRDF file lies beside and is not read; load(..., srdf={str(beside)!r}) does"
-        report.ignored(None, beside.name, why, effect="setting")
+        report.ignore(None, beside.name, why, effect="setting")
 
 
 def _model(name, source, report, folders, options):
@@ -311,7 +311,7 @@ def _model(name, source, report, folders, options):
         model = lump_fixed(model)
     if options.floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
         why = f"a file of {name} says which joints are free; kinetree.edit.floating adds one"
-        report.ignored(None, "floating_base=True", format.floating_base or why)
+        report.ignore(None, "floating_base=True", format.floating_base or why)
     return model
 
 

@@ -75,7 +75,7 @@ class Report:
         self._used: dict = {}  # the names of the used attributes, by element
         self._wanted: dict = {}  # tags of the children that were looked for, by element
 
-    def ignored(
+    def ignore(
         self,
         where: Any,
         what: str | None = None,
@@ -131,7 +131,7 @@ class Report:
         for inner in element.iter("*"):
             self.use(inner, *inner.attrib)
 
-    def unused(self, root: Any) -> None:
+    def note_unused(self, root: Any) -> None:
         """Note every element and attribute below ``root`` that was not read."""
         waiting = [root]
         while waiting:
@@ -140,14 +140,14 @@ class Report:
                 if (element.text or "").strip() not in _USUAL.get(tag_of(element), ()):
                     parent = element.getparent()
                     wanted = self._wanted.get(parent, ()) if parent is not None else ()
-                    self.ignored(element, why=_reason_unused(tag_of(element), wanted))
+                    self.ignore(element, why=_reason_unused(tag_of(element), wanted))
                 continue
             for name in element.attrib:
                 if name not in self._used[element]:
                     what = f"attribute {name!r} of {label(element)}"
                     effect = self.effects.get(f"@{name}") or self.effect_of(element)
                     why = _reason_unused(name, self._used[element] - {*element.attrib})
-                    self.ignored(element.sourceline, what, why, effect)
+                    self.ignore(element.sourceline, what, why, effect)
             waiting.extend(reversed(element.findall("*")))
 
     def check_bodies(self, count: int) -> None:
@@ -156,7 +156,7 @@ class Report:
             raise LoadError(f"{self.path}: {count} bodies; at most {LIMIT_BODIES} are read")
 
     def error(self, where: Any, message: str) -> LoadError:
-        """The error that says file, line and element; ``where`` is as in ``ignored``."""
+        """The error that says file, line and element; ``where`` is as in ``ignore``."""
         if where is None:
             return LoadError(f"{self.path}: {message}")
         if isinstance(where, int):

@@ -97,7 +97,7 @@ def read_srdf(
     if robot.get("name") != name:
         robot.note(f"name {robot.get('name')!r}", f"the robot of the URDF file is called {name!r}")
     found = _Reader(robot, links, joints, root).semantics(floating)
-    report.unused(element)
+    report.note_unused(element)
     return found, report
 
 
@@ -121,7 +121,7 @@ class _Reader:
             if self._is_known(node, "name", self._joint_names(), "joint"):
                 found.passive[node.need("name")] = node
         for node in self.robot.all("rotor_params"):
-            node.ignored("rotor inertias; JointDynamics(armature=gear_ratio**2 * inertia) has them")
+            node.ignore("rotor inertias; JointDynamics(armature=gear_ratio**2 * inertia) has them")
         self._note_unknown()
         return found
 
@@ -146,7 +146,7 @@ class _Reader:
         """One notice for each name that the robot does not have, at the first place of it."""
         for (_, why), nodes in self.unknown.items():
             more = f" ({len(nodes)} lines name it)" if len(nodes) > 1 else ""
-            nodes[0].ignored(f"{why}{more}")
+            nodes[0].ignore(f"{why}{more}")
 
     # --- the root ----------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class _Reader:
                 continue
             if node.need("child_link") != self.root:
                 why = f"it moves the whole robot, whose root link is {self.root!r}"
-                node.ignored(f"child_link is {node.need('child_link')!r}; {why}")
+                node.ignore(f"child_link is {node.need('child_link')!r}; {why}")
                 continue
             if floating is not None and floating != (kind == "floating"):
                 raise node.error(
@@ -217,7 +217,7 @@ class _Reader:
         groups = []
         for name, node in nodes.items():
             if name in self._joint_names():
-                node.ignored("it has the name of a joint; rename the group")
+                node.ignore("it has the name of a joint; rename the group")
             else:
                 groups.append(Group(name, self.members[name], tips.get(name, "")))
         return tuple(groups)

@@ -155,14 +155,14 @@ class Node:
         """The error to raise, with file, line and tag before the message."""
         return self.report.error(self.element, message)
 
-    def ignored(self, why: str, what: str | None = None, effect: Effect | None = None):
+    def ignore(self, why: str, what: str | None = None, effect: Effect | None = None):
         """Note that the model does not represent this element, whatever is in it."""
-        self.report.ignored(self.element, what, why, effect)
+        self.report.ignore(self.element, what, why, effect)
 
     def note(self, what: str, why: str, effect: Effect | None = None):
         """Note that something about this element is not represented."""
         effect = effect or self.report.effect_of(self.element)
-        self.report.ignored(self.line, what, why, effect)
+        self.report.ignore(self.line, what, why, effect)
 
     def tolerate(self, read: "Callable[[], Found]", instead: "Found") -> "Found":
         """Result of ``read``; where it finds an error in this element, ``instead`` and a notice.
@@ -174,7 +174,7 @@ class Node:
         except LoadError as error:
             if not error.reason:
                 raise
-            self.ignored(f"it is left out: {error.reason}")
+            self.ignore(f"it is left out: {error.reason}")
             return instead
 
     # --- attributes ----------------------------------------------------------------------------
@@ -234,9 +234,7 @@ class Node:
         for node in found[1:]:
             if not self.report.first_counts:
                 raise node.error(f"{self.tag} has a second <{tag}>; only one is allowed")
-            node.ignored(
-                f"a second <{tag}> of <{self.tag}>: the first counts, as in other programs"
-            )
+            node.ignore(f"a second <{tag}> of <{self.tag}>: the first counts, as in other programs")
         return found[0] if found else None
 
     def need_one(self, tag: str) -> "Node":

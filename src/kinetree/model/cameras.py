@@ -36,7 +36,7 @@ class Camera(FrozenPart):
     size: tuple[int, int] = (320, 240)
     near: float = 0.01
 
-    def renamed(self, name: Callable[[str], str]) -> "Camera":
+    def rename(self, name: Callable[[str], str]) -> "Camera":
         """The camera with ``name`` applied to every name in it."""
         named = {k: name(getattr(self, k)) for k in ("name", "of") if getattr(self, k)}
         return replace(self, **named)
@@ -137,7 +137,7 @@ def mounted_cameras(other, prefix, on, at) -> list[Camera]:
     """
     found = []
     for c in other.cameras:
-        new = c.renamed(lambda name: prefix + name)
+        new = c.rename(lambda name: prefix + name)
         if c.of in ("", other.base_name):
             new = replace(new, of=on, placement=c.placement @ at)
         found.append(new)

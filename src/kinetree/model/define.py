@@ -231,7 +231,7 @@ def _name_after(function, otherwise):
     return with_guard(guarded_call)
 
 
-def composed(function: F) -> F:
+def register(function: F) -> F:
     """Make a public function of a model and arrays one of ``FUNCTIONS``.
 
     It consists of others, or decides about ranks on the CPU, and does what it did before.

@@ -296,7 +296,7 @@ class Assembly:
         ]
         if not taken:
             parts["frames"].append(Frame(here, on.body, mount))
-        parts["tendons"] = [t.renamed(lambda name: prefix + name) for t in parts["tendons"]]
+        parts["tendons"] = [t.rename(lambda name: prefix + name) for t in parts["tendons"]]
         parts["couplings"] = [
             replace(c, tendon=prefix + c.tendon) if c.tendon else c for c in parts["couplings"]
         ]
@@ -310,7 +310,7 @@ class Assembly:
         ]
         parts["sensors"] = mount_sensors(other, prefix, on.name if taken else "", at)
         parts["cameras"] = mounted_cameras(other, prefix, on.name, at)
-        parts["groups"] = [group.prefixed(prefix) for group in other.groups]
+        parts["groups"] = [group.prefix_names(prefix) for group in other.groups]
         return parts | {"bodies": bodies}
 
     def add(self, body: Body, shapes: Sequence[Geometry] = ()) -> int:

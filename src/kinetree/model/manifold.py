@@ -64,7 +64,7 @@ def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
     moved, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
     for i in model.outward():
         moved[i] = model.joint[i].integrate(q[q_at[i]], dv[v_at[i]])
-    return model.joined(moved, by="q")
+    return model.join_rows(moved, by="q")
 
 
 @quantity(("nv",), public=False, general=True)
@@ -73,7 +73,7 @@ def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
     dv, at = model.table(q0[:0]), model.q_slice
     for i in model.outward():
         dv[i] = model.joint[i].difference(q0[at[i]], q1[at[i]])
-    return model.joined(dv)
+    return model.join_rows(dv)
 
 
 @quantity(("nq",), public=False, general=True)
@@ -82,7 +82,7 @@ def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
     rate, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
     for i in model.outward():
         rate[i] = model.joint[i].configuration_rate(q[q_at[i]], qd[v_at[i]])
-    return model.joined(rate, by="q")
+    return model.join_rows(rate, by="q")
 
 
 @quantity(("nq",), arrays={"q": POSITION}, public=False, general=True)
@@ -92,7 +92,7 @@ def normalize(model: "Model", q: ArrayLike) -> Array:
     with np.errstate(all="ignore"):
         for i in model.outward():
             unit[i] = model.joint[i].normalize(q[model.q_slice[i]])
-    parts = model.joined(unit, by="q")
+    parts = model.join_rows(unit, by="q")
     if isinstance(parts, np.ndarray) and parts.dtype != object and not np.isfinite(parts).all():
         raise ShapeError(
             "q has a quaternion of length zero, which points nowhere; start from model.neutral()"

@@ -226,7 +226,7 @@ class Group:
         kept = tuple(name for name in self.joints if name in joints)
         return replace(self, joints=kept, tip=self.tip if self.tip in frames else "")
 
-    def prefixed(self, prefix: str) -> "Group":
+    def prefix_names(self, prefix: str) -> "Group":
         """Group with a prefix on all names."""
         joints = tuple(prefix + name for name in self.joints)
         return Group(prefix + self.name, joints, self.tip and prefix + self.tip)

@@ -74,7 +74,7 @@ class Numbering:
     def tendon(self, t) -> Tendon:
         """A tendon with numbers of its joints, through frames where they were on their bodies."""
         role = f"frame of tendon {t.name!r}"
-        return with_joints(t, self.joint).renamed(lambda name: self._frame(name, role))
+        return with_joints(t, self.joint).rename(lambda name: self._frame(name, role))
 
     def gravity_compensation(self, on, mass, center) -> GravityCompensation:
         """Compensation of a weight where it was on its body."""

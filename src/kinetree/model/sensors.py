@@ -115,7 +115,7 @@ class Sensor(FrozenPart):
     inertia: Inertia | None = None
     beyond: tuple[str, ...] = ()
 
-    def renamed(self, name: Callable[[str], str]) -> "Sensor":
+    def rename(self, name: Callable[[str], str]) -> "Sensor":
         """The sensor with ``name`` applied to every name in it."""
         named = {k: name(getattr(self, k)) for k in ("name", "of", "reference") if getattr(self, k)}
         return replace(self, **named, beyond=tuple(map(name, self.beyond)))
@@ -269,7 +269,7 @@ def mount_sensors(other, prefix, taken_by, at) -> list[Sensor]:
     """
     found = []
     for s in other.sensors:
-        new = s.renamed(lambda name: prefix + name)
+        new = s.rename(lambda name: prefix + name)
         if KINDS[s.kind].of == "frame":
             if s.kind in PARTIAL and s.inertia is None and other.frame(s.of).body == 0:
                 carried = tuple(prefix + other.body_names[i] for i in other.children[0])

@@ -120,12 +120,12 @@ class ModelStructure:
     first_laden = cached_property(tree.first_laden)
     table = tree.table
     sums = tree.sums
-    copied = tree.copied
-    filled = tree.filled
+    copy_table = tree.copy_table
+    fill_table = tree.fill_table
     total = tree.total
     of_body = tree.of_body
-    joined = tree.joined
-    stacked = tree.stacked
+    join_rows = tree.join_rows
+    stack_rows = tree.stack_rows
     columns = tree.columns
     zeros = tree.zeros
     matrix = tree.matrix

@@ -114,7 +114,7 @@ class Tendon:
         """Whether it has stiffness, damping or friction; formulas count as nonzero."""
         return any(_is_some(getattr(self, name)) for name in names)
 
-    def renamed(self, name: Callable[[str], str]) -> "Tendon":
+    def rename(self, name: Callable[[str], str]) -> "Tendon":
         """The tendon through frames of other names."""
 
         def of(x):

@@ -209,12 +209,12 @@ def sums(model: Any, zero: Any) -> Any:
     return table(model, zero)
 
 
-def copied(model: Any, rows: Any) -> Any:
+def copy_table(model: Any, rows: Any) -> Any:
     """A table that begins as a copy of another, for sums."""
     return list(rows)
 
 
-def filled(model: Any, value: Any) -> Any:
+def fill_table(model: Any, value: Any) -> Any:
     """A table that begins with one value for all bodies."""
     return [value] * (model.body_count + 1)
 
@@ -245,12 +245,12 @@ def of_body(model: Any, array: Any, i: Any) -> Any:
     return array[i - 1]
 
 
-def joined(model: Any, rows: Any, by: str = "v") -> Any:
+def join_rows(model: Any, rows: Any, by: str = "v") -> Any:
     """A table of arrays, one per joint, as one vector, by velocity or position variables."""
     return np.concatenate(rows)
 
 
-def stacked(model: Any, rows: Any, *shape: int) -> Any:
+def stack_rows(model: Any, rows: Any, *shape: int) -> Any:
     """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
     return np.array(rows[1:]).reshape(model.body_count, *shape)
 

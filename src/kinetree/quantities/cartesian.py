@@ -17,7 +17,7 @@ from kinetree.model import Model
 from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.array_arguments import require_shape
 from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_batches
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import quantity, register
 from kinetree.quantities.kinematics import Coordinates, jacobians, pose, poses, require_reference
 
 __all__ = [
@@ -53,7 +53,7 @@ def _applied_force(model, q, *, name, frame, at_center, force=None, torque=None,
     return np.concatenate([n + cross(r, f), f + zero])
 
 
-@composed
+@register
 def applied_force(
     model: Model,
     q: ArrayLike,
@@ -133,7 +133,7 @@ class GeneralizedVelocity(NamedTuple):
     singular (Euler angles)."""
 
 
-@composed
+@register
 @on_host
 def generalized_velocity(
     model: Model,
@@ -242,7 +242,7 @@ class CartesianForces(NamedTuple):
     """Torque about the mass centre [N·m], (..., body_count, 3)."""
 
 
-@composed
+@register
 @on_host
 def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianForces:
     """Forces on the bodies that are equivalent to joint forces ``tau`` — animation tutorial (70).
@@ -274,7 +274,7 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
     return CartesianForces(f[..., 3:], f[..., :3])
 
 
-@composed
+@register
 @on_host
 def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
     """Torques at the joints that are equivalent to ``tau``, (..., body_count, 3).

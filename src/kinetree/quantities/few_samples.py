@@ -39,4 +39,4 @@ def are_few(model, key, arrays, core) -> bool:
     except ValueError:  # which whoever computes explains
         return False
     choice = kept(model, ("few samples", *key), lambda: TierChoice(REPAID))
-    return choice.made(int(np.prod(batch))) == "general"
+    return choice.tier_for(int(np.prod(batch))) == "general"

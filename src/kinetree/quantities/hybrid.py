@@ -19,7 +19,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import LoopError, SingularError, UnknownNameError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import quantity, register
 from kinetree.model.gearing import require_leader
 from kinetree.quantities.dynamics import FORCES, Forces
 from kinetree.quantities.external_forces import external_forces
@@ -80,7 +80,7 @@ def _hybrid_crba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
 _METHODS = {None: _hybrid, "aba": _hybrid_aba, "crba": _hybrid_crba}
 
 
-@composed
+@register
 def hybrid_dynamics(
     model: Model,
     q: ArrayLike,
@@ -171,7 +171,7 @@ def _hybrid_response(model, q, *, free) -> Any:
     """``hybrid_response`` by numbers of joints."""
 
 
-@composed
+@register
 def hybrid_response(model: Model, q: ArrayLike, given: str | Sequence[str] = ()) -> Array:
     """How the results of ``hybrid_dynamics`` depend on its inputs at one instant, (..., nv, nv).
 

@@ -14,7 +14,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_given
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import quantity, register
 from kinetree.quantities.dynamics import FORCES, Forces, Names, forward_dynamics
 from kinetree.quantities.loops import coordinate_count, with_loops
 
@@ -91,7 +91,7 @@ class PowerBalance(NamedTuple):
         return self.kinetic + self.potential - self.joints - self.external
 
 
-@composed
+@register
 def power_balance(
     model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: Forces = None
 ) -> PowerBalance:

@@ -19,7 +19,7 @@ from kinetree.model import Model
 from kinetree.model.array_arguments import CONFIGURATION, require_shape
 from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.arrays import as_model, check_batches, check_finite
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import quantity, register
 from kinetree.model.manifold import continue_state
 from kinetree.quantities.cartesian import (
     Method,
@@ -93,10 +93,10 @@ def _bodies(model, q, qd, *, at) -> Any:
         c = R @ _point(model, i, at)
         w, u = R @ v[i].angular, R @ v[i].linear
         rows[i] = np.concatenate([X_0[i].r + c, R.ravel(), u + cross(w, c), w])
-    return model.stacked(rows, 18)
+    return model.stack_rows(rows, 18)
 
 
-@composed
+@register
 def maximal_state(
     model: Model,
     q: ArrayLike,
@@ -159,10 +159,10 @@ def _offsets(model, q, poses) -> Any:
     for i in model.outward():
         X, Y = Plucker.from_pose(model.of_body(poses, i)), X_0[i]
         e[i] = np.concatenate([-rotation_log(X.E.T @ Y.E), X.r - Y.r])
-    return model.stacked(e, 6)
+    return model.stack_rows(e, 6)
 
 
-@composed
+@register
 @on_host
 def generalized_position(
     model: Model,
@@ -207,7 +207,7 @@ def generalized_position(
     return GeneralizedPosition(q, np.max(apart, axis=-1, initial=0.0))
 
 
-@composed
+@register
 @on_host
 def generalized_state(
     model: Model,

@@ -23,7 +23,7 @@ from kinetree.errors import IndeterminateWarning, LoopError, ShapeError, Unknown
 from kinetree.model import Model
 from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.arrays import as_configuration, as_given, as_model
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import quantity, register
 from kinetree.model.memo import kept
 from kinetree.quantities import closed_chains
 from kinetree.quantities.dynamics import Forces, forward_dynamics
@@ -257,7 +257,7 @@ def _constraint_matrix(model, q) -> Any:
 _IDLE = 1e-9  # part of a unit vector that counts as none
 
 
-@composed
+@register
 @on_host
 def unique_reactions(
     model: Model,

@@ -28,7 +28,7 @@ from kinetree.errors import ShapeError, TraceError, calling
 from kinetree.model import Model
 from kinetree.model.array_arguments import Array as Argument
 from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import quantity, register
 from kinetree.quantities.kinematics import Coordinates, reference_point
 from kinetree.quantities.loops import none_kept, with_loops
 
@@ -226,7 +226,7 @@ def operational_space_gravity(
     """The force on the task that holds it against gravity, at rest, (..., k)."""
 
 
-@composed
+@register
 def operational_space_dynamics(
     model: Model,
     q: ArrayLike,
@@ -352,7 +352,7 @@ class TaskFreedom(NamedTuple):
     """``Lambda`` within the free directions, zero in the others, (k, k)."""
 
 
-@composed
+@register
 @on_host
 def task_freedom(
     model: Model,

@@ -75,7 +75,7 @@ def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
                 color, opacity = g.color[:3], g.color[3]
             elif color is None:
                 color = COLORS[g.body % len(COLORS)] if g.body else BASE
-            placed = surface.placed(pose[:3, :3], pose[:3, 3])
+            placed = surface.place(pose[:3, :3], pose[:3, 3])
             red, green, blue = (float(x) for x in color)
             look = ((red, green, blue), float(opacity))
             drawn.append(Drawn(_name(model, g), g.body, placed, *look, g))

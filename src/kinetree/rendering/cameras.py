@@ -101,7 +101,7 @@ def render(
         else:
             with OnGpu(gpu, q) as place:
                 images = images_on(gpu, stage, place.take(q), camera, kinds)
-                images = {kind: place.given(x) for kind, x in images.items()}
+                images = {kind: place.as_given(x) for kind, x in images.items()}
     return images if several else images[kinds[0]]
 
 
@@ -312,7 +312,7 @@ class Stage:
 
 def _plane(g, grid):
     pose = g.placement.to_pose().astype(float)
-    surface = PLANE_SURFACE.placed(pose[:3, :3], pose[:3, 3])
+    surface = PLANE_SURFACE.place(pose[:3, :3], pose[:3, 3])
     color = GROUND if g.color is None else g.color[:3]
     return SurfacePiece(surface, g.body, color, casts=False, grid=grid)
 

@@ -59,7 +59,7 @@ class OnGpu:
             x = x.detach()
         return self.gpu.xp.asarray(x, dtype="float64")
 
-    def given(self, y: Array) -> Array:
+    def as_given(self, y: Array) -> Array:
         """An array of the library of the caller."""
         return self._torch.from_dlpack(y) if self._is_torch else y
 

@@ -24,7 +24,7 @@ class Surface:
     faces: np.ndarray
     closed: bool = False
 
-    def placed(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
+    def place(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
         """Surface elsewhere: turned by a matrix (3, 3), then moved."""
         moved = self.vertices @ np.asarray(rotation).T + position
         return Surface(moved, self.faces, self.closed)

@@ -302,7 +302,7 @@ class ServoControls(Controls):
         same = self.held is not None and np.array_equal(before, self.last)
         if not same or self.servos.integrals:
             activation = self._activation(t, q, qd)
-            self.held = self.servos.held(self.model, self.last, activation, t, q, qd)
+            self.held = self.servos.held_inputs(self.model, self.last, activation, t, q, qd)
         return self.held
 
     def _activation(self, t, q, qd):

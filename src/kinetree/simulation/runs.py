@@ -50,12 +50,12 @@ class Clock:
 
     @classmethod
     def of(cls, start, duration, dt, memory) -> "Clock":
-        """A clock; ``memory`` is what ``saved`` of the last one returned, or nothing."""
+        """A clock; ``memory`` is what ``copy_memory`` of the last one returned, or nothing."""
         origin, first, before = memory.get("clock", (start, 0.0, dt))
         goes_on = before == dt and origin + first * dt == start
         return cls(start, start + duration, dt, (float(origin), int(first)) if goes_on else None)
 
-    def saved(self) -> dict[str, np.ndarray]:
+    def copy_memory(self) -> dict[str, np.ndarray]:
         """Memory for a simulation that goes on from the end; nothing after a shorter step."""
         whole = self.origin + (self.first + self.count) * self.dt == self.end
         found = np.array([self.origin, self.first + self.count, self.dt])
@@ -110,7 +110,7 @@ class Motion:
         """Whether what steps hold never changes."""
         return getattr(self.controller, "is_constant", False)
 
-    def compiled(self, stepper):
+    def control_kernel(self, stepper):
         """The kernel of what steps hold, where compiled code can call it, or None."""
         kernel = getattr(self.controller, "compiled", lambda: None)()
         return kernel if kernel is not None and stepper.can_call(kernel) else None
@@ -184,7 +184,7 @@ class Record:
             spread: whether what was held at the start stands for all of them.
             part: whether an error has ended the run after these times.
         """
-        found, self.t = stepper.recorded(len(times) if part else None), times
+        found, self.t = stepper.stored_arrays(len(times) if part else None), times
         self.q, self.qd, self.work = (found[name] for name in ("q", "qd", "work"))
         self.recorded = found if "kinetic" in found else None
         if spread:
@@ -302,7 +302,7 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     """Steps that compiled code takes and stores: many in one call, or those of one interval."""
     stored = np.arange(0, clock.count + store_every, store_every)
     stored[-1] = clock.count
-    control, held = motion.compiled(stepper), motion.tau(clock.start)
+    control, held = motion.control_kernel(stepper), motion.tau(clock.start)
     origin = clock.origin, -clock.first
     if hasattr(control, "expect"):
         control.expect(clock.times(stored))
@@ -322,14 +322,14 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
         h = clock.dt if end < clock.count else clock.last
         stepper.record(t, h, held, end)
         if not together:  # which the controller is given
-            motion.q, motion.qd = stepper.reached()
+            motion.q, motion.qd = stepper.last_state()
         now, full = monotonic(), end - k >= many
         k = record.steps = end
         progress(clock.time(k))
         many = min(_pace(many, now - since), most)
         since, stepper.pace = now, many if full else stepper.pace
     if not together:
-        motion.q, motion.qd = stepper.reached()
+        motion.q, motion.qd = stepper.last_state()
         record.hold(motion.tau(clock.end))
     record.fill(stepper, clock.times(stored), spread=together)
     if control is not None:

@@ -183,7 +183,7 @@ class Choices:
     parameters: tuple = ()
 
 
-def composed(function: str, model: Model, **options: Any) -> Setup:
+def compose_setup(function: str, model: Model, **options: Any) -> Setup:
     """The setup of a call; options are the fields of ``Choices``."""
     given = Choices(**options)
     _require_numbers(model, function)
@@ -216,7 +216,7 @@ MOST_SETUPS = 8
 
 
 def checked_setup(function: str, model: Model, **options: Any) -> Setup:
-    """The setup of a call, without conflicts; options as for ``composed``.
+    """The setup of a call, without conflicts; options as for ``compose_setup``.
 
     Setups of rigid contact that hold nothing but settings are kept with the scene: so the field of
     the next call is the same object, and what was made for it, such as an engine, is found again.
@@ -234,7 +234,7 @@ def checked_setup(function: str, model: Model, **options: Any) -> Setup:
     except TypeError:  # settings of the user without a hash
         kept, found = {}, None
     if found is None:
-        found = composed(function, model, **options)
+        found = compose_setup(function, model, **options)
         refuse_conflicts(found)
         for name in list(kept)[: 1 - MOST_SETUPS]:
             kept.pop(name, None)

@@ -238,7 +238,7 @@ class _Call:
 
     def of_world(self) -> None:
         """Take a model in place of a world, which gives what is left open."""
-        of_world = getattr(self.model, "simulated", None)
+        of_world = getattr(self.model, "simulation_start", None)
         if of_world is not None:
             own: Any = of_world()
             if own.give is not None:

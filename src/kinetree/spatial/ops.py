@@ -115,14 +115,14 @@ def select(condition, a, b):
     if is_symbolic(condition):
         return sys.modules["sympy"].Piecewise((a, condition), (b, True))
     for x in (a, b):
-        if hasattr(x, "selected"):  # numbers that consist of others
-            return x.selected(condition, a, b)
+        if hasattr(x, "select_parts"):  # numbers that consist of others
+            return x.select_parts(condition, a, b)
     return condition.select(a, b)
 
 
-def held(x):
+def stop_gradient(x):
     """``x`` as a constant: derivatives, those by a complex step too, do not go through it."""
-    return x.held() if hasattr(x, "held") else getattr(x, "real", x)
+    return x.stop_gradient() if hasattr(x, "stop_gradient") else getattr(x, "real", x)
 
 
 def absolute(x):

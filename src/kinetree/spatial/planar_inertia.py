@@ -162,7 +162,7 @@ class PlanarArticulatedInertia(PlanarOperator):
         Y = H + M @ t
         return PlanarArticulatedInertia(self.I + t @ (H + Y), Y, M)
 
-    def cleared(self, keep):
+    def clear(self, keep):
         """With exact zeros in the rows and columns where the integers ``keep`` (3,) are zero."""
         w, v = keep[0], keep[1:]
         return PlanarArticulatedInertia(self.I * w, self.H * w * v, self.M * np.outer(v, v))

@@ -6,7 +6,7 @@ kinetree's own traces simplify as they go. This records an algorithm word for wo
     recording = Recording()
     v = recording.array("v", (3,))
     tau = cross(v, I @ v) @ s                  # 29 operations
-    graph, roots = recording.simplified([tau])  # 5 operations
+    graph, roots = recording.simplify([tau])  # 5 operations
 
 The two steps may be two programs with a file between them: ``recording.write(path, tau)`` and
 ``Recording.read(path)``. The file is text, UTF-8, one statement a line and one assignment to every
@@ -70,7 +70,7 @@ class Recording:
         """Number of operations recorded."""
         return sum(node[0] not in ("const", "input") for node in self.nodes)
 
-    def simplified(self, results):
+    def simplify(self, results):
         """A graph, and its roots for ``results``, by the rules of ``kinetree.expr.simplify``."""
         graph = Graph()
         return graph, substitute(self, [self.number(x) for x in np.ravel(results)], {}, graph)
@@ -153,7 +153,7 @@ class Recorded(Elementary, NotTraceable):
     def __neg__(self):
         return self._unary("neg")
 
-    def held(self):
+    def stop_gradient(self):
         """The number itself: there are no derivatives."""
         return self
 
@@ -250,5 +250,5 @@ def savings(function, inputs):
     """
     recording = Recording()
     result = function(*(recording.array(name, shape) for name, shape in inputs))
-    graph, roots = recording.simplified(result)
+    graph, roots = recording.simplify(result)
     return Savings(recording.operations, count_operations(graph, roots))

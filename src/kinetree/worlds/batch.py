@@ -73,14 +73,14 @@ class Worlds:
                 factors[:, self.world[name].actuators if name else slice(None)] *= values[:, None]
             batch.samples.give_gains(factors)
 
-    def simulated(self) -> "Simulated":
+    def simulation_start(self) -> "Simulated":
         """Start of ``kinetree.rollout(worlds, ...)``."""
         given: dict[str, Any] = {"check": self._check}
         given["give"] = self._give if self.columns else None
         if {"mass", "size"} & {*self.columns}:
             given["parameters"] = {"inertia": self._inertias}
         given["memory_of"] = self._batch.saved if self._batch.has_stepped else None
-        own = self.world.simulated()
+        own = self.world.simulation_start()
         state = {"time": self.time, "activation": self.activation, "memory": {}}
         return own._replace(state=own.state._replace(q=self.q, qd=self.qd, **state), **given)
 

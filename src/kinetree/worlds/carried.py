@@ -78,7 +78,7 @@ def carried_from(whole: "Whole") -> Carried:
     found = Carried(whole.pieces)
     if steps is None:  # not stepped since it was assembled
         found = whole.carried or found
-    elif whole.model.nv and (memory := steps.saved()):
+    elif whole.model.nv and (memory := steps.copy_memory()):
         _take(found, Places(whole.pieces), steps.engine, memory)
         found.is_reached = steps.checked
         b, warned = steps.machine.motions, steps.engine.parts.warned

@@ -29,7 +29,7 @@ from kinetree.model.edit import Assembly, free_roots, grounded, moved_roots
 from kinetree.model.geometry import Geometry, Surface
 from kinetree.model.parts import Frame, as_placement, is_identity
 from kinetree.simulation.compatibility import refuse_conflicts
-from kinetree.simulation.setup import composed as setup_of
+from kinetree.simulation.setup import compose_setup
 from kinetree.spatial import Inertia, Plucker, xlt
 from kinetree.spelling import did_you_mean
 from kinetree.worlds.overlaps import without_base_overlaps
@@ -111,7 +111,7 @@ def robot(
     Without ``keep_overlaps``, links that overlap with their own base do not touch it.
     """
     if model.is_rheonomic:
-        refuse_conflicts(setup_of("World", model, contact=TimeStepping(Scene(model))))
+        refuse_conflicts(compose_setup("World", model, contact=TimeStepping(Scene(model))))
     named = {p.name: p for p in model.postures}
     within = np.clip(model.neutral(), *model.position_limits)
     usual = next((named[name] for name in ("home", *PLACED) if name in named), within)

@@ -65,7 +65,7 @@ class WorldState(WorldCore):
             whole.q.copy(),
             whole.qd.copy(),
             whole.activation.copy(),
-            whole.steps.saved(),
+            whole.steps.copy_memory(),
         )
 
     def set_state(self, state: State) -> None:

@@ -88,14 +88,14 @@ class Steps:
         """Start without memory."""
         self.restore({})
 
-    def saved(self) -> dict[str, np.ndarray]:
+    def copy_memory(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
         if self.memory is None:
             return self.machine.saved(0)
         return {name: np.array(x) for name, x in self.memory.items()}
 
     def restore(self, memory: dict[str, np.ndarray]):
-        """Go on with a memory that ``saved`` returned, from the next step on."""
+        """Go on with a memory that ``copy_memory`` returned, from the next step on."""
         self.memory: dict[str, np.ndarray] | None = memory
         self.end, self.checked = None, False
         self.taken, self.plain, self.is_driven = 0, None, None

@@ -84,7 +84,7 @@ class World(TouchingParts, WorldMotion):
 
     # --- copies, and other functions of kinetree ---------------------------------------------
 
-    def simulated(self) -> Simulated:
+    def simulation_start(self) -> Simulated:
         """Start of ``kinetree.simulate(world, ...)``."""
         whole = self._whole
         return Simulated(

@@ -88,7 +88,7 @@ class MaximalEquations(NamedTuple):
     def constraint(self) -> Implicit:
         """``K a = k``: rows ``Tᵀ Pᵀ`` of the joints, then those of the couplings."""
         K, k = self.couplings
-        return Implicit(self.T.T @ self.P.T, self.k).stacked(
+        return Implicit(self.T.T @ self.P.T, self.k).stack(
             Implicit(K @ self.active.T, k + K @ self.bias)
         )
 

@@ -55,7 +55,7 @@ class Implicit:
         """``n_ic``, the number of independent equations."""
         return self.force_subspace.dim
 
-    def stacked(self, other):
+    def stack(self, other):
         """Both constraints at once."""
         names = ("K", "k", "rate", "error")
         return Implicit(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))

@@ -149,7 +149,7 @@ def _general(variant, kernel):
     def step_text():
         from kinetree.codegen.render.llvm_loops import step
 
-        return step(code.recorded(kinds[:1]), plan, "float64", 1)
+        return step(code.record_loops(kinds[:1]), plan, "float64", 1)
 
     units.append(_rename(code.step, step_text))
     wanted = [u for u in units_of(data, plan) if code.units[u]["program"] is not None]
@@ -163,7 +163,7 @@ def _general(variant, kernel):
         def unit_text(domains=domains, own=own):
             from kinetree.codegen.render.llvm_cases import unit
 
-            return unit(code.recorded(kinds, pairs), plan, domains, own, "float64", 1)
+            return unit(code.record_loops(kinds, pairs), plan, domains, own, "float64", 1)
 
         units.append(_rename(program, unit_text))
     return KernelCode(f"step_{code.step}", units, variant.bound.slots, variant.bound, cases)

@@ -49,7 +49,7 @@ class ArrayType:
         tests += [f"x.shape[{k}] != {d}" for k, d in enumerate(self.dims) if d is not None]
         return " or ".join(tests)
 
-    def checked(self, array: Any, name: str) -> np.ndarray:
+    def check(self, array: Any, name: str) -> np.ndarray:
         """The array, when machine code may have its address."""
         if not (
             isinstance(array, np.ndarray)
@@ -225,7 +225,7 @@ def _field(made, name, kind):
         scope = {"kind": kind, "dtype": kind.dtype, "ndarray": np.ndarray, "put": raw.__set__}
         scope |= {"address": address_of}
         exec(
-            f"def put_array(self, x):\n  if {test}: kind.checked(x, {label!r})\n"
+            f"def put_array(self, x):\n  if {test}: kind.check(x, {label!r})\n"
             f"  put(self, address(x))\n  own = self.__dict__\n  own[{name!r}] = x\n"
             f"  own['has_changed'] = True",
             scope,

@@ -157,13 +157,13 @@ class _Function:
         given = re.findall(r"(double|i64|i1|ptr)[^,%]*(%[\w.]+)", arguments)
         parameters = ", ".join(f"{_TYPES[t]} {self.value(x)}" for t, x in given)
         lines = [self.line(line.strip()) for line in rest[:-1] if line.strip() != "entry:"]
-        body = [f"    {line}" for line in self.used(lines) if line]
+        body = [f"    {line}" for line in self.without_unused(lines) if line]
         own = [f"    {kind} {x};" for x, kind in self.declared.items()]
         kept = "__forceinline__" if inline else "__noinline__"
         head = f"static __device__ {kept} {self.type(kind)} {name}({parameters})"
         return "\n".join([*self.structs, head, "{", *own, *body, "}"])
 
-    def used(self, lines):
+    def without_unused(self, lines):
         """The lines without values that nobody looks at."""
         while True:
             words = Counter(word for line in lines for word in _WORD.findall(line))
@@ -201,7 +201,7 @@ class _Function:
         target, _, text = line.partition(" = ") if line.startswith("%") else ("", "", line)
         op, _, rest = text.partition(" ")
         if op == "alloca":
-            return self.allocated(target, rest)
+            return self.allocate(target, rest)
         write = getattr(self, f"i_{op}", None)
         if write is not None:
             kind, found = write(rest)
@@ -218,7 +218,7 @@ class _Function:
             self.called.add(name)
         return f"{name} = {found};"
 
-    def allocated(self, target, rest):
+    def allocate(self, target, rest):
         name = self.value(target)
         array = re.match(r"\[(\d+) x (double|i64)\]", rest)
         if array and name.startswith("work_"):  # numbers of all kinds, each in a word
@@ -372,7 +372,7 @@ class CudaWithRoutines(Cuda):
         """Numbers of a sample in device memory."""
         return self.own_numbers + self.side_numbers
 
-    def _placed(self, name, size, step):
+    def _place(self, name, size, step):
         """Find a place for an array."""
         self.places[name] = _Place(self.side_numbers if step > 1 else self.own_numbers, size, step)
         if step > 1:
@@ -387,7 +387,7 @@ class CudaWithRoutines(Cuda):
         if known != name:
             self.places[name] = self.places[known]
             return []
-        place = self._placed(name, len(texts), WARP if side else 1)
+        place = self._place(name, len(texts), WARP if side else 1)
         return [f"{_STORED}{place.of_lane(k)} = {x};" for k, x in enumerate(texts)]
 
     def routine(self, callee, given, results):
@@ -396,7 +396,7 @@ class CudaWithRoutines(Cuda):
         for (result, size), a in zip(results.items(), callee.outputs, strict=True):
             looked_at = (callee, a.name) in self.looked_at
             step = (WARP if looked_at else teams) if callee.has_step(a.name) else 1
-            place = self._placed(result, size, step)
+            place = self._place(result, size, step)
             if looked_at:
                 numbers = ", ".join(place.of_lane(k) for k in range(size))
                 own.append(f"const real {result}[{size}] = {{{numbers}}};")

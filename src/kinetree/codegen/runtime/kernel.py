@@ -398,7 +398,7 @@ class Kernel:
         try:
             return self._full(arrays, out)
         except KinetreeError as error:
-            error.named(self.name)
+            error.put_name(self.name)
             raise
 
     def _full(self, arrays, out) -> Any:

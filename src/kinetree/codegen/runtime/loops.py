@@ -109,7 +109,7 @@ class LoopCode:
         from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
         from kinetree.codegen.render.llvm_math import angles_at_once
 
-        program = self.recorded(data.rows(BODIES).kinds[:1])  # it is the same for all
+        program = self.record_loops(data.rows(BODIES).kinds[:1])  # it is the same for all
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
         self.group = angles_at_once(Vector(self.dtype, self.lanes))
@@ -130,7 +130,7 @@ class LoopCode:
         known = (self.name, kinds, pairs) in _recorded
         if not (known or (pairs and alone)):  # a kind that is unknown has unknown pairs
             kinds = _kinds_in(data, unknown)
-        program = self.recorded(kinds, pairs)
+        program = self.record_loops(kinds, pairs)
         for domains, kinds in unknown:
             entry = self.units[domains, kinds] = self._entry(program, domains, kinds, found)
             request = requests[domains, kinds]
@@ -178,7 +178,7 @@ class LoopCode:
         self.units[unit] = entry
         return True
 
-    def recorded(self, kinds: Any, pairs: Any = frozenset()) -> Any:
+    def record_loops(self, kinds: Any, pairs: Any = frozenset()) -> Any:
         """The recorded loops: those of the last few texts stay, for other precisions and lanes."""
         key = self.name, kinds, pairs
         program = _recorded.pop(key, None) or self.source.program(kinds, pairs)

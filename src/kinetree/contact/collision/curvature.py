@@ -139,7 +139,7 @@ def polyhedral_surface(
             if abs(x[k]) >= size[k] - near:
                 f[:] = 0.0
                 f[k] = 1.0 if x[k] > 0.0 else -1.0
-                rank = met(seen, rank, f)
+                rank = count_directions(seen, rank, f)
                 on_face = on_face or f[k] * n[k] > 1.0 - ALONG
     elif kind == tables.HULL:
         box = shapes.box[i]
@@ -148,7 +148,7 @@ def polyhedral_surface(
             face = shapes.face_normal[k]
             corner = shapes.vertex[shapes.face_vertex[shapes.face_first[k]]]
             if face @ (corner - x) <= near:
-                rank = met(seen, rank, face)
+                rank = count_directions(seen, rank, face)
                 on_face = on_face or face @ n > 1.0 - ALONG
     else:
         box = shapes.box[i]
@@ -172,7 +172,7 @@ def polyhedral_surface(
             for k in range(-1 - child[0], -1 - child[0] + child[1]):
                 face = shapes.triangle_normal[k]
                 if is_on_triangle(shapes, k, x, near):
-                    rank = met(seen, rank, face)
+                    rank = count_directions(seen, rank, face)
                     on_face = on_face or face @ n > 1.0 - ALONG
     if rank >= 3:
         flat_surface(normal, travel, turn)  # the other way round: the contact stays
@@ -185,7 +185,7 @@ def polyhedral_surface(
 
 
 @procedure
-def met(seen: "float[3, 3]", rank: int, face: "float[3]") -> int:
+def count_directions(seen: "float[3, 3]", rank: int, face: "float[3]") -> int:
     """How many faces in different directions meet (3: in a corner), with one more."""
     if rank == 0:
         seen[0] = face

@@ -220,7 +220,7 @@ def drifting(shapes: Shapes, i: int, j: int, drift: "float[3]") -> None:
 
 
 @procedure
-def joined(a: float, b: float, way: int, usual: float) -> float:
+def combine_coefficients(a: float, b: float, way: int, usual: float) -> float:
     """A coefficient of two surfaces: the first's (way 1), the second's (-1) or the larger one.
 
     One that is not given (NaN) leaves it to the other, and both to what is usual.
@@ -250,10 +250,10 @@ def material(
     elif dim == 0:
         dim = 3
     mu, nu = shapes.friction[i], shapes.friction[j]
-    friction[0] = joined(mu[0], nu[0], way, FRICTION)
-    friction[1] = joined(mu[1], nu[1], way, TORSION)
-    friction[2] = joined(mu[2], nu[2], way, ROLLING)
-    e = joined(shapes.restitution[i], shapes.restitution[j], way, RESTITUTION)
+    friction[0] = combine_coefficients(mu[0], nu[0], way, FRICTION)
+    friction[1] = combine_coefficients(mu[1], nu[1], way, TORSION)
+    friction[2] = combine_coefficients(mu[2], nu[2], way, ROLLING)
+    e = combine_coefficients(shapes.restitution[i], shapes.restitution[j], way, RESTITUTION)
     if number >= 0 and special.condim[number] > 0:
         dim = special.condim[number]
         e = special.restitution[number]

@@ -58,7 +58,7 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
     """
     n, pools = len(geometry), _Pools()
     uneven = any(isinstance(g.shape, HeightField) for g in geometry)
-    measures = [_measured(g.shape, pools, uneven) for g in geometry]
+    measures = [_measure(g.shape, pools, uneven) for g in geometry]
     body = np.array([g.body for g in geometry], dtype=np.int64)
     boxes = np.array([m.box for m in measures], dtype=float).reshape(n, 6)
     endless = np.array([isinstance(g.shape, (Plane, HeightField)) for g in geometry], dtype=bool)
@@ -66,7 +66,7 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
         count=n,
         kind=np.array([m.kind for m in measures], dtype=np.int64),
         body=body,
-        place=np.array([_placed(g.placement) for g in geometry], dtype=float).reshape(n, 12),
+        place=np.array([_pose_row(g.placement) for g in geometry], dtype=float).reshape(n, 12),
         size=np.array([m.size for m in measures], dtype=float).reshape(n, 3),
         data=np.array([m.data for m in measures], dtype=np.int64).reshape(n, 4),
         radius=np.array([m.radius for m in measures], dtype=float),
@@ -150,7 +150,7 @@ def _starts(pools, name):
     return np.concatenate([[0], np.cumsum(pools.array(name, np.int64))]).astype(np.int64)
 
 
-def _placed(placement):
+def _pose_row(placement):
     """Rows of shape to body: [E^T | r]."""
     E, r = np.asarray(placement.E, dtype=float), np.asarray(placement.r, dtype=float)
     return np.column_stack([E.T, r]).reshape(12)
@@ -166,7 +166,7 @@ class _Measures(NamedTuple):
     firsts: tuple = (0, 0)
 
 
-def _measured(shape, pools, uneven):
+def _measure(shape, pools, uneven):
     """Kind, sizes, box, radius of the ball around it, and where its rows are.
 
     ``uneven`` is whether there are height fields, on which some solids stand as polyhedra.
@@ -280,7 +280,7 @@ def _add_polyhedron(arrays, pools):
 def _arrays_of_hull(hull):
     beyond = _beyond(np.asarray(hull.triangles, dtype=np.int64))
     vertices = np.array(hull.vertices, dtype=float)
-    ahead, clusters = farthest_ahead(vertices), clustered(vertices)
+    ahead, clusters = farthest_ahead(vertices), cluster(vertices)
     return *polyhedron(hull), *facets_and_edges(hull, beyond), ahead, *clusters
 
 
@@ -297,7 +297,7 @@ def farthest_ahead(vertices) -> np.ndarray:
     return np.argmax(np.concatenate(faces) @ vertices.T, axis=1)
 
 
-def clustered(vertices) -> tuple[np.ndarray, np.ndarray]:
+def cluster(vertices) -> tuple[np.ndarray, np.ndarray]:
     """An order of points in which ``BALL`` in a row are near each other, and balls around these."""
     order, waiting, count = np.arange(len(vertices)), [(0, len(vertices))], tables.BALL
     while waiting:

@@ -108,4 +108,4 @@ def drives_at(field, model, t, q, qd, tau, push):
     qdd = free_acceleration(model, q, qd, applied + push, motions.names, qdd)
     total = drive_forces(model, q, qd, applied, qdd, push, motions.names)
     own = (total - applied) * (1 - motions.others(model))
-    return field.driven(model, t, q, qd, tau) + own
+    return field.driving_force(model, t, q, qd, tau) + own

@@ -217,7 +217,7 @@ class EngineStepper(Stepper):
         """Leave the machine to the next simulation; names of contacts remain."""
         idle_machines(self.scene).give(*self._made_of, self.machine)
 
-    def saved(self):
+    def copy_memory(self):
         """See ``Stepper``; motions of a batch have none."""
         return {} if self.batch else self.machine.saved(0)
 
@@ -273,7 +273,7 @@ class EngineStepper(Stepper):
         self._hold(held)
         self._advance(t, h, last - done)
 
-    def recorded(self, times: int | None = None) -> dict[str, Any]:
+    def stored_arrays(self, times: int | None = None) -> dict[str, Any]:
         """Stored states, work, energies and the smallest pivot of the inertia matrix.
 
         After an error ``times`` is how many states there are.
@@ -305,7 +305,7 @@ class EngineStepper(Stepper):
             machine.advance(h, count, only)
         except DivergedError as error:
             when = float(machine.time[error.args[0]])
-            check_finite_state(self.model, when, *self.reached(), h, "contact")
+            check_finite_state(self.model, when, *self.last_state(), h, "contact")
             raise SimulationError(
                 f"the simulation of {self.model.name!r} blew up at t = {when:.6g} s: velocities "
                 f"are too large for steps of {h:g} s"
@@ -313,7 +313,7 @@ class EngineStepper(Stepper):
         if self.method.solves:
             self._check_defect(t, h, machine.worst[1])
 
-    def reached(self):
+    def last_state(self):
         """Positions and velocities, (..., nq) and (..., nv): copies."""
         q, qd = self.machine.q, self.machine.qd
         if not self.batch:
@@ -322,10 +322,10 @@ class EngineStepper(Stepper):
 
     # --- steps that are taken one by one: beside hooks, under forces in Python ---------------
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         if q.shape[:-1] != self.batch:  # one sample of a batch, to locate an event
-            return self._alone.stepped(t, h, q, qd, tau)
+            return self._alone.end_of_step(t, h, q, qd, tau)
         if not self._has_begun:
             self._begin(q, qd)
         machine, model, b = self.machine, self.model, self.machine.motions
@@ -339,7 +339,7 @@ class EngineStepper(Stepper):
             self._advance(t, h, 1)
         else:
             self._step_each(t, h, q, qd, tau)
-        return Stepped(*self.reached(), b.total[:, 10].reshape(self.batch)[()])
+        return Stepped(*self.last_state(), b.total[:, 10].reshape(self.batch)[()])
 
     @cached_property
     def _alone(self) -> "EngineStepper":
@@ -353,7 +353,7 @@ class EngineStepper(Stepper):
         self._begin(q, qd)
         b.total[:], b.lists = 0.0, 1
         for _ in range(count):
-            q, qd, done = self.stepped(t, h, q, qd, tau)[:3]
+            q, qd, done = self.end_of_step(t, h, q, qd, tau)[:3]
             t, work = t + h, work + done
         return q, qd, work, b.total[0, :10].copy()
 

@@ -18,7 +18,7 @@ from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import compensation_force, joint_spring_force, stretch
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
-from kinetree.contact.scheme.inertia import flying, moved, turning_part
+from kinetree.contact.scheme.inertia import ballistic_motion, flying, turning_part
 from kinetree.model.general.kernels import loop_kernel, record_text
 from kinetree.model.general.tables import data_of
 from kinetree.model.kernels import kernel_for
@@ -50,7 +50,7 @@ def inertia_terms(model, q):
         forces[at[i], :] = (IC[i] @ S[i]).to_array().T
         if lam[i] != 0:
             IC[lam[i]] = IC[lam[i]] + IC[i]
-    return model.stacked(pose, 12), columns, forces
+    return model.stack_rows(pose, 12), columns, forces
 
 
 def poses(model, q):
@@ -64,7 +64,7 @@ def poses(model, q):
         X_0[i] = X @ X_0[lam[i]] if lam[i] != 0 else Plucker(X.E, ZERO3)
         o[i] = o[lam[i]] if lam[i] != 0 else X.r
         pose[i] = np.column_stack([X_0[i].E.T, o[i] + X_0[i].r]).reshape(12)
-    return model.stacked(pose, 12)
+    return model.stack_rows(pose, 12)
 
 
 def straight_bias(model, q, qd, qdd, alone):
@@ -87,7 +87,7 @@ class _ByJoint:
         self.model, self.table = model, rows
 
     def __getitem__(self, at):
-        return self.table[at.row] if hasattr(at, "row") else self.model.joined(self.table)[at]
+        return self.table[at.row] if hasattr(at, "row") else self.model.join_rows(self.table)[at]
 
 
 def energies(model, q, qd):
@@ -98,14 +98,14 @@ def energies(model, q, qd):
         I = model.inertia[i]
         T[i] = np.array([armature.power(model, i, v[i].dot(I @ v[i]), qd, qd) / 2])
         V[i] = np.array([-(model.gravity @ (I.mass * X_0[i].r + X_0[i].E.T @ I.first_moment))])
-    return model.stacked(T, 1), model.stacked(V, 1)
+    return model.stack_rows(T, 1), model.stack_rows(V, 1)
 
 
 TEXTS = {
     "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
     "poses": (poses, ("q",), (("body_count", 12),)),
     "bias": (straight_bias, ("q", "qd", "qdd", "alone"), (("nv",),)),
-    "moved": (moved, ("q", "qd", "x", "h", "alone"), (("nq",), ("nv",))),
+    "moved": (ballistic_motion, ("q", "qd", "x", "h", "alone"), (("nq",), ("nv",))),
     "energies": (energies, ("q", "qd"), (("body_count", 1), ("body_count", 1))),
     "springs": (joint_spring_force, ("q", "qd"), (("nv",),)),
 }

@@ -131,7 +131,7 @@ class Features:
         """Both shapes of a pair in the base, and how near features must be to count [m]."""
         shapes, bodies, reach = [], [g.body for g in self.scene.pairs[k][:2]], 0.0
         for shape, b in zip(self._shapes[k], bodies, strict=True):
-            shapes.append(shape.placed(R[b], r[b]))
+            shapes.append(shape.place(R[b], r[b]))
             linear = v[b, 3:] + cross(v[b, :3], r[b])
             far = np.max(np.abs(shape.corner), initial=0.0) * 2
             reach += np.linalg.norm(linear) + np.linalg.norm(v[b, :3]) * far
@@ -277,4 +277,4 @@ class Features:
 
 def _in_body(geometry):
     E, r = (np.asarray(x, dtype=float) for x in (geometry.placement.E, geometry.placement.r))
-    return polyhedron(geometry.shape).placed(E.T, r)
+    return polyhedron(geometry.shape).place(E.T, r)

@@ -35,7 +35,7 @@ class Barrel(NamedTuple):
     half: float
     """Half its length [m]."""
 
-    def placed(self, R, r) -> "Barrel":
+    def place(self, R, r) -> "Barrel":
         """Shape in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
         return Barrel(R @ self.center + r, R @ self.axis, self.radius, self.half)
 
@@ -68,7 +68,7 @@ class Polyhedron(NamedTuple):
     barrel: Any = None
     """The cylinder that this stands for, a ``Barrel``."""
 
-    def placed(self, R, r) -> "Polyhedron":
+    def place(self, R, r) -> "Polyhedron":
         """Shape in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
         normal = self.normal @ R.T
         return Polyhedron(
@@ -83,7 +83,7 @@ class Polyhedron(NamedTuple):
             self.size,
             self.flat,
             self.radius,
-            None if self.barrel is None else self.barrel.placed(R, r),
+            None if self.barrel is None else self.barrel.place(R, r),
         )
 
 

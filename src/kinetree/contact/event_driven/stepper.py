@@ -70,10 +70,10 @@ class PhaseStepper(Stepper):
         step.events += [] if event is None else [event]
         return step
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds in the present mode."""
         if self.in_flight:
-            return super().stepped(t, h, q, qd, tau, full=full)
+            return super().end_of_step(t, h, q, qd, tau, full=full)
         after = self.method.step(self._motion, self.model, t, h, q, qd, tau)
         end = closed_positions(self.dynamics, after.q, self.transitions.mode.closed)
         return after._replace(
@@ -126,7 +126,7 @@ class PhaseStepper(Stepper):
             push = np.einsum("nav,na->v", now.J, force)
             total = drive_forces(self.model, q, qd, now.total, unpushed + A @ push, push, given)
             own = np.where(free, 0.0, total - now.total)
-            found.append(self.field.driven(self.model, t, q, qd, tau) + own)
+            found.append(self.field.driving_force(self.model, t, q, qd, tau) + own)
         return np.array(found)
 
     def _loads(self, step):
@@ -281,7 +281,7 @@ def _shared_out(transitions, now, t, qd):
     zeta[:, 1:] = np.where(
         (mode.kind == SLIDES)[:, None], transitions.dynamics.slip(now, qd, mode), 0.0
     )
-    lam, w = transitions.solved(transitions.problem(now, zeta, closed), t, thorough=False)
+    lam, w = transitions.solve(transitions.problem(now, zeta, closed), t, thorough=False)
     margin, tolerance = np.ones(len(mode.kind)), transitions.settings.acceleration_tolerance
     sideways = np.where(mode.kind[closed] == STICKS, np.hypot(w[:, 1], w[:, 2]), 0.0)
     rest = tolerance - np.maximum(w[:, 0], sideways)

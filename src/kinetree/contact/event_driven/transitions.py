@@ -99,7 +99,7 @@ class Transitions:
         mode = Mode.apart(self.of.size)
         if len(current):
             problem = self.problem(now, zeta, current)
-            lam, w = self.solved(problem, t)
+            lam, w = self.solve(problem, t)
             self.solves += 1
             for c, k in enumerate(current):
                 self._decide(mode, k, lam[c], w[c], zeta[k], k == suspect)
@@ -134,7 +134,7 @@ class Transitions:
         mu = self.of.friction[which]
         return RigidProblem(now.J[which], A, free, now.bias[which], zeta[which], mu, names)
 
-    def solved(self, problem, t, thorough=True):
+    def solve(self, problem, t, thorough=True):
         """Forces and accelerations of a contact problem, each (n, 3)."""
         try:
             lam = friction.solve(problem, 0.0, thorough=thorough)

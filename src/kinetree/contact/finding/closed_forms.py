@@ -163,7 +163,7 @@ def capsule_and_capsule(a, b):
         for end in (half_b, -half_b)
     ]
     ends_a = [
-        _segment_and_point(b, half_b, a.point([0, 0, end]), a.shape.radius).reversed()
+        _segment_and_point(b, half_b, a.point([0, 0, end]), a.shape.radius).reverse()
         for end in (half_a, -half_a)
     ]
     return [middle, *ends_b, *ends_a]
@@ -234,7 +234,7 @@ def _nearest_of_segments(a, half_a, b, half_b):
 
 def _swap(function, a, b):
     """A closed form with its shapes in the other order."""
-    return [touch.reversed() for touch in function(b, a)]
+    return [touch.reverse() for touch in function(b, a)]
 
 
 CLOSED_FORMS: dict[tuple[type, type], Callable] = {

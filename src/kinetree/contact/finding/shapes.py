@@ -64,7 +64,7 @@ class Touch(NamedTuple):
     normal: Any
     gap: Any
 
-    def reversed(self):
+    def reverse(self):
         """Contact with the shapes in the other order."""
         return Touch(self.point, -self.normal, self.gap)
 

@@ -143,7 +143,7 @@ def forward_dynamics(
     current = np.array([s == TOUCHING for s in states], dtype=bool)
     lam = np.zeros((problem.size, 3))
     if current.any():
-        lam[current] = solve(problem.chosen(current), velocity_tolerance, method)
+        lam[current] = solve(problem.select(current), velocity_tolerance, method)
     at = _Instant(model, q, qd, tau, contacts, given)
     return _finish(at, problem, lam, states, velocity_tolerance)
 
@@ -214,7 +214,7 @@ def forces_are_unique(problem, lam, w, slip, slides, closed) -> bool:
     on = np.flatnonzero(closed & (w[:, 0] <= small))
     if len(on) == 0:
         return True
-    part, lam, w, slip, slides = problem.chosen(on), lam[on], w[on], slip[on], slides[on]
+    part, lam, w, slip, slides = problem.select(on), lam[on], w[on], slip[on], slides[on]
     push = np.hypot(lam[:, 1], lam[:, 2])[:, None]
     begins = ~slides & (np.hypot(w[:, 1], w[:, 2]) > small)  # sliding, against its friction
     start = np.where(push > 0, -lam[:, 1:] / np.where(push > 0, push, 1.0), 0.0)

@@ -78,7 +78,7 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
     if not moves.all():
         require_no_closing(problem, ~moves)
         if moves.any():
-            lam[moves] = solve(problem.chosen(moves), velocity_tolerance, method, thorough)
+            lam[moves] = solve(problem.select(moves), velocity_tolerance, method, thorough)
         return lam
     if not np.any(problem.mu > 0):
         lam[:, 0] = frictionless_forces(problem, method)
@@ -207,7 +207,7 @@ def check_painleve(d, problem, of, slip):
         at = 3 * len(of.resting)
         normal = problem.d[3 * of.single]
         kind = "inconsistent" if normal[list(of.single).index(weak[0])] < 0 else "indeterminate"
-        _refuse_paradox(d[at:], problem.chosen(of.single), slip[of.single], kind, ())
+        _refuse_paradox(d[at:], problem.select(of.single), slip[of.single], kind, ())
 
 
 def _refuse_paradox(d, problem, slip, kind, solutions):

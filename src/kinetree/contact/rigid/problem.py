@@ -78,7 +78,7 @@ class RigidProblem:
         """Joint accelerations under contact forces (n, 3)."""
         return self.free + self.A @ (self.rows.T @ np.ravel(lam))
 
-    def chosen(self, which) -> "RigidProblem":
+    def select(self, which) -> "RigidProblem":
         """Problem of some of the contacts, the others without force."""
         n = np.arange(self.size)[which]
         parts = (self.J[n], self.A, self.free, self.bias[n], self.zeta[n], self.mu[n])

@@ -137,7 +137,7 @@ def alone(model):
     return found
 
 
-def moved(model, q, qd, x, h, alone):
+def ballistic_motion(model, q, qd, x, h, alone):
     """Positions after a time without forces from ``x`` on, and ``qd`` along the axes there.
 
     Args:
@@ -155,12 +155,12 @@ def moved(model, q, qd, x, h, alone):
         u = turn_part(joint, body, h[0] * x[at])
         after[i] = moved_part(joint, body, q[model.q_slice[i]], u)
         turned[i] = turned_part(joint, body, qd[at], u)
-    return model.joined(after, "q"), model.joined(turned)
+    return model.join_rows(after, "q"), model.join_rows(turned)
 
 
 def straight_motion(model, q, qd, h):
-    """State after ``h`` seconds without forces: see ``moved``."""
-    return moved(model, q, qd, qd, [h], alone(model))
+    """State after ``h`` seconds without forces: see ``ballistic_motion``."""
+    return ballistic_motion(model, q, qd, qd, [h], alone(model))
 
 
 def turning(model, qd):
@@ -168,7 +168,7 @@ def turning(model, qd):
     return _join(model, turning_part, qd)
 
 
-def turned(model, qd, move):
+def turn_velocities(model, qd, move):
     """Velocities ``qd`` along the axes that bodies have after a displacement, (nv,) each."""
     return _join(model, turned_part, qd, move)
 

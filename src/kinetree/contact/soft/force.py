@@ -134,7 +134,7 @@ class SoftContact:
             model: the mechanism.
             q: joint positions, (..., nq).
             qd: joint velocities, (..., nv).
-            state: as ``start`` and ``settled`` give them; that of ``start`` by default.
+            state: as ``start`` and ``end_states`` give them; that of ``start`` by default.
             elapsed: time since that state [s].
         """
         state = self.start(model, q) if state is None else state
@@ -210,7 +210,7 @@ class SoftContact:
         xd = (T * xd[..., None]).sum(-2) + self._turning(model, q, qd, x)
         return self._joint_force(model, q, qd, J, f), np.concatenate([zd, xd], axis=-1)
 
-    def settled(
+    def end_states(
         self, model: Model, q: ArrayLike, before: ArrayLike, after: ArrayLike, h: float
     ) -> Array:
         """States at the end of a step: in touch, and in the tangent plane as it is now.
@@ -224,7 +224,7 @@ class SoftContact:
         """
         gap = self.scene.candidate_positions(model, q)[0]
         (z0, _), (z1, x) = self._parts(before), self._parts(after)
-        z = self.normal.settled(z0, z1, gap, h)
+        z = self.normal.end_states(z0, z1, gap, h)
         if not self.tangential.size:
             return z
         T = self._tangents(model, q)

@@ -2,9 +2,9 @@
 
 A law takes its states ``z`` (..., k), the gap ``p`` [m], negative where bodies overlap, its rate
 ``pd`` and the time ``elapsed`` since the states were known. It returns the force, which never
-pulls, and the rates of the states; ``settled`` gives the states at the end of a step. Laws without
-states are smooth enough for rollouts and derivatives. Written for numbers of any kind, many
-contacts at a time.
+pulls, and the rates of the states; ``end_states`` gives the states at the end of a step. Laws
+without states are smooth enough for rollouts and derivatives. Written for numbers of any kind,
+many contacts at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -59,7 +59,7 @@ class NormalLaw(ABC):
         """States of contacts in equilibrium with their load, (..., k)."""
         return np.zeros((*np.shape(p), self.size))
 
-    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
+    def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """States at the end of a step.
 
         Args:

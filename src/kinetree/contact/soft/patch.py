@@ -73,7 +73,7 @@ class Patch(NormalLaw):
         """A patch that is in touch with the body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
-    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
+    def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """Not above the body, and in touch with it if it was up to rounding."""
         z = z1[..., 0] if self.integrated else self._left(z0[..., 0], h)
         return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
@@ -120,7 +120,7 @@ class NonlinearPatch(NormalLaw):
         """A patch that is in touch with the body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
-    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
+    def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """Not above the body."""
         z = select(less(z1[..., 0], 0), z1[..., 0], 0 * z1[..., 0])
         return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
@@ -197,7 +197,7 @@ class TwoSurfaces(NormalLaw):
         depth = select(less(p, 0), p, 0 * p)
         return np.stack([depth * k[1] / sum(k), depth * k[0] / sum(k)], axis=-1)
 
-    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
+    def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """State after overlaps: in contact if there is one; the excess deformation is shared."""
         apart = z1[..., 0] + z1[..., 1] - p
         too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)

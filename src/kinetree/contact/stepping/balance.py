@@ -40,7 +40,7 @@ class Balance(NamedTuple):
         return self.joints + self.contact - self.lost - self.taken
 
 
-def balanced(start, end, after, balance):
+def balance_energy(start, end, after, balance):
     """Velocities ``after`` a step that do not hold too much energy, the balance, and the energies.
 
     ``start`` and ``end`` are the kinetic and potential energies there, (2,).

@@ -36,7 +36,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     constraints, only = effects.known[key]
     if only is None and not batch and tiers.setting() == "auto":
         only = "general"  # the steps of worlds; unrolled code pays off where samples run together
-    if settings.scene.choice.made(prod(batch), only=only) == "specialised":
+    if settings.scene.choice.tier_for(prod(batch), only=only) == "specialised":
         step = ContactStep(constraints, settings, model.spanning_tree, field.prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch)
         found = _start_gaps(constraints, q)
@@ -147,7 +147,7 @@ def tier_of_rollout(settings, effects, field, samples, *, only=None) -> str:
     else:
         if only is None and differs_unrolled(constraints, field):  # as in ``time_stepper``
             only = "general"
-    return scene.choice.made(samples, only=only)
+    return scene.choice.tier_for(samples, only=only)
 
 
 def _bounces(scene, joints):
@@ -185,7 +185,7 @@ def _require_unrolled(model, scene, constraints, most):
 
 def _warn_of_python(model, field):
     """Say which functions are called in every step, since they cannot be part of it."""
-    parts = [f"force {_called(f)!r}" for f in field.forces if not is_traceable(f)]
+    parts = [f"force {_call(f)!r}" for f in field.forces if not is_traceable(f)]
     if field.prescription is not None and not field.prescription.traceable:
         parts.append(
             f"motion of prescribed joints {', '.join(map(repr, field.prescription.names))}"
@@ -198,7 +198,7 @@ def _warn_of_python(model, field):
     )
 
 
-def _called(force) -> str:
+def _call(force) -> str:
     function = getattr(force, "function", force)
     return getattr(function, "__name__", type(function).__name__)
 

@@ -177,7 +177,7 @@ class StepForces:
         tabled = field.actuators is not None and field.drive is None
         rest = (replace(field, actuators=None) if tabled else field).for_steps
         held = np.zeros(model.nv) if tabled else at.inputs
-        self.held = rest.joint_force(model, at.t, at.q, at.qd, held) + self._carried()
+        self.held = rest.joint_force(model, at.t, at.q, at.qd, held) + self._compensation()
         own, alpha = np.diagonal(H), at.half / at.h
         K, D = self._resistance(settings, rest, held)
         self.lead, self.lag = _resistances(K, D, own, at.h, alpha)
@@ -189,7 +189,7 @@ class StepForces:
             self.pushes, self.bounds = self._pushes(field, own, alpha), limited_drives(model)
             self.place = {k: n for n, k in enumerate(self.bounds)}
 
-    def _carried(self):
+    def _compensation(self):
         """Forces of gravity compensation in the middle of the step, (nv,) or zero."""
         if not self.full.gravity_compensation:
             return 0
@@ -307,7 +307,7 @@ class StepForces:
                     lag[u, u] = lag[u, u] + _size(y)
                     across[u, u], across[u, v] = across[u, u] - _size(y), across[u, v] + y
 
-    def applied(self, bound):
+    def applied_force(self, bound):
         """Joint forces without what resists, (nv,), under some bounds."""
         if not (self.pushes or self.springs):
             return self.held
@@ -345,14 +345,14 @@ class StepForces:
 
     def first_bounds(self):
         """Bounds that the forces reach where the step begins: 1 upper, -1 lower, 0 between."""
-        return self._reached([push.request for push in self.pushes])
+        return self._find_bounds([push.request for push in self.pushes])
 
     def next_bounds(self, bound, after, attempts):
         """Bounds to solve with, where those of a solution lead to velocities ``after`` it."""
         after = after if self.G is None else self.G @ after
         forces = [push.request - self._given_way(push, after) for push in self.pushes]
         found = []
-        for old, new in zip(bound, self._reached(forces), strict=True):
+        for old, new in zip(bound, self._find_bounds(forces), strict=True):
             if isinstance(new, (int, float)):  # nothing acts
                 found.append(new)
                 continue
@@ -367,7 +367,7 @@ class StepForces:
             x * (push.lead * self.v[i] + push.lag * (after[i] - self.v[i])) for i, x in push.arms
         )
 
-    def _reached(self, forces):
+    def _find_bounds(self, forces):
         """Bounds that forces of the actuators reach, and those of joints with them."""
         tau = [0.0] * self.full.nv
         for k, (f, push) in enumerate(zip(forces, self.pushes, strict=True)):

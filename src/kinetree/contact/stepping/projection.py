@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
-from kinetree.contact.scheme.inertia import turned
+from kinetree.contact.scheme.inertia import turn_velocities
 from kinetree.contact.settings import DOUBLE, Accuracy
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -65,9 +65,9 @@ class Projection:
         def move(state):
             (q, gap, error, *_), qd, left = state
             wanted = self._shift(gap, error)
-            shift, left = bounded(wanted, self.constraints.units, left)
+            shift, left = limit_shift(wanted, self.constraints.units, left)
             found = look(self.constraints, model, model.integrate(q, shift))
-            return found, turned(model, qd, shift), left
+            return found, turn_velocities(model, qd, shift), left
 
         def some(state):
             (found, qd, left), many = state
@@ -103,7 +103,7 @@ class Projection:
         return self.inertia.response([self.Y[i] for i in which], shifts)
 
 
-def bounded(shift, units, left):
+def limit_shift(shift, units, left):
     """Part of a shift that is ``left`` of the way that joints may go, and what is left then."""
     way = largest(np.abs(shift) / units)
     part = select(way > left, left / select(way > left, way, 1.0), 1.0)

@@ -45,13 +45,13 @@ from kinetree.contact.scheme.inertia import (
     EffectiveInertia,
     alone,
     straight_motion,
-    turned,
+    turn_velocities,
     turning,
 )
 from kinetree.contact.settings import PASSES
-from kinetree.contact.stepping.balance import Balance, balanced
+from kinetree.contact.stepping.balance import Balance, balance_energy
 from kinetree.contact.stepping.drives import Resisting, StepForces, once_for_all
-from kinetree.contact.stepping.projection import SWEEPS, TRIES, bounded
+from kinetree.contact.stepping.projection import SWEEPS, TRIES, limit_shift
 from kinetree.contact.stepping.step import FIRST, ContactStep, Ended
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -249,7 +249,7 @@ class SlotStep(ContactStep):
         q, qd, deepest = self._projected(model, q, qd, farthest, system, entered)
         balance = Balance(work, reported[3], reported[4])
         if self.settings.conserving:
-            qd, balance, energy = balanced(energy, self.energies(q, qd), qd, balance)
+            qd, balance, energy = balance_energy(energy, self.energies(q, qd), qd, balance)
         residuals = Residuals(
             velocity=error,
             cone=reported[1],
@@ -650,8 +650,8 @@ class SlotStep(ContactStep):
             (q, qd, near, _), left = state
             given, rounds = {**entered, "opening": near}, {"rounds": SWEEPS}
             (u,) = self._routine(slot_shift, given, {"shift": (nv,)}, nv + 1 + slots, rounds)
-            shift, left = bounded(system.response(u), units, left)
-            return look(model.integrate(q, shift), turned(model, qd, shift)), left
+            shift, left = limit_shift(system.response(u), units, left)
+            return look(model.integrate(q, shift), turn_velocities(model, qd, shift)), left
 
         def some(state):
             (found, left), many = state

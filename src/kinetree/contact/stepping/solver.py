@@ -8,7 +8,7 @@ from kinetree.contact.complementarity.rows import MixedRows, newton_matrix, obey
 from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
-from kinetree.spatial.ops import held
+from kinetree.spatial.ops import stop_gradient
 
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
@@ -35,7 +35,7 @@ class Problem(NamedTuple):
     high: Any
     speed: float = 0.0
 
-    def scaled(self):
+    def scale(self):
         """Matrix, vector and rows in comparable units, and the units."""
         rows = MixedRows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
         if self.speed:
@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
     def errors(self, lam):
         """Errors of the laws of all rows, as speeds [m/s or rad/s], (m,)."""
-        A, b, rows, units = self.scaled()
+        A, b, rows, units = self.scale()
         force = lam / units
         return (force - obey(rows, force, A @ force + b)) / units
 
@@ -67,7 +67,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     """
     if not len(problem.b):
         return warm, 0.0
-    A, b, rows, units = problem.scaled()
+    A, b, rows, units = problem.scale()
     sweeps, rates = Sweeps(A, b, rows, LEAST), 1 / units
     # Relaxed laws are smooth on the scale of their speed: Newton's method needs no sweeps there.
     far = FAR * tolerance + problem.speed
@@ -76,7 +76,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
         w = A @ lam + b
         return lam, w, lam - obey(rows, lam, w)
 
-    def swept(found):
+    def sweep(found):
         return looked_at(sweeps.after(found[0]))
 
     def better(found, best, error):
@@ -85,7 +85,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
 
     def one(state):
         found, best, error, damping, sweeping = state
-        found = repeat(swept, found, select(error > far, sweeping[0], 0))
+        found = repeat(sweep, found, select(error > far, sweeping[0], 0))
         lam, w, missing = found
         best, error = better(found, best, error)
         off, size = largest(np.abs(missing)), largest(np.abs(lam))
@@ -121,7 +121,7 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
     """
     if not len(problem.b):
         return warm, 0.0
-    A, b, rows, units = problem.scaled()
+    A, b, rows, units = problem.scale()
     sweeps, rates = Sweeps(A, b, rows, LEAST_SINGLE), 1 / units
 
     def one(state):
@@ -136,7 +136,7 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
     return units * lam, largest(np.abs(lam - obey(rows, lam, A @ lam + b)) * rates)
 
 
-def implied(problem, lam, least=1e-6):
+def differentiable(problem, lam, least=1e-6):
     """The forces ``lam`` that solve a problem, with derivatives by the implicit function theorem.
 
     In comparable units ``F(lam) = lam - obeyed = 0`` defines the forces as functions of all else:
@@ -147,13 +147,13 @@ def implied(problem, lam, least=1e-6):
     """
     if not len(problem.b):
         return lam
-    A, b, rows, units = problem.scaled()
-    lam = _held(lam / units)
+    A, b, rows, units = problem.scale()
+    lam = _fix(lam / units)
     w = A @ lam + b
     missing = lam - obey(rows, lam, w)
-    speed = None if rows.speed is None else _held(rows.speed)
-    fixed = MixedRows(_held(rows.mu), _held(rows.low), _held(rows.high), rows.convex, speed)
-    J = newton_matrix(fixed, _held(A), lam, _held(w))
+    speed = None if rows.speed is None else _fix(rows.speed)
+    fixed = MixedRows(_fix(rows.mu), _fix(rows.low), _fix(rows.high), rows.convex, speed)
+    J = newton_matrix(fixed, _fix(A), lam, _fix(w))
     if problem.speed:  # regular
         return units * (lam - newton_step(J, missing, 0))
     step = newton_step(J, missing, least)
@@ -162,8 +162,8 @@ def implied(problem, lam, least=1e-6):
     return units * (lam - step)
 
 
-def _held(x):
+def _fix(x):
     return _each_held(x) if np.asarray(x).dtype == object else np.real(x)
 
 
-_each_held = np.frompyfunc(held, 1, 1)
+_each_held = np.frompyfunc(stop_gradient, 1, 1)

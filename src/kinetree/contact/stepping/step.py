@@ -26,7 +26,8 @@ prescribed keep their motion, see ``PrescribedStep``; drives exert what it takes
 
 With ``TimeStepping.relaxation`` the laws are the relaxed ones of ``complementarity.rows``, whose
 gaps stay open: positions are not projected, energies not balanced, and the step is a smooth
-function. Its derivatives are those of the text with the forces given, see ``solver.implied``.
+function. Its derivatives are those of the text with the forces given, see
+``solver.differentiable``.
 """
 
 from dataclasses import dataclass, replace
@@ -42,11 +43,11 @@ from kinetree.contact.scene import Candidates
 from kinetree.contact.scheme.constraints import StepConstraints
 from kinetree.contact.scheme.inertia import EffectiveInertia, alone, straight_motion, turning
 from kinetree.contact.settings import DOUBLE, PASSES, PASSES_ACROSS, Accuracy, TimeStepping
-from kinetree.contact.stepping.balance import Balance, balanced
+from kinetree.contact.stepping.balance import Balance, balance_energy
 from kinetree.contact.stepping.drives import Instant, Resisting, StepForces, once_for_all
 from kinetree.contact.stepping.projection import Projected, Projection, look
 from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
-from kinetree.contact.stepping.solver import implied as implied_forces
+from kinetree.contact.stepping.solver import differentiable as implied_forces
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.quantities import dynamics
@@ -226,12 +227,12 @@ class ContactStep:
         bound, solved = self._settle(begun, system, found)
         lam, divided = solved.passes[: len(begun.rows.G)], system(bound)
         work = self._joint_impulses(begun, divided, solved, lam) @ solved.mean
-        end = self._moved(model, begun, divided, solved.after, once=found is not None)
+        end = self._end_state(model, begun, divided, solved.after, once=found is not None)
         there = solved.w + begun.ahead
         balance = Balance(work, lam @ there, lam @ (there - (begun.before + solved.w) / 2))
         if self.settings.conserving and self.prescription is None:
             at_end = self.energies(end.q, end.qd)
-            qd, balance, energy = balanced(energy, at_end, end.qd, balance)
+            qd, balance, energy = balance_energy(energy, at_end, end.qd, balance)
             end = end._replace(qd=qd)
         residuals = self._residuals(begun.rows, solved, end, balance)
         exerted = self._passed_on(solved.passes / start.h, bound)
@@ -276,7 +277,7 @@ class ContactStep:
         taken = system.inertia.H @ change + at.h * bias - held
         return pushes * given.free + taken * (1 - given.free)
 
-    def _moved(self, model, begun, system, after, *, once) -> Projected:
+    def _end_state(self, model, begun, system, after, *, once) -> Projected:
         """The state at the end of the step, from velocities ``after`` it."""
         at, rows = begun.at, begun.rows
         q, qd = straight_motion(model, at.middle, after, at.h - at.half)
@@ -380,7 +381,7 @@ class ContactStep:
         if implied:
             lam, error = implied_forces(problem, lam, self.accuracy.least), 0.0
         else:
-            lam, error = self._solved(problem, lam, tolerance, loose)
+            lam, error = self._solve_problem(problem, lam, tolerance, loose)
         z = inertia.half_of(Y, lam, z)
         after, w = v + inertia.whole(z), moves + inertia.along(Y, z)
         moved = (v + after) / 2
@@ -395,7 +396,7 @@ class ContactStep:
         """
         return not self.accuracy.sweeps or not self.constraints.on_grounds
 
-    def _solved(self, problem, warm, tolerance, loose):
+    def _solve_problem(self, problem, warm, tolerance, loose):
         """Forces and their error; the first time forces that are ``loose``ly solved for will do."""
         if not self.accuracy.sweeps or self.is_relaxed:
             return solve_in_kernel(problem, warm, tolerance, self.settings.rounds, loose)

@@ -19,7 +19,7 @@ from kinetree.integration.step import Scheme, Stepper, step_length
 
 
 @kernel
-def _contact_steps(model, times: (3,), q, qd, inputs, force, *, step, scheme):
+def _contact_steps(model, times, q, qd, inputs, force, *, step, scheme):
     """Steps with the same inputs: state, work, forces of the last, residuals of all.
 
     ``times`` are the beginning of the first, the length of each, and how many there are.
@@ -62,7 +62,7 @@ class ContactStepper(Stepper):
         rigid = step.constraints.closes or step.constraints.joints.friction
         self.flight = with_loop(method) if step.settings.flight and not rigid else None
 
-    def saved(self):
+    def copy_memory(self):
         """See ``Stepper``."""
         return {"force": np.array(self.notes.force)}
 
@@ -76,14 +76,14 @@ class ContactStepper(Stepper):
         if "_engine" in vars(self):
             self._engine.release()
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
-        q, qd, work, *_ = self._taken(t, h, q, qd, tau, 1)
+        q, qd, work, *_ = self._take_steps(t, h, q, qd, tau, 1)
         return Stepped(q, qd, work)
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
-        return self._taken(t, h, q, qd, tau, count)[:3]
+        return self._take_steps(t, h, q, qd, tau, count)[:3]
 
     def walk(self, instants, q, qd, tau, dt):
         """States after each of several steps; compiled code takes as many as it can solve."""
@@ -132,10 +132,10 @@ class ContactStepper(Stepper):
             qdd = mobility.free_acceleration(model, q, qd, applied + push, motions.names, qdd)
             total = mobility.drive_forces(model, q, qd, applied, qdd, push, motions.names)
             own = (total - applied) * (1 - motions.others(model))
-            found[at] = self.field.driven(model, t, q, qd, tau) + own
+            found[at] = self.field.driving_force(model, t, q, qd, tau) + own
         return found
 
-    def _taken(self, t, h, q, qd, tau, count):
+    def _take_steps(self, t, h, q, qd, tau, count):
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
         times = np.array([t, h, count], dtype=float)

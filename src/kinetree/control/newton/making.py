@@ -12,7 +12,7 @@ from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
 from kinetree.control.newton.stances import cone_mask, contacts_of, put_timetable, stance_of
 from kinetree.control.riccati import Horizon, room_of
 from kinetree.control.shooting import Shooting
-from kinetree.control.tiles import padded
+from kinetree.control.tiles import pad_to_eight
 from kinetree.model.define import kernel_of
 from kinetree.model.memo import kept
 
@@ -188,10 +188,10 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
             (E * size, "g gradient dz"),
             (E * size * size, "H"),
             (exact, "mixed exact"),
-            (E * size * padded(size + 1), "square"),
+            (E * size * pad_to_eight(size + 1), "square"),
             (max(room_of(n, m), 2 * size * size), "room"),
             (T * b.nc * size, "path"),
-            (2 * b.nc * padded(size + 1), "rows"),
+            (2 * b.nc * pad_to_eight(size + 1), "rows"),
             (b.ne * size, "final"),
             (max(b.ne, 1), "y dy"),
             (T * max(nv + b.nq + b.nc, 1), "weights"),
@@ -220,7 +220,7 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
     h = b.h if shooting.simple or c.count else 0.0
     blocks = {"turns": c.turns, "turn": c.turn, "width": c.width}
     blocks |= {"turned": stance.turned, "spun": stance.spun}
-    sizes = {"n": n, "m": m, "steps": T, "wide": padded(size + 1)}
+    sizes = {"n": n, "m": m, "steps": T, "wide": pad_to_eight(size + 1)}
     horizon = Horizon(**sizes, h=h, gap=now.gap, **of_knots, **blocks)
     work = Work(sample=-1, now=now, horizon=horizon, tried=tried, **kernels, **arrays)
     work.loops = tied.loops

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.contact.engine.terms import term_kernel
 from kinetree.control.newton.calls import no_loop
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
-from kinetree.control.tiles import padded
+from kinetree.control.tiles import pad_to_eight
 from kinetree.errors import ModelError
 from kinetree.functional.differentiate import differentiate
 from kinetree.joints import Free, Spherical
@@ -172,8 +172,8 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
         "acc": 6 * (c.bodies + 1),
         "J": R * nv,
         "drift": R,
-        "P": nv * (padded(nv) + padded(R) + padded(max(size, 2 * nv))),
-        "Q": R * (padded(nv) + padded(R) + padded(max(size, 2 * nv))),
+        "P": nv * (pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(size, 2 * nv))),
+        "Q": R * (pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(size, 2 * nv))),
         "Y": R * nv,
         "A_q": R * nv,
         "A_v": R * nv,

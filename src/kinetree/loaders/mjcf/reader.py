@@ -50,11 +50,11 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
             if not mjcf.leave_out("sensor"):
                 raise
             mj_model, messages = compile_quietly(make)
-            report.ignored(None, "<sensor>", f"{why}; all sensors are left out", "control")
+            report.ignore(None, "<sensor>", f"{why}; all sensors are left out", "control")
     except refusals as error:
         raise mjcf.refusal(str(error)) from None
     for message in messages:
-        report.ignored(None, "MuJoCo", message, "setting")
+        report.ignore(None, "MuJoCo", message, "setting")
     _check_finite(mj_model, mjcf)
     report.settings["timestep"] = float(mj_model.opt.timestep)
     model = from_compiled(

@@ -203,7 +203,7 @@ def _mesh(table, report, folders):
 
     def note(why):
         effect = "contact" if table.flag("collision", True) else "picture"
-        report.ignored(line, f"{table.label}: mesh", why, effect)
+        report.ignore(line, f"{table.label}: mesh", why, effect)
 
     path = mesh_file(table.text("mesh"), folders, note)
     x, y, z = map(float, scale)

@@ -64,7 +64,7 @@ class Includes:
     def finish(self):
         """Put what was not used of the included files into the report of the first one."""
         for report, root in self.reports:
-            report.unused(root.element)
+            report.note_unused(root.element)
             self.report.notices.extend(report.notices)
 
 

@@ -67,7 +67,7 @@ def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
     parent, child = (_end(node.need_one(tag)) for tag in ("parent", "child"))
     axes = [_axis(node.one(tag), kind) for tag in ("axis", "axis2")[: TYPES[kind]]]
     for unused in [n for tag in ("axis", "axis2")[TYPES[kind] :] for n in node.all(tag)]:
-        unused.ignored(f"a {kind} joint has no such axis", effect="setting")
+        unused.ignore(f"a {kind} joint has no such axis", effect="setting")
     reference = node.one("gearbox_reference_body")
     if kind == "gearbox" and reference is None:
         raise node.error("a gearbox needs <gearbox_reference_body>")

@@ -179,12 +179,12 @@ def _shape_in(node, folders):
     if not shapes or shapes[0].tag == "empty":
         return None, turn
     for other in shapes[1:]:
-        other.ignored("a second shape, where the first counts; give each its own element")
+        other.ignore("a second shape, where the first counts; give each its own element")
     shape = shapes[0]
     if shape.tag == "plane":
         turn = _turn_to(shape)
     if shape.tag not in _SHAPES:
-        shape.ignored(f"kinetree has no such shape, only {', '.join(_SHAPES)}")
+        shape.ignore(f"kinetree has no such shape, only {', '.join(_SHAPES)}")
         return None, turn
     return _SHAPES[shape.tag](shape, folders), turn
 

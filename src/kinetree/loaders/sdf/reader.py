@@ -73,7 +73,7 @@ def read_sdf(source, report, folders, options) -> Model:
         raise root.error("the file has no <link>")
     description.frames.resolve()
     model = _Assembly(description, name, fields, options, report).model()
-    report.unused(element)
+    report.note_unused(element)
     includes.finish()
     return _in_pieces(model, report)
 
@@ -84,7 +84,7 @@ def _in_pieces(model, report):
         return in_pieces(model, lambda mesh: not mesh.convex and os.path.isfile(mesh.path))
     except MissingPackageError as error:
         why = f"the meshes touch with their triangles: {error}"
-        report.ignored(None, "optimization='convex_decomposition' of <mesh>", why, "contact")
+        report.ignore(None, "optimization='convex_decomposition' of <mesh>", why, "contact")
         return model
 
 
@@ -92,7 +92,7 @@ def _read(root, description, folders, version):
     worlds, models = root.all("world"), root.all("model")
     if worlds:
         for world in worlds[1:]:
-            world.ignored("only the first world of a file is read")
+            world.ignore("only the first world of a file is read")
         world = worlds[0]
         description.add_world(world, folders, version)
         given = {tag: world.one(tag) for tag in ("gravity", "magnetic_field")}
@@ -164,7 +164,7 @@ class _Assembly:
         tree, chords, still = self.connections.choose_joints()
         for arc in still:
             if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:
-                arc.node.ignored("fixed joints hold both of its links: it cannot move")
+                arc.node.ignore("fixed joints hold both of its links: it cannot move")
         graph = MechanismGraph(self.name, gravity=self.gravity, base_name=WORLD)
         for key, inertia in self.links.items():
             graph.body(key, inertia=inertia)
@@ -247,7 +247,7 @@ class _Assembly:
         for node, joint, names in self.measure_all:
             bodies = [b for b in model.bodies if b.joint_name == joint]
             if names and not (bodies and not isinstance(bodies[0].joint, Reversed)):
-                node.ignored("the joint closes a loop, or is turned round", effect="control")
+                node.ignore("the joint closes a loop, or is turned round", effect="control")
                 kept = [s for s in model.sensors if s.name not in names]
                 model = model.replace(sensors=kept)
         return model
@@ -318,7 +318,7 @@ def _mimic(joint: Joint, by_name):
         return None
     source = joint.scope.key(mimic.source)
     if source not in by_name:
-        mimic.node.ignored(f"there is no joint {mimic.source!r} to follow")
+        mimic.node.ignore(f"there is no joint {mimic.source!r} to follow")
         return None
     for key in (joint.key, source):
         if by_name[key].joint.nv != 1:
@@ -337,7 +337,7 @@ def _gearbox(description: Description, gearbox: Joint, arcs):
         for link, axis in zip((gearbox.parent, gearbox.child), gearbox.axes, strict=True)
     )
     if one is None or two is None:
-        gearbox.node.ignored(
+        gearbox.node.ignore(
             f"no revolute joint connects both of its links to {gearbox.reference!r}, so that no "
             f"two variables are coupled"
         )

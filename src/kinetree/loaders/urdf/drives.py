@@ -81,7 +81,7 @@ class _Reader:
             return
         for name in (a.need("name") for a in parts.actuators):
             if name in self.names:
-                node.ignored(f"another transmission has the actuator {name!r}")
+                node.ignore(f"another transmission has the actuator {name!r}")
                 return
         if parts.kind == "differential":
             self._differential(node, parts)
@@ -90,14 +90,14 @@ class _Reader:
 
     def _is_known(self, node, parts):
         if parts.kind not in ("simple", "differential"):
-            node.ignored(_unknown_transmission(parts))
+            node.ignore(_unknown_transmission(parts))
             return False
         for name in parts.names:
             nv = self.freedoms.get(name)
             if not nv or (nv > 1 and len(parts.names) > 1):
                 why = "does not exist" if nv is None else "does not move"
                 why = "has several degrees of freedom" if nv else why
-                node.ignored(f"the joint {name!r} that it drives {why}")
+                node.ignore(f"the joint {name!r} that it drives {why}")
                 return False
         return True
 
@@ -143,9 +143,9 @@ class _Reader:
             ("gpio", "inputs and outputs of the hardware"),
         ):
             for part in node.all(tag):
-                part.ignored(why, effect="setting")
+                part.ignore(why, effect="setting")
         for sensor in node.all("sensor"):
-            sensor.ignored("a sensor of the hardware; sensors of a model are those of MJCF")
+            sensor.ignore("a sensor of the hardware; sensors of a model are those of MJCF")
         through, done = {}, set()
         for part in node.all("transmission"):
             part.tolerate(partial(self._of_block, part, through, done), None)
@@ -172,7 +172,7 @@ class _Reader:
         taken = {d.joint for d in self.drives} | {j for t in self.tendons.values() for j in t}
         name = next((name for name in names if name in taken), None)
         if name is not None:
-            node.ignored(f"joint {name!r} has an actuator already", effect="setting")
+            node.ignore(f"joint {name!r} has an actuator already", effect="setting")
         return name is not None
 
     def _read_commands(self, node, through, done):
@@ -192,7 +192,7 @@ class _Reader:
             nv = self.freedoms.get(name)
             if not nv:
                 why = "does not exist" if nv is None else "does not move"
-                node.ignored(f"the joint {name!r} that it drives {why}")
+                node.ignore(f"the joint {name!r} that it drives {why}")
                 return
             label, n = through.get(name, (name, 1.0))
             label = name if label in self.names else label
@@ -225,7 +225,7 @@ class _Parts(NamedTuple):
             kind = "differential"
         for offset in [x for part in (*actuators, *joints) for x in part.all("offset")]:
             if offset.text_numbers(1) != (0.0,):
-                offset.ignored("the zero of the motor, which its force is independent of")
+                offset.ignore("the zero of the motor, which its force is independent of")
         return cls(node, kind, actuators, joints, [j.need("name") for j in joints])
 
     @staticmethod
@@ -243,7 +243,7 @@ class _Parts(NamedTuple):
     def note_interface(self):
         for node, kind in self.interfaces():
             if kind and not kind.startswith(_FORCES):
-                node.ignored(_without_gains(kind))
+                node.ignore(_without_gains(kind))
                 return
 
 

@@ -164,10 +164,10 @@ def _mimic(node):
 def _note_controllers(node):
     safety = node.one("safety_controller")
     if safety is not None:
-        safety.ignored(f"soft limits of a controller, {_NO_PLACE}")
+        safety.ignore(f"soft limits of a controller, {_NO_PLACE}")
     calibration = node.one("calibration")
     if calibration is not None:
-        calibration.ignored(f"where a sensor finds its zero, {_NO_PLACE}")
+        calibration.ignore(f"where a sensor finds its zero, {_NO_PLACE}")
 
 
 # --- The tree of links and joints: one root, no circles, every end known --------------------------
@@ -276,10 +276,10 @@ def _after(mimic, leader):
 def _can_follow(joint, mimic, joints):
     """Whether a mimic makes sense; if not, it is noted or an error."""
     if joint.joint.nv == 0:
-        mimic.node.ignored("a fixed joint follows nothing", effect="setting")
+        mimic.node.ignore("a fixed joint follows nothing", effect="setting")
         return False
     if mimic.source not in joints:
-        mimic.node.ignored(f"there is no joint {mimic.source!r} to follow")
+        mimic.node.ignore(f"there is no joint {mimic.source!r} to follow")
         return False
     for j in (joint, joints[mimic.source]):
         if j.joint.nv > 1:

@@ -61,7 +61,7 @@ def _note_origin(origin):
     given = " ".join(origin.get(key, "") or "" for key in ("xyz", "rpy"))
     stays = not any(map(_is_not_zero, given.split()))
     why = "a link has none in URDF, and other programs skip it, too; joints, inertias and shapes do"
-    origin.ignored(why, effect="setting" if stays else "motion")
+    origin.ignore(why, effect="setting" if stays else "motion")
 
 
 def _is_not_zero(text):
@@ -132,7 +132,7 @@ def _look_in(node, materials, folders):
     color = materials.color(node) if visual else None
     placement = origin_in(node)
     if shape is None:
-        node.ignored("it has no shape that can be drawn, only an empty or unknown one")
+        node.ignore("it has no shape that can be drawn, only an empty or unknown one")
         return None
     return Look(shape, placement, node.get("name") or "", visual, color)
 
@@ -141,7 +141,7 @@ def _shape_in(node, folders):
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
     for other in shapes[1:]:
-        other.ignored("a second shape, where the first counts; give each its own <visual>")
+        other.ignore("a second shape, where the first counts; give each its own <visual>")
     return _SHAPES[shapes[0].tag](shapes[0], folders) if shapes else None
 
 

@@ -83,7 +83,7 @@ def read_urdf(source, report, folders, options) -> Model:
         alone = {tag_of(e) for e in node.element.findall("*")} == {"sensor"}
         if not is_friction_alone(node) and not alone:
             _note_gazebo(node)
-    report.unused(element)
+    report.note_unused(element)
     if assembly.srdf is not None:
         report.notices += assembly.srdf.notices
     return model
@@ -105,7 +105,7 @@ def _note_gazebo(node):
     effects = {tag: _GAZEBO.get(tag, "setting") for tag in tags}
     effect = min(effects.values(), key=IN_ORDER.index, default="setting")
     listed = ", ".join([tag for tag in tags if effects[tag] == effect][:6])
-    node.ignored("settings of a simulator" + (f": {listed}" if listed else ""), effect=effect)
+    node.ignore("settings of a simulator" + (f": {listed}" if listed else ""), effect=effect)
 
 
 class _Assembly:
@@ -206,7 +206,7 @@ class _Assembly:
             return on_link(node, name, pose)
         if name in self.joints:
             return on_joint(node, self.joints[name].child, Plucker.identity(), pose)
-        node.ignored(f"there is no link or joint {name!r}", effect="control")
+        node.ignore(f"there is no link or joint {name!r}", effect="control")
         return []
 
     def _is_possible(self):
@@ -406,7 +406,7 @@ def _with_drives(joints, drives: FileDrives) -> dict[str, Joint]:
     for name, mimic in drives.mimics.items():
         if name not in joints or mimic.source not in joints:
             missing = name if name not in joints else mimic.source
-            mimic.node.ignored(f"the joint {missing!r} does not exist")
+            mimic.node.ignore(f"the joint {missing!r} does not exist")
         elif joints[name].mimic is None:
             found[name] = found.get(name, joints[name])._replace(mimic=mimic)
     return found

@@ -102,11 +102,11 @@ class JointReader:
         if kind == "PhysicsSphericalJoint":
             if any(value_of(prim, f"physics:coneAngle{k}Limit", -1.0) >= 0 for k in (0, 1)):
                 why = "the cone that limits the joint is left out"
-                self.report.ignored(None, str(prim.GetPath()), why)
+                self.report.ignore(None, str(prim.GetPath()), why)
             return Spherical()
         if kind != "PhysicsJoint":
             why = f"kinetree has no joint like a {kind}"
-            self.report.ignored(None, str(prim.GetPath()), why)
+            self.report.ignore(None, str(prim.GetPath()), why)
             return None
         free = tuple(dof for dof in _DOFS if not self.is_locked(prim, dof))
         found = joint_of_dofs(free)
@@ -153,7 +153,7 @@ class JointReader:
             scale = unit if key != "effort" else 1.0
             bounds[key] = value * scale if abs(value) < _UNLIMITED else usual.get(key, math.inf)
         if bounds["lower"] > bounds["upper"]:
-            self.report.ignored(None, f"limits of {prim.GetPath()}", "the lower is above the upper")
+            self.report.ignore(None, f"limits of {prim.GetPath()}", "the lower is above the upper")
             bounds |= {"lower": -math.inf, "upper": math.inf}
         ranged = any(math.isfinite(bounds[key]) for key in ("lower", "upper"))
         kept = {

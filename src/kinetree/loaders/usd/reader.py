@@ -84,7 +84,7 @@ class _Reader:
         if not scenes:
             return down * _GRAVITY
         for scene in scenes[1:]:
-            self.report.ignored(None, str(scene.GetPath()), "only the first scene is read")
+            self.report.ignore(None, str(scene.GetPath()), "only the first scene is read")
         direction = np.array(value_of(scenes[0], "physics:gravityDirection", (0.0, 0.0, 0.0)))
         size = value_of(scenes[0], "physics:gravityMagnitude", -math.inf)
         size = _GRAVITY if size < 0 or not math.isfinite(size) else size * self.meters
@@ -108,7 +108,7 @@ class _Reader:
             kinematic = prim.GetAttribute("physics:kinematicEnabled")
             if kinematic and kinematic.Get():
                 why = "a kinematic body moves by a prescription, which is not read; it floats"
-                self.report.ignored(None, str(prim.GetPath()), why)
+                self.report.ignore(None, str(prim.GetPath()), why)
         self.report.check_bodies(len(self.bodies))
 
     def world_frame(self, prim):
@@ -186,7 +186,7 @@ class _Reader:
                 solid = self.solid_inertia(shape, density, X)
             except KinetreeError as error:
                 why = f"the inertia of {name!r} is without this shape: {error}"
-                self.report.ignored(None, str(part.GetPath()), why, "motion")
+                self.report.ignore(None, str(part.GetPath()), why, "motion")
                 continue
             own_mass = value_of(part, "physics:mass", 0.0) * self.kilograms
             total = total + (solid * (own_mass / solid.mass) if own_mass else solid)
@@ -194,7 +194,7 @@ class _Reader:
             total = total * (mass / total.mass)
         elif mass:
             why = "it has a mass, but neither inertia nor shapes: a point mass"
-            self.report.ignored(None, str(prim.GetPath()), why)
+            self.report.ignore(None, str(prim.GetPath()), why)
             c = np.where(np.isinf(center), 0.0, center)
             return Inertia.from_mass_center(mass, c, np.zeros((3, 3)))
         if total.mass and not np.any(np.isinf(center)):
@@ -223,7 +223,7 @@ class _Reader:
             ends, places = zip(*(self.end(prim, k) for k in (0, 1)), strict=True)
             if ends[0] == ends[1]:
                 why = f"both ends are on {ends[0]!r}"
-                self.report.ignored(None, str(prim.GetPath()), why)
+                self.report.ignore(None, str(prim.GetPath()), why)
                 continue
             name = reader.add(prim, ends, places)
             if name is None:

@@ -51,7 +51,7 @@ class ShapeReader:
         except (ValueError, TypeError) as error:
             collides = prim.HasAPI(self.physics.CollisionAPI)
             effect = "contact" if collides else "picture"
-            self.report.ignored(None, str(prim.GetPath()), str(error), effect=effect)
+            self.report.ignore(None, str(prim.GetPath()), str(error), effect=effect)
             return None
         X = turn @ X
         return shape, X, self.properties(prim)
@@ -173,7 +173,7 @@ class ShapeReader:
         if kind and str(kind.Get()) == "convexDecomposition":
             exact = True
             why = "its triangles touch; kinetree.edit.decompose makes convex pieces of them"
-            self.report.ignored(None, f"approximation of {prim.GetPath()}", why, effect="contact")
+            self.report.ignore(None, f"approximation of {prim.GetPath()}", why, effect="contact")
         return Mesh(str(path), convex=not exact)
 
 

@@ -39,7 +39,7 @@ class ChartStepper(Stepper):
         """How often charts were replaced, in all samples."""
         return sum(atlas.changes for atlas in self._atlases.values())
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         q1, qd1, work = np.array(q), np.array(qd), np.zeros(q.shape[:-1])
         for index in np.ndindex(q.shape[:-1]):

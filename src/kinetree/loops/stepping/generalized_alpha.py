@@ -69,7 +69,7 @@ class _Ahead(NamedTuple):
 
 def _ahead(model, a, h, q, qd, before, method):
     m, f, beta, gamma = method()
-    mean, qdd = before
+    mean, qdd = before[: model.nv], before[model.nv :]
     delta = qd + (0.5 - beta) * h * mean + beta * h * a
     return _Ahead(
         move(model, q, h * delta),
@@ -79,7 +79,7 @@ def _ahead(model, a, h, q, qd, before, method):
 
 
 @kernel
-def _imbalance(model, a, times: (2,), q, qd, inputs, before: (2, "nv"), *, scheme):
+def _imbalance(model, a, times, q, qd, inputs, before, *, scheme):
     """Joint forces that the motion needs at the end of the step, less those that act.
 
     ``times`` are its beginning and length, ``before`` running mean and acceleration there.
@@ -94,7 +94,7 @@ _gradient = differentiate(_imbalance, wrt="a")
 
 
 @kernel
-def _alpha_step(model, t, h, q, qd, inputs, before: (2, "nv"), *, scheme):
+def _alpha_step(model, t, h, q, qd, inputs, before, *, scheme):
     method, field = scheme.method, scheme.field
     chosen, (beta, gamma) = field.chosen, method()[2:]
     given, moving = (np.array([t, h]), q, qd, inputs, before), velocity_rows(model)
@@ -118,14 +118,16 @@ def _alpha_step(model, t, h, q, qd, inputs, before: (2, "nv"), *, scheme):
         return a + da, force, np.sqrt(h * h * (da @ da))
 
     none = 0 * chosen(loop_constraints(ends, q, qd).k)
-    a, _, defect = repeat(improve, (before[0], none, 0 * t), _ITERATIONS)
+    a, _, defect = repeat(improve, (before[: model.nv], none, 0 * t), _ITERATIONS)
     end = _ahead(model, a, h, q, qd, before, method)
     q1, qd1 = closed(ends, end.q, end.qd, chosen=chosen)[:2]
-    work = h / 2 * (
-        _power(model, t, q, qd, inputs, field) + _power(model, t + h, q1, qd1, inputs, field)
+    work = (
+        h
+        / 2
+        * (_power(model, t, q, qd, inputs, field) + _power(model, t + h, q1, qd1, inputs, field))
     )
     defect = defect / np.sqrt(1 + qd1 @ qd1)
-    return q1, qd1, work, np.array([a, end.qdd]), defect
+    return q1, qd1, work, np.concatenate([a, end.qdd]), defect
 
 
 def _power(model, t, q, qd, tau, field):
@@ -148,7 +150,7 @@ class AlphaStepper(Stepper):
         super().__init__(model, method, field, compiled=True)
         self._memory: dict = {}  # from a state to mean and acceleration there; the last two
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         before = self._recall(t, q, qd, tau)
         numbers = (np.array(x, dtype=float) for x in (t, h))
@@ -169,10 +171,10 @@ class AlphaStepper(Stepper):
         return *states[-1][:2], sum(state[2] for state in states)
 
     def _recall(self, t, q, qd, tau):
-        """Mean and acceleration at the start, (..., 2, nv); anew where no step ended there."""
+        """Mean and acceleration at the start, (..., 2 nv); anew where no step ended there."""
         if self._key(q, qd) not in self._memory:
             qdd = self.accelerations(t, q, qd, tau)[0]
-            return np.stack([qdd, qdd], axis=-2)
+            return np.concatenate([qdd, qdd], axis=-1)
         return self._memory[self._key(q, qd)]
 
     @staticmethod
@@ -183,4 +185,4 @@ class AlphaStepper(Stepper):
     def _alpha(self):
         q, v, held = self._zeros()
         scheme = Scheme(self.method, self.field)
-        return _alpha_step.compiled(self.model, 0.0, 1.0, q, v, held, [v, v], scheme=scheme)
+        return _alpha_step.compiled(self.model, 0.0, 1.0, q, v, held, [*v, *v], scheme=scheme)

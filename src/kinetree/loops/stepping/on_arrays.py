@@ -47,7 +47,7 @@ def are_few(model, method, field) -> bool:
         return False
     key = "simulated on arrays", method
     choice = kept(model, key, lambda: TierChoice(REPAID * model.nv))
-    return choice.made(0) == "general" and chosen_on_arrays(model, method, field)
+    return choice.tier_for(0) == "general" and chosen_on_arrays(model, method, field)
 
 
 class ChosenEquations(NamedTuple):

@@ -80,7 +80,7 @@ class Constrained(FieldAround):
     def drive_force(self, model, t, q, qd, tau):
         """See ``PrescribedField.drive_force``."""
         q, qd, _, _, drives = self._drive(model, t, q, qd, tau)
-        return self.field.driven(model, t, q, qd, tau) + drives
+        return self.field.driving_force(model, t, q, qd, tau) + drives
 
     def _drive(self, model, t, q, qd, tau):
         """State, accelerations, joint forces, and those that prescribed joints need."""

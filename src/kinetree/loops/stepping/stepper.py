@@ -42,9 +42,9 @@ class ProjectedStepper(Stepper):
 
     # --- steps -------------------------------------------------------------------------------
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds, the loops closed."""
-        after = self._close(t + h, super().stepped(t, h, q, qd, tau, full=full))
+        after = self._close(t + h, super().end_of_step(t, h, q, qd, tau, full=full))
         if q.shape[:-1] != self.judge.health.shape:
             return after  # one sample of a batch, to locate an event
         again = ~self._is_fine(Checks.of(after.checks))
@@ -78,7 +78,7 @@ class ProjectedStepper(Stepper):
         states, checks = [], []
         for t, end in pairwise(instants):
             try:
-                after = super().stepped(t, step_length(t, end, dt), q, qd, tau)
+                after = super().end_of_step(t, step_length(t, end, dt), q, qd, tau)
             except (ShapeError, SingularError):  # after a step that was not fine, or now: with care
                 break
             q, qd = after.q, after.qd
@@ -158,7 +158,7 @@ class ProjectedStepper(Stepper):
 
     def plain(self, t, h, q, qd, tau):
         """A step that is not looked at."""
-        return self._close(t + h, super().stepped(t, h, q, qd, tau))
+        return self._close(t + h, super().end_of_step(t, h, q, qd, tau))
 
     def _with(self, chosen, *, alone):
         """A stepper that solves other equations: this one from now on, if there is one sample."""

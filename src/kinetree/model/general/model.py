@@ -269,14 +269,14 @@ class GeneralModel:
         """One value per body, to be filled in."""
         return self.recorder.table(BODIES, base)
 
-    def copied(self, rows: Any) -> Any:
+    def copy_table(self, rows: Any) -> Any:
         """A table that begins as a copy of another, for sums."""
         table = self.table(getattr(rows, "base", None))
         for i in self._again():
             table[i] = rows[i]
         return table
 
-    def filled(self, value: Any) -> Any:
+    def fill_table(self, value: Any) -> Any:
         """A table that begins with one value for all bodies."""
         return self.table(value)  # rows are set before they are read
 
@@ -288,7 +288,7 @@ class GeneralModel:
         """A sum over bodies that begins with ``zero``."""
         return self.recorder.total(zero)
 
-    def joined(self, rows: Any, by: str = "v") -> Array:
+    def join_rows(self, rows: Any, by: str = "v") -> Array:
         """A table of arrays, one per joint, as one vector."""
         result = self.recorder.result((by,), rows, zeros=False)
         at = self.v_slice if by == "v" else self.q_slice
@@ -300,7 +300,7 @@ class GeneralModel:
         """Row of an array (body_count, ...) for a body."""
         return array[(i.span("b", 1), *[slice(None)] * (len(array.axes) - 1))][0]
 
-    def stacked(self, rows: Any, *shape: int) -> Array:
+    def stack_rows(self, rows: Any, *shape: int) -> Array:
         """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
         result = self.recorder.result(("b", *shape), zeros=False)
         for i in self._again():

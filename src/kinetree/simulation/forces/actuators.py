@@ -40,7 +40,7 @@ class Servos:
         """Zeros in the shape of what a step holds: controls, activations and their time."""
         return np.zeros(self.count + self.states + bool(self.states) + 2 * self.integrals)
 
-    def held(self, model, controls, activation, t, q, qd):
+    def held_inputs(self, model, controls, activation, t, q, qd):
         """Inputs that a step holds, (..., size); the other arrays have the same batch axes."""
         if not self.states:
             return controls

@@ -93,7 +93,7 @@ class Held(FieldAround):
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
         own = (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
-        return self.field.driven(model, t, q, qd, tau) + own
+        return self.field.driving_force(model, t, q, qd, tau) + own
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Stateful forces: their own states are integrated along with the motion.
 
-A force with ``force_and_rate``, ``start``, ``settled`` and ``state_size``, such as
+A force with ``force_and_rate``, ``start``, ``end_states`` and ``state_size``, such as
 ``kt.contact.SoftContact``, depends on its own states, whose rates it returns with the joint
 forces. An explicit Runge–Kutta method integrates them: at every stage they are where the rates of
 the stages before have taken them.
@@ -67,10 +67,10 @@ class StatefulField:
             rates.append(rate)
         return total, self._join(rates, np.shape(s)[:-1])
 
-    def settled(self, model, q, before, after, h):
+    def end_states(self, model, q, before, after, h):
         """States at the end of a step."""
         parts = zip(self.forces, self._split(before), self._split(after), strict=True)
-        ends = [f.settled(model, q, old, new, h) for f, old, new in parts]
+        ends = [f.end_states(model, q, old, new, h) for f, old, new in parts]
         return self._join(ends, np.shape(before)[:-1])
 
     def of_each(self, forces, s) -> tuple:
@@ -132,7 +132,7 @@ class Stages:
     def after(self, model, q):
         """States at the end of the step."""
         moved = self.s + self.h * weighted_sum(self.b, self.rates)
-        return self.stateful.settled(model, q, self.s, moved, self.h)
+        return self.stateful.end_states(model, q, self.s, moved, self.h)
 
 
 def _table(table):
@@ -184,7 +184,7 @@ class StatefulStepper(Stepper):
         self._sorted = np.zeros(0)
         self._kernels: dict = {}
 
-    def saved(self):
+    def copy_memory(self):
         """See ``Stepper``."""
         return {"states": np.array(self._ends[-1][1] if self._ends else self._start[1])}
 
@@ -208,7 +208,7 @@ class StatefulStepper(Stepper):
         other._history = {}
         return other
 
-    def stepped(self, t, h, q, qd, tau, *, full=False):
+    def end_of_step(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         if h * self.fastest > _FASTEST:
             raise SimulationError(

@@ -212,7 +212,9 @@ def _inputs(trajectory, field):
         return trajectory.tau
     times = trajectory.t.reshape(-1, *[1] * (trajectory.qd.ndim - 1))
     state = trajectory.q, trajectory.qd
-    return servos.held(trajectory.model, trajectory.controls, trajectory.activation, times, *state)
+    return servos.held_inputs(
+        trajectory.model, trajectory.controls, trajectory.activation, times, *state
+    )
 
 
 def reactions(trajectory, f_ext, **options) -> np.ndarray:

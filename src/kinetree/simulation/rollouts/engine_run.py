@@ -78,7 +78,7 @@ class _Packed(Source):
             rest[k] = inputs[at : at + size].reshape(shape) if shape else inputs[at]
             at += size
         model, arrays = self.transition.changed(rest)
-        given = model, t, q, qd, self.transition.held(model, arrays, t, q, qd)
+        given = model, t, q, qd, self.transition.held_inputs(model, arrays, t, q, qd)
         field = self.transition.acting(model)
         if self.tabled:
             field = without_actuators(field)

@@ -102,7 +102,7 @@ class _OnArrays(ABC):
     def full(self, *arrays: Any) -> tuple:
         """Results for arrays; raises where there are none."""
 
-    def held(self, t, q, qd, rest) -> Any:
+    def held_inputs(self, t, q, qd, rest) -> Any:
         """Joint forces that a step holds, for the arrays after the state."""
         if self.transition.controller is not None:
             return self.transition.holding().full(np.asarray(t), q, qd, *rest)
@@ -147,7 +147,7 @@ class StepsOnArrays(_OnArrays):
         method, worst = self.transition.method, 0 * work
         for k in range(int(count)):
             now = t + k * h
-            tau = self.held(now, q, qd, rest)
+            tau = self.held_inputs(now, q, qd, rest)
             after = method.advance(field, model, now, h, q, qd, tau)
             q, qd, work = after.q, after.qd, work + after.work
             if self.transition.doubts:
@@ -188,7 +188,7 @@ class PullbackOnArrays(_OnArrays):
     def _back(self, model, field, times, state, rest, gradients):
         """Gradients of some samples by ``q``, ``qd``, what is given, and parameters."""
         (t, h), (p_q, p_v), (q, qd) = times, gradients, settle(model, *state)
-        tau, h, method = self.held(t, q, qd, rest), float(h), self.transition.method
+        tau, h, method = self.held_inputs(t, q, qd, rest), float(h), self.transition.method
         state = float(t), h, q, qd, tau
         if not is_flat(model):
             p_q = _along(model, method.step(field, model, *state).q, p_q)

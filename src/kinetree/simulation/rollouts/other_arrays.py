@@ -220,7 +220,7 @@ class _Elsewhere:
             memory = contact_notes(run.transition, memory[0], self.xp.isfinite, self.numbers)
         return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work, *memory)
 
-    def held(self, k):
+    def held_inputs(self, k):
         """Inputs of step ``k``."""
         return [x[k] if g.timed else x for g, x in self.given]
 
@@ -246,7 +246,7 @@ class _Elsewhere:
             at = range(first, end) if run.arrays.timed else (first,)
             count = one if run.arrays.timed else self.numbers(float(end - first))
             for k in at:
-                state = self._sure(kernel.call(times[k], h, count, *state, *self.held(k)))
+                state = self._sure(kernel.call(times[k], h, count, *state, *self.held_inputs(k)))
             stored.append(state)
         return [self.xp.stack(x, 0) for x in zip(*stored, strict=True)]
 

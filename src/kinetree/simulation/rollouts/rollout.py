@@ -136,7 +136,7 @@ def _of_any_arrays(options):
         options.pop(name) for name in ("model", "q0", "qd0", "tau", "out", "store_every")
     )
     start, own = (q0, qd0), OfWorld()
-    if hasattr(model, "simulated"):
+    if hasattr(model, "simulation_start"):
         model, start, own = _of_world(model, start, options)
     elif q0 is None:
         raise TypeError("rollout needs the positions at the start, q0, such as model.neutral()")
@@ -175,7 +175,7 @@ def _of_world(world, start, options):
         start: positions and velocities, as given.
         options: of ``run_of``, completed here.
     """
-    found, (q0, qd0) = world.simulated(), start
+    found, (q0, qd0) = world.simulation_start(), start
     if q0 is None or not is_foreign(q0):
         found.check(q0)
     at, own = found.state, OfWorld(found.give)

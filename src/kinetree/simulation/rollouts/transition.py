@@ -84,7 +84,7 @@ class Transition:
     @property
     def advance(self):
         """The text of several steps."""
-        return self.advanced if self.contact is None else self.touching
+        return self.take_steps if self.contact is None else self.touching
 
     @cached_property
     def stateful(self) -> StatefulField | None:
@@ -93,7 +93,7 @@ class Transition:
 
     # --- texts, for numbers of any kind ------------------------------------------------------
 
-    def changed(self, rest) -> tuple[Model, dict]:
+    def with_parameters(self, rest) -> tuple[Model, dict]:
         """The model with its parameters, and the other arrays by name."""
         n = len(self.given)
         arrays = {a.name: x for a, x in zip(self.given, rest[:n], strict=True)}
@@ -114,7 +114,7 @@ class Transition:
             levels = passive.exact_levels(model)
         return self.contact.of(model, arrays.get(FRICTION), levels)
 
-    def held(self, model, arrays, t, q, qd):
+    def held_inputs(self, model, arrays, t, q, qd):
         """Inputs held during a step: ``tau`` and the controller's result, or controls."""
         found, servos = None, self.field.actuators
         if self.controller is not None:
@@ -136,20 +136,20 @@ class Transition:
         state = [arrays[ACTIVATION]] if ACTIVATION in arrays else []
         return np.concatenate([controls, *state])
 
-    def advanced(self, t, h, count, q, qd, work, *rest):
+    def take_steps(self, t, h, count, q, qd, work, *rest):
         """``q, qd, work`` after ``count`` steps, and the largest defect, if there is one.
 
         States of forces, if there are any, come after ``work``, in and out.
         """
         memory, rest = (rest[0], rest[1:]) if self.stateful else (0 * t, rest)
-        model, arrays = self.changed(rest)
+        model, arrays = self.with_parameters(rest)
         own = self.acting(model)
         stateful = StatefulField.of(own) if self.stateful else None
 
         def body(state):
             t, q, qd, work, memory, worst = state
             q, qd = settle(model, q, qd)
-            tau = self.held(model, arrays, t, q, qd)
+            tau = self.held_inputs(model, arrays, t, q, qd)
             stages = None if stateful is None else Stages(stateful, self.method, h, memory)
             field = OneCopy(own) if stages is None else stages.field
             after = self.method.step(field, model, t, h, q, qd, tau)
@@ -168,13 +168,13 @@ class Transition:
 
         Motions that stop being finite stay where they were, and are marked.
         """
-        model, arrays = self.changed(rest)
+        model, arrays = self.with_parameters(rest)
         step, rows, own = self.contact_step(model, arrays), self.contact.rows, self.acting(model)
 
         def body(state):
             t, q, qd, work, force, residuals, failed = state
             q, qd = settle(model, q, qd)
-            tau = self.held(model, arrays, t, q, qd)
+            tau = self.held_inputs(model, arrays, t, q, qd)
             after = step(None, own, model, Start(t, h, q, qd, tau), force)
             size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
             fine = size < FINITE
@@ -188,7 +188,7 @@ class Transition:
         *results, force, residuals, failed = results
         return *results, np.concatenate([force, residuals, np.array([failed])])
 
-    def stepped(self, t, h, q, qd, work, *rest):
+    def take_step(self, t, h, q, qd, work, *rest):
         """``q, qd, work`` after one step; derivatives go back through it without a history.
 
         With rigid contact ``rest`` begins with the memories at its start and at its end.
@@ -198,9 +198,9 @@ class Transition:
 
     def _after(self, t, h, q, qd, rest):
         """The end of one step without loops; model, arrays, state and what is held at its start."""
-        model, arrays = self.changed(rest if self.contact is None else rest[2:])
+        model, arrays = self.with_parameters(rest if self.contact is None else rest[2:])
         q, qd = settle(model, q, qd)
-        tau, own = self.held(model, arrays, t, q, qd), self.acting(model)
+        tau, own = self.held_inputs(model, arrays, t, q, qd), self.acting(model)
         if self.contact is None:
             after = self.method.step(OneCopy(own), model, t, h, q, qd, tau)
         else:
@@ -209,15 +209,15 @@ class Transition:
             after = step(None, own, model, Start(t, h, q, qd, tau), force, found=found)
         return after, model, arrays, q, qd, tau
 
-    def applied(self, t, q, qd, *rest):
+    def applied_forces(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
-        model, arrays = self.changed(rest[bool(self.memory) :])
+        model, arrays = self.with_parameters(rest[bool(self.memory) :])
         field = self.acting(model)
         if self.stateful:
             field = StatefulField.of(field).at(rest[0])
-        held = self.held(model, arrays, t, q, qd)
+        held = self.held_inputs(model, arrays, t, q, qd)
         prescribed = field.prescription is not None
-        return ((field.drive_force if prescribed else field.driven)(model, t, q, qd, held),)
+        return ((field.drive_force if prescribed else field.driving_force)(model, t, q, qd, held),)
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -238,25 +238,27 @@ class Transition:
         return self._arguments("t", "h", "count", "q", "qd", "work")
 
     def steps(self) -> Kernel:
-        """Compiled ``advanced``."""
+        """Compiled ``advance``."""
         inputs = self.step_arguments()
         return self._keep("steps", lambda: self._compile("rollout", inputs, self.advance))
 
     def one_step(self) -> Kernel:
-        """Compiled ``stepped``."""
+        """Compiled ``take_step``."""
         inputs = self._arguments("t", "h", "q", "qd", "work", memories=_BOTH)
-        return self._keep("one step", lambda: self._compile("step", inputs, self.stepped))
+        return self._keep("one step", lambda: self._compile("step", inputs, self.take_step))
 
     def forces(self) -> Kernel:
-        """Compiled ``applied``."""
+        """Compiled ``applied_forces``."""
         inputs = self._arguments("t", "q", "qd")
-        return self._keep("forces", lambda: self._compile("joint forces", inputs, self.applied))
+        return self._keep(
+            "forces", lambda: self._compile("joint forces", inputs, self.applied_forces)
+        )
 
     def holding(self) -> Kernel:
-        """Compiled ``held``."""
+        """Compiled ``held_inputs``."""
 
         def function(t, q, qd, *rest):
-            return (self.held(*self.changed(rest), t, q, qd),)
+            return (self.held_inputs(*self.with_parameters(rest), t, q, qd),)
 
         inputs = self._arguments("t", "q", "qd")
         return self._keep("held", lambda: self._compile("controller", inputs, function))
@@ -266,7 +268,7 @@ class Transition:
 
         def function(t, h, q, qd, *rest):
             *rest, p = rest
-            return 0 * t, p @ self.held(*self.changed(rest), t, q, qd)
+            return 0 * t, p @ self.held_inputs(*self.with_parameters(rest), t, q, qd)
 
         inputs = [*self._arguments("t", "h", "q", "qd"), Argument("gradient", (self.model.nv,))]
         name = "gradient of the controller"
@@ -277,8 +279,8 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            model, arrays = self.changed(rest[bool(self.memory) :])
-            held = self.held(model, arrays, t, q, qd)
+            model, arrays = self.with_parameters(rest[bool(self.memory) :])
+            held = self.held_inputs(model, arrays, t, q, qd)
             return (np.asarray(held)[: self.field.actuators.count],)
 
         return self._keep("controls", lambda: self._compile("controls", inputs, function))
@@ -288,7 +290,7 @@ class Transition:
         inputs, terms = self._arguments("t", "q", "qd"), SoftTerms(softs, self.stateful)
 
         def function(t, q, qd, *rest):
-            model, _ = self.changed(rest[bool(self.memory) :])
+            model, _ = self.with_parameters(rest[bool(self.memory) :])
             return terms(model, q, qd, *rest[: bool(self.memory)])
 
         return self._keep("soft contacts", lambda: self._compile("contacts", inputs, function))
@@ -298,7 +300,7 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            return text(*self.changed(rest[bool(self.memory) :]), t, q, qd)
+            return text(*self.with_parameters(rest[bool(self.memory) :]), t, q, qd)
 
         return self._keep((name, text), lambda: self._compile(name, inputs, function))
 
@@ -316,7 +318,7 @@ class Transition:
             after, model, arrays, q, qd, tau = self._after(t, h, q, qd, rest)
             now = {**arrays, "t": t, "q": q, "qd": qd, "tau": tau}
             if self.field.actuators is not None:
-                now |= {"tau": self.field.driven(model, t, q, qd, tau)}
+                now |= {"tau": self.field.driving_force(model, t, q, qd, tau)}
                 now |= {"controls": tau[: len(model.actuators)]}
             cost = 0 * t if running is None else number(running, apply(running, model, now))
             return cost, p_q @ after.q + p_qd @ after.qd + cost
@@ -332,7 +334,7 @@ class Transition:
         """A cost of the final state, and its gradients by ``q``, ``qd``, arrays and parameters."""
 
         def function(t, h, q, qd, *rest):
-            model, arrays = self.changed(rest)
+            model, arrays = self.with_parameters(rest)
             total = number(cost, apply(cost, model, {**arrays, "t": t, "q": q, "qd": qd}))
             return total, total
 

@@ -324,7 +324,7 @@ class _InWorld:
 
 
 def _in_world(world, run):
-    own = world.simulated()
+    own = world.simulation_start()
     found = _InWorld(world, ((own.state.q, own.state.qd), own.timestep), run)
     if callable(run):
         object.__setattr__(found, "__signature__", inspect.signature(run))

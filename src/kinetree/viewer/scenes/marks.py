@@ -28,7 +28,7 @@ def frame_parts(model, size):
 def _axis(axis, length, pose):
     bar = rod(0.045 * length, 0.0, length, 10)
     turn = (_X, _Y, np.eye(3))[axis]
-    return bar.placed(turn, np.zeros(3)).placed(pose[:3, :3], pose[:3, 3])
+    return bar.place(turn, np.zeros(3)).place(pose[:3, :3], pose[:3, 3])
 
 
 _X = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # from z to x
@@ -53,7 +53,7 @@ def camera_parts(model, size):
         edges += [(corners[k], corners[k - 1]) for k in range(4)]
         bars = [_bar(0.02 * length, a, b) for a, b in edges]
         lines = join([*bars, Surface(flag, np.array([[0, 1, 2], [2, 1, 0]]))])
-        placed = lines.placed(pose[:3, :3], pose[:3, 3])
+        placed = lines.place(pose[:3, :3], pose[:3, 3])
         yield Part(f"camera {c.name}", "cameras", frame.body, placed, _CAMERA)
 
 
@@ -64,7 +64,7 @@ def _bar(radius, start, end):
     """A rod between two points."""
     along_it = end - start
     length = float(np.linalg.norm(along_it))
-    return rod(radius, 0.0, length, 6).placed(along(along_it / length), start)
+    return rod(radius, 0.0, length, 6).place(along(along_it / length), start)
 
 
 def sensor_parts(model, size):
@@ -76,7 +76,7 @@ def sensor_parts(model, size):
         pose = (frame.placement.to_pose() @ s.placement.to_pose()).astype(float)
         cube = surface_of(Box((0.022 * size,) * 3))
         mark = join([cube, _axis(0, 0.05 * size, np.eye(4))])
-        placed = mark.placed(pose[:3, :3], pose[:3, 3])
+        placed = mark.place(pose[:3, :3], pose[:3, 3])
         yield Part(f"sensor {s.name}", "sensors", frame.body, placed, _SENSOR)
 
 
@@ -97,7 +97,7 @@ def center_parts(model, size, node):
     for i, mass in enumerate(masses):
         if mass > 0:
             radius = 0.014 * size * max(0.35, (mass / heaviest) ** (1 / 3))
-            placed = ball(radius, 12).placed(np.eye(3), centers[i])
+            placed = ball(radius, 12).place(np.eye(3), centers[i])
             yield Part(f"mass centre of {model.body_names[i]}", "center", i, placed, _CENTER)
     if heaviest > 0:
         yield Part("centre of mass", "center", node, ball(0.025 * size, 20), _TOTAL)
@@ -118,7 +118,7 @@ def inertia_parts(model):
         if np.linalg.det(axes) < 0:
             axes[:, 0] *= -1
         unit = ball(1.0, 24)
-        placed = Surface(unit.vertices * radii, unit.faces).placed(axes, center)
+        placed = Surface(unit.vertices * radii, unit.faces).place(axes, center)
         yield Part(f"inertia of {body.name}", "inertias", i, placed, _INERTIA, 0.4)
 
 
@@ -228,7 +228,7 @@ def path_parts(name, points, size, node):
         along_it = points[end] - points[start]
         length = float(np.linalg.norm(along_it))
         if length > 1e-6 * size:
-            bar = rod(0.004 * size, 0.0, length, 6).placed(along(along_it / length), points[start])
+            bar = rod(0.004 * size, 0.0, length, 6).place(along(along_it / length), points[start])
             parts.append(Part(f"path of {name}", "paths", node + len(parts), bar, _PATH))
             later.append(end)
     passed = np.arange(steps)[:, None] >= np.array(later, dtype=int)
@@ -249,7 +249,7 @@ def loop_parts(model, size):
         )
         for body, placement in sides:
             at = np.asarray(placement.r, dtype=float)
-            surface = ball(0.014 * size, 14).placed(np.eye(3), at)
+            surface = ball(0.014 * size, 14).place(np.eye(3), at)
             yield Part(f"end of loop {loop.name}", "loops", body, surface, _END)
 
 

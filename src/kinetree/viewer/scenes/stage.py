@@ -58,7 +58,7 @@ def _sticks(model):
             if (length := float(np.linalg.norm(end))) > 1e-9:
                 bar = rod(thick, 0.0, length, 12)
                 yield Part(
-                    body.name, "bodies", i, bar.placed(along(end / length), np.zeros(3)), color
+                    body.name, "bodies", i, bar.place(along(end / length), np.zeros(3)), color
                 )
 
 
@@ -72,11 +72,9 @@ def _axes(model, i):
         return
     radii = np.sqrt(np.diag(np.asarray(body.inertia.rotational, dtype=float)) / body.inertia.mass)
     length = max(float(np.max(radii)), 0.02 * scale_of(model))
-    yield Part(
-        body.name, "bodies", i, ball(0.2 * length, 12).placed(np.eye(3), _center(body)), BASE
-    )
+    yield Part(body.name, "bodies", i, ball(0.2 * length, 12).place(np.eye(3), _center(body)), BASE)
     for axis, color in zip(np.eye(3), _AXES, strict=True):
-        bar = rod(0.06 * length, 0.0, length, 8).placed(along(axis), _center(body))
+        bar = rod(0.06 * length, 0.0, length, 8).place(along(axis), _center(body))
         yield Part(body.name, "bodies", i, bar, color)
 
 
@@ -163,7 +161,7 @@ def _pose(g):
 
 def _place(g, surface):
     pose = _pose(g)
-    return surface.placed(pose[:3, :3], pose[:3, 3])
+    return surface.place(pose[:3, :3], pose[:3, 3])
 
 
 def _lines(low, high, size):
