@@ -47,7 +47,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Case:
+class TimedCase:
     """Functions to time on either side, the samples that the peer runs, and the difference."""
 
     ours: Callable
@@ -165,7 +165,7 @@ def _case(ours, one, arguments, answer, batch=None):
 
     call = partial(one, *arguments[0]) if n == 1 else loop
     check = partial(_difference_of, ours, one, arguments, answer)
-    return Case(ours, batch or call, samples, check)
+    return TimedCase(ours, batch or call, samples, check)
 
 
 def _difference_of(ours, one, arguments, answer):

@@ -9,7 +9,7 @@ from kinetree.joints import Cylindrical, Free, Planar, Prismatic
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial.rotation import rotation_from_quaternion
-from kinetree.textbook.constrained_body import Freedoms, check_functions, freedoms
+from kinetree.textbook.constrained_body import BodyFreedoms, check_functions, freedoms
 
 RADIUS = 0.3
 AREA = "RBDA 3.4"
@@ -41,8 +41,8 @@ def test_a_rolling_sphere_has_three_freedoms_of_velocity_and_five_of_position(rn
     check_functions(model, q, rng.standard_normal(6))
     assert PLANE.kind == "equality, holonomic, scleronomic"
     assert ROLL.kind == "equality, nonholonomic, scleronomic"
-    assert freedoms(model.replace(constraints=[PLANE]), q) == Freedoms(position=5, velocity=5)
-    assert freedoms(model, q) == Freedoms(position=5, velocity=3)
+    assert freedoms(model.replace(constraints=[PLANE]), q) == BodyFreedoms(position=5, velocity=5)
+    assert freedoms(model, q) == BodyFreedoms(position=5, velocity=3)
     found = kt.loops.mobility(model, q)
     assert (found.position_dof, found.mobility) == (5, 3)
     assert "nonholonomic: positions have 5 degrees of freedom" in str(found)
@@ -52,7 +52,7 @@ def test_a_rolling_sphere_has_three_freedoms_of_velocity_and_five_of_position(rn
 def test_rolling_really_reaches_five_dimensions(rng):
     """The brackets of the allowed velocity fields span what the degrees of freedom promise."""
     model, q = ball(rng, PLANE, ROLL)
-    assert freedoms(model, q) == Freedoms(5, 3)
+    assert freedoms(model, q) == BodyFreedoms(5, 3)
 
     def K(q):
         return loop_constraints(model, q, np.zeros(6)).K.astype(float)
@@ -98,10 +98,10 @@ def test_prescribing_a_freedom_in_time_makes_a_rheonomic_constraint_of_one_freed
     def drive(t):
         return np.sin(3 * t)
 
-    assert freedoms(cylinder(), q) == Freedoms(2, 2)
-    assert freedoms(cylinder(turn=drive, slide=drive), q) == Freedoms(0, 0)
+    assert freedoms(cylinder(), q) == BodyFreedoms(2, 2)
+    assert freedoms(cylinder(turn=drive, slide=drive), q) == BodyFreedoms(0, 0)
     model = cylinder(turn=drive).at(t)
-    assert freedoms(model, q) == Freedoms(1, 1)
+    assert freedoms(model, q) == BodyFreedoms(1, 1)
     assert model.constraints[0].kind == "equality, holonomic, rheonomic"
     (now,) = function_rows(model, q, qd)
     assert_close(now.rate, [qd[0] - 3 * np.cos(3 * t)])
@@ -133,7 +133,7 @@ def test_a_string_around_three_discs_constrains_three_bodies_at_once(rng):
     model = discs.constraint("string", position=position, rate=rate).build()
     q, qd = rng.standard_normal(9), rng.standard_normal(9)
     check_functions(model, q, qd)
-    assert freedoms(model, q) == Freedoms(8, 8)
+    assert freedoms(model, q) == BodyFreedoms(8, 8)
     (string,) = function_rows(model, q, qd)
     K = string.K.astype(float).reshape(3, 3)
     assert np.all(np.linalg.norm(K[:, 1:], axis=1) > 0.1)

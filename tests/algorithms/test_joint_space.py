@@ -12,7 +12,7 @@ import kinetree as kt
 from kinetree.algorithms import aba, crba
 from kinetree.algorithms.closed import joint_space, maximal
 from kinetree.algorithms.closed.constraints import LoopConstraints
-from kinetree.algorithms.closed.inverse_dynamics import Terms, check_motion
+from kinetree.algorithms.closed.inverse_dynamics import ClosedChainTerms, check_motion
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import ShapeError, SingularError
@@ -234,9 +234,9 @@ def test_a_motion_that_opens_a_loop_is_off_in_sizes_of_the_loop(what, message):
     units, state = scaling(model), np.zeros(3)
     nothing = {name: np.zeros(5) for name in ("k", "error", "rate")}
     K = np.arange(15.0).reshape(5, 3)
-    check_motion(model, Terms(K, **nothing, total=0, passive=0, B_loops=0), state, state)
+    check_motion(model, ClosedChainTerms(K, **nothing, total=0, passive=0, B_loops=0), state, state)
     nothing[what] = np.array([0, 0, 0, 3 / units.rows[3], 0])
-    terms = Terms(K, **nothing, total=0, passive=0, B_loops=0)
+    terms = ClosedChainTerms(K, **nothing, total=0, passive=0, B_loops=0)
     if what == "k":  # half of it would pass, if the tolerance were
         check_motion(model, terms, state, state, tolerance=0.76)
     else:

@@ -10,7 +10,7 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.diagnosis.published import (
     TABLE_10_1,
-    Cost,
+    OperationTotal,
     best,
     factorization_cost,
     inertia_matrix_cost,
@@ -114,7 +114,7 @@ def test_published_costs_evaluate_as_in_the_table():
     assert len(TABLE_10_1) == 13
     for row, (algorithm, values) in zip(TABLE_10_1, EVALUATED, strict=True):
         assert row.algorithm == algorithm
-        assert [row(n) for n in (6, 7, 10, 20)] == [Cost(*value) for value in values]
+        assert [row(n) for n in (6, 7, 10, 20)] == [OperationTotal(*value) for value in values]
 
 
 def total(n, a=1.0):
@@ -157,13 +157,13 @@ def test_unbranched_tree_costs_what_the_table_says(n):
 )  # fmt: skip
 def test_binary_trees(n, matrix, solve):
     parent = [0, *(i // 2 for i in range(1, n + 1))]
-    assert inertia_matrix_cost(parent) == Cost(*matrix)
-    assert factorization_cost(parent) == Cost(*solve)
+    assert inertia_matrix_cost(parent) == OperationTotal(*matrix)
+    assert factorization_cost(parent) == OperationTotal(*solve)
 
 
 def test_bodies_on_the_base_cost_nothing(rng):
     """Their inertia matrix is diagonal and constant, and so it is in generated code."""
-    assert inertia_matrix_cost([0] * 8) == Cost(0, 0)
+    assert inertia_matrix_cost([0] * 8) == OperationTotal(0, 0)
     builder = ModelBuilder("star")
     for k in range(4):
         inertia = random_inertia(rng)
@@ -246,7 +246,7 @@ class Anew:
 def test_the_inertia_matrix_of_a_chain_takes_what_the_formula_says(n, rng):
     """C-06: (10n² + 22n - 32)m + (6n² + 37n - 43)a on GU(n), and H itself is right."""
     (row,) = (r for r in TABLE_10_1 if r.source == "Featherstone 2005")
-    assert row(n) == Cost(10 * n**2 + 22 * n - 32, 6 * n**2 + 37 * n - 43)
+    assert row(n) == OperationTotal(10 * n**2 + 22 * n - 32, 6 * n**2 + 37 * n - 43)
 
     def counted(masses, anew):
         rows, inertias, links = gu(n, rng, masses)
@@ -260,12 +260,14 @@ def test_the_inertia_matrix_of_a_chain_takes_what_the_formula_says(n, rng):
         expected = crba.joint_space_inertia(model.replace(bodies=bodies), angles)
         values = np.array([float(x) for x in H.ravel()]).reshape(n, n)
         assert_close(values, expected, condition=100)
-        saved = Cost(2 * (n - 1), 2 * (n - 1))  # an angle takes 1a beforehand in place of 2m + 3a
-        return Cost(tally.multiplications, tally.additions) + saved
+        saved = OperationTotal(
+            2 * (n - 1), 2 * (n - 1)
+        )  # an angle takes 1a beforehand in place of 2m + 3a
+        return OperationTotal(tally.multiplications, tally.additions) + saved
 
     # The formula adds masses but does not multiply them by distances. Known beforehand, they are
     # not added either; as variables, they are multiplied for each of the two screws.
-    assert counted(masses=True, anew=True) + Cost(0, n - 1) == row(n)
-    assert counted(masses=False, anew=True) == row(n) + Cost(2 * (n - 1), 0)
+    assert counted(masses=True, anew=True) + OperationTotal(0, n - 1) == row(n)
+    assert counted(masses=False, anew=True) == row(n) + OperationTotal(2 * (n - 1), 0)
     if n > 1:
         assert counted(masses=True, anew=False).total < row(n).total

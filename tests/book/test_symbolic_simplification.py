@@ -16,7 +16,7 @@ from kinetree.expr.show import listing
 from kinetree.joints import Exponential, Spherical
 from kinetree.samples import arm, chain, panda, random_tree, scara
 from kinetree.spatial.vector3 import cross
-from kinetree.textbook.record import Recorded, Recording, savings
+from kinetree.textbook.record import RecordedNumber, Recording, savings
 
 I, S = np.diag([1.5, 1.6, 1.7]), np.array([0.0, 0.0, 1.0])
 
@@ -198,7 +198,7 @@ def test_recorded_numbers_know_every_operation(rng):
     recording = Recording()
     q, qd = recording.array("q", (model.nq,)), recording.array("qd", (model.nv,))
     tau = rnea.bias_force(model, q, qd)
-    assert all(isinstance(x, Recorded) for x in tau)
+    assert all(isinstance(x, RecordedNumber) for x in tau)
     x, y = recording.array("x", (2,))
     extra = [
         abs(x) / y, 1 / x, 2 - x, x.sqrt(), x.atan2(y, 1.0), (x < y).select(x, 0),

@@ -7,7 +7,7 @@ from support.backends import loops_in_c, loops_in_cuda
 from kinetree.codegen.loops.assembly import assemble, outline_of
 from kinetree.codegen.loops.language import Data, Domain, RowRange
 from kinetree.codegen.loops.meaning import holds, interpret
-from kinetree.codegen.loops.recording import Recorder
+from kinetree.codegen.loops.recording import LoopRecorder
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.spatial.ops import select, sqrt
@@ -24,7 +24,7 @@ def recorded(text, domains, name, **arguments):
     """The loops of a text: a function of a recorder and arguments."""
     outline = results = None
     for n in range(3):
-        recorder = Recorder(domains, None, outline)
+        recorder = LoopRecorder(domains, None, outline)
         given = [recorder.argument(a, axes) for a, axes in arguments.items()]
         results = (recorder.given_back(text(recorder, *given)),)
         if n < 2:

@@ -5,7 +5,7 @@ import pytest
 from support.backends import llvm
 
 from kinetree.codegen.program import Argument, trace
-from kinetree.codegen.watch import Watch, what_to_watch
+from kinetree.codegen.watch import WatchedValues, what_to_watch
 
 
 def program(function, size=3):
@@ -14,12 +14,12 @@ def program(function, size=3):
 
 def test_few_results_stand_for_many_inputs():
     watch = what_to_watch(program(lambda x: np.array([x[0] * x[1] + x[2]])), "float64")
-    assert watch == Watch(inputs=False)
+    assert watch == WatchedValues(inputs=False)
 
 
 def test_few_inputs_stand_for_many_results():
     watch = what_to_watch(program(lambda x: np.outer(x, x)), "float64")
-    assert watch == Watch(results=False, bound=1e75)
+    assert watch == WatchedValues(results=False, bound=1e75)
     assert what_to_watch(program(lambda x: np.outer(x, x)), "float32").bound == 1e15
 
 
@@ -29,13 +29,16 @@ def test_few_inputs_stand_for_many_results():
 )
 def test_divisions_roots_exponentials_and_choices_need_both(hides):
     watch = what_to_watch(program(lambda x: np.outer(x, [hides(a) for a in x])), "float64")
-    assert watch == Watch()
+    assert watch == WatchedValues()
 
 
 def test_high_powers_hold_inputs_to_less():
     many = what_to_watch(program(lambda x: np.outer(x, x**8 * x**7)), "float64")
-    assert many == Watch(results=False, bound=1e15)
-    assert what_to_watch(program(lambda x: np.outer(x, ((x**8) ** 8) ** 2)), "float64") == Watch()
+    assert many == WatchedValues(results=False, bound=1e15)
+    assert (
+        what_to_watch(program(lambda x: np.outer(x, ((x**8) ** 8) ** 2)), "float64")
+        == WatchedValues()
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

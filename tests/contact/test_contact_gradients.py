@@ -10,7 +10,7 @@ import kinetree as kt
 from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity.rows import BEYOND, MixedRows, newton_matrix, obey
 from kinetree.contact.stepping import step as step_text
-from kinetree.contact.stepping.drives import Start
+from kinetree.contact.stepping.drives import StepStart
 from kinetree.contact.stepping.solver import Problem, differentiable, solve_in_kernel
 from kinetree.functional.parameters import with_parameters
 from kinetree.simulation.rollouts.rollout import run_of
@@ -107,7 +107,7 @@ def stepped(run, model, q, qd, gain, mu, tau, steps, dt):
     step, force = run.transition.contact.of(model, mu), np.zeros(run.transition.contact.rows)
     for k in range(steps):
         held = tau + pushed.function(model, q, qd, gain)
-        start = Start(k * dt, dt, q, qd, held)
+        start = StepStart(k * dt, dt, q, qd, held)
         after = step(None, run.transition.field, model, start, force)
         q, qd, force = after.q, after.qd, after.force
     return np.concatenate([q, qd])

@@ -14,7 +14,7 @@ from kinetree.contact.event_driven.dynamics import (
     closed_positions,
     closed_velocities,
 )
-from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centre
+from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, ContactModes, centre
 from kinetree.contact.event_driven.stepper import loads
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.scene import Scene
@@ -45,7 +45,7 @@ def random_instant(rng, *, batch=(), n=4, nv=9, loops=0):
 
 def sliding_mode(rng, now, qd, kinds=KINDS):
     """A mode whose directions of sliding are those of the velocities."""
-    mode = Mode.apart(len(kinds))
+    mode = ContactModes.apart(len(kinds))
     mode.kind[:], mode.force[:] = kinds, rng.uniform(0, 1, size=(len(kinds), 3))
     v = (now.J @ qd)[:, 1:]
     mode.slip[kinds == SLIDES] = (v / np.linalg.norm(v, axis=1, keepdims=True))[kinds == SLIDES]
@@ -103,7 +103,7 @@ def test_many_instants_are_each_on_its_own(rng):
             many, single = 1.0 * many[at], 1.0 * single
             assert_close(many, single, scale=1 + np.max(np.abs(single)), ulps=1e4)
         assert_close(resistance[at], dynamics.resistance(one, qd[at], mode))
-    nothing = dynamics.motion(now, qd, Mode.apart(4))
+    nothing = dynamics.motion(now, qd, ContactModes.apart(4))
     assert_close(nothing.force, np.zeros((2, 3, 4, 3)))
     assert nothing.regular.shape == (2, 3)
 
@@ -198,7 +198,7 @@ def test_load_of_a_table_is_in_the_middle_of_what_is_admissible():
     )
     way = np.array([1.0, -1.0, -1.0, 1.0])
     for start in ([0.0, 4.0, 2.0, 1.0], [3.0, 0.5, 0.2, 0.4], [1.0, 1.0, 1.0, 1.0]):
-        mode, force = Mode.apart(4), np.zeros((4, 3))
+        mode, force = ContactModes.apart(4), np.zeros((4, 3))
         mode.kind[:], force[:, 0] = TOUCHES, start
         found = centre(dynamics_of(np.zeros(4)), now, np.zeros(3), mode, force)[:, 0]
         shift = (min(start[1], start[2]) - min(start[0], start[3])) / 2
@@ -213,7 +213,7 @@ def test_contacts_do_not_brace_against_each_other():
     now = ContactInstant(
         np.zeros(2), J, np.zeros((2, 3)), np.zeros(1), np.eye(3), *np.zeros((2, 3)), *nothing
     )
-    mode = Mode.apart(2)
+    mode = ContactModes.apart(2)
     mode.kind[:] = STICKS
     force = np.array([[1.0, 0.35, 0], [2.0, -0.15, 0]])
     found = centre(dynamics_of(np.full(2, 0.5)), now, np.zeros(3), mode, force)
@@ -244,7 +244,7 @@ def test_loads_that_cannot_be_shared_as_before_are_shared_otherwise():
     now = ContactInstant(
         np.zeros(4), J, np.zeros((4, 3)), np.zeros(1), np.eye(4), free, np.zeros(4), *nothing
     )
-    qd, mu, mode = np.array([0, 0, 0, 1.0]), np.full(4, 0.1), Mode.apart(4)
+    qd, mu, mode = np.array([0, 0, 0, 1.0]), np.full(4, 0.1), ContactModes.apart(4)
     mode.kind[:], mode.slip[:], mode.force[:, 0] = SLIDES, [1.0, 0], [9.0, -9.0, -9.0, 9.0]
     dynamics = dynamics_of(mu)
     seen = []
@@ -284,7 +284,7 @@ def test_what_contacts_do_next_follows_from_forces_and_accelerations():
     ]
     for k, force, w, zeta, kind, slip in cases:
         for suspected in (False, True):
-            mode = Mode.apart(2)
+            mode = ContactModes.apart(2)
             transitions._decide(mode, k, np.array(force), np.array(w), zeta, suspected)
             assert mode.kind[k] == kind
             assert mode.kind[1 - k] == OPEN

@@ -13,7 +13,7 @@ from kinetree.codegen.render.cuda import ROUTINES
 from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.contact import Scene, TimeStepping
 from kinetree.contact.collision.tables import CYLINDER
-from kinetree.contact.stepping.drives import Start
+from kinetree.contact.stepping.drives import StepStart
 from kinetree.simulation.rollouts.rollout import run_of
 
 pytestmark = pytest.mark.usefixtures("specialised")
@@ -94,7 +94,7 @@ def test_bodies_fall_on_each_other_and_obey_the_laws(kinds, rng):
     energy = kt.kinetic_energy(model, q, qd) + kt.potential_energy(model, q)
     start = energy
     for _ in range(70):
-        end = step(None, field, model, Start(0.0, H, q, qd, np.zeros(model.nv)), force)
+        end = step(None, field, model, StepStart(0.0, H, q, qd, np.zeros(model.nv)), force)
         q, qd, force = end.q, end.qd, end.force
         assert end.residuals[0] < 1e-7
         assert abs(overlap(scene, q) - end.residuals[3]) < 1e-9

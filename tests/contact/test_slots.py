@@ -15,7 +15,7 @@ from kinetree.contact import Scene, TimeStepping
 from kinetree.contact.engine import slot_points
 from kinetree.contact.stepping import slots as stepping
 from kinetree.contact.stepping import step as step_text
-from kinetree.contact.stepping.drives import Start
+from kinetree.contact.stepping.drives import StepStart
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.simulation.rollouts.rollout import run_of
 
@@ -79,7 +79,7 @@ def test_a_step_is_that_of_the_unrolled_code(stone, together, rng):
     force, all_force = np.zeros(step.rows), np.zeros(whole.rows)
     for _ in range(60):
         ends = [
-            s(None, field, model, Start(0.0, H, q, qd, tau), f)
+            s(None, field, model, StepStart(0.0, H, q, qd, tau), f)
             for s, f in ((step, force), (whole, all_force))
         ]
         for name in ("q", "qd", "work"):
@@ -117,7 +117,7 @@ def test_bounded_servos_act_as_in_the_unrolled_code(rng, monkeypatch):
     for _ in range(40):
         with np.errstate(invalid="ignore"):  # rounds after exact forces, which do not count
             ends = [
-                s(None, field, model, Start(0.0, H, q, qd, u), f)
+                s(None, field, model, StepStart(0.0, H, q, qd, u), f)
                 for s, f in ((step, force), (whole, all_force))
             ]
         for name in ("q", "qd", "work"):
@@ -303,7 +303,7 @@ def test_laws_hold_where_sweeps_alone_do_not_end(dtype, bound, landings, thoroug
     for i, count in landings.items():
         a, v, force, worst = q[i], qd[i], np.zeros(steps.contact.rows), 0.0
         for _ in range(count):
-            start = Start(0.0, dt, a, v, -damping * v)
+            start = StepStart(0.0, dt, a, v, -damping * v)
             end = steps.contact(None, steps.field, model, start, force)
             a, v, force, worst = end.q, end.qd, end.force, max(worst, end.residuals[0])
         assert worst < bound
@@ -318,7 +318,7 @@ def test_contacts_without_a_slot_are_errors_of_velocity():
     for slots in (2, 8):
         step = transition(settings(slots=slots)).contact
         field = transition(settings()).field
-        start = Start(0.0, H, q, np.zeros(8), np.zeros(8))
+        start = StepStart(0.0, H, q, np.zeros(8), np.zeros(8))
         end = step(None, field, FLAIL, start, np.zeros(step.rows))
         errors[slots] = end.residuals[0]
         assert step.rows == 4 * slots

@@ -17,7 +17,7 @@ from kinetree.contact.scheme.constraints import coupled_rows
 from kinetree.contact.settings import CLOSED
 from kinetree.contact.stepping.balance import Balance, balance_energy
 from kinetree.contact.stepping.choice import joint_rows
-from kinetree.contact.stepping.projection import Projection
+from kinetree.contact.stepping.projection import GapProjection
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel
 from kinetree.contact.stepping.stepper import ContactStepper
 from kinetree.errors import SimulationWarning
@@ -239,7 +239,7 @@ def _linear(loops, gaps):
 
     def moved(q, farthest=9.0):
         q, A = np.array(q), ROWS @ ROWS.T
-        end = Projection(constraints, rows(q), inertia, ROWS, A).of(model, q, none, farthest)
+        end = GapProjection(constraints, rows(q), inertia, ROWS, A).of(model, q, none, farthest)
         return end[0], *end[2:]
 
     return moved

@@ -8,7 +8,7 @@ from scipy.linalg import solve_discrete_are
 
 import kinetree as kt
 from kinetree.control import QuadraticCost, iterations, optimize, riccati, shooting
-from kinetree.control.steps_on_arrays import StepsOnArrays, _of_samples
+from kinetree.control.steps_on_arrays import JointForceSteps, _of_samples
 from kinetree.control.tiles import pad_to_eight
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration import on_arrays
@@ -770,13 +770,13 @@ def test_curvature_of_closed_loops_on_arrays_is_the_compiled_one(monkeypatch):
     q = kt.loops.assemble(model)
     options = {"steps": 6, "dt": 2e-2, "running": effort, "terminal": arrival}
     found, made = {}, []
-    of_knots = StepsOnArrays.curvature
+    of_knots = JointForceSteps.curvature
 
     def noted(self, *arrays):
         made.append(of_knots(self, *arrays))
         return made[-1]
 
-    monkeypatch.setattr(StepsOnArrays, "curvature", noted)
+    monkeypatch.setattr(JointForceSteps, "curvature", noted)
     for tier in ("general", "specialised"):
         with kt.tier(tier):
             found[tier] = optimize(model, q, **options, second_order=True)
@@ -798,7 +798,7 @@ def test_compiled_curvature_takes_over_when_work_repays_it(monkeypatch):
         return text(self, *texts, stepped=stepped)
 
     monkeypatch.setattr(shooting.Shooting, "_curvature", noted)
-    monkeypatch.setattr(StepsOnArrays, "REPAID", 5)
+    monkeypatch.setattr(JointForceSteps, "REPAID", 5)
     model = kt.samples.slider_crank()
     options = {"steps": 6, "dt": 2e-2, "running": effort, "terminal": arrival}
     with pytest.raises(InterruptedError):

@@ -12,7 +12,7 @@ from kinetree.control.newton.making import batch_of_problem, work_of
 from kinetree.control.newton.slopes import derive
 from kinetree.control.newton.values import evaluate, take_steps
 from kinetree.control.phases import timetable
-from kinetree.control.problem import Problem
+from kinetree.control.problem import TrajectoryProblem
 from kinetree.control.shooting import Shooting
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.simulation.rollouts.rollout import run_of
@@ -107,7 +107,7 @@ def test_times_that_have_no_phase_are_refused():
 
 def shot(model, q0, phases, steps, actuated, dt=0.01):
     """A batch and a worker, whose steps and derivatives can be computed for any knots."""
-    problem = Problem.of_arguments(
+    problem = TrajectoryProblem.of_arguments(
         model, steps=steps, dt=dt, phases=phases, actuated=actuated,
         running=QuadraticCost(effort=0.1), **FREE,
     )  # fmt: skip

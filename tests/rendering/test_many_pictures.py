@@ -22,7 +22,7 @@ KINDS = ("depth", "shape", "body")
 
 def images(model, q, camera):
     """The images of single pictures, and those of the text of a GPU and of many on a CPU."""
-    stage = kept(model, ("render", False), lambda: cameras.Stage(model, False))
+    stage = kept(model, ("render", False), lambda: cameras.ShapeStage(model, False))
     single = [
         kt.render(model, x, camera, KINDS) for x in q.reshape(math.prod(q.shape[:-1]), model.nq)
     ]
@@ -121,7 +121,7 @@ def test_what_is_one_instruction_means_what_python_says():
 
 
 def test_shapes_of_configurations_are_checked(arm):
-    stage = cameras.Stage(arm, False)
+    stage = cameras.ShapeStage(arm, False)
     camera = kt.camera((1, 1, 1), (0, 0, 0), size=(8, 8))
     with pytest.raises(kt.ShapeError, match=r"q must have shape \(\.\.\., 3\), got \(2, 4\)"):
         cameras.images_on(Processor(), stage, np.zeros((2, 4)), camera, ("depth",))

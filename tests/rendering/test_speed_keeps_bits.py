@@ -31,13 +31,13 @@ def test_pictures_do_not_depend_on_the_width_in_tiles(size):
 
 
 def test_samples_of_triangles_are_those_of_python(rng):
-    from kinetree.rendering.tables import Work
+    from kinetree.rendering.tables import TileWork
 
     side, count = 32, 12
     linear = 0.3 * rng.standard_normal((count, 12))
     linear[:, 2::3] += 4.0
     bounds = np.sort(rng.integers(0, side, (count, 2, 2)), axis=2).reshape(count, 4)
-    work = Work(linear=linear, bounds=bounds.astype(np.int64))
+    work = TileWork(linear=linear, bounds=bounds.astype(np.int64))
     found = []
     for run in (fill, fill.python):
         near, face = np.zeros(side * side), np.full(side * side, -1)

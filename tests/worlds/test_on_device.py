@@ -18,7 +18,7 @@ from kinetree.contact.collision.detect import found_tables
 from kinetree.contact.engine.device.machine import DeviceMachine
 from kinetree.contact.engine.machine import Machine
 from kinetree.worlds.device import DeviceWorlds, gpu_of
-from kinetree.worlds.forces import Forces
+from kinetree.worlds.forces import WorldForces
 from kinetree.worlds.samples import columns_of
 
 N = LANES + 1  # in two groups
@@ -161,7 +161,7 @@ def test_memories_grow_with_their_tables(world):
     q, qd = worlds.q, 0.1 * np.random.default_rng(2).standard_normal(worlds.qd.shape)
     few.put(q, qd)
     forces = {"box1": np.array([1.0, 2.0, -3.0])}
-    acting = Forces(world.model, forces, 3)
+    acting = WorldForces(world.model, forces, 3)
     few.push(acting.give, acting.wrenches(0.0))
     worlds.qd = qd
     few.advance(world.timestep, 5)

@@ -27,7 +27,7 @@ class FloatingMotion(NamedTuple):
     """Accelerations of the joints (forward), or forces (inverse), (nv,)."""
 
 
-class EquationOfMotion(NamedTuple):
+class BaseEquation(NamedTuple):
     """``[[I0c, F], [Fᵀ, H]] [a_0; qdd] + [p0c; C] = [0; tau]`` — RBDA (9.13)."""
 
     I0c: Any
@@ -45,13 +45,11 @@ class EquationOfMotion(NamedTuple):
 def _couple(equation, at):
     """The coefficients in the variables that follow nothing."""
     I0c, F, H, p0c, C = equation
-    return EquationOfMotion(
-        I0c, F @ at.G, congruent(H, at), p0c + F @ at.g, at.G.T @ (C + H @ at.g)
-    )
+    return BaseEquation(I0c, F @ at.G, congruent(H, at), p0c + F @ at.g, at.G.T @ (C + H @ at.g))
 
 
 @for_all_joints(_couple)
-def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMotion:
+def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> BaseEquation:
     """Coefficients of the equation of motion — RBDA Table 9.5.
 
     Gravity enters as an acceleration of the base, and comes out in ``a_0``.
@@ -81,7 +79,7 @@ def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMot
             H[at[j], at[i]] = H[at[i], at[j]].T
         F[:, at[i]] = (X[j].T @ F_i).to_array()
     H = armature.inertia(model, H)
-    return EquationOfMotion(IC[0], F, H, f[0].to_array(), np.concatenate(C))
+    return BaseEquation(IC[0], F, H, f[0].to_array(), np.concatenate(C))
 
 
 @refuses("loops", use="kinetree.floating.forward_dynamics")

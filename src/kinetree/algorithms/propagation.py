@@ -150,7 +150,7 @@ def clear_rows(Ia, S):
     if isinstance(Ia, np.ndarray):
         return Ia * np.outer(keep, keep)
     if not isinstance(Ia, ArticulatedInertia):
-        return Ia.cleared(keep)
+        return Ia.clear(keep)
     w, v = keep[:3], keep[3:]
     return ArticulatedInertia(Ia.I * np.outer(w, w), Ia.H * np.outer(w, v), Ia.M * np.outer(v, v))
 

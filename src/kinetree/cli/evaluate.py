@@ -77,7 +77,7 @@ ShowList = Annotated[bool, flag("--list", help="List the functions.")]
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenTexts:
     """Arguments of the function, as texts."""
 
     q: Position = None
@@ -105,7 +105,7 @@ def evaluate(
     robot: RobotName = None,
     stdin: StandardInput = None,
     *,
-    arguments: Given,
+    arguments: GivenTexts,
     reading: Reading,
     table: AsTable = None,
     show_list: ShowList = False,

@@ -94,7 +94,7 @@ FolderOption = Annotated[
 ]
 
 
-class Robot(NamedTuple):
+class RobotOption(NamedTuple):
     """A model, where it came from, and what its file says beyond it."""
 
     model: Any
@@ -111,7 +111,7 @@ def is_file(name) -> bool:
     return os.path.exists(name) or name.startswith(PREFIX)
 
 
-def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=False) -> Robot:
+def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=False) -> RobotOption:
     """The robot that the user means, or a message that lists the choices."""
     import kinetree as kt
     from kinetree.loaders import read
@@ -120,12 +120,14 @@ def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=Fals
         lump = False if keep_fixed else None
         root = True if floating else None
         loaded = read(name, floating_base=root, srdf=srdf, folders=folders or (), lump=lump)
-        return Robot(loaded.model, os.path.basename(name), loaded.notices, path=str(loaded.path))
+        return RobotOption(
+            loaded.model, os.path.basename(name), loaded.notices, path=str(loaded.path)
+        )
     if name in kt.samples.names():
         if floating or srdf is not None:
             what = "--floating" if floating else "--srdf"
             misuse(f"{what} is for files; a sample comes as it is")
-        return Robot(getattr(kt.samples, name)(), name, is_sample=True)
+        return RobotOption(getattr(kt.samples, name)(), name, is_sample=True)
     misuse(missing(name, kt.samples.names()))
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from kinetree.cli.options import Floating, FolderOption, Robot, SrdfOption, open_robot
+from kinetree.cli.options import Floating, FolderOption, RobotOption, SrdfOption, open_robot
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Reading:
     srdf: SrdfOption = None
     folder: FolderOption = None
 
-    def robot(self, name: str, *, keep_fixed: bool = False) -> Robot:
+    def robot(self, name: str, *, keep_fixed: bool = False) -> RobotOption:
         """The robot of a file or sample, or a message that lists the choices."""
         options = {"floating": self.floating, "srdf": self.srdf, "folders": self.folders}
         return open_robot(name, **options, keep_fixed=keep_fixed)

@@ -84,7 +84,7 @@ PlotFile = Annotated[
 
 
 @dataclass(frozen=True)
-class Course:
+class SimulationCourse:
     """From which state, for how long, and by which steps."""
 
     duration: Duration = 5.0
@@ -152,7 +152,7 @@ class Output:
 def simulate(
     robot: RobotArgument,
     *,
-    course: Course,
+    course: SimulationCourse,
     drive: Controlled,
     ground: GroundHeight = None,
     output: Output,

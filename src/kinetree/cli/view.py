@@ -58,7 +58,7 @@ Collision = Annotated[bool, flag("--collision", help="Draw the shapes that can t
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawingOptions:
     """Into which files a robot is drawn, and what with it."""
 
     out: OutFiles = None
@@ -86,7 +86,7 @@ def view(
     robot: RobotArgument,
     *,
     q: Position = None,
-    drawing: Drawing,
+    drawing: DrawingOptions,
     server: Server,
     collision: Collision = False,
     reading: Reading,

@@ -34,7 +34,7 @@ class ResultPart:
 
 
 @dataclass(frozen=True)
-class Parts:
+class ProgramParts:
     """A whole program."""
 
     parts: tuple
@@ -47,7 +47,7 @@ class Parts:
     """Numbers of a sample in the workspace."""
 
 
-def in_parts(program, most, fits=None) -> Parts:
+def in_parts(program, most, fits=None) -> ProgramParts:
     """A program without loops in parts.
 
     Args:
@@ -109,7 +109,7 @@ class _Cut:
         inputs = (*self.program.inputs, Argument(WORK, (slots,)))
         found = [replace(d, program=replace(d.program, inputs=inputs)) for d in drafts]
         assembly = self._assembly(rows[None], places, inputs)
-        return Parts(tuple(found), assembly, tuple(watched), slots)
+        return ProgramParts(tuple(found), assembly, tuple(watched), slots)
 
     # --- who writes what -------------------------------------------------------------------------
 

@@ -177,7 +177,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class BlockSchedule:
     """Blocks in order and the number of workspace slots they share.
 
     ``angles`` are inputs whose sine and cosine are computed before the first block, ``angle_group``
@@ -206,7 +206,7 @@ def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
     pieces, steps = cut(graph, statements, block_size, carried, results)
     fixed.update(carried.slots)
     blocks, slots = _allocate(pieces, steps, fixed, carried.end)
-    return Schedule(blocks, slots, tuple(s.operands[0] for s in angles), group, steps)
+    return BlockSchedule(blocks, slots, tuple(s.operands[0] for s in angles), group, steps)
 
 
 def _is_angle(graph, s, results):

@@ -203,7 +203,7 @@ class TierChoice:
         self.many = many
         self.tier, self.level, self.samples, self.task = "general", 0, 0, None
 
-    def made(self, samples: int, *, only: str | None = None) -> str:
+    def tier_for(self, samples: int, *, only: str | None = None) -> str:
         """The tier for a number of samples, or for those of the task that runs.
 
         Args:

@@ -16,7 +16,7 @@ _BOUNDS = (75, 50, 30, 15, 9, 6, 4)  # powers of ten that inputs may be held to
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchedValues:
     """Values of a program that are watched.
 
     Attributes:
@@ -29,21 +29,21 @@ class Watch:
     bound: float | None = None
 
 
-def what_to_watch(program, dtype) -> Watch:
+def what_to_watch(program, dtype) -> WatchedValues:
     """The cheapest watch that no infinity and no NaN escapes."""
     graph = program.graph
     order = graph.reachable(program.roots)
     if any(graph.nodes[i][0] not in SUMS_AND_PRODUCTS for i in order):
-        return Watch()
+        return WatchedValues()
     inputs = [i for i in order if graph.nodes[i][0] == "input"]
     results = {i for i in program.roots if graph.nodes[i][0] != "const"}
     if len(results) <= len(inputs):
-        return Watch(inputs=False)
+        return WatchedValues(inputs=False)
     for bound in _BOUNDS:
         # Twice the bound, since the code compares squares.
         if max(2 * bound, _largest(graph, order, bound)) < _LARGEST[dtype]:
-            return Watch(results=False, bound=10.0**bound)
-    return Watch()
+            return WatchedValues(results=False, bound=10.0**bound)
+    return WatchedValues()
 
 
 def hidden_inputs(program) -> set:

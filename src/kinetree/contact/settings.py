@@ -41,7 +41,7 @@ class Accuracy(NamedTuple):
         tolerance: the smallest ``TimeStepping.tolerance`` that can be reached.
         sweeps: how many of Gauss and Seidel solve for the forces; 0 for Newton's method, which
             reaches any accuracy, and has more code than a GPU has registers for.
-        least: weight of derivatives of forces that are not unique, see ``solver.implied``.
+        least: weight of derivatives of forces that are not unique, see ``solver.differentiable``.
     """
 
     deep: float

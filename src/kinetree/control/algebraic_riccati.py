@@ -33,7 +33,7 @@ _MARGINAL = (
 _EXACT = 1e-22  # likewise, beyond which no step is worthwhile
 
 
-class Solved(NamedTuple):
+class RiccatiSolution(NamedTuple):
     """The stabilising solution ``P`` and its gain ``K``, in ordinary numbers."""
 
     P: np.ndarray
@@ -66,7 +66,7 @@ def continuous_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
     return _double(*_cayley(A, np.zeros_like(A), Q))
 
 
-def solve(A, B, Q, R, *, discrete) -> Solved:
+def solve(A, B, Q, R, *, discrete) -> RiccatiSolution:
     """The stabilising solution and its gain.
 
     Raises:
@@ -86,7 +86,7 @@ def solve(A, B, Q, R, *, discrete) -> Solved:
             "the feedback of least cost does not stabilise the system: a motion that does not die "
             "out by itself costs nothing. Give every position or velocity a cost in Q"
         )
-    return Solved(P / row / column, K / e[..., :, None] / column)
+    return RiccatiSolution(P / row / column, K / e[..., :, None] / column)
 
 
 def growth(A, discrete) -> np.ndarray:

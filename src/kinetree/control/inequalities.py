@@ -26,7 +26,7 @@ class VariableLimits(NamedTuple):
     limit_penalty: float | None = None
 
 
-class Bounds(NamedTuple):
+class KnotBounds(NamedTuple):
     """Bounds on the variables ``z = (u, q, qd)`` of a knot: ``sign (z[index] - value) <= 0``.
 
     Attributes:
@@ -47,7 +47,7 @@ class Bounds(NamedTuple):
     position: np.ndarray
 
     @classmethod
-    def of_limits(cls, model: Model, use: str, columns, limits: VariableLimits) -> "Bounds":
+    def of_limits(cls, model: Model, use: str, columns, limits: VariableLimits) -> "KnotBounds":
         """Bounds of the driven forces or controls in ``columns``, and of the states of a model."""
         m, effort = len(columns), limits.effort_limits
         most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # zero: unknown

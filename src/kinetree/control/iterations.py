@@ -19,7 +19,7 @@ from kinetree.control.newton.records import Batch
 from kinetree.control.newton.stances import contact_forces, standing_controls
 from kinetree.control.outside import Outside
 from kinetree.control.shooting import Shooting
-from kinetree.control.starts import Start
+from kinetree.control.starts import FirstIterate
 from kinetree.model.arrays import as_joint_vector, as_position_vector
 
 CALL = 2e7  # operations of one call, roughly, so that Ctrl-C is heard in time
@@ -58,7 +58,7 @@ class Iterations:
         """Set all variables."""
         if self.shooting.schedule is not None and not CONTROLS.intersection(guess):
             guess = {**guess, "u": standing_controls(self.shooting)}
-        b, start = self.batch, Start(self.problem, self.shooting.run.arrays, guess)
+        b, start = self.batch, FirstIterate(self.problem, self.shooting.run.arrays, guess)
         found = *start.knots(), *start.multipliers(b.ni, b.ne)
         for name, x in zip(("q", "qd", "u", "z", "y"), found, strict=True):
             getattr(b, name)[:] = x.reshape(-1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.control.optimized_motion import OptimizedMotion, Plan
-from kinetree.control.problem import Problem
+from kinetree.control.problem import TrajectoryProblem
 from kinetree.control.starts import later_guess
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model import Model
@@ -81,7 +81,9 @@ class MPC:
         if replan < 1 or replan >= steps:
             raise ShapeError(f"replan must be from 1 to steps - 1 = {steps - 1}, got {replan}")
         usual = {"tolerance": 1e-4, "limit_penalty": 1e3}
-        self.problem = Problem.of_arguments(model, steps=steps, dt=dt, **{**usual, **problem})
+        self.problem = TrajectoryProblem.of_arguments(
+            model, steps=steps, dt=dt, **{**usual, **problem}
+        )
         self.problem.lax = WRONG
         if self.problem.held != "tau":
             raise ModelError("MPC returns joint forces: leave out use='controls'")

@@ -20,7 +20,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.inequalities import Limits, VariableLimits
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.phases import Phase, Schedule
-from kinetree.control.problem import Drives, Horizon, Objective, Problem, Search
+from kinetree.control.problem import Drives, Horizon, Objective, Search, TrajectoryProblem
 from kinetree.model import Model
 
 
@@ -102,7 +102,7 @@ def optimize(
             Contact is soft, or rigid and relaxed. ``barrier``: of limits at the start.
     """
     barrier = options.pop("barrier", None)
-    problem = Problem(
+    problem = TrajectoryProblem(
         model,
         Horizon(steps, dt, integrator, phases),
         Objective(running, terminal, goal, path_constraint, final_constraint, arguments),

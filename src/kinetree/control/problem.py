@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.algorithms.closed.independent import velocity_columns
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
-from kinetree.control.inequalities import Bounds, VariableLimits
+from kinetree.control.inequalities import KnotBounds, VariableLimits
 from kinetree.control.iterations import Iterations
 from kinetree.control.newton.stances import require_stances
 from kinetree.control.optimized_motion import OptimizedMotion
@@ -67,7 +67,7 @@ class Search(NamedTuple):
 RECORDS = (Horizon, Objective, Drives, VariableLimits, Search)
 
 
-class Problem:
+class TrajectoryProblem:
     """A problem of trajectory optimization, for any start.
 
     Args:
@@ -120,11 +120,11 @@ class Problem:
         )
         if self.schedule is not None:
             self._require_phases(horizon.integrator)
-        self.bounds = Bounds.of_limits(self.model, drives.use, self.columns, limits)
+        self.bounds = KnotBounds.of_limits(self.model, drives.use, self.columns, limits)
         self.lax, self._idle = 0.0, {}
 
     @classmethod
-    def of_arguments(cls, model: Model, **given: Any) -> "Problem":
+    def of_arguments(cls, model: Model, **given: Any) -> "TrajectoryProblem":
         """The problem of arguments of ``optimize``, by name."""
         records: list[Any] = [
             record(**{name: given.pop(name) for name in record._fields if name in given})

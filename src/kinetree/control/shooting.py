@@ -14,7 +14,7 @@ from kinetree.codegen.inline import compact, evaluate
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.control.phases import Timetable, timetable
-from kinetree.control.steps_on_arrays import StepsOnArrays
+from kinetree.control.steps_on_arrays import JointForceSteps
 from kinetree.errors import ModelError, ShapeError
 from kinetree.expr.calls import calls
 from kinetree.expr.diff import jacobian
@@ -79,8 +79,8 @@ class Shooting:
         self.schedule, self.idle = schedule, None
         self.begin_at(begins)
         phased = schedule is not None
-        on_arrays = held == "tau" and not phased and StepsOnArrays.serve(run)
-        self.on_arrays = StepsOnArrays(run, self.columns) if on_arrays else None
+        on_arrays = held == "tau" and not phased and JointForceSteps.serve(run)
+        self.on_arrays = JointForceSteps(run, self.columns) if on_arrays else None
         self.simple = not on_arrays and not phased and self._is_simple()
         large = self.force_rows > 0 or model.nv > LARGE
         self.by_rows = large and not self.simple and not on_arrays and not phased
@@ -148,7 +148,7 @@ class Shooting:
 
     def _now(self, t, q, qd, rest):
         """The model, and what costs and constraints take, by name."""
-        model, arrays = self.transition.changed(rest)
+        model, arrays = self.transition.with_parameters(rest)
         return model, {**arrays, "t": t, "q": q, "qd": qd}
 
     @staticmethod
@@ -292,7 +292,7 @@ class Shooting:
         """Kernel of all joint forces."""
 
         def function(t, h, q, qd, *rest):
-            model, arrays = self.transition.changed(rest)
+            model, arrays = self.transition.with_parameters(rest)
             tau = self.transition.held_inputs(model, arrays, t, q, qd)
             total = self.transition.acting(model).joint_force(model, t, q, qd, tau)
             return (np.asarray(total),)

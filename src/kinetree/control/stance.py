@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.control.levels import Levels, workspace
-from kinetree.control.whole_body_step import Instant
+from kinetree.control.whole_body_step import StanceInstant
 from kinetree.model.limits import position_bounds, position_index
 
 RELAXED = ((), ("joint limits",), ("joint limits", "contacts"))
@@ -15,7 +15,7 @@ RELAXED = ((), ("joint limits",), ("joint limits", "contacts"))
 
 
 @dataclass(frozen=True, eq=False)
-class Robot:
+class WholeBodyRobot:
     """A robot with its tasks and contacts, whatever is closed.
 
     Attributes:
@@ -74,7 +74,7 @@ class Stance:
         labels: what each bound is, in words, and its unit.
     """
 
-    def __init__(self, robot: Robot, names):
+    def __init__(self, robot: WholeBodyRobot, names):
         self.robot, self.names = robot, names
         columns, rows, row, start, self.points = [_NONE], [_NONE], 0, 0, {}
         for name, c in robot.contacts.items():
@@ -87,10 +87,10 @@ class Stance:
             row += size
         self.columns, self.rows = np.concatenate(columns), np.concatenate(rows)
         self.labels: list[tuple[str, str]] = []
-        self._stages: dict[int, tuple[Instant, Levels]] = {}
+        self._stages: dict[int, tuple[StanceInstant, Levels]] = {}
         self._levels: dict[tuple, tuple[np.ndarray, int]] = {}
 
-    def stage(self, number: int, live: tuple[bool, ...]) -> tuple[Instant, Levels]:
+    def stage(self, number: int, live: tuple[bool, ...]) -> tuple[StanceInstant, Levels]:
         """Tables with the first stages of ``RELAXED`` given way, for the tasks that apply."""
         found = self._stages.get(number)
         if found is None:
@@ -112,7 +112,7 @@ class Stance:
         sizes = [r.size for r in rows]
         return np.repeat(np.array(each, int), sizes), max(1, len(used))
 
-    def _tables(self, number) -> tuple[Instant, Levels]:
+    def _tables(self, number) -> tuple[StanceInstant, Levels]:
         robot, nv = self.robot, self.robot.model.nv
         soft, hard_limits = number == len(RELAXED) - 1, number == 0
         joints = robot.joint_limits if hard_limits else {}
@@ -137,7 +137,7 @@ class Stance:
         if number == 0:
             self.labels = self._labels(cones[3])
         kp, kd = robot.gains
-        instant = Instant(
+        instant = StanceInstant(
             nv=nv,
             forces=len(self.columns),
             tasks=tasks,

@@ -10,7 +10,7 @@ from kinetree.errors import ShapeError, UnknownNameError
 COLD, WARM = 1e-2, 1e-4  # distance of controls from limits, relative
 
 
-class Start:
+class FirstIterate:
     """First iterate of all samples of a problem, from a guess.
 
     Args:

@@ -19,11 +19,11 @@ ITERATIONS = 10
 """Of a problem, roughly; those of loops count as one, as their steps take longest to compile."""
 
 
-class StepsOnArrays:
+class JointForceSteps:
     """Steps of a ``Run`` with joint forces, and their derivatives.
 
     Args:
-        run: for which ``StepsOnArrays.serve`` holds.
+        run: for which ``JointForceSteps.serve`` holds.
         columns: numbers of the joint forces that derivatives are wanted of.
     """
 

@@ -22,7 +22,7 @@ from kinetree.control.active_set import FOUND, LOST
 from kinetree.control.infeasible import as_matrices, why_not
 from kinetree.control.lexicographic import InfeasibleError, minimize
 from kinetree.control.motors import driven_variables, force_limits
-from kinetree.control.stance import RELAXED, Robot, Stance
+from kinetree.control.stance import RELAXED, Stance, WholeBodyRobot
 from kinetree.control.whole_body_loop import CompiledWholeBody, Loop, tables, warn_once
 from kinetree.control.whole_body_quantities import Quantities, forget_failures
 from kinetree.control.whole_body_step import (
@@ -32,7 +32,7 @@ from kinetree.control.whole_body_step import (
     find_torques,
     prepare,
 )
-from kinetree.control.whole_body_tasks import Contact, Rows, Task
+from kinetree.control.whole_body_tasks import Contact, TaskRows, WholeBodyTask
 from kinetree.errors import (
     MissingPackageError,
     ShapeError,
@@ -113,7 +113,7 @@ class WholeBody:
     def __init__(
         self,
         model: Model,
-        tasks: Sequence[Task],
+        tasks: Sequence[WholeBodyTask],
         contacts: Sequence[str | Contact] = (),
         *,
         stance: Callable[[float], Sequence[str]] | None = None,
@@ -166,7 +166,7 @@ class WholeBody:
         coupled = any(gain.value.ndim == 2 for gains in given for gain in gains)
         gains = _join_gains(given[0], coupled), _join_gains(given[1], coupled)
         arrays = {**found.arrays, **references, "tau": np.zeros(model.nv)}
-        self._robot = Robot(
+        self._robot = WholeBodyRobot(
             model,
             self.driven,
             self.contacts,
@@ -365,8 +365,8 @@ def _by_name(model, contacts):
     return found
 
 
-def _task_rows(task, model, driven, points) -> Rows:
-    if not isinstance(task, Task):
+def _task_rows(task, model, driven, points) -> TaskRows:
+    if not isinstance(task, WholeBodyTask):
         raise ShapeError(
             f"tasks must be objects of kinetree.control such as FrameTask(...) or "
             f"PostureTask(...), got {task!r}"

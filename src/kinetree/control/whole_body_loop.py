@@ -15,7 +15,7 @@ from kinetree.control.active_set import FOUND, LOST
 from kinetree.control.levels import Levels
 from kinetree.control.stance import RELAXED
 from kinetree.control.whole_body_quantities import Codes, forget_failures
-from kinetree.control.whole_body_step import NOT_COMPUTED, Instant, control, control_with
+from kinetree.control.whole_body_step import NOT_COMPUTED, StanceInstant, control, control_with
 from kinetree.errors import SimulationWarning, warn
 
 _FEW = 8  # states that Python computes
@@ -42,9 +42,9 @@ class Loop:
     qd: "float[:]"
     out: "float[:]"
     codes: Codes
-    first: Instant
-    second: Instant
-    third: Instant
+    first: StanceInstant
+    second: StanceInstant
+    third: StanceInstant
     whole: Levels
     looser: Levels
     loosest: Levels

@@ -16,7 +16,7 @@ NOT_COMPUTED = 4
 
 
 @record
-class Instant:
+class StanceInstant:
     """Tables of a stance, and the quantities of a state.
 
     Quantities, from the kernels:
@@ -87,7 +87,7 @@ class Instant:
 
 
 @procedure
-def control(codes: Codes, s: Instant, p: Levels) -> int:
+def control(codes: Codes, s: StanceInstant, p: Levels) -> int:
     """Compute the quantities of the state, and solve for accelerations, forces and torques."""
     if not run_all(codes):
         return NOT_COMPUTED
@@ -95,7 +95,7 @@ def control(codes: Codes, s: Instant, p: Levels) -> int:
 
 
 @procedure
-def control_with(s: Instant, p: Levels) -> int:
+def control_with(s: StanceInstant, p: Levels) -> int:
     """Control step with quantities that are known."""
     prepare(s, p)
     found = solve_levels(p)
@@ -104,7 +104,7 @@ def control_with(s: Instant, p: Levels) -> int:
 
 
 @procedure
-def prepare(s: Instant, p: Levels) -> None:
+def prepare(s: StanceInstant, p: Levels) -> None:
     """Write down the problem."""
     _make_tasks(s, p)
     _make_equations(s, p)
@@ -113,7 +113,7 @@ def prepare(s: Instant, p: Levels) -> None:
 
 
 @procedure
-def _make_tasks(s: Instant, p: Levels) -> None:
+def _make_tasks(s: StanceInstant, p: Levels) -> None:
     """Rows of tasks, ``b = a_r + kd (v_r - v) + kp e - c``; constant ones are there already."""
     nv = s.nv
     for i in range(s.tasks):
@@ -143,7 +143,7 @@ def _make_tasks(s: Instant, p: Levels) -> None:
 
 
 @procedure
-def _make_equations(s: Instant, p: Levels) -> None:
+def _make_equations(s: StanceInstant, p: Levels) -> None:
     """Equations of motion of what no motor drives, and of contacts that stay."""
     nv = s.nv
     wide = p.n + 1
@@ -167,7 +167,7 @@ def _make_equations(s: Instant, p: Levels) -> None:
 
 
 @procedure
-def _limit_joints(s: Instant, p: Levels) -> None:
+def _limit_joints(s: StanceInstant, p: Levels) -> None:
     """Bounds of accelerations that keep joints within limits.
 
     The distance ``d`` to a limit obeys ``d̈ + 2 r ḋ + r² d >= 0``: joints that approach it no faster
@@ -184,7 +184,7 @@ def _limit_joints(s: Instant, p: Levels) -> None:
 
 
 @procedure
-def _limit_motors(s: Instant, p: Levels) -> None:
+def _limit_motors(s: StanceInstant, p: Levels) -> None:
     """Bounds of torques, in terms of accelerations and forces."""
     nv = s.nv
     for i in range(s.motors):
@@ -199,7 +199,7 @@ def _limit_motors(s: Instant, p: Levels) -> None:
 
 
 @procedure
-def find_torques(s: Instant, p: Levels) -> None:
+def find_torques(s: StanceInstant, p: Levels) -> None:
     """Forces of the motors: inverse dynamics of the solution."""
     nv = s.nv
     for i in range(nv):

@@ -130,7 +130,7 @@ class Contact:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TaskRows:
     """A task of one model: rows of ``A x = b``.
 
     Attributes:
@@ -163,7 +163,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Task(ABC):
+class WholeBodyTask(ABC):
     """Base of all tasks.
 
     Attributes:
@@ -178,7 +178,7 @@ class Task(ABC):
     name: str = ""
 
     @abstractmethod
-    def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
+    def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
         """The task for a model.
 
         Args:
@@ -189,7 +189,7 @@ class Task(ABC):
 
     def _rows(
         self, name, key, size, targets, reference, kp: Any = 0.0, kd: Any = 0.0, **more
-    ) -> Rows:
+    ) -> TaskRows:
         name = self.name or name
         weight = np.asarray(self.weight, dtype=float)
         if weight.shape not in ((), (size,)) or not np.all(weight > 0) or np.any(np.isinf(weight)):
@@ -204,12 +204,12 @@ class Task(ABC):
         gains = Gain(kp, size, f"kp of task {name!r}"), Gain(kd, size, f"kd of task {name!r}")
         weight = np.broadcast_to(weight, (size,))
         more["constant"] = not callable(getattr(self, "reference", None))
-        return Rows(name, key, size, targets, reference, *gains, weight, self.priority, **more)
+        return TaskRows(name, key, size, targets, reference, *gains, weight, self.priority, **more)
 
 
 @explains_itself
 @dataclass(frozen=True, eq=False)
-class FrameTask(Task):
+class FrameTask(WholeBodyTask):
     """A task: a frame should follow a pose, a position or an orientation.
 
     Args:
@@ -230,7 +230,7 @@ class FrameTask(Task):
     kd: ArrayLike | None = None
     task: Literal["pose", "position", "orientation"] = "pose"
 
-    def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
+    def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
         """The task for a model."""
         model.frame(self.frame)
         owner = f"FrameTask({self.frame!r}, task={self.task!r})"
@@ -273,7 +273,7 @@ class FrameTask(Task):
 
 @explains_itself
 @dataclass(frozen=True, eq=False)
-class PostureTask(Task):
+class PostureTask(WholeBodyTask):
     """A task: joints should stay close to a configuration, or follow a motion.
 
     Args:
@@ -289,7 +289,7 @@ class PostureTask(Task):
     kd: ArrayLike | None = None
     joints: Sequence[str] | None = None
 
-    def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
+    def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
         """The task for a model."""
         at = driven if self.joints is None else velocity_columns(model, self.joints, "joints")
         reference, count = (
@@ -322,7 +322,7 @@ class PostureTask(Task):
 
 @explains_itself
 @dataclass(frozen=True, eq=False)
-class CenterOfMassTask(Task):
+class CenterOfMassTask(WholeBodyTask):
     """A task: the centre of mass of the robot should follow a point.
 
     Args:
@@ -336,7 +336,7 @@ class CenterOfMassTask(Task):
     kp: ArrayLike = 100.0
     kd: ArrayLike | None = None
 
-    def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
+    def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
         """The task for a model."""
 
         def text(m, q, qd, target):
@@ -360,7 +360,7 @@ class CenterOfMassTask(Task):
 
 @explains_itself
 @dataclass(frozen=True, eq=False)
-class MomentumTask(Task):
+class MomentumTask(WholeBodyTask):
     """A task: the momentum of the robot about its centre of mass should follow a reference.
 
     Args:
@@ -375,7 +375,7 @@ class MomentumTask(Task):
     kp: ArrayLike = 10.0
     part: Literal["angular", "linear", "both"] = "angular"
 
-    def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
+    def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
         """The task for a model."""
         parts = {"angular": slice(0, 3), "linear": slice(3, 6), "both": slice(0, 6)}
         require_known(
@@ -416,7 +416,7 @@ class MomentumTask(Task):
 
 @explains_itself
 @dataclass(frozen=True, eq=False)
-class ForceTask(Task):
+class ForceTask(WholeBodyTask):
     """A task: the sum of the forces on a contact should have this value.
 
     Args:
@@ -428,7 +428,7 @@ class ForceTask(Task):
     contact: str
     reference: Reference
 
-    def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
+    def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
         """The task for a model."""
         require_known(self.contact, points, f"there is no contact {self.contact!r}")
         given, at = self.reference, points[self.contact]

@@ -18,7 +18,7 @@ from kinetree.algorithms.closed.plan import EliminationPlan, make_plan
 from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.algorithms.sparsity import pattern, sparsity
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.diagnosis.published import Cost, factorization_cost, inertia_matrix_cost
+from kinetree.diagnosis.published import OperationTotal, factorization_cost, inertia_matrix_cost
 from kinetree.errors import names_itself
 from kinetree.expr.counting import count_operations
 from kinetree.loops.dynamics.clusters import clusters
@@ -151,7 +151,7 @@ def _closed_texts(model):
     return found
 
 
-def null_space_cost(model, plan: EliminationPlan, blocks: bool) -> Cost:
+def null_space_cost(model, plan: EliminationPlan, blocks: bool) -> OperationTotal:
     """Operations of the null-space method from ``H``, ``K`` and ``k`` on — RBDA (8.40), §8.9.
 
     Args:
@@ -181,7 +181,7 @@ def _trace(model, text, arrays, rows=0):
 def _count(program):
     found = count_operations(program.graph, program.roots)
     m = found.multiplications + found.divisions + found.square_roots
-    return Cost(m, found.additions)
+    return OperationTotal(m, found.additions)
 
 
 def _published_costs(model):

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class Cost:
+class OperationTotal:
     """Multiplications and additions."""
 
     m: int
@@ -28,10 +28,10 @@ class Cost:
         return self.m + addition * self.a
 
     def __add__(self, other):
-        return Cost(self.m + other.m, self.a + other.a)
+        return OperationTotal(self.m + other.m, self.a + other.a)
 
     def __rmul__(self, k):
-        return Cost(k * self.m, k * self.a)
+        return OperationTotal(k * self.m, k * self.a)
 
     def __str__(self):
         return f"{self.m}m + {self.a}a"
@@ -46,9 +46,9 @@ class PublishedCost:
     m: Callable
     a: Callable
 
-    def __call__(self, n) -> Cost:
+    def __call__(self, n) -> OperationTotal:
         """The cost for ``n`` joints."""
-        return Cost(int(self.m(n)), int(self.a(n)))
+        return OperationTotal(int(self.m(n)), int(self.a(n)))
 
 
 _HALF, _SIXTH = Fraction(1, 2), Fraction(1, 6)
@@ -88,7 +88,7 @@ TABLE_10_1 = (
 )  # fmt: skip
 
 
-def best(algorithm, n, addition=1.0) -> Cost:
+def best(algorithm, n, addition=1.0) -> OperationTotal:
     """The lowest published cost of an algorithm for a chain of ``n`` joints.
 
     Args:
@@ -103,12 +103,12 @@ def best(algorithm, n, addition=1.0) -> Cost:
 # What one step of the composite-rigid-body algorithm takes — RBDA §10.3.1, (10.12): adding two
 # inertias; moving an inertia and a force vector to the parent, with axial screws along
 # Denavit-Hartenberg axes and in general.
-_ADD_INERTIAS = Cost(0, 10)
-_MOVE_INERTIA, _MOVE_VECTOR = Cost(32, 33), Cost(20, 12)
-_MOVE_INERTIA_GENERAL, _MOVE_VECTOR_GENERAL = Cost(47, 48), Cost(24, 18)
+_ADD_INERTIAS = OperationTotal(0, 10)
+_MOVE_INERTIA, _MOVE_VECTOR = OperationTotal(32, 33), OperationTotal(20, 12)
+_MOVE_INERTIA_GENERAL, _MOVE_VECTOR_GENERAL = OperationTotal(47, 48), OperationTotal(24, 18)
 
 
-def inertia_matrix_cost(parent) -> Cost:
+def inertia_matrix_cost(parent) -> OperationTotal:
     """Cost of the inertia matrix of a tree of revolute joints — RBDA (10.4), (10.10)–(10.12).
 
     Only one child of each body can be reached along Denavit-Hartenberg axes; it is taken to be
@@ -123,7 +123,7 @@ def inertia_matrix_cost(parent) -> Cost:
         p = parent[i]
         if p and (p not in aligned or size[i] > size[aligned[p]]):
             aligned[p] = i
-    cost = Cost(0, 0)
+    cost = OperationTotal(0, 0)
     for i in range(1, len(parent)):
         if parent[i]:
             dh = aligned[parent[i]] == i
@@ -133,14 +133,14 @@ def inertia_matrix_cost(parent) -> Cost:
     return cost
 
 
-def factorization_cost(parent) -> Cost:
+def factorization_cost(parent) -> OperationTotal:
     """Cost of the LTDL factorisation of that matrix and one solution — RBDA Table 6.6, (6.28)."""
     n = len(parent) - 1
     depth = [0] * len(parent)  # ancestors other than the base
     for i in range(1, n + 1):
         depth[i] = depth[parent[i]] + 1 if parent[i] else 0
     D1, D2 = sum(depth), sum(d * (d + 1) // 2 for d in depth)
-    return Cost(D1 + D2 + n + 2 * D1, D2 + 2 * D1)
+    return OperationTotal(D1 + D2 + n + 2 * D1, D2 + 2 * D1)
 
 
 def _subtree_sizes(parent):
@@ -150,7 +150,7 @@ def _subtree_sizes(parent):
     return size
 
 
-def forward_dynamics_cost(n, source="Featherstone 2005") -> Cost:
+def forward_dynamics_cost(n, source="Featherstone 2005") -> OperationTotal:
     """Cost of forward dynamics of a chain by its inertia matrix: RNEA, CRBA, factorise and solve.
 
     Args:
@@ -165,7 +165,7 @@ def crossover(first, second, n=range(2, 200), addition=1.0) -> int:
     """The first of some sizes at which ``first(n)`` costs more than ``second(n)``.
 
     Args:
-        first: function of the number of joints that returns a ``Cost``.
+        first: function of the number of joints that returns a ``OperationTotal``.
         second: another.
         n: sizes to try, in ascending order.
         addition: cost of an addition, that of a multiplication being one.

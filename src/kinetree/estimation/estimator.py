@@ -9,8 +9,8 @@ import numpy as np
 from kinetree.errors import ShapeError, require_known
 from kinetree.estimation.base import ERRORS, POINTS
 from kinetree.estimation.estimate import Estimate, to_plain
-from kinetree.estimation.filtering import Readings
-from kinetree.estimation.legs import Foot, Noise, Setup
+from kinetree.estimation.filtering import IntervalReadings
+from kinetree.estimation.legs import EstimatorSetup, Foot, Noise
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.quantities.kinematics import pose, velocity
@@ -76,7 +76,7 @@ class Estimator:
         noise: Noise | None = None,
         batch: int | None = None,
     ):
-        self._setup = setup = Setup(model, feet, dt, imu, noise)
+        self._setup = setup = EstimatorSetup(model, feet, dt, imu, noise)
         if batch is not None and not (type(batch) is int and batch > 0):
             raise ShapeError(f"batch must be a positive number of robots, or None, got {batch!r}")
         self.model, self.feet = model, setup.feet
@@ -86,7 +86,7 @@ class Estimator:
         robots, n = batch or 1, len(self.feet)
         self._sizes = {"gyro": 3, "accelerometer": 3, "q": model.nq - 7, "qd": model.nv - 6}
         arrays: Any = {name: np.zeros(robots * size) for name, size in self._sizes.items()}
-        self._readings = Readings(closed=np.zeros(robots * n, dtype=np.int64), **arrays)
+        self._readings = IntervalReadings(closed=np.zeros(robots * n, dtype=np.int64), **arrays)
         self._width = POINTS + 3 * n
 
     def __repr__(self):

@@ -53,7 +53,7 @@ class Legs:
 
 
 @record
-class Readings:
+class IntervalReadings:
     """Readings of the sensors of all robots in an interval, one robot after another.
 
     Attributes:
@@ -70,7 +70,7 @@ class Readings:
 
 
 @procedure
-def read(b: Base, legs: Legs, r: Readings, k: int, out: "float[:]") -> int:
+def read(b: Base, legs: Legs, r: IntervalReadings, k: int, out: "float[:]") -> int:
     """The reading of a robot as steps take it: 0, or 1 where numbers are not finite."""
     view(out, 0, 3)[:] = view(r.gyro, 3 * k, 3)
     view(out, 3, 3)[:] = view(r.accelerometer, 3 * k, 3)
@@ -132,7 +132,7 @@ class Filter:
 
     base: Base
     legs: Legs
-    readings: Readings
+    readings: IntervalReadings
     robots: int
     width: int
     gate: float

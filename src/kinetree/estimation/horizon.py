@@ -29,11 +29,11 @@ from kinetree.estimation.base import (
     spread,
     transform,
 )
-from kinetree.estimation.filtering import Legs, Readings, read, tell
+from kinetree.estimation.filtering import IntervalReadings, Legs, read, tell
 
 
 @record
-class Horizon:
+class HorizonWindows:
     """Windows of all robots, and what solving one of them needs.
 
     Attributes:
@@ -59,7 +59,7 @@ class Horizon:
 
     base: Base
     legs: Legs
-    readings: Readings
+    readings: IntervalReadings
     robots: int
     width: int
     log: int
@@ -99,7 +99,7 @@ class Horizon:
 
 
 @procedure
-def estimate_all(f: Horizon) -> int:
+def estimate_all(f: HorizonWindows) -> int:
     """Take in the next readings of all robots: 0, or one more than that of one without numbers."""
     b = f.base
     for k in range(f.robots):
@@ -125,7 +125,7 @@ def estimate_all(f: Horizon) -> int:
 
 
 @procedure
-def _slide(f: Horizon, k: int) -> None:
+def _slide(f: HorizonWindows, k: int) -> None:
     """Leave the first interval to what was known before the window."""
     b, n = f.base, f.base.errors
     m = f.size - 1
@@ -146,7 +146,7 @@ def _slide(f: Horizon, k: int) -> None:
 
 
 @procedure
-def _append(f: Horizon, k: int, at: int) -> None:
+def _append(f: HorizonWindows, k: int, at: int) -> None:
     """Begin a new interval: what contacts do, and noise, zero at first."""
     b = f.base
     for c in range(b.contacts):
@@ -164,7 +164,7 @@ def _append(f: Horizon, k: int, at: int) -> None:
 
 
 @procedure
-def _solve(f: Horizon, k: int) -> None:
+def _solve(f: HorizonWindows, k: int) -> None:
     """Find the noise of a window that fits best; its states follow."""
     f.steps[k] = 1e300
     f.taken[k] = 0
@@ -177,7 +177,7 @@ def _solve(f: Horizon, k: int) -> None:
 
 
 @procedure
-def _advance(f: Horizon, k: int, j: int) -> None:
+def _advance(f: HorizonWindows, k: int, j: int) -> None:
     """The state after an interval, with its derivatives."""
     b, n = f.base, f.base.errors
     at = k * f.size + j
@@ -193,7 +193,7 @@ def _advance(f: Horizon, k: int, j: int) -> None:
 
 
 @procedure
-def _predict_start(f: Horizon, k: int) -> None:
+def _predict_start(f: HorizonWindows, k: int) -> None:
     """Mean and covariance of the error of the first state, about where it is now."""
     b, n = f.base, f.base.errors
     difference(b, view(f.first, k * f.width), view(f.prior, k * f.width), f.mean)
@@ -222,7 +222,7 @@ def _half_cross(F: "float[:]", n: int, row: int, column: int, v: "float[3]") -> 
 
 
 @procedure
-def _forwards(f: Horizon, k: int, is_new: bool) -> None:
+def _forwards(f: HorizonWindows, k: int, is_new: bool) -> None:
     """Kalman's filter along the window: means and covariances of errors of its states."""
     b, n = f.base, f.base.errors
     _predict_start(f, k)
@@ -250,7 +250,7 @@ def _forwards(f: Horizon, k: int, is_new: bool) -> None:
 
 
 @procedure
-def _keep_later(f: Horizon, k: int) -> None:
+def _keep_later(f: HorizonWindows, k: int) -> None:
     """Keep the state and covariance at the end of the first interval."""
     b, n = f.base, f.base.errors
     later = view(f.later, k * f.width)
@@ -262,7 +262,7 @@ def _keep_later(f: Horizon, k: int) -> None:
 
 
 @procedure
-def _measure(f: Horizon, k: int, j: int, is_new: bool) -> None:
+def _measure(f: HorizonWindows, k: int, j: int, is_new: bool) -> None:
     """Measurements of contacts at the end of an interval; new ones may tell that a foot slipped."""
     b, n = f.base, f.base.errors
     at = k * f.size + j
@@ -295,7 +295,7 @@ def _measure(f: Horizon, k: int, j: int, is_new: bool) -> None:
 
 
 @procedure
-def _backwards(f: Horizon, k: int) -> float:
+def _backwards(f: HorizonWindows, k: int) -> float:
     """Change noise and first state to what fits best: the largest step in standard deviations."""
     b, n = f.base, f.base.errors
     slope, back = f.slope, f.back

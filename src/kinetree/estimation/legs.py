@@ -77,7 +77,7 @@ class Noise:
         return np.repeat([*sizes, *walks], [3, 3, 3, 3, 3 * contacts])
 
 
-class Setup:
+class EstimatorSetup:
     """A robot with a floating base, its IMU and feet, as estimators take them.
 
     Args:

@@ -9,7 +9,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.estimation.estimate import Estimate
 from kinetree.estimation.estimator import Estimator, Uncertainty
-from kinetree.estimation.horizon import Horizon, estimate_all
+from kinetree.estimation.horizon import HorizonWindows, estimate_all
 from kinetree.estimation.legs import Foot
 from kinetree.model import Model
 from kinetree.model.arrays import whole_number
@@ -67,7 +67,7 @@ class MovingHorizon(Estimator):
         whole = {"count": robots, "taken": robots, "does": robots * size * n, "used": size * n}
         whole |= {"slipped": robots * n, "was": robots * n}
         arrays |= {name: np.zeros(length, dtype=np.int64) for name, length in whole.items()}
-        self._horizon = Horizon(
+        self._horizon = HorizonWindows(
             base=base,
             legs=self._setup.legs,
             readings=self._readings,

@@ -50,7 +50,7 @@ def _without_annotations(signature):
     return signature.replace(parameters=parameters, return_annotation=signature.empty)
 
 
-class Call:
+class KernelCall:
     """The arguments of one call, sorted.
 
     Attributes:
@@ -155,14 +155,14 @@ class Call:
 
     def with_arrays(self, arrays):
         """Call with other arrays of the same shapes."""
-        other = object.__new__(Call)
+        other = object.__new__(KernelCall)
         other.__dict__.update(self.__dict__)
         other.arrays = dict(zip(self.arrays, map(np.asarray, arrays), strict=True))
         return other
 
     def at(self, t):
         """Call at an instant, for a model with constraints that depend on time."""
-        other = object.__new__(Call)
+        other = object.__new__(KernelCall)
         other.__dict__.update(self.__dict__)
         model: Any = self.model
         other.model = model.timeless.at(t)
@@ -173,7 +173,7 @@ class Call:
 
         The call without them is the attribute ``inner`` of the result.
         """
-        other = object.__new__(Call)
+        other = object.__new__(KernelCall)
         other.__dict__.update(self.__dict__)
         other.inner = self
         other.arrays = self.arrays | {p: self._as_array(p, x) for p, x in values.items()}

@@ -29,7 +29,7 @@ from kinetree.expr.node import Expr
 from kinetree.expr.refusals import explain_trace_errors
 from kinetree.functional.call import (
     MODEL_ARRAYS,
-    Call,
+    KernelCall,
     check_arrays,
     flatten,
     over_samples,
@@ -143,7 +143,7 @@ class UserKernel:
 
     def bind(self, *args, **options):
         """Arguments of a call: the model, the arrays by name, and the options."""
-        return Call(self.signature, self.__name__, args, options)
+        return KernelCall(self.signature, self.__name__, args, options)
 
     def compiled(self, *args, **options):
         """The ``Kernel`` that a call with these arguments uses; its ``program`` is what it does."""

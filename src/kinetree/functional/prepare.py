@@ -24,7 +24,7 @@ from kinetree.errors import LoopError, SingularError
 from kinetree.expr.calls import calls, calls_to
 from kinetree.expr.counting import cost
 from kinetree.expr.interpret import holds
-from kinetree.functional.call import Call, bound_to, check_arrays
+from kinetree.functional.call import KernelCall, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
@@ -69,7 +69,7 @@ def bind(function, args, options):
         )
     if isinstance(f_ext, dict):
         bound.arguments["f_ext"] = external_forces(model, f_ext)
-    return Call(_signature(function), function.__name__, bound.args, bound.kwargs)
+    return KernelCall(_signature(function), function.__name__, bound.args, bound.kwargs)
 
 
 def apply(function, call, model, arrays, recursive=0):

@@ -123,7 +123,7 @@ def _configuration_rates(model, q):
 
 
 @dataclass(frozen=True)
-class Group:
+class NameGroup:
     """Several names whose tangent spaces stand side by side in one axis."""
 
     names: tuple
@@ -132,14 +132,14 @@ class Group:
 def with_group(wrt, name, group):
     """``wrt`` with a group of names in place of one."""
     if isinstance(wrt, (tuple, list)):
-        return tuple(Group(group) if w == name else w for w in wrt)
-    return Group(group) if wrt == name else wrt
+        return tuple(NameGroup(group) if w == name else w for w in wrt)
+    return NameGroup(group) if wrt == name else wrt
 
 
 def checked_wrt(function, wrt, what):
     """``wrt`` as a name or tuple of names; raise TypeError for what cannot be meant."""
     require_traceable(function, what)
-    if isinstance(wrt, (str, tuple, list, Group)):
+    if isinstance(wrt, (str, tuple, list, NameGroup)):
         names = with_group(wrt, "parameters", ("inertia",))
         if names and all(map(_is_name, names if isinstance(names, tuple) else (names,))):
             return names
@@ -147,7 +147,7 @@ def checked_wrt(function, wrt, what):
 
 
 def _is_name(w):
-    return isinstance(w, Group) or (isinstance(w, str) and bool(w))
+    return isinstance(w, NameGroup) or (isinstance(w, str) and bool(w))
 
 
 _KEPT = "_kept_by_kinetree"
@@ -253,7 +253,7 @@ class Transformed(ABC):
         inner = of(self.function)
         if inner is None:
             return None
-        entries = tuple(e.names if isinstance(e, Group) else e for e in self.entries())
+        entries = tuple(e.names if isinstance(e, NameGroup) else e for e in self.entries())
         return self.kind, inner, entries, isinstance(self.wrt, tuple)
 
     # --- with respect to what ------------------------------------------------------------------
@@ -265,7 +265,7 @@ class Transformed(ABC):
     def names(self):
         """The names of all entries, those of groups one by one."""
         for entry in self.entries():
-            yield from entry.names if isinstance(entry, Group) else (entry,)
+            yield from entry.names if isinstance(entry, NameGroup) else (entry,)
 
     def pack(self, parts):
         """One thing for every entry: a tuple of them, or the only one if ``wrt`` is a name."""
@@ -273,7 +273,7 @@ class Transformed(ABC):
 
     def tangent(self, call, entry):
         """Shape of the space in which an entry can move."""
-        if not isinstance(entry, Group):
+        if not isinstance(entry, NameGroup):
             return tangent_shape(call, entry)
         sizes = [np.prod(tangent_shape(call, name), dtype=int) for name in entry.names]
         return (int(sum(sizes)),)

@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 @dataclass(eq=False)
-class Found:
+class BestConfigurations:
     """The best configurations so far, one row for each target."""
 
     q: np.ndarray
@@ -82,7 +82,7 @@ class Found:
             self.attempts[rows] = attempt if np.ndim(attempt) == 0 else attempt[better]
 
 
-def search(request: Request, q, target, restarts, seed) -> Found:
+def search(request: Request, q, target, restarts, seed) -> BestConfigurations:
     """One attempt from ``q``, and further ones from random configurations where it failed.
 
     Args:
@@ -92,7 +92,7 @@ def search(request: Request, q, target, restarts, seed) -> Found:
         restarts: number of further attempts.
         seed: for the random configurations, which are the same for all targets.
     """
-    found, rng = Found.nothing(q, request.wide), np.random.default_rng(seed)
+    found, rng = BestConfigurations.nothing(q, request.wide), np.random.default_rng(seed)
     rows, problem, tolerance = np.arange(len(q)), request.problem, request.tolerance
     progress, number = None if len(q) > _MANY else False, 0
     with reporter(progress, restarts + 1, 0, f"attempts at {len(q)} targets") as advance:
@@ -123,7 +123,7 @@ def _attempts(request, found, rows, q, target, first, drawn):
     problem, count, n = request.problem, len(drawn), len(rows)
     start = np.repeat(q[rows], count, axis=0)
     start[:, problem.q_moving] = np.tile(np.array(drawn), (n, 1))[:, problem.q_moving]
-    each = Found.nothing(start, wide=True)
+    each = BestConfigurations.nothing(start, wide=True)
     every = np.arange(n * count)
     attempt(request, each, every, start, np.repeat(target[rows], count, axis=0))
     _discard(problem, each, every[each.error < request.tolerance], request.limits)
@@ -231,7 +231,7 @@ def settle(request: Request, found, target, posture):
         )
         usable = np.all(np.isfinite(q), axis=1)
         q = np.where(usable[:, None], q, found.q[rows])
-        restored = Found.nothing(q, wide)
+        restored = BestConfigurations.nothing(q, wide)
         attempt(brief, restored, np.arange(len(rows)), q, target[rows])
         after = problem.run("distance", restored.q, there, wide=wide)
         better = usable & (restored.error < tolerance) & (after < before)

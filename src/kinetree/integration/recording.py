@@ -14,7 +14,7 @@ from kinetree.codegen.tied import Code, run, tied_code, tied_control
 
 
 @record
-class Walk:
+class StepWalk:
     """The state of a motion, its code, and what is stored.
 
     Attributes:
@@ -58,7 +58,7 @@ class Walk:
 
 
 @procedure
-def end_step(w: Walk):
+def end_step(w: StepWalk):
     """Go to the end of a step, and store it if it is one of those that are."""
     w.q[: w.nq] = w.q_e[: w.nq]
     w.v[: w.nv] = w.v_e[: w.nv]
@@ -71,7 +71,7 @@ def end_step(w: Walk):
 
 
 @procedure
-def store_state(w: Walk):
+def store_state(w: StepWalk):
     """Store the present state."""
     for i in range(w.nq):
         w.stored_q[w.rows * w.nq + i] = w.q[i]
@@ -82,7 +82,7 @@ def store_state(w: Walk):
 
 
 @procedure
-def take_kernel_steps(w: Walk) -> bool:
+def take_kernel_steps(w: StepWalk) -> bool:
     """Take and store steps up to ``last``; False where code fails or the state is not finite.
 
     Then the state is that before the step.
@@ -120,7 +120,7 @@ class KernelRecorder:
         one = np.zeros((4, 1))
         zeros = {name: np.zeros(model.nq) for name in ("q", "q_e")}
         zeros |= {name: np.zeros(model.nv) for name in ("v", "v_e")}
-        walk = self.walk = Walk(
+        walk = self.walk = StepWalk(
             nq=model.nq,
             nv=model.nv,
             held=np.array(inputs, dtype=float),

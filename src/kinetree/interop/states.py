@@ -15,7 +15,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_numbers,
 from kinetree.model.gearing import Gearing
 
 
-class Pair(NamedTuple):
+class JointPair(NamedTuple):
     """A joint of kinetree and its counterpart: where their variables are, how they translate."""
 
     name: str
@@ -57,8 +57,8 @@ class States:
     """Number of its position variables."""
     nv: int
     """Number of its velocity variables."""
-    match: Callable[[Model], tuple[list[Pair], list[FollowingJoint]]]
-    """Of ``model.uncoupled`` to lists of ``Pair`` and ``FollowingJoint``."""
+    match: Callable[[Model], tuple[list[JointPair], list[FollowingJoint]]]
+    """Of ``model.uncoupled`` to lists of ``JointPair`` and ``FollowingJoint``."""
     settle: Callable
     """Of a pair, the other's positions and kinetree's to the latter, checked."""
 

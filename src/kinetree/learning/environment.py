@@ -131,7 +131,7 @@ class Environment:
         )
         decimation = whole_number(decimation, "decimation", least=1)
         dt = as_seconds(dt, "dt", least=0.0)
-        self._place = Place(device, arrays, dtype)
+        self._place = ArrayPlace(device, arrays, dtype)
         parameters = dict(parameters or {})
         shapes, self.arguments = self._arguments(arguments or {}, kernels, parameters)
         controls = act is None and bool(model.actuators)
@@ -328,7 +328,7 @@ def _delay_range(delay):
     return tuple(whole_number(x, "delay") for x in both)
 
 
-class Place:
+class ArrayPlace:
     """Where arrays are, of which library and precision."""
 
     def __init__(self, device, arrays, dtype):

@@ -11,7 +11,7 @@ import numpy as np
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.choice import step_of_rollout
-from kinetree.contact.stepping.drives import Start
+from kinetree.contact.stepping.drives import StepStart
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settle
@@ -98,7 +98,7 @@ class Physics:
             after = self.method.step(self.field, model, t, self.dt, q, qd, held)
             error = self.method.doubt(after) if self.method.closes else 0 * t
             return *settle(model, after.q, after.qd), force, activation, error
-        start = Start(t, self.dt, q, qd, held)
+        start = StepStart(t, self.dt, q, qd, held)
         after = self.contact(None, self.field, model, start, force)
         return after.q, after.qd, after.force, activation, after.residuals[0]
 

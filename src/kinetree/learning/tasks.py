@@ -33,7 +33,7 @@ from kinetree.spelling import did_you_mean
 
 
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """A task: its mechanism, and the options of ``Environment``."""
 
     model: Any
@@ -230,24 +230,24 @@ def _of_gymnasium(name):
 def _runner(name, reward, end, seen=_legged_seen, start=_legged_start, **steps):
     options = {"observe": seen, "reward": reward, "terminate": end, "reset": start}
     options |= {"update": _runner_before, "dt": 2e-3, "decimation": 4} | steps
-    return Task(_of_gymnasium(name), options, contact=True)
+    return LearningTask(_of_gymnasium(name), options, contact=True)
 
 
 TASKS = {
-    "Pendulum": Task(
+    "Pendulum": LearningTask(
         _pendulum, {
             "observe": _pendulum_seen, "reward": _pendulum_reward, "reset": _pendulum_start,
             "act": _pendulum_force, "update": _pendulum_before, "dt": 0.05,
             "action_limits": (-2.0, 2.0),
         },
     ),
-    "CartPoleSwingUp": Task(
+    "CartPoleSwingUp": LearningTask(
         cart_pole, {
             "observe": _swing_seen, "reward": _swing_reward, "reset": _swing_start,
             "act": _swing_force, "terminate": _swing_end, "dt": 0.01, "decimation": 2,
         },
     ),
-    "Reacher": Task(
+    "Reacher": LearningTask(
         _of_gymnasium("reacher"), {
             "observe": _reach_seen, "reward": _reach_reward, "reset": _reach_start,
             "dt": 0.01, "decimation": 2, "integrator": "rk4",

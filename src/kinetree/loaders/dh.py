@@ -10,7 +10,7 @@ from functools import partial
 from kinetree.errors import KinetreeError, LoadError
 from kinetree.loaders.toml.document import Document, decode
 from kinetree.loaders.toml.expressions import UNITS, ExpressionError, evaluate
-from kinetree.loaders.toml.table import Table, read_parameters
+from kinetree.loaders.toml.table import TomlTable, read_parameters
 from kinetree.model import Limits, Model
 from kinetree.model.dh import DHRow, from_dh
 from kinetree.model.model import STANDARD_GRAVITY
@@ -165,7 +165,7 @@ def _is_toml(text):
 
 def read_dh_document(document: Document, report, options) -> Model:
     """The arm of a TOML file with ``dh = "modified"`` or ``dh = "standard"``."""
-    top = Table(document, document.data, (), "file")
+    top = TomlTable(document, document.data, (), "file")
     convention = top.text("dh")
     if convention not in CONVENTIONS:
         hint = did_you_mean(convention, ("modified", "standard"))
@@ -197,7 +197,7 @@ def _steps(top, key, names):
     return values
 
 
-def _entry(table: Table, i):
+def _entry(table: TomlTable, i):
     table.label = f"row {i}"
     values = {}
     for name in TEXTS:

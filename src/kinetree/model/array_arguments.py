@@ -16,7 +16,7 @@ from kinetree.model.arrays import (
 
 
 @dataclass(frozen=True)
-class Array:
+class ArrayArgument:
     """An array argument."""
 
     shape: tuple
@@ -29,15 +29,15 @@ class Array:
     """Whether it has quaternions whose length compiled code must check."""
 
 
-CONFIGURATION = Array(("nq",), as_configuration, is_configuration=True)
-POSITION = Array(("nq",), as_position_vector)  # with quaternions of any length
-VECTOR = Array(("nv",), as_joint_vector)
+CONFIGURATION = ArrayArgument(("nq",), as_configuration, is_configuration=True)
+POSITION = ArrayArgument(("nq",), as_position_vector)  # with quaternions of any length
+VECTOR = ArrayArgument(("nv",), as_joint_vector)
 
 ARRAYS = {
     **dict.fromkeys(("q", "q0", "q1"), CONFIGURATION),
     **dict.fromkeys(("qd", "qdd", "tau", "dv"), VECTOR),
-    "f_ext": Array(("body_count", 6)),
-    "point": Array((3,)),
+    "f_ext": ArrayArgument(("body_count", 6)),
+    "point": ArrayArgument((3,)),
 }
 """Arguments that mean the same in every function."""
 
@@ -53,7 +53,7 @@ def validate(model, arrays):
         check_array(model, array, name, ARRAYS[name], {})
 
 
-def check_array(model, array, name, argument: Array, options):
+def check_array(model, array, name, argument: ArrayArgument, options):
     """Raise for an array that makes no sense as an argument of a function."""
     if argument.check is not None:
         argument.check(model, array, name)
@@ -64,7 +64,7 @@ def check_array(model, array, name, argument: Array, options):
 
 
 def require_shape(model, array, name, axes, options=None):
-    """Raise ShapeError unless an array has these last axes, given as in ``Array.shape``."""
+    """Raise ShapeError unless an array has these last axes, given as in ``ArrayArgument.shape``."""
     shape = sample_shape(model, axes, options)
     if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
         written = [n if isinstance(n, str) else str(k) for n, k in zip(axes, shape, strict=True)]
@@ -76,7 +76,7 @@ def require_shape(model, array, name, axes, options=None):
 
 
 def sample_shape(model, shape, options=None) -> tuple:
-    """A shape in numbers, from one as in ``Array.shape``."""
+    """A shape in numbers, from one as in ``ArrayArgument.shape``."""
     return tuple(
         n(model, options or {})
         if callable(n)

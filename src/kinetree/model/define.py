@@ -24,7 +24,7 @@ from kinetree.arguments import with_guard
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
-from kinetree.model.array_arguments import ARRAYS, Array, check_array, sample_shape
+from kinetree.model.array_arguments import ARRAYS, ArrayArgument, check_array, sample_shape
 from kinetree.model.arrays import as_model
 from kinetree.model.door import door_of
 from kinetree.model.kernels import KernelBuild
@@ -49,14 +49,14 @@ class Quantity:
     signature: inspect.Signature
     """Of the public function."""
     shape: Any
-    """Shape of one result, as in ``Array``; or a function of the model and the options that returns
-    it."""
+    """Shape of one result, as in ``ArrayArgument``; or a function of the model and the options
+    that returns it."""
     algorithms: tuple[Callable, ...]
     """Functions of the model, the required arrays in order, and all else by name; the first is the
     reference, the one with the fewest operations is compiled."""
     needs: tuple[Callable, ...] = ()
     """Functions of the model and the name that raise where the quantity is undefined."""
-    arrays: dict[str, Array] = field(default_factory=dict)
+    arrays: dict[str, ArrayArgument] = field(default_factory=dict)
     """Array arguments that mean something else than in ``ARRAYS``, or are not there."""
     read: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
     """Functions of the model and a value, by the name of an argument: they make what is compiled of

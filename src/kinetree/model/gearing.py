@@ -12,7 +12,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError
-from kinetree.model.array_arguments import POSITION, Array
+from kinetree.model.array_arguments import POSITION, ArrayArgument
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.model.define import quantity
 from kinetree.spatial.ops import less
@@ -144,8 +144,10 @@ def independent_variables(model):
 # --- arrays of states ----------------------------------------------------------------------------
 
 
-_ALL = Array(("uncoupled.nq",), lambda model, q, name: as_configuration(model.uncoupled, q, name))
-_ALL_RATES = Array(
+_ALL = ArrayArgument(
+    ("uncoupled.nq",), lambda model, q, name: as_configuration(model.uncoupled, q, name)
+)
+_ALL_RATES = ArrayArgument(
     ("uncoupled.nv",), lambda model, qd, name: as_joint_vector(model.uncoupled, qd, name)
 )
 

@@ -67,15 +67,15 @@ class Muscle:
         return (self.length_range[1] - self.length_range[0]) / (self.range[1] - self.range[0])
 
     @property
-    def steepest(self) -> "Slopes":
+    def steepest(self) -> "ForceSlopes":
         """Bounds of stiffness and damping, at full activation."""
         L0, rises = self.optimal_length, min(1 - self.lmin, self.lmax - 1)
         passive = self.fpmax / ((self.lmax - 1) / 2)
         stiffness = self.force / L0 * (2 / rises * self.fvmax + passive)
-        return Slopes(stiffness, 2 * self.force / (L0 * self.vmax))
+        return ForceSlopes(stiffness, 2 * self.force / (L0 * self.vmax))
 
 
-class Slopes(NamedTuple):
+class ForceSlopes(NamedTuple):
     """How fast a force falls."""
 
     stiffness: float

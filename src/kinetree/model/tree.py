@@ -224,7 +224,7 @@ def chain(model: Any, i: int) -> Any:
     return (*reversed(above(model, i)), i) if i else ()
 
 
-class Total:
+class BodySum:
     """A sum over bodies: ``add`` in the walk, ``value`` after it."""
 
     def __init__(self, zero: Any):
@@ -237,7 +237,7 @@ class Total:
 
 def total(model: Any, zero: Any = 0) -> Any:
     """A sum that begins with ``zero``."""
-    return Total(zero)
+    return BodySum(zero)
 
 
 def of_body(model: Any, array: Any, i: Any) -> Any:

@@ -10,7 +10,7 @@ from kinetree.algorithms import sensors as texts
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model import Model
-from kinetree.model.array_arguments import Array as Argument
+from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.define import quantity
 from kinetree.model.sensors import KINDS
 from kinetree.quantities.dynamics import FORCES, Forces, forward_dynamics, passive_force

@@ -14,7 +14,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.model import Model
-from kinetree.model.array_arguments import Array as Argument
+from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.array_arguments import require_shape
 from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_batches
 from kinetree.model.define import quantity, register

@@ -23,8 +23,8 @@ from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration
 from kinetree.algorithms.closed.independent import allowed_motion, coordinate_plan
 from kinetree.algorithms.closed.inverse_dynamics import (
     Actuated,
+    ClosedChainTerms,
     InverseSolution,
-    Terms,
     actuated_freedoms,
     check_motion,
     solution,
@@ -141,7 +141,7 @@ def actuator_forces(
     samples = []
     for index in np.ndindex(batch):
         try:
-            sample = Terms(*(x[index] for x in found))
+            sample = ClosedChainTerms(*(x[index] for x in found))
             samples.append(solution(model, sample, B[index], freedoms, weights, *bounds))
         except SingularError as error:
             raise of_sample(error, index) from None
@@ -155,13 +155,13 @@ def actuator_forces(
     )
 
 
-def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
-    """``Terms`` of all samples, compiled where the joints allow it."""
+def _inverse_terms(model, arrays, with_loop_joints) -> ClosedChainTerms:
+    """``ClosedChainTerms`` of all samples, compiled where the joints allow it."""
     names = ("q", "qd", "qdd", "f_ext")[: len(arrays)]
     shapes = [argument_shape(model, name) for name in names]
     nc, nv = len(rows_of(model)), model.nv
     loops = sum(loop.joint.nv for loop in model.loops) if with_loop_joints else 0
-    sizes = Terms((nc, nv), (nc,), (nc,), (nc,), (nv,), (nv,), (nv, loops))
+    sizes = ClosedChainTerms((nc, nv), (nc,), (nc,), (nc,), (nv,), (nv,), (nv, loops))
     filled = [n for n, size in enumerate(sizes) if 0 not in size]  # empty ones cannot be compiled
 
     def text(model, q, qd, qdd, f_ext=None):
@@ -186,7 +186,9 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
         found = reference(model, arrays)
     found = dict(zip(filled, found, strict=True))
     batch = found[4].shape[:-1] if found else ()
-    return Terms(*(found.get(n, np.zeros((*batch, *size))) for n, size in enumerate(sizes)))
+    return ClosedChainTerms(
+        *(found.get(n, np.zeros((*batch, *size))) for n, size in enumerate(sizes))
+    )
 
 
 def _repair(model, arrays, qdd, health):

@@ -30,7 +30,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError, calling
 from kinetree.model import Model
-from kinetree.model.array_arguments import Array as Argument
+from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.arrays import as_given, as_model, as_numbers, check_finite
 from kinetree.model.define import DEFINITIONS, quantity
 

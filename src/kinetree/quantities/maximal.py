@@ -17,7 +17,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError, UnknownNameError, UnreachableError
 from kinetree.model import Model
 from kinetree.model.array_arguments import CONFIGURATION, require_shape
-from kinetree.model.array_arguments import Array as Argument
+from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.arrays import as_model, check_batches, check_finite
 from kinetree.model.define import quantity, register
 from kinetree.model.manifold import continue_state

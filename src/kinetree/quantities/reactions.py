@@ -21,7 +21,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import IndeterminateWarning, LoopError, ShapeError, UnknownNameError, warn
 from kinetree.model import Model
-from kinetree.model.array_arguments import Array as Argument
+from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.arrays import as_configuration, as_given, as_model
 from kinetree.model.define import quantity, register
 from kinetree.model.memo import kept

@@ -26,7 +26,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike, is_foreign
 from kinetree.errors import ShapeError, TraceError, calling
 from kinetree.model import Model
-from kinetree.model.array_arguments import Array as Argument
+from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
 from kinetree.model.define import quantity, register
 from kinetree.quantities.kinematics import Coordinates, reference_point

@@ -93,7 +93,7 @@ def render(
                 f"a camera has no images of kind {kind!r}; {did_you_mean(meant, KINDS)}"
             )
     camera = chosen_camera(model, camera)
-    stage = kept(model, ("render", bool(collision)), lambda: Stage(model, collision))
+    stage = kept(model, ("render", bool(collision)), lambda: ShapeStage(model, collision))
     with calling("render"):
         gpu = None if "color" in kinds else gpu_of(q)
         if gpu is None:
@@ -117,7 +117,7 @@ def _on_cpu(stage, q, camera, kinds, shadows):
 
 
 def images_on(
-    on: Any, stage: "Stage", q: Array, camera: Camera, kinds: Sequence[str]
+    on: Any, stage: "ShapeStage", q: Array, camera: Camera, kinds: Sequence[str]
 ) -> dict[str, Array]:
     """Images without colours by kind, where ``q`` is: on a GPU, or on what stands for one.
 
@@ -191,7 +191,7 @@ class _GroundPlane(NamedTuple):
         return cls(origin, along, normal, height, color, color * LINES / GROUND, *piece.grid)
 
 
-class Stage:
+class ShapeStage:
     """The shapes of a model, to be drawn in any configuration."""
 
     def __init__(self, model, collision):

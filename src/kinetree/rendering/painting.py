@@ -6,7 +6,7 @@ from kinetree.codegen.procedures import local, procedure
 from kinetree.rendering.ground import backdrop
 from kinetree.rendering.samples import blend
 from kinetree.rendering.shading import whole
-from kinetree.rendering.tables import TILE, Shot, Tile
+from kinetree.rendering.tables import TILE, Shot, TileMemory
 from kinetree.rendering.tiles import fill, fill_tile, group_of
 from kinetree.rendering.triangles import see_triangles, sort_into_tiles
 
@@ -14,7 +14,7 @@ _PAIR = 16777216.0  # of the second of two pixels: 24 bits
 
 
 @procedure
-def blend_groups(shot: Shot, tile: Tile, at: int, end: int, left: int, top: int) -> None:
+def blend_groups(shot: Shot, tile: TileMemory, at: int, end: int, left: int, top: int) -> None:
     """Put the translucent groups of a tile over its colours, one after the other.
 
     Args:
@@ -50,7 +50,7 @@ def in_front(value: int, bits: int) -> int:
 
 
 @procedure
-def pack(shot: Shot, tile: Tile, left: int, top: int, bottom: int) -> None:
+def pack(shot: Shot, tile: TileMemory, left: int, top: int, bottom: int) -> None:
     """Write the colours of a tile as bytes: red, green, blue, eight pixels in three words.
 
     Two pixels are one number of 48 bits, because numbers become integers one by one.
@@ -80,7 +80,7 @@ def pack(shot: Shot, tile: Tile, left: int, top: int, bottom: int) -> None:
 
 
 @procedure
-def paint_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
+def paint_tiles(shot: Shot, tile: TileMemory, start: int, step: int) -> None:
     """Write the colours of every ``step``-th tile of a picture.
 
     Args:
@@ -115,7 +115,7 @@ def paint_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
 
 
 @procedure
-def name_parts(shot: Shot, tile: Tile, at: int, k: int, count: int) -> None:
+def name_parts(shot: Shot, tile: TileMemory, at: int, k: int, count: int) -> None:
     """Write the parts that are seen in ``count`` pixels of a row, of the tile from ``k`` on."""
     s = shot.surfaces
     images = shot.images
@@ -129,7 +129,7 @@ def name_parts(shot: Shot, tile: Tile, at: int, k: int, count: int) -> None:
 
 
 @procedure
-def measure_tiles(shot: Shot, tile: Tile, start: int, step: int) -> None:
+def measure_tiles(shot: Shot, tile: TileMemory, start: int, step: int) -> None:
     """Write depths, and parts if wanted, of every ``step``-th tile, at the middles of pixels."""
     view = shot.view
     images = shot.images

@@ -23,9 +23,9 @@ from kinetree.rendering.tables import (
     Light,
     Shot,
     Surfaces,
-    Tile,
+    TileMemory,
+    TileWork,
     View,
-    Work,
 )
 from kinetree.rendering.triangles import ROOM
 
@@ -116,9 +116,9 @@ class _Memory:
 
     def __init__(self, surfaces, triangles):
         n = triangles + 1
-        self.tiles: list[Tile] = []
+        self.tiles: list[TileMemory] = []
         self.color, self.nothing = np.zeros(0, dtype=np.int64), Ground()
-        work = Work(
+        work = TileWork(
             face=np.zeros(n, dtype=np.int64),
             linear=np.zeros((n, 12)),
             bounds=np.zeros((n, 4), dtype=np.int64),
@@ -157,7 +157,7 @@ class _Memory:
         """Samples of a tile for a thread."""
         count = PIXELS * samples**2
         while len(self.tiles) <= k:
-            self.tiles.append(Tile())
+            self.tiles.append(TileMemory())
         tile = self.tiles[k]
         if len(tile.near) < count:
             tile.near, tile.near_clear = np.zeros((2, count))

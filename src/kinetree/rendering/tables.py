@@ -78,7 +78,7 @@ class View:
 
 
 @record
-class Work:
+class TileWork:
     """Triangles as they are seen by a view, and in which tiles.
 
     Attributes:
@@ -105,7 +105,7 @@ class Work:
 
 
 @record
-class Tile:
+class TileMemory:
     """Memory of one thread: samples of a tile, and colours of its pixels.
 
     Attributes:
@@ -210,5 +210,5 @@ class Shot:
     light: Light
     sun: View
     ground: Ground
-    work: Work
+    work: TileWork
     images: Images

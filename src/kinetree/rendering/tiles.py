@@ -10,8 +10,8 @@ from kinetree.rendering.tables import (
     TOP,
     Shot,
     Surfaces,
-    Tile,
-    Work,
+    TileMemory,
+    TileWork,
 )
 
 _ABREAST = 8  # samples: most triangles are smaller, and loops of fixed length become vectors
@@ -19,7 +19,7 @@ _ABREAST = 8  # samples: most triangles are smaller, and loops of fixed length b
 
 @procedure
 def fill(
-    work: Work,
+    work: TileWork,
     k: int,
     left: int,
     top: int,
@@ -69,7 +69,7 @@ def fill(
 
 
 @procedure
-def may_cover(work: Work, k: int, left: int, top: int, side: int) -> bool:
+def may_cover(work: TileWork, k: int, left: int, top: int, side: int) -> bool:
     """Whether a triangle may cover samples of a tile: the tile is not beyond one of its edges."""
     bounds = work.bounds[k]
     inside = (bounds[LEFT] >= left) & (bounds[RIGHT] < left + side)
@@ -96,14 +96,14 @@ def empty_tile(side: int, near: "float[:]", face: "int[:]") -> None:
 
 
 @procedure
-def group_of(s: Surfaces, work: Work, k: int) -> int:
+def group_of(s: Surfaces, work: TileWork, k: int) -> int:
     """The group of a triangle."""
     face = work.face[k]
     return s.part[-1 - face if face < 0 else s.owner[face], GROUP]
 
 
 @procedure
-def hide(work: Work, k: int, left: int, top: int, side: int, near: "float[:]") -> None:
+def hide(work: TileWork, k: int, left: int, top: int, side: int, near: "float[:]") -> None:
     """Let a plane hide what is behind it in a tile that is empty, without being seen itself."""
     f = work.linear[k]
     for j in range(side):
@@ -113,7 +113,7 @@ def hide(work: Work, k: int, left: int, top: int, side: int, near: "float[:]") -
 
 
 @procedure
-def fill_tile(shot: Shot, t: int, left: int, top: int, tile: Tile, ground: int) -> int:
+def fill_tile(shot: Shot, t: int, left: int, top: int, tile: TileMemory, ground: int) -> int:
     """Fill a tile with the opaque triangles; where the others begin in the list.
 
     Args:

@@ -29,8 +29,8 @@ from kinetree.rendering.tables import (
     VERTICES,
     Shot,
     Surfaces,
+    TileWork,
     View,
-    Work,
 )
 
 ROOM = 1  # there are more triangles in tiles than there is room for
@@ -182,7 +182,7 @@ def see_triangles(shot: Shot, view: View, shadows: bool) -> None:
 
 
 @procedure
-def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: Work) -> None:
+def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: TileWork) -> None:
     """Collect the triangles of a part."""
     start = s.part[p, VERTEX]
     Q = local("float", 12)
@@ -217,7 +217,7 @@ def see_part(s: Surfaces, p: int, P: "float[12]", view: View, work: Work) -> Non
 
 
 @procedure
-def sort_into_tiles(view: View, work: Work) -> int:
+def sort_into_tiles(view: View, work: TileWork) -> int:
     """List the triangles of each tile in order; ``ROOM`` if there are too many."""
     one = 1 / (TILE * view.samples)
     across = (view.width + TILE - 1) // TILE

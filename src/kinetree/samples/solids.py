@@ -26,7 +26,7 @@ _ALONG = {
 
 
 @dataclass(frozen=True, eq=False)
-class Solid:
+class UniformSolid:
     """A shape of uniform density, fixed to a body."""
 
     shape: geometry.Shape
@@ -38,31 +38,31 @@ class Solid:
 def box(x, y, z, *, mass=0.0, at=None, color=STEEL):
     """Cuboid."""
     inertia = shapes.box(x, y, z, mass=mass, at=at)
-    return Solid(geometry.Box((x, y, z)), inertia, as_placement(at), color)
+    return UniformSolid(geometry.Box((x, y, z)), inertia, as_placement(at), color)
 
 
 def sphere(radius, *, mass=0.0, at=None, color=STEEL):
     """Ball."""
     inertia = shapes.sphere(radius, mass=mass, at=at)
-    return Solid(geometry.Sphere(radius), inertia, as_placement(at), color)
+    return UniformSolid(geometry.Sphere(radius), inertia, as_placement(at), color)
 
 
 def ellipsoid(a, b, c, *, mass=0.0, at=None, color=STEEL):
     """Ellipsoid, by its semi-axes."""
     inertia = shapes.ellipsoid(a, b, c, mass=mass, at=at)
-    return Solid(geometry.Ellipsoid((a, b, c)), inertia, as_placement(at), color)
+    return UniformSolid(geometry.Ellipsoid((a, b, c)), inertia, as_placement(at), color)
 
 
 def cylinder(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
     """Cylinder along an axis."""
     inertia = shapes.cylinder(radius, length, mass=mass, at=at, axis=axis)
-    return Solid(geometry.Cylinder(radius, length), inertia, _along(axis, at), color)
+    return UniformSolid(geometry.Cylinder(radius, length), inertia, _along(axis, at), color)
 
 
 def capsule(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
     """Cylinder with half-balls on its ends, along an axis."""
     inertia = shapes.capsule(radius, length, mass=mass, at=at, axis=axis)
-    return Solid(geometry.Capsule(radius, length), inertia, _along(axis, at), color)
+    return UniformSolid(geometry.Capsule(radius, length), inertia, _along(axis, at), color)
 
 
 def _along(axis, at):

@@ -85,7 +85,7 @@ class Clock:
 
 
 @dataclass
-class Motion:
+class RunningMotion:
     """The present state of a simulation, its controller, and the hooks called after each step."""
 
     q: Any
@@ -129,7 +129,7 @@ class Motion:
 
 
 @dataclass
-class Record:
+class MotionRecord:
     """Stored instants, events, and counts.
 
     Attributes:
@@ -241,9 +241,9 @@ def _repeat(row, times) -> Later:
     return Later(lambda: np.full((times, *kept.shape), kept))
 
 
-def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
+def run_equal_steps(stepper, clock, motion, store_every, progress) -> MotionRecord:
     """From the start of the clock to its end, or to where a hook stops."""
-    record = motion.record = Record(notes=stepper.notes, source=motion.controller)
+    record = motion.record = MotionRecord(notes=stepper.notes, source=motion.controller)
     records = not (motion.hooks or motion.turns_over) and clock.count > 0
     with NamingTime(stepper.model, clock.start, motion.qd, clock.dt, stepper.method.name):
         records = records and stepper.records(motion.q)  # which may compile a step
@@ -461,13 +461,13 @@ class _Pace:
         self.h = h * min(max(factor, _SHRINK), 0.9)
 
 
-def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance) -> Record:
+def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance) -> MotionRecord:
     """From the start of the clock to its end; stored are multiples of its ``dt``.
 
     One step serves a whole batch: its worst sample decides. With a controller, which is called at
     every multiple of ``dt``, steps end there.
     """
-    record = motion.record = Record(notes=stepper.notes, source=motion.controller)
+    record = motion.record = MotionRecord(notes=stepper.notes, source=motion.controller)
     pace = _Pace(stepper.method.error_order, min(clock.dt, tolerance.longest))
     k, t, tau = 0, clock.start, motion.tau(clock.start)
     record.keep(t, motion.q, motion.qd, tau, motion.work)

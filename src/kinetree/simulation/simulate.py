@@ -42,7 +42,13 @@ from kinetree.simulation.results.observables import driven_motion, loop_errors, 
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.simulation.runs import Clock, Motion, Tolerance, run_adaptive_steps, run_equal_steps
+from kinetree.simulation.runs import (
+    Clock,
+    RunningMotion,
+    Tolerance,
+    run_adaptive_steps,
+    run_equal_steps,
+)
 from kinetree.simulation.setup import Setup, checked_setup, with_stable_method
 from kinetree.spelling import explains
 
@@ -360,12 +366,12 @@ class _Run:
         if isinstance(control, ServoControls):
             control.restore(start.memory)
 
-    def motion(self, q, qd, control, watchers, hooks) -> Motion:
+    def motion(self, q, qd, control, watchers, hooks) -> RunningMotion:
         """The state that steps begin with, and what is called between them."""
         model = self.setup.model
         called = (*at_instants(control), *watchers, *hooks)
         turning = model if turns_over(model) else None
-        return Motion(q, qd, np.zeros(qd.shape[:-1]), control, called, turning)
+        return RunningMotion(q, qd, np.zeros(qd.shape[:-1]), control, called, turning)
 
     def whole(self, motion, progress, tolerance, start, tier) -> Trajectory:
         """The result; an error has the part up to it."""
@@ -477,7 +483,7 @@ def _end(start, clock, stepper, control, arrays) -> Later:
     q, qd = arrays["q"][-1].copy(), arrays["qd"][-1].copy()
 
     def put_together():
-        memory = saved() | clock.saved()
+        memory = saved() | clock.copy_memory()
         if held is not None:
             memory["held"] = held
         return State(t, q, qd, activation, memory)

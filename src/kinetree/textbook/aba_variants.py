@@ -184,7 +184,7 @@ def _dense(x):
 # and ``b = -Phi p``. ``derivation`` obtains all three by elimination.
 
 
-class Assembly(NamedTuple):
+class HandleAssembly(NamedTuple):
     """Equation of the new handle, and the new joint's unknown as a function of its variable.
 
     ``f = matrix a1 + bias`` and ``unknown = gain a1 + offset`` for the standard formulae (the
@@ -208,7 +208,7 @@ def standard(I1, p1, I2, p2, S, c, tau):
     D_inv = inverse(S.T @ I2 @ S, "Sᵀ I2 S: the joint moves no inertia beyond it")
     z = tau - S.T @ (p2 + I2 @ c)
     gain, offset = -D_inv @ S.T @ I2, D_inv @ z
-    return Assembly(I1 + I2 + I2 @ S @ gain, p1 + p2 + I2 @ (c + S @ offset), gain, offset)
+    return HandleAssembly(I1 + I2 + I2 @ S @ gain, p1 + p2 + I2 @ (c + S @ offset), gain, offset)
 
 
 def variant_1(Phi1, b1, Phi2, b2, T, Ta, c, tau):
@@ -216,7 +216,9 @@ def variant_1(Phi1, b1, Phi2, b2, T, Ta, c, tau):
     Y_inv = inverse(T.T @ (Phi1 + Phi2) @ T, "Tᵀ (Phi1 + Phi2) T: the joint repeats a constraint")
     z = T.T @ (c + b1 - b2 - (Phi1 + Phi2) @ Ta @ tau)
     gain, offset = Y_inv @ T.T @ Phi1, Y_inv @ z
-    return Assembly(Phi1 - Phi1 @ T @ gain, b1 - Phi1 @ Ta @ tau - Phi1 @ T @ offset, gain, offset)
+    return HandleAssembly(
+        Phi1 - Phi1 @ T @ gain, b1 - Phi1 @ Ta @ tau - Phi1 @ T @ offset, gain, offset
+    )
 
 
 def variant_2(I1, p1, I2, p2, T, Ta, c, tau):
@@ -225,7 +227,7 @@ def variant_2(I1, p1, I2, p2, T, Ta, c, tau):
     Y_inv = inverse(T.T @ I2_inv @ T, "Tᵀ I2⁻¹ T: the joint repeats a constraint")
     z = T.T @ (c - I2_inv @ (Ta @ tau - p2))
     gain, offset = Y_inv @ T.T, Y_inv @ z
-    return Assembly(I1 + T @ gain, p1 + Ta @ tau + T @ offset, gain, offset)
+    return HandleAssembly(I1 + T @ gain, p1 + Ta @ tau + T @ offset, gain, offset)
 
 
 def joint_acceleration(Ta, a1, a2, c):

@@ -23,7 +23,7 @@ from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import cross
 
 __all__ = [
-    "Freedoms", "FromConstraintForces", "FromMotionSubspace", "apparent_inverse_inertia",
+    "BodyFreedoms", "FromConstraintForces", "FromMotionSubspace", "apparent_inverse_inertia",
     "bias_force", "check_functions", "equation_of_motion", "force_on_body", "free_acceleration",
     "freedoms", "kinetic_energy", "newton_euler", "solve_by_constraint_forces",
     "solve_by_motion_subspace", "split_force",
@@ -172,7 +172,7 @@ def _solve(H, b):
 
 
 @dataclass(frozen=True)
-class Freedoms:
+class BodyFreedoms:
     """Degrees of freedom of a constrained system."""
 
     position: int
@@ -181,7 +181,7 @@ class Freedoms:
     """Dimension of the set of allowed velocities; smaller if something rolls."""
 
 
-def freedoms(model, q) -> Freedoms:
+def freedoms(model, q) -> BodyFreedoms:
     """Freedoms that loops and user-defined constraints leave in the configuration ``q``, (nq,).
 
     Takes the word of each constraint for being nonholonomic: such rows take away velocities only.
@@ -189,4 +189,4 @@ def freedoms(model, q) -> Freedoms:
     K = loop_constraints(model, np.asarray(q, dtype=float), model.zero_velocity).K.astype(float)
     of_positions = K.copy()
     of_positions[velocity_rows(model)] = 0
-    return Freedoms(*(Subspace.null(rows, "motion").dim for rows in (of_positions, K)))
+    return BodyFreedoms(*(Subspace.null(rows, "motion").dim for rows in (of_positions, K)))

@@ -13,7 +13,7 @@ from kinetree.loops.kinematics.constraint import independent_rows
 from kinetree.loops.state_space.multipliers import independent_acceleration, velocity_products
 
 
-class NullSpace(NamedTuple):
+class AllowedAccelerations(NamedTuple):
     """The accelerations that a constraint allows, ``K z + c``."""
 
     K: np.ndarray
@@ -27,7 +27,7 @@ def acceleration(system, t, q, v, K, c):
     return K @ independent_acceleration(system, t, q, v, K, c) + c
 
 
-def svd(system, q, v, *, stabilization=None) -> NullSpace:
+def svd(system, q, v, *, stabilization=None) -> AllowedAccelerations:
     """Orthonormal ``K``, and the smallest ``c``, by singular values — Spencer (3.2), (3.3).
 
     Redundant constraints are left out.
@@ -35,10 +35,10 @@ def svd(system, q, v, *, stabilization=None) -> NullSpace:
     G, products = _independent(system, q, v, stabilization)
     U, s, Vt = np.linalg.svd(G)
     c = -Vt[: len(G)].T @ (U.T @ products / s)
-    return NullSpace(Vt[len(G) :].T, c)
+    return AllowedAccelerations(Vt[len(G) :].T, c)
 
 
-def qr(system, q, v, *, stabilization=None) -> NullSpace:
+def qr(system, q, v, *, stabilization=None) -> AllowedAccelerations:
     """Orthonormal ``K``, and the smallest ``c``, by a QR factorisation of ``Gᵀ``.
 
     With ``Gᵀ = Q1 R1`` and ``K = Q2`` the differentiated factorisation is, for columns that do not
@@ -49,7 +49,7 @@ def qr(system, q, v, *, stabilization=None) -> NullSpace:
     Q, R = np.linalg.qr(G.T, mode="complete")
     Q1, R1 = Q[:, : len(G)], R[: len(G)]
     c = -Q1 @ np.linalg.solve(R1.T, products)
-    return NullSpace(Q[:, len(G) :], c)
+    return AllowedAccelerations(Q[:, len(G) :], c)
 
 
 def _independent(system, q, v, stabilization):

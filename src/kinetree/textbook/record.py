@@ -58,12 +58,12 @@ class Recording:
         """An input."""
         symbols = np.empty(shape, dtype=object)
         for index in np.ndindex(shape):
-            symbols[index] = Recorded(self, self.add("input", name, index))
+            symbols[index] = RecordedNumber(self, self.add("input", name, index))
         return symbols
 
     def number(self, x):
         """Node number of a value."""
-        return x.i if isinstance(x, Recorded) else self.add("const", float(x))
+        return x.i if isinstance(x, RecordedNumber) else self.add("const", float(x))
 
     @property
     def operations(self) -> int:
@@ -108,7 +108,7 @@ class Recording:
                     f"or 'return ...' as the last line; got {line!r}"
                 )
             if node[0] == "return":
-                results = [Recorded(recording, i) for i in node[1:]]
+                results = [RecordedNumber(recording, i) for i in node[1:]]
             else:
                 recording.add(*node)
         if results is None:
@@ -129,7 +129,7 @@ def _either_way(op):
     return (lambda a, b: operation(a, a, b)), (lambda b, a: operation(b, a, b))
 
 
-class Recorded(Elementary, NotTraceable):
+class RecordedNumber(Elementary, NotTraceable):
     """A number that records what is done to it."""
 
     __slots__ = ("i", "recording")
@@ -139,7 +139,7 @@ class Recorded(Elementary, NotTraceable):
 
     def _record(self, op, *operands):
         numbers = [self.recording.number(x) for x in operands]
-        return Recorded(self.recording, self.recording.add(op, *numbers))
+        return RecordedNumber(self.recording, self.recording.add(op, *numbers))
 
     __add__, __radd__ = _either_way("+")
     __sub__, __rsub__ = _either_way("-")
@@ -225,7 +225,7 @@ def _operands(text, count):
     return [int(name[1:]) for name in names]
 
 
-class Savings(NamedTuple):
+class SimplificationSavings(NamedTuple):
     """Savings by simplification: RBDA §10.4 reports factors from near 1 to 10."""
 
     recorded: int
@@ -251,4 +251,4 @@ def savings(function, inputs):
     recording = Recording()
     result = function(*(recording.array(name, shape) for name, shape in inputs))
     graph, roots = recording.simplify(result)
-    return Savings(recording.operations, count_operations(graph, roots))
+    return SimplificationSavings(recording.operations, count_operations(graph, roots))

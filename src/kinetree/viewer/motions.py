@@ -41,7 +41,7 @@ class Beside:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class ShownMotion:
     """A mechanism with its states over time; a single state is a motion, too.
 
     Attributes:
@@ -69,13 +69,13 @@ class Motion:
         """Whether there is more than one state."""
         return len(self.t) > 1
 
-    def at(self, which) -> "Motion":
+    def at(self, which) -> "ShownMotion":
         """Some of its states."""
         qd, tau, source = (
             None if x is None else x[which] for x in (self.qd, self.tau, self.source)
         )
         parts = (qd, tau, source, self.touching, self.world)
-        return Motion(self.model, self.t[which], self.q[which], *parts)
+        return ShownMotion(self.model, self.t[which], self.q[which], *parts)
 
     def reactions(self, part: Part) -> np.ndarray:
         """Reactions of joints along the axes of the base, (T, joints, 6); of a pose, at rest."""
@@ -116,7 +116,9 @@ class Motion:
         return which[kept], notices
 
 
-def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = None) -> Motion:
+def motion_of(
+    what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = None
+) -> ShownMotion:
     """The motion of a model, a trajectory, a file or a sample.
 
     Args:
@@ -127,7 +129,7 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
             neutral position within the limits.
         t: times of ``q`` [s], (T,); 30 a second unless given.
     """
-    if isinstance(what, Motion):
+    if isinstance(what, ShownMotion):
         return what
     if isinstance(what, (str, os.PathLike)):
         what = _open(what)
@@ -256,7 +258,7 @@ def _posed_world(world, q, t):
     if len(found):
         touching = Contacts(*(x[None] for x in (found.point, found.normal, found.force)))
     now = {"touching": touching, "world": world}
-    return Motion(world.model, np.array([world.time]), world.q[None], **now)
+    return ShownMotion(world.model, np.array([world.time]), world.q[None], **now)
 
 
 def _poses(model, q, t):
@@ -270,7 +272,7 @@ def _poses(model, q, t):
     t = np.arange(len(q)) / FRAMES_PER_SECOND if t is None else np.asarray(t, dtype=float)
     if t.shape != (len(q),) or np.any(np.diff(t) < 0):
         raise ShapeError(f"t must be {len(q)} times in order, one for each q; got shape {t.shape}")
-    return Motion(model, t, q)
+    return ShownMotion(model, t, q)
 
 
 def _within_limits(model):
@@ -293,7 +295,7 @@ def _scene_of_trajectory(trajectory):
             f"trajectory.motion(0), and perhaps another as its ghost"
         )
     arrays = (trajectory.t, trajectory.q, trajectory.qd, trajectory.tau)
-    return Motion(trajectory.model, *arrays, trajectory)
+    return ShownMotion(trajectory.model, *arrays, trajectory)
 
 
 def _open(name):

@@ -21,7 +21,7 @@ from kinetree.rendering.renderer import (
 )
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
 from kinetree.viewer.scenes.places import (
-    Camera,
+    PointOfView,
     arrow_poses,
     at_time,
     between,
@@ -130,7 +130,7 @@ PICTURES = (".png", ".jpg")
 
 
 @dataclass(frozen=True)
-class Look:
+class PictureLook:
     """How a scene is drawn: the same in a picture and in all images of a film.
 
     Attributes:
@@ -143,7 +143,7 @@ class Look:
 
     size: tuple[int, int] = (960, 720)
     show: str | Sequence[str] = SHOWN
-    camera: Camera | None = None
+    camera: PointOfView | None = None
     direction: ArrayLike | None = None
     zoom: float = 1.0
 
@@ -162,11 +162,11 @@ def picture(scene, path=None, *, t=None, **look):
         scene: what to draw.
         path: a ``.png`` or ``.jpg`` file.
         t: the time [s]; the beginning unless given.
-        **look: the attributes of a ``Look``.
+        **look: the attributes of a ``PictureLook``.
     """
     if path is not None:
         _suffix(path, PICTURES)
-    painter = Look(**look).painter(scene)
+    painter = PictureLook(**look).painter(scene)
     image = painter.image(scene.times[0] if t is None else t)
     if path is not None:
         write_picture(path, image)
@@ -190,9 +190,9 @@ def film(scene, path, *, rate: float = 30, speed=1.0, progress=None, **look) -> 
         rate: images a second.
         speed: how much faster than it was.
         progress: called with the time that is drawn [s].
-        **look: the attributes of a ``Look``.
+        **look: the attributes of a ``PictureLook``.
     """
-    painter = Look(**look).painter(scene)
+    painter = PictureLook(**look).painter(scene)
     dense = images_per_second(rate, speed)
     times = scene.times[0] + np.arange(int(scene.duration * dense + 1e-6) + 1) / dense
 

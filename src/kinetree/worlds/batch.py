@@ -15,7 +15,7 @@ from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.rendering.cameras import render
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.worlds.contacts import Contacts, contact_rows, contacts_at, of_stored, without_forces
-from kinetree.worlds.forces import Forces
+from kinetree.worlds.forces import WorldForces
 from kinetree.worlds.inputs import by_part, hold
 from kinetree.worlds.results import Report, report_of
 from kinetree.worlds.samples import columns_of, inertias_of, sample_model, shape_arrays
@@ -193,7 +193,7 @@ class Worlds:
             self._check()
         self._batch.forget_counts()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
-        external = Forces(self.model, forces, len(self))
+        external = WorldForces(self.model, forces, len(self))
         held = external.held and not (callable(control) or callable(tau))
         many, left = (n if held else 1), n
         while left:

@@ -19,7 +19,7 @@ Key = tuple[int, int]
 """A body or shape: of which piece, and its number in it."""
 
 
-class Places:
+class PiecePlaces:
     """Bodies and shapes of an assembled world by piece.
 
     Args:
@@ -79,7 +79,7 @@ def carried_from(whole: "Whole") -> Carried:
     if steps is None:  # not stepped since it was assembled
         found = whole.carried or found
     elif whole.model.nv and (memory := steps.copy_memory()):
-        _take(found, Places(whole.pieces), steps.engine, memory)
+        _take(found, PiecePlaces(whole.pieces), steps.engine, memory)
         found.is_reached = steps.checked
         b, warned = steps.machine.motions, steps.engine.parts.warned
         found.counted = b.since.copy(), b.counts.copy(), warned, steps.reported
@@ -139,7 +139,7 @@ def _roots(engine) -> dict[int, int]:
 
 def restore_memory(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndarray]:
     """The memory of an engine from what was carried over to it."""
-    places, rows, tree = Places(whole.pieces), engine.rows, engine.tree
+    places, rows, tree = PiecePlaces(whole.pieces), engine.rows, engine.tree
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
     kept = [x for x in carried.contacts if x[0] in shape and x[1] in shape]
     n, of = len(kept), _variables(places, engine)
@@ -174,7 +174,7 @@ def reached_faults(carried: Carried, whole: "Whole", engine: Any) -> Reached | N
     """Faults that the check of the next start leaves out: those that steps have led to."""
     if not carried.is_reached:
         return None
-    places, old = Places(whole.pieces), {id(piece) for piece in carried.pieces}
+    places, old = PiecePlaces(whole.pieces), {id(piece) for piece in carried.pieces}
     numbers = enumerate(engine.tables.numbers.tolist())
     shapes = {n for n, k in numbers if places.shapes[k][0] in old and not carried.by_rules}
     known = np.zeros(whole.model.nq, dtype=bool)

@@ -15,7 +15,7 @@ from kinetree.errors import DeviceError, ShapeError, SimulationError, Simulation
 from kinetree.integration.refusals import DEVICE_FORCES
 from kinetree.worlds.batch import Worlds, whole_number_of_steps
 from kinetree.worlds.contacts import Contacts, of_stored
-from kinetree.worlds.forces import Forces
+from kinetree.worlds.forces import WorldForces
 from kinetree.worlds.results import Report, report_of
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class DeviceWorlds:
             return
         before = batch.failed
         self._hold(control, tau)
-        external = Forces(self.model, forces, self._n)
+        external = WorldForces(self.model, forces, self._n)
         if not external.held:
             raise DEVICE_FORCES.of("worlds on a GPU", "forces that are functions")
         batch.push(external.give, external.wrenches(0.0))

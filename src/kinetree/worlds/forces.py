@@ -13,7 +13,7 @@ from kinetree.simulation.forces.applied import ExternalForce
 from kinetree.simulation.setup import as_forces
 
 
-class Forces:
+class WorldForces:
     """Wrenches on bodies, which steps have in compiled code, and functions to joint forces.
 
     Args:

@@ -72,7 +72,7 @@ def hold(machine, u, tau, activation, more=()):
     machine.hold(timed, held, driven=u is not None, activation=states)
 
 
-class Drives:
+class ActuatorInputs:
     """Controls of the actuators of a model, as callers give them.
 
     Args:

@@ -11,7 +11,7 @@ from kinetree.model.cameras import Camera
 from kinetree.rendering.cameras import render
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.worlds.contacts import Contacts
-from kinetree.worlds.forces import Forces
+from kinetree.worlds.forces import WorldForces
 from kinetree.worlds.inputs import by_part
 from kinetree.worlds.results import Report
 from kinetree.worlds.state import WorldState
@@ -72,7 +72,7 @@ class WorldMotion(WorldState):
         if tau is None and forces is None and n and callable(control):
             steps.follow(whole, t, h, n, control, self._actuators)
         else:
-            acting = by_part(tau, self), Forces(self.model, forces)
+            acting = by_part(tau, self), WorldForces(self.model, forces)
             steps.advance(whole, t, h, n, control, acting, self._actuators)
 
     def contacts(self) -> Contacts:

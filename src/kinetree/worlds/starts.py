@@ -44,7 +44,7 @@ class Reached(NamedTuple):
     """Positions whose limits are not looked at, (nq,) of bool."""
 
 
-class Start:
+class StartCheck:
     """Finds what is wrong with a state of a world.
 
     Args:

@@ -26,16 +26,16 @@ from kinetree.worlds.contacts import (
     without_forces,
 )
 from kinetree.worlds.controllers import control_of
-from kinetree.worlds.forces import Forces
-from kinetree.worlds.inputs import Drives, hold, reader_of
+from kinetree.worlds.forces import WorldForces
+from kinetree.worlds.inputs import ActuatorInputs, hold, reader_of
 from kinetree.worlds.results import Report, report_of
-from kinetree.worlds.starts import Start
+from kinetree.worlds.starts import StartCheck
 
 SLICE = 64
 """Steps that are taken without hearing Ctrl-C, at first: then as many as take a short time."""
 
 
-class Steps:
+class WorldSteps:
     """Takes the steps of a world.
 
     Args:
@@ -48,12 +48,12 @@ class Steps:
     """
 
     def __init__(self, model, contact, joints, solving, strict):
-        self.model, self.scene, self.drives = model, contact.scene, Drives(model)
+        self.model, self.scene, self.drives = model, contact.scene, ActuatorInputs(model)
         self.has_states = self.drives.states.size > 0
         friction, limits = laws_of(model, joints["friction"], joints["limits"], rigid=True)
         motors = joints["motors"]
         effects = effects_of(model, friction=friction, limits=limits, motors=motors, rows=True)
-        self.start = Start(model, limits == "rigid")
+        self.start = StartCheck(model, limits == "rigid")
         self.field = Field((), effects.passive)
         self.contact, self.effects = contact, effects
         self.solving, self.strict, self.reported = solving, strict, None
@@ -124,7 +124,7 @@ class Steps:
     def advance(self, whole, t, h, n, control, acting, parts):
         """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows.
 
-        ``acting``: joint forces, and ``Forces``.
+        ``acting``: joint forces, and ``WorldForces``.
         """
         tau, external = acting
         if control is None and not external and self._advance_compiled(whole, t, h, n, tau):
@@ -165,7 +165,7 @@ class Steps:
             return False
         self.check(whole)
         self._load(whole, t)
-        self.machine.push(Forces(self.model, None).give, np.zeros((1, 0, 6)))
+        self.machine.push(WorldForces(self.model, None).give, np.zeros((1, 0, 6)))
         hold(self.machine, None, np.zeros((1, self.model.nv)), self._activation)
         self.machine.control(made)
         try:
@@ -286,7 +286,9 @@ class Steps:
         for k in range(n):
             u = read(t + k * h, whole.q, whole.qd)
             if not self.go_on(whole, h, 1, u):
-                self.advance(whole, t + k * h, h, 1, u, (None, Forces(self.model, None)), parts)
+                self.advance(
+                    whole, t + k * h, h, 1, u, (None, WorldForces(self.model, None)), parts
+                )
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """The state that the machine has reached."""

@@ -15,7 +15,7 @@ from kinetree.simulation.results.state import State
 from kinetree.worlds.carried import activation_of, reached_faults, restore_memory
 from kinetree.worlds.parts import Indices
 from kinetree.worlds.pieces import compose
-from kinetree.worlds.stepping import Steps
+from kinetree.worlds.stepping import WorldSteps
 from kinetree.worlds.ties import with_ties
 
 if TYPE_CHECKING:
@@ -136,11 +136,11 @@ class Whole:
         return TimeStepping(self.scene, **settings)
 
     @cached_property
-    def steps(self) -> Steps:
+    def steps(self) -> WorldSteps:
         """Stepper of the world."""
         world = self._world
         solving = {"tolerance": world.tolerance, "sleeping": world.sleeping}
-        new = Steps(self.model, self.contact, world.joints, solving, world.strict)
+        new = WorldSteps(self.model, self.contact, world.joints, solving, world.strict)
         if self.carried is not None and self.carried.counted is not None:
             b = new.machine.motions
             b.since[:], b.counts[:], warned, new.reported = self.carried.counted

@@ -115,7 +115,7 @@ _IDLE = 1e-9
 """Part of a unit vector that counts as none."""
 
 
-class Terms(NamedTuple):
+class ClosedChainTerms(NamedTuple):
     """Parts of the inverse dynamics of a closed chain; leading axes for batches."""
 
     K: Any
@@ -134,7 +134,7 @@ class Terms(NamedTuple):
     """Joint forces for unit forces along the loop joints, (..., nv, nv_L); empty if not needed."""
 
 
-def terms(model, q, qd, qdd, f_ext=None, *, with_loop_joints=False) -> Terms:
+def terms(model, q, qd, qdd, f_ext=None, *, with_loop_joints=False) -> ClosedChainTerms:
     """The terms of one state.
 
     Args:
@@ -149,7 +149,7 @@ def terms(model, q, qd, qdd, f_ext=None, *, with_loop_joints=False) -> Terms:
     B = loop_joint_motion(model, q, qd, None if with_loop_joints else ()).B
     total = fewest.inverse_dynamics(model, q, qd, qdd, f_ext)
     passive = passive_force(model, q, qd)
-    return Terms(c.K, c.k, closure_errors(model, q), c.rate, total, passive, B)
+    return ClosedChainTerms(c.K, c.k, closure_errors(model, q), c.rate, total, passive, B)
 
 
 class InverseSolution(NamedTuple):
@@ -169,7 +169,7 @@ class InverseSolution(NamedTuple):
     """Independent motions that the actuators drive."""
 
 
-def solution(model, terms: Terms, B, freedoms: "Actuated", weights, low=None, high=None):
+def solution(model, terms: ClosedChainTerms, B, freedoms: "Actuated", weights, low=None, high=None):
     """Forces of the actuators and of the constraints, of one sample: a ``InverseSolution``.
 
     Args:
@@ -342,7 +342,7 @@ def loop_slices(model, size="nv") -> dict:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def check_motion(model, terms: Terms, qd, qdd, tolerance=CLOSURE_TOLERANCE):
+def check_motion(model, terms: ClosedChainTerms, qd, qdd, tolerance=CLOSURE_TOLERANCE):
     """Raise ShapeError for a motion, or a batch of them, that the loops do not allow."""
     units = scaling(model)
     K, k = units.apply(terms.K), np.asarray(terms.k) * units.rows

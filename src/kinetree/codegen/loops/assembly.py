@@ -26,9 +26,9 @@ from kinetree.codegen.loops.language import (
 from kinetree.codegen.loops.recording import (
     Access,
     Bone,
+    LoopRecorder,
     Outline,
     RecordedBlock,
-    Recorder,
     can_follow,
 )
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
@@ -38,7 +38,7 @@ from kinetree.expr import simplify
 from kinetree.expr.node import Condition
 
 
-def assemble(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
+def assemble(recorder: LoopRecorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
     """The program that a recorder has recorded; ``results`` are names of arrays."""
     flat = _Flat(recorder, results)
     outline = recorder.outline
@@ -67,7 +67,7 @@ def assemble(recorder: Recorder, name: str, arguments: tuple, results: tuple) ->
     )
 
 
-def outline_of(recorder: Recorder, results: tuple) -> Outline:
+def outline_of(recorder: LoopRecorder, results: tuple) -> Outline:
     """Outline of a recording of representative kinds; first without, then with its outline."""
     flat = _Flat(recorder, results)
     if recorder.outline.first:

@@ -151,7 +151,7 @@ class RecordedLoop:
     bodies: dict = field(default_factory=dict)
 
 
-class Recorder:
+class LoopRecorder:
     """Recorder of a text's operations, as blocks and loops.
 
     Args:

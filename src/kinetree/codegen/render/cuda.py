@@ -124,7 +124,7 @@ _OWN = [
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeResults:
     """Results of which an entry point computes a part."""
 
     outputs: tuple
@@ -159,7 +159,7 @@ class _Renderer:
         self.inputs = [a for a in program.inputs if a.size and a.name != WORK]
         self.outputs = [a for a in program.outputs if a.size and a.name != LEFT]
         every = {a.name: (a.name, 0) for a in self.outputs}
-        self.part = whole or Whole(tuple(self.outputs), every)
+        self.part = whole or WholeResults(tuple(self.outputs), every)
         self.order = self._order()
         self.tiles = tiles(self._inputs_read(), 0 if layout.by_warps else _STAGED)
         self.results = self._results()

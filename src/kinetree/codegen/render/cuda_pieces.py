@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from kinetree.codegen.inline import alone
 from kinetree.codegen.parts import ResultRow, in_parts
-from kinetree.codegen.render.cuda import Layout, Whole, render
+from kinetree.codegen.render.cuda import Layout, WholeResults, render
 from kinetree.codegen.render.cuda_assembly import render_assembly
 from kinetree.codegen.render.cuda_entry import CudaText
 from kinetree.codegen.render.cuda_places import sparse_results
@@ -61,7 +61,7 @@ def _by_parts(program, dtype, layout, most):
             p.program,
             dtype,
             layout,
-            Whole(_outputs(program), p.slices, found.slots, p.left, p.status),
+            WholeResults(_outputs(program), p.slices, found.slots, p.left, p.status),
         )
         for p in found.parts
     ]
@@ -114,4 +114,4 @@ def _slices(program, most):
 
 def _piece(program, group, dtype, layout):
     places = {s.output.name: (s.argument.name, s.start) for s in group}
-    return render(_part(program, group), dtype, layout, Whole(_outputs(program), places))
+    return render(_part(program, group), dtype, layout, WholeResults(_outputs(program), places))

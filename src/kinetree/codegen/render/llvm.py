@@ -15,7 +15,7 @@ from kinetree.codegen.render.llvm_math import angle_places, angles_at_once
 from kinetree.codegen.render.llvm_shared import shared_symbol
 from kinetree.codegen.render.llvm_single import HOST
 from kinetree.codegen.schedule import BLOCK_SIZE, LoopStep, schedule
-from kinetree.codegen.watch import Watch, what_to_watch
+from kinetree.codegen.watch import WatchedValues, what_to_watch
 
 
 def render(program, dtype="float64", lanes=2, *, called=False, entries=None, block_size=BLOCK_SIZE):
@@ -36,7 +36,7 @@ def render(program, dtype="float64", lanes=2, *, called=False, entries=None, blo
     plan = schedule(program.graph, roots, block_size, angle_group=angles_at_once(v))
     constants = Constants()
     # What calls other code looks at its own inputs and results.
-    watch = Watch(inputs=False, results=False) if called else what_to_watch(program, dtype)
+    watch = WatchedValues(inputs=False, results=False) if called else what_to_watch(program, dtype)
     staged = frozenset() if called else _results_to_stage(program, v)
     calls, places = SharedCalls(v, called), places_of(program, called)
     linked = Linked(entries or {}, v, plan.slots)

@@ -88,7 +88,7 @@ def declarations(*vectors: Vector) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
-class Body:
+class LlvmBody:
     """Collects instructions; every method returns the name of its result."""
 
     def __init__(self, v, table=None):

@@ -17,7 +17,7 @@ from kinetree.codegen.render.llvm_block import BlockPlaces, BlockWriter
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_math import angles_at_once
 from kinetree.codegen.schedule import Block, Statement, inputs_at_first_use, statements_of
-from kinetree.codegen.watch import Watch
+from kinetree.codegen.watch import WatchedValues
 
 HOLDS = "holds@"
 """The output that a condition is."""
@@ -97,7 +97,7 @@ class _CaseWriter(BlockWriter):
     def __init__(self, case, v, constants, calls, program, plan, variables, angle):
         case = explicit_sums(case)
         # All arguments and results: what other cases do with a number is not known here.
-        super().__init__(case, v, BlockPlaces({}, {}), Watch(), constants, calls)
+        super().__init__(case, v, BlockPlaces({}, {}), WatchedValues(), constants, calls)
         self.loops, self.plan, self.variables, self.angle = program, plan, variables, None
         if angle is not None:
             table, column, index = angle

@@ -22,7 +22,7 @@ side by side in one wide vector: the polynomials are long chains of dependent op
 independent chains keep the processor busy.
 """
 
-from kinetree.codegen.render.llvm_body import Body, Vector, by_lane, declarations
+from kinetree.codegen.render.llvm_body import LlvmBody, Vector, by_lane, declarations
 from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
 
 
@@ -63,7 +63,7 @@ def sincos_near(v, x):
         the table of coefficients as text, the lines, and the names of sine and cosine.
     """
     table: dict = {}
-    b = Body(v, table)
+    b = LlvmBody(v, table)
     sine, cosine = _near(b, x)
     numbers = ", ".join(f"{v.type} {v.constant(x)}" for x in table)
     return f"[{len(table)} x {v.type}] [{numbers}]", b.lines, sine, cosine
@@ -77,7 +77,7 @@ def sincos(v):
 def sincos_function(v, name):
     """Sine and cosine of a vector, as a function of any name."""
     t, pair, k = v.type, f"{{{v.type}, {v.type}}}", v.constant
-    b = Body(v)
+    b = LlvmBody(v)
     sine, cosine = _near(b, "%x")
     # Unordered: infinities and NaN are far away too.
     far = b.compare("ugt", b.fabs("%x"), k(RANGE[v.dtype]))
@@ -105,7 +105,7 @@ def _return_pair(v, label, first, second):
 def atan2(v):
     """``@shared``: the angle of the point (x, y)."""
     t, i = v.type, v.integer
-    b = Body(v)
+    b = LlvmBody(v)
     k = v.constant
     pi_2, pi_2_low, _ = HALF_PI[v.dtype]
     ax, ay = b.fabs("%x"), b.fabs("%y")

@@ -10,7 +10,7 @@ import hashlib
 import re
 from functools import cache
 
-from kinetree.codegen.render.llvm_body import Body, Vector, by_lane, declarations
+from kinetree.codegen.render.llvm_body import LlvmBody, Vector, by_lane, declarations
 from kinetree.codegen.render.llvm_driver import driver
 from kinetree.codegen.render.llvm_math import angles, atan2, sincos
 from kinetree.codegen.render.llvm_single import single
@@ -40,7 +40,7 @@ _ONE = {"float64": 44.0, "float32": 20.0}  # twice an argument beyond which it i
 def exponential(v):
     """``@shared``: the exponential."""
     low, high = _RANGE[v.dtype]
-    b, k = Body(v), v.constant
+    b, k = LlvmBody(v), v.constant
     x = b.select(b.compare("ogt", "%x", k(high)), k(high), "%x")  # NaN stays NaN
     x = b.select(b.compare("olt", x, k(low)), k(low), x)
     p, n = _reduce(b, x)
@@ -51,7 +51,7 @@ def exponential(v):
 
 def tangent(v):
     """``@shared``: the hyperbolic tangent."""
-    b, k = Body(v), v.constant
+    b, k = LlvmBody(v), v.constant
     a, z = b.fabs("%x"), b.op("fmul", "%x", "%x")
     near = b.fma(b.op("fmul", "%x", z), b.horner(TANH[v.dtype], z), "%x")
     twice = b.op("fadd", a, a)
@@ -66,7 +66,7 @@ def tangent(v):
 
 def logarithm(v):
     """``@shared``: the natural logarithm."""
-    b = Body(v)
+    b = LlvmBody(v)
     return _function(b, by_lane(v, b.lines, "log"))
 
 

@@ -303,7 +303,7 @@ class LoopKernel(Kernel):
         return None
 
     def _derivative(self, what, wrt, more, outputs):
-        source = Derivative(self.source, what, wrt)
+        source = LoopDerivative(self.source, what, wrt)
         key = None if self.key is None else (self.key, what, wrt)
         if not source.exists(key):
             return None
@@ -364,7 +364,7 @@ class LoopKernel(Kernel):
         return found
 
 
-class Derivative:
+class LoopDerivative:
     """The source of rates or gradients of a program."""
 
     def __init__(self, source, what, wrt):

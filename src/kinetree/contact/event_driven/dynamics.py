@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.rank import kept_rows
-from kinetree.contact.event_driven.modes import SLIDES, Mode
+from kinetree.contact.event_driven.modes import SLIDES, ContactModes
 from kinetree.contact.mobility import tree_force
 from kinetree.loops.kinematics.constraint import constraint
 
@@ -128,7 +128,7 @@ class PhaseDynamics:
             return function(model, t, *arrays)  # servos take several times
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
-    def motion(self, now: ContactInstant, qd, mode: Mode) -> PhaseMotion:
+    def motion(self, now: ContactInstant, qd, mode: ContactModes) -> PhaseMotion:
         """Motion and forces, with contacts as ``mode`` has them."""
         contact, axis = mode.rows
         R, b = now.J[..., contact, axis, :], now.bias[..., contact, axis]
@@ -167,7 +167,7 @@ class PhaseDynamics:
             np.max(np.abs(rest), axis=-1, initial=0.0),
         )
 
-    def columns(self, now: ContactInstant, qd, mode: Mode):
+    def columns(self, now: ContactInstant, qd, mode: ContactModes):
         """Joint forces per force of every row of ``mode``, (..., m, nv)."""
         contact, axis = mode.rows
         R, across = now.J[..., contact, axis, :], now.J[..., contact, 1:, :]
@@ -184,7 +184,7 @@ class PhaseDynamics:
         missing = tree_force(self.tree, now.q, qd, qdd) - now.total - pushes
         return (missing * qd * (1 - self.field.prescription.others(self.tree))).sum(-1)
 
-    def slip(self, now: ContactInstant, qd, mode: Mode):
+    def slip(self, now: ContactInstant, qd, mode: ContactModes):
         """Directions of sliding, unit vectors (..., n, 2): those of the velocity.
 
         How fast friction turns the direction is inversely proportional to the speed, without bound
@@ -201,13 +201,13 @@ class PhaseDynamics:
         turned = np.stack([-s[..., 1], s[..., 0]], axis=-1)
         return along[..., None] * s + p[..., None] * turned
 
-    def blurs(self, now: ContactInstant, mode: Mode, h):
+    def blurs(self, now: ContactInstant, mode: ContactModes, h):
         """``mode.blur`` for steps of ``h`` seconds, at which explicit methods are stable, (n,)."""
         mobility = np.einsum("nav,vw,naw->n", now.J[:, 1:], now.A, now.J[:, 1:])
         load = np.sum(self.mu * np.abs(mode.force[:, 0]))
         return h * load * mobility / 2
 
-    def resistance(self, now: ContactInstant, qd, mode: Mode):
+    def resistance(self, now: ContactInstant, qd, mode: ContactModes):
         """Part of the resistance that friction leaves of contacts that slide, (..., n); else 1."""
         slip = self.slip(now, qd, mode)
         n = now.J[..., 0, :]

@@ -10,7 +10,7 @@ MODES = ("apart", "touches", "sticks", "slides")
 
 
 @dataclass
-class Mode:
+class ContactModes:
     """Modes of all contacts."""
 
     kind: np.ndarray

@@ -5,7 +5,7 @@ import numpy as np
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.event_driven.dynamics import closed_positions, closed_velocities
 from kinetree.contact.event_driven.features import Features
-from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centre
+from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, ContactModes, centre
 from kinetree.contact.impacts.impact import impact
 from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.problem import HITTING, TOUCHING, RigidProblem, contact_states
@@ -35,7 +35,7 @@ class Transitions:
     def __init__(self, settings, dynamics):
         self.settings, self.dynamics, self.model = settings, dynamics, dynamics.model
         self.of = dynamics.scene.candidates
-        self.mode = Mode.apart(self.of.size)
+        self.mode = ContactModes.apart(self.of.size)
         self.beyond = np.zeros(self.of.size, dtype=bool)
         self.solves, self.loss = 0, 0.0
         self.tau = None
@@ -96,7 +96,7 @@ class Transitions:
         current = np.flatnonzero([s == TOUCHING for s in states])
         slow = np.hypot(zeta[:, 1], zeta[:, 2]) <= self.settings.stick_velocity
         zeta[slow, 1:] = 0.0
-        mode = Mode.apart(self.of.size)
+        mode = ContactModes.apart(self.of.size)
         if len(current):
             problem = self.problem(now, zeta, current)
             lam, w = self.solve(problem, t)

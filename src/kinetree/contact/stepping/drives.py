@@ -37,7 +37,7 @@ MOST_ATTEMPTS = 2 * ATTEMPTS
 """Times that a step is solved for the bounds that its drives reach."""
 
 
-class Start(NamedTuple):
+class StepStart(NamedTuple):
     """Start of a step.
 
     Attributes:

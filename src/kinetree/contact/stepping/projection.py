@@ -21,7 +21,7 @@ TRIES = 3  # of 1, 3 and 9 rounds
 SWEEPS = 2
 
 
-class Projected(NamedTuple):
+class ProjectedState(NamedTuple):
     """A state without penetration, and what remains of it and of the error of loops."""
 
     q: Any
@@ -31,7 +31,7 @@ class Projected(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Projection:
+class GapProjection:
     """Moves bodies along ``M⁻¹ Gᵀ``, with the rows of a step, until gaps and loops are closed.
 
     Attributes:
@@ -49,7 +49,7 @@ class Projection:
     A: Any
     accuracy: Accuracy = DOUBLE
 
-    def of(self, model, q, qd, farthest, *, once=False) -> Projected:
+    def of(self, model, q, qd, farthest, *, once=False) -> ProjectedState:
         """Positions without penetration, and ``qd`` along the axes there.
 
         No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. By
@@ -57,7 +57,7 @@ class Projection:
         needed. For derivatives there is but ``once`` one round, a choice in place of a loop.
         """
         if not self._which:
-            return Projected(q, qd, 0.0, 0.0)
+            return ProjectedState(q, qd, 0.0, 0.0)
         closed, rows = self.accuracy.closed, self.rows
         there = largest(-rows.gap, self.accuracy.grown) + self.accuracy.same
         most = select(there < closed, there, closed)
@@ -79,9 +79,9 @@ class Projection:
         start = look(self.constraints, model, q), qd, farthest
         if once:
             moves, (found, after, _) = is_open(start[0], farthest), move(start)
-            return Projected(select(moves, found[0], q), select(moves, after, qd), 0.0, 0.0)
+            return ProjectedState(select(moves, found[0], q), select(moves, after, qd), 0.0, 0.0)
         (state, qd, _), _ = repeat(some, (start, 1.0), TRIES)
-        return Projected(state[0], qd, state[3], state[4])
+        return ProjectedState(state[0], qd, state[3], state[4])
 
     @property
     def _which(self):

@@ -287,7 +287,7 @@ class SlotStep(ContactStep):
         resists = forces.resisting(bound)
         inertia = EffectiveInertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
         root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
-        return Divided(inertia, root, forces.applied(bound) - resists.lead @ at.v, resists)
+        return Divided(inertia, root, forces.applied_force(bound) - resists.lead @ at.v, resists)
 
     def _solve_slots(self, system, at, entered, start):
         """Velocities after the step, their mean, and what slots hold and report.

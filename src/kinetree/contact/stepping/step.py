@@ -45,7 +45,7 @@ from kinetree.contact.scheme.inertia import EffectiveInertia, alone, straight_mo
 from kinetree.contact.settings import DOUBLE, PASSES, PASSES_ACROSS, Accuracy, TimeStepping
 from kinetree.contact.stepping.balance import Balance, balance_energy
 from kinetree.contact.stepping.drives import Instant, Resisting, StepForces, once_for_all
-from kinetree.contact.stepping.projection import Projected, Projection, look
+from kinetree.contact.stepping.projection import GapProjection, ProjectedState, look
 from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
 from kinetree.contact.stepping.solver import differentiable as implied_forces
 from kinetree.expr.repeat import repeat
@@ -277,7 +277,7 @@ class ContactStep:
         taken = system.inertia.H @ change + at.h * bias - held
         return pushes * given.free + taken * (1 - given.free)
 
-    def _end_state(self, model, begun, system, after, *, once) -> Projected:
+    def _end_state(self, model, begun, system, after, *, once) -> ProjectedState:
         """The state at the end of the step, from velocities ``after`` it."""
         at, rows = begun.at, begun.rows
         q, qd = straight_motion(model, at.middle, after, at.h - at.half)
@@ -285,9 +285,9 @@ class ContactStep:
             q, qd, _ = self.prescription.at(model, at.t + at.h, q, qd)
         if self.is_relaxed:
             *_, deep, opened = look(self.constraints, model, q)
-            return Projected(q, qd, deep, opened)
+            return ProjectedState(q, qd, deep, opened)
         inertia, Y, A, *_ = system
-        back = Projection(self.constraints, rows, inertia, Y, A, self.accuracy)
+        back = GapProjection(self.constraints, rows, inertia, Y, A, self.accuracy)
         return back.of(model, q, qd, at.h * self.settings.correction_speed, once=once)
 
     @staticmethod
@@ -322,7 +322,10 @@ class ContactStep:
         at, given, forces = begun.at, begun.given, begun.forces
         resists = forces.resisting(bound)
         inertia = EffectiveInertia(self.tree, begun.H, at.h * resists.lag, given.free)
-        Y, explicit = inertia.halves(begun.rows.G), forces.applied(bound) - resists.lead @ at.v
+        Y, explicit = (
+            inertia.halves(begun.rows.G),
+            forces.applied_force(bound) - resists.lead @ at.v,
+        )
         return System(inertia, Y, inertia.mobility(Y), explicit, resists)
 
     def _solve(self, begun, system, start, bound, *, implied=False) -> Solved:

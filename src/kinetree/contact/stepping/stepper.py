@@ -9,7 +9,7 @@ from kinetree.contact import mobility
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulate
-from kinetree.contact.stepping.drives import Start
+from kinetree.contact.stepping.drives import StepStart
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
@@ -28,7 +28,7 @@ def _contact_steps(model, times, q, qd, inputs, force, *, step, scheme):
 
     def body(state):
         t, q, qd, work, force, residuals, energy = state
-        start = Start(t, h, q, qd, inputs)
+        start = StepStart(t, h, q, qd, inputs)
         after = step(scheme.method, scheme.field, model, start, force, energy)
         residuals = accumulate(residuals, after.residuals)
         return t + h, after.q, after.qd, work + after.work, after.force, residuals, after.energy

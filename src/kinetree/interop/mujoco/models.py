@@ -21,7 +21,7 @@ from kinetree.errors import (
     UnknownNameError,
     warn,
 )
-from kinetree.interop.states import Pair, States
+from kinetree.interop.states import JointPair, States
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
 from kinetree.loaders.mjcf.joints import anchor, map_of, variables
@@ -315,7 +315,7 @@ def _pairs(mj_model, rotors, model):
         mj_v = [k for there in at for k in range(there.v.start, there.v.stop)]
         reference = [x for there in at for x in [there.reference] * (there.q.stop - there.q.start)]
         where = (model.q_slice[i], model.v_slice[i], mj_q, mj_v)
-        pairs.append(Pair(name, *where, map_of(joint), np.array(reference)))
+        pairs.append(JointPair(name, *where, map_of(joint), np.array(reference)))
     if left:
         raise InteropError(
             f"model {model.name!r} has no joint {', '.join(map(repr, sorted(left)))}, which "

@@ -17,7 +17,7 @@ from kinetree.joints.axis import index_of
 
 
 @dataclass(frozen=True)
-class JointMap:
+class VariableMap:
     """Map between the same variables, perhaps in another order."""
 
     position_order: tuple | None = None
@@ -74,7 +74,7 @@ class JointMap:
 
 
 @dataclass(frozen=True)
-class _Unbounded(JointMap):
+class _Unbounded(VariableMap):
     """An angle here, its cosine and sine there."""
 
     def to_position(self, q):
@@ -91,7 +91,7 @@ class _Unbounded(JointMap):
 
 
 @dataclass(frozen=True)
-class _Planar(JointMap):
+class _Planar(VariableMap):
     """(angle, x, y) here, (x, y, cosine, sine) there."""
 
     def to_position(self, q):
@@ -115,11 +115,11 @@ def _put(x, order):
     return x if order is None else x[..., np.argsort(order)]
 
 
-SAME = JointMap()
+SAME = VariableMap()
 UNBOUNDED = _Unbounded()
 PLANAR = _Planar(velocity_order=(1, 2, 0))
-SPHERICAL = JointMap(position_order=(1, 2, 3, 0), limited=())
-FREE = JointMap(
+SPHERICAL = VariableMap(position_order=(1, 2, 3, 0), limited=())
+FREE = VariableMap(
     position_order=(0, 1, 2, 4, 5, 6, 3), velocity_order=(3, 4, 5, 0, 1, 2), limited=(0, 1, 2)
 )
 

@@ -14,7 +14,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, ShapeError
 from kinetree.interop.pinocchio.kinds import as_kinetree, kind_of, same_joint
 from kinetree.interop.pinocchio.leaves import followers, leaves
-from kinetree.interop.states import FollowingJoint, Pair, States
+from kinetree.interop.states import FollowingJoint, JointPair, States
 from kinetree.joints import Fixed
 from kinetree.model import Model
 from kinetree.spatial import Inertia
@@ -101,7 +101,7 @@ def _pairs(pin_model, model):
             )
         if kind_of(leaf.joint) != "JointModelMimic":
             here = (model.q_slice[i], model.v_slice[i])
-            pairs.append(Pair(name, *here, leaf.q, leaf.v, joint_map))
+            pairs.append(JointPair(name, *here, leaf.q, leaf.v, joint_map))
     at = {n: (model.q_slice[i], model.v_slice[i]) for n, i in ours.items()}
     mimics = [
         FollowingJoint(*at[f.name], *at[f.leader], f.scaling, f.offset)

@@ -32,7 +32,7 @@ NOTED = {"joint": {"springyield": _YIELDS}}
 _SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 
 
-class Variables(NamedTuple):
+class JointVariables(NamedTuple):
     """Slices of the variables of a joint in MuJoCo's vectors, and its zero."""
 
     kind: int
@@ -41,13 +41,13 @@ class Variables(NamedTuple):
     reference: float
 
 
-def variables(mj_model, j) -> Variables:
+def variables(mj_model, j) -> JointVariables:
     """The variables of joint ``j``."""
     kind = int(mj_model.jnt_type[j])
     nq, nv = _SIZES[kind]
     q, v = int(mj_model.jnt_qposadr[j]), int(mj_model.jnt_dofadr[j])
     reference = float(mj_model.qpos0[q]) if kind in (SLIDE, HINGE) else 0.0
-    return Variables(kind, slice(q, q + nq), slice(v, v + nv), reference)
+    return JointVariables(kind, slice(q, q + nq), slice(v, v + nv), reference)
 
 
 def joint_of(mj_model, j) -> AbstractJoint:

@@ -14,7 +14,7 @@ import numpy as np
 from kinetree.joints import AbstractJoint, known_joints
 from kinetree.joints.jet import Jet
 from kinetree.loaders.toml import expressions
-from kinetree.loaders.toml.table import Table
+from kinetree.loaders.toml.table import TomlTable
 from kinetree.spatial import Plucker, ops
 from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import identity3
@@ -23,7 +23,7 @@ from kinetree.spelling import did_you_mean
 _DEEPEST = 8  # joints inside joints
 
 
-def read_joint(table: Table, key="joint", default=None, *, name=False, depth=0):
+def read_joint(table: TomlTable, key="joint", default=None, *, name=False, depth=0):
     """The joint under ``key`` of a table, and its name if it may have one."""
     value = table.get(key, default)
     if value is None:
@@ -61,11 +61,11 @@ class JointTable:
     """The table of a joint in a file, as ``AbstractJoint.from_table`` reads it.
 
     Attributes:
-        number, numbers, text, choice: values of keys, checked: see ``Table``.
+        number, numbers, text, choice: values of keys, checked: see ``TomlTable``.
         vectors: axes and twists read so far, by key.
     """
 
-    def __init__(self, table: Table, depth: int):
+    def __init__(self, table: TomlTable, depth: int):
         self.number, self.numbers, self.text = table.number, table.numbers, table.text
         self.choice = table.choice
         self.vectors: dict[str, tuple] = {}

@@ -8,14 +8,14 @@ import numpy as np
 
 from kinetree.joints.axis import as_axis
 from kinetree.loaders.meshes import mesh_file
-from kinetree.loaders.toml.table import Table
+from kinetree.loaders.toml.table import TomlTable
 from kinetree.model import geometry, shapes
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import euler_rotation, rotation_about, rotation_from_quaternion
 from kinetree.spatial.vector3 import ZERO3, identity3, symmetric
 
 
-def placement(table: Table) -> Plucker | None:
+def placement(table: TomlTable) -> Plucker | None:
     """The placement that a table describes by its own keys; None if it has none of them."""
     position, E = table.numbers("at", 3, None), orientation(table)
     if position is None and E is None:
@@ -25,7 +25,7 @@ def placement(table: Table) -> Plucker | None:
     )
 
 
-def placement_of(table: Table, key) -> Plucker | None:
+def placement_of(table: TomlTable, key) -> Plucker | None:
     """The placement under a key: a position, or a table with ``at`` and an orientation."""
     value = table.get(key)
     if not isinstance(value, dict):
@@ -37,7 +37,7 @@ def placement_of(table: Table, key) -> Plucker | None:
     return X
 
 
-def orientation(table: Table):
+def orientation(table: TomlTable):
     """``E`` from roll, pitch and yaw, a quaternion, axis and angle, or the matrix; or None."""
     key = table.choice("rpy", "quaternion", "axis_angle", "rotation")
     if key is None:
@@ -90,7 +90,7 @@ SIZES = {name: len(sizes) for name, (sizes, _) in _TAKES.items()}
 _WITH_AXIS = {name for name, (_, options) in _TAKES.items() if "axis" in options}
 
 
-def read_inertia(body: Table) -> Inertia | None:
+def read_inertia(body: TomlTable) -> Inertia | None:
     """The inertia under the key ``inertia`` of a body; None if there is none."""
     value = body.get("inertia")
     if value is None:
@@ -109,7 +109,7 @@ def read_inertia(body: Table) -> Inertia | None:
     return total
 
 
-def _part(table: Table) -> Inertia:
+def _part(table: TomlTable) -> Inertia:
     shape = table.choice(*SIZES)
     if shape is not None:
         inertia = _of_shape(table, shape)
@@ -153,7 +153,7 @@ def _about_center(table):
 # --- Shapes --------------------------------------------------------------------------------------
 
 
-def read_shape(table: Table, report, folders):
+def read_shape(table: TomlTable, report, folders):
     """The shape of a geometry; None, with a notice, for a mesh that cannot be had."""
     kind = table.choice(*_SHAPES)
     if kind is None:
@@ -164,7 +164,7 @@ def read_shape(table: Table, report, folders):
     return shape.from_sizes(_sizes(table, kind, sum(shape.counts().values())))
 
 
-def read_surface(table: Table) -> geometry.Surface | None:
+def read_surface(table: TomlTable) -> geometry.Surface | None:
     """Friction and so on under the key ``surface``; None if there is none."""
     inner = table.table("surface")
     if inner is None:
@@ -180,7 +180,7 @@ def read_surface(table: Table) -> geometry.Surface | None:
     return geometry.Surface(**given)
 
 
-def read_color(table: Table):
+def read_color(table: TomlTable):
     """Red, green, blue and opacity from 0 to 1, or None; three numbers are opaque."""
     color = table.numbers("color", None, None)
     if color is None:

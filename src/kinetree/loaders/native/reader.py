@@ -16,7 +16,7 @@ from kinetree.loaders.dh import read_dh_document
 from kinetree.loaders.native import parts
 from kinetree.loaders.native.joints import read_joint
 from kinetree.loaders.toml.document import Document
-from kinetree.loaders.toml.table import Table, read_parameters
+from kinetree.loaders.toml.table import TomlTable, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
 from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.model import STANDARD_GRAVITY
@@ -34,18 +34,18 @@ def read_toml(source, report, folders, options) -> Model:
         return read_dh_document(document, report, options)
     bodies = document.data.get("body", ())
     report.check_bodies(len(bodies) if isinstance(bodies, list) else 0)
-    top = Table(document, document.data, (), "file")
+    top = TomlTable(document, document.data, (), "file")
     return _Reader(top, report, folders, options).model()
 
 
 class _Reader:
     """Reads the arrays of tables one after another into a builder."""
 
-    def __init__(self, top: Table, report, folders, options):
+    def __init__(self, top: TomlTable, report, folders, options):
         self.top, self.report, self.folders = top, report, folders
         self.strict = options.strict
         self.places: dict[str, tuple] = {}  # of everything with a name, for messages
-        self.names: dict[tuple, Table] = {}
+        self.names: dict[tuple, TomlTable] = {}
         self.at_rest: set[str] = set()  # postures without velocities
         self._check_version()
         read_parameters(top, options.parameters)

@@ -12,7 +12,7 @@ _REQUIRED = object()
 _NAMES = {dict: "a table", list: "an array", str: "text", bool: "true or false"}
 
 
-class Table:
+class TomlTable:
     """Some keys with values, their place in the file, and what to call them in messages."""
 
     def __init__(self, document: Document, data: dict, path: tuple, label: str):
@@ -91,16 +91,16 @@ class Table:
             raise self.error(f"{key} must be 3 rows of 3 numbers, got {_show(rows)}", key)
         return tuple(self.as_numbers(row, key, 3) for row in rows)
 
-    def table(self, key) -> "Table | None":
+    def table(self, key) -> "TomlTable | None":
         """A table under this one, or None."""
         value = self.of_kind(key, dict, None)
         return None if value is None else self.inner(value, key)
 
-    def inner(self, value, key) -> "Table":
+    def inner(self, value, key) -> "TomlTable":
         """A table that is the value of ``key`` or a part of it."""
-        return Table(self.document, value, (*self.path, key), f"{self.label}: {key}")
+        return TomlTable(self.document, value, (*self.path, key), f"{self.label}: {key}")
 
-    def tables(self, key) -> "list[Table]":
+    def tables(self, key) -> "list[TomlTable]":
         """The tables of an array, ``[[key]]``."""
         values: Any = self.of_kind(key, list, [])
         tables = []
@@ -110,7 +110,7 @@ class Table:
             label = f"{key} {i + 1}"
             if isinstance(value.get("name"), str):
                 label = f"{key} {value['name']!r}"
-            tables.append(Table(self.document, value, (*self.path, key, i), label))
+            tables.append(TomlTable(self.document, value, (*self.path, key, i), label))
         return tables
 
     def choice(self, *keys) -> str | None:
@@ -163,7 +163,7 @@ def _show(value):
 _MOST = 10_000
 
 
-def read_parameters(top: Table, given) -> dict[str, float]:
+def read_parameters(top: TomlTable, given) -> dict[str, float]:
     """The values of all parameters, those in ``given`` instead of those in the file.
 
     A parameter may be an expression of others, in any order, so long as none depends on itself.
@@ -193,7 +193,7 @@ def read_parameters(top: Table, given) -> dict[str, float]:
     return values
 
 
-def _order(table: Table, known: set[str]):
+def _order(table: TomlTable, known: set[str]):
     """Names of the parameters to evaluate, each after those that it needs."""
     new = [name for name in table.data if name not in known]
     needs = {name: _needs(table, name) & set(new) for name in new}

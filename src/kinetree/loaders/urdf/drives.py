@@ -22,7 +22,7 @@ _OWN_TEXTS = ("activation", "tendon", "frame", "reference")
 _FORCES = ("effort", "torque", "force")
 
 
-class Drive(NamedTuple):
+class UrdfDrive(NamedTuple):
     """An actuator that drives a joint, or the tendon of its name."""
 
     joint: str
@@ -32,7 +32,7 @@ class Drive(NamedTuple):
 class FileDrives(NamedTuple):
     """Drives of a file."""
 
-    drives: list[Drive]
+    drives: list[UrdfDrive]
     tendons: dict[str, dict[str, float]]
     """Coefficients by joint, of the tendons through which differentials act."""
     armature: dict[str, float]
@@ -62,7 +62,7 @@ def read_drives(robot: Node, freedoms: dict[str, int]) -> FileDrives:
 class _Reader:
     def __init__(self, freedoms):
         self.freedoms = freedoms
-        self.drives: list[Drive] = []
+        self.drives: list[UrdfDrive] = []
         self.names: set[str] = set()
         self.tendons: dict = {}
         self.armature: dict = {}
@@ -70,7 +70,7 @@ class _Reader:
 
     def add(self, joint, actuator):
         self.names.add(actuator.name)
-        self.drives.append(Drive(joint, actuator))
+        self.drives.append(UrdfDrive(joint, actuator))
 
     # --- transmissions -------------------------------------------------------------------------
 

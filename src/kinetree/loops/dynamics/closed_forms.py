@@ -30,7 +30,7 @@ def triangle(model: Model, loop: str) -> Rule:
     """
     chains = loop_chains(model, loop, (("R", "RP"),))
     (arm,), (barrel, rod), ends = chains
-    plane = Plane(model, loop, (arm, barrel))
+    plane = HingePlane(model, loop, (arm, barrel))
     pivot, base, eye = plane.point(arm), plane.point(barrel), plane.along(arm, ends[0])
     slide, offset = (
         plane.axis(rod),
@@ -67,7 +67,7 @@ def four_bar(model: Model, loop: str, *, branch: int = 1) -> Rule:
     if branch not in (1, -1):
         raise LoopError(f"branch must be 1 or -1, got {branch!r}")
     (rocker,), (crank, coupler), ends = loop_chains(model, loop, (("R", "RR"),))
-    plane = Plane(model, loop, (crank, coupler, rocker))
+    plane = HingePlane(model, loop, (crank, coupler, rocker))
     A, D = plane.point(crank), plane.point(rocker)
     b, d = plane.along(crank, plane.place(coupler)), plane.along(rocker, ends[0])
     c = plane.along(coupler, ends[1])
@@ -102,7 +102,7 @@ def parallelogram(model: Model, loop: str) -> Rule:
     parallelogram there.
     """
     (rocker,), (crank, coupler), ends = loop_chains(model, loop, (("R", "RR"),))
-    plane = Plane(model, loop, (crank, coupler, rocker))
+    plane = HingePlane(model, loop, (crank, coupler, rocker))
     b, d = plane.along(crank, plane.place(coupler)), plane.along(rocker, ends[0])
     c, ground = plane.along(coupler, ends[1]), plane.point(rocker) - plane.point(crank)
     if max(np.abs(b - d).max(), np.abs(c - ground).max()) > 1e-9:
@@ -168,7 +168,7 @@ def _place_of(model, chain, q, point):
 # --- planar geometry -----------------------------------------------------------------------------
 
 
-class Plane:
+class HingePlane:
     """The plane perpendicular to parallel hinges, in coordinates of the root of a loop at q = 0.
 
     Args:

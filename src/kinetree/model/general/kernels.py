@@ -19,7 +19,7 @@ FRAMES = ("name", "relative_to")
 MARKS = "free"
 """The option that has numbers of joints: these are of other kinds than the rest."""
 
-_sources: dict[tuple, "Text"] = {}
+_sources: dict[tuple, "GeneralText"] = {}
 
 
 def general_kernel(
@@ -77,7 +77,7 @@ def _axes(shape, sizes):
     return tuple(k if callable(n) else n for n, k in zip(shape, sizes, strict=True))
 
 
-def record_text(text, key, shapes, *, configurations, frames=None, marks=False) -> "Text":
+def record_text(text, key, shapes, *, configurations, frames=None, marks=False) -> "GeneralText":
     """A text that is recorded once for every robot.
 
     Args:
@@ -91,7 +91,7 @@ def record_text(text, key, shapes, *, configurations, frames=None, marks=False) 
     source = _sources.get(key)
     if source is None:
         given = text, shapes, key[0], configurations, frames, marks
-        source = _sources[key] = Text(("general", *key), *given)
+        source = _sources[key] = GeneralText(("general", *key), *given)
     return source
 
 
@@ -101,7 +101,7 @@ def loop_kernel(source, name, inputs, outputs, data, *, reference, validate) -> 
     return LoopKernel(name, inputs, outputs, source, data, **doors, key=source.key)
 
 
-class Text:
+class GeneralText:
     """A text as a source that is made when it is needed; ``key`` identifies the text.
 
     What other arguments there are, ``Source`` says.

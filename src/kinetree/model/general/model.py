@@ -18,7 +18,7 @@ import numpy as np
 
 from kinetree.codegen.loops.assembly import assemble, outline_of
 from kinetree.codegen.loops.language import BODIES, Chain, Declaration, Domain, LoopProgram
-from kinetree.codegen.loops.recording import Outline, Recorder
+from kinetree.codegen.loops.recording import LoopRecorder, Outline
 from kinetree.codegen.loops.stores import ANY
 from kinetree.codegen.loops.values import Array, LoopRow
 from kinetree.errors import TraceError
@@ -146,7 +146,7 @@ class GeneralModel:
     is_constrained, is_general = False, True
     name = "any robot"
 
-    def __init__(self, recorder: Recorder, frames: dict[str, bool] | None = None):
+    def __init__(self, recorder: LoopRecorder, frames: dict[str, bool] | None = None):
         self.recorder, self.frames = recorder, frames or {}
         for name, size in NUMBERS.items():  # all of them, whatever the kinds recorded now read
             recorder.declared[name] = Declaration(name, "model", BODIES, (size,))
@@ -390,7 +390,7 @@ class Source:
         frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
         domains = [Domain(BODIES, COLUMNS), Domain(VARIABLES, {"v": "v"}), Domain("", frames)]
         domains.append(Domain(PARAMETERS, {"p": "p"}))
-        recorder = Recorder(domains, {BODIES: kinds}, outline, pairs)
+        recorder = LoopRecorder(domains, {BODIES: kinds}, outline, pairs)
         model = GeneralModel(recorder, self.frames)
         given = {name: recorder.argument(name, axes) for name, axes in self.arguments.items()}
         recorder.keeps = True  # of joints with quaternions alone

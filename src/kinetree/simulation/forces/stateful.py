@@ -97,7 +97,7 @@ def _with_forces(field, forces):
     return replace(field, forces=forces)
 
 
-class Stages:
+class StagewiseForce:
     """A force for one step: counts the stages, and moves the states from one to the next.
 
     Args:
@@ -148,7 +148,7 @@ def unroll_stages(method):
 
 @kernel
 def _stateful_step(model, t, h, q, qd, inputs, s, *, scheme):
-    stages = Stages(scheme.field, scheme.method, h, s)
+    stages = StagewiseForce(scheme.field, scheme.method, h, s)
     results = replace(scheme, field=stages.field)(model, t, h, q, qd, inputs)
     return (*results, stages.after(model, results[0]))
 
@@ -218,7 +218,7 @@ class StatefulStepper(Stepper):
             )
         s = self.state(t)
         if not self.compiled:
-            stages = Stages(self.stateful, self.method, h, s)
+            stages = StagewiseForce(self.stateful, self.method, h, s)
             after = self.method.step(stages.field, self.model, t, h, q, qd, tau)
             s = stages.after(self.model, after.q)
         else:

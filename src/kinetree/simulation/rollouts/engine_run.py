@@ -77,7 +77,7 @@ class _Packed(Source):
             size = prod(shape)
             rest[k] = inputs[at : at + size].reshape(shape) if shape else inputs[at]
             at += size
-        model, arrays = self.transition.changed(rest)
+        model, arrays = self.transition.with_parameters(rest)
         given = model, t, q, qd, self.transition.held_inputs(model, arrays, t, q, qd)
         field = self.transition.acting(model)
         if self.tabled:

@@ -211,7 +211,7 @@ _NO_WORLD = OfWorld()
 
 
 @dataclass(kw_only=True)
-class Call:
+class RolloutCall:
     """Arguments of a rollout, as ``rollout`` takes them, and of what is made of one."""
 
     model: Any
@@ -314,8 +314,8 @@ class Call:
 
 @renamed(policy="controller")
 def run_of(model, q0, qd0=None, tau=None, **options) -> Run:
-    """The ``Run`` of a call with the fields of ``Call`` as options."""
-    return Call(model=model, q0=q0, qd0=qd0, tau=tau, **options).run()
+    """The ``Run`` of a call with the fields of ``RolloutCall`` as options."""
+    return RolloutCall(model=model, q0=q0, qd0=qd0, tau=tau, **options).run()
 
 
 class _Driving(NamedTuple):

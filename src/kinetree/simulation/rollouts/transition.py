@@ -19,7 +19,7 @@ from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact.history import Residuals, accumulate
 from kinetree.contact.soft.history import SoftTerms
-from kinetree.contact.stepping.drives import Start
+from kinetree.contact.stepping.drives import StepStart
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.calls import calls, calls_to
 from kinetree.expr.diff import jacobian
@@ -34,7 +34,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.kernels import kernel_for
 from kinetree.model.memo import kept
-from kinetree.simulation.forces.stateful import Stages, StatefulField, stateful_forces
+from kinetree.simulation.forces.stateful import StagewiseForce, StatefulField, stateful_forces
 from kinetree.simulation.rollouts.inputs import ACTIVATION, FRICTION, apply, number
 
 FINITE = 1e30
@@ -150,7 +150,7 @@ class Transition:
             t, q, qd, work, memory, worst = state
             q, qd = settle(model, q, qd)
             tau = self.held_inputs(model, arrays, t, q, qd)
-            stages = None if stateful is None else Stages(stateful, self.method, h, memory)
+            stages = None if stateful is None else StagewiseForce(stateful, self.method, h, memory)
             field = OneCopy(own) if stages is None else stages.field
             after = self.method.step(field, model, t, h, q, qd, tau)
             if self.doubts:
@@ -175,7 +175,7 @@ class Transition:
             t, q, qd, work, force, residuals, failed = state
             q, qd = settle(model, q, qd)
             tau = self.held_inputs(model, arrays, t, q, qd)
-            after = step(None, own, model, Start(t, h, q, qd, tau), force)
+            after = step(None, own, model, StepStart(t, h, q, qd, tau), force)
             size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
             fine = size < FINITE
             found = accumulate(residuals, after.residuals)
@@ -206,7 +206,7 @@ class Transition:
         else:
             step, n = self.contact_step(model, arrays), self.contact.rows
             force, found = (memory[:n] for memory in rest[:2])
-            after = step(None, own, model, Start(t, h, q, qd, tau), force, found=found)
+            after = step(None, own, model, StepStart(t, h, q, qd, tau), force, found=found)
         return after, model, arrays, q, qd, tau
 
     def applied_forces(self, t, q, qd, *rest):

@@ -12,7 +12,7 @@ from kinetree.viewer.browser.controls import LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import LOCAL, Drawing, quiet, start
 from kinetree.viewer.browser.live import LiveWorld
 from kinetree.viewer.knobs import Knobs
-from kinetree.viewer.motions import Motion, stage_motion
+from kinetree.viewer.motions import ShownMotion, stage_motion
 from kinetree.viewer.page import open_page, save_page
 from kinetree.viewer.painting import film, picture
 from kinetree.viewer.scenes.stage import NOTHING, Overlays, Stage
@@ -121,7 +121,7 @@ class Viewer:
             more: further arrows.
         """
         self.q = np.array(q, dtype=float)
-        still = Motion(self.model, np.zeros(1), self.q[None])
+        still = ShownMotion(self.model, np.zeros(1), self.q[None])
         self._now = stage_motion(self.stage, still, self._besides)
         count = len(self._now.nodes)
         positions, turns = self.scene.positions[0].copy(), self.scene.quaternions[0].copy()

@@ -129,7 +129,7 @@ _FILLED, _WIDTH = 0.82, 1.3  # of the picture; its width over its height
 
 
 @dataclass(frozen=True, eq=False)
-class Camera:
+class PointOfView:
     """A point of view."""
 
     position: np.ndarray
@@ -152,7 +152,7 @@ class Camera:
         right = right / np.linalg.norm(right)
         return np.array([right, np.cross(back, right), back])
 
-    def shift(self, shift) -> "Camera":
+    def shift(self, shift) -> "PointOfView":
         """Camera that is carried along."""
         return replace(self, position=self.position + shift, target=self.target + shift)
 
@@ -161,7 +161,7 @@ class Camera:
         return np.tan(self.angle / 2) * max(1.0, self.aspect / aspect)
 
 
-def framing(scene, direction=None, zoom=1.0) -> Camera:
+def framing(scene, direction=None, zoom=1.0) -> PointOfView:
     """A camera that has the whole mechanism in view, at the beginning of the scene.
 
     Args:
@@ -179,12 +179,12 @@ def framing(scene, direction=None, zoom=1.0) -> Camera:
         up = np.array([0.0, 1.0, 0.0]) if abs(up[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
     middle = (low + high) / 2
     corners = np.array([[scene.box[k, i] for i, k in enumerate(c)] for c in np.ndindex(2, 2, 2)])
-    across = Camera(middle + direction, middle, up).axes() @ (corners - middle).T
+    across = PointOfView(middle + direction, middle, up).axes() @ (corners - middle).T
     part = _FILLED * np.tan(_ANGLE / 2)
     distance = np.max(across[2] + np.maximum(np.abs(across[0]) / _WIDTH, np.abs(across[1])) / part)
     distance = max(distance, 1e-3)
     aspect = float(np.max(np.abs(across[0]) / (distance - across[2])) / part)
-    return Camera(middle + distance / zoom * direction, middle, up, aspect=aspect)
+    return PointOfView(middle + distance / zoom * direction, middle, up, aspect=aspect)
 
 
 def _front(up):
