@@ -17,7 +17,7 @@ from kinetree.contact.collision.planes import (
     plane_hull,
     plane_sphere,
 )
-from kinetree.contact.collision.shapes import clustered, farthest_ahead, polyhedron
+from kinetree.contact.collision.shapes import cluster, farthest_ahead, polyhedron
 from kinetree.contact.collision.spheres import (
     capsule_capsule,
     sphere_box,
@@ -79,7 +79,7 @@ def rows_of_hull(corners):
     inward = np.sum(turned * normals, axis=1) < 0
     triangles = np.where(inward[:, None], triangles[:, ::-1], triangles)
     _, counts, neighbours = polyhedron(Hull(corners, triangles, normals))[:3]
-    cluster, ball = clustered(corners)
+    cluster, ball = cluster(corners)
     return {
         "vertex": corners,
         "data": np.array([[0, len(corners), 0, 0]] * 2),
