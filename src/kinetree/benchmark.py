@@ -133,6 +133,7 @@ def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=
 
 
 def _compare(model, cases, batches, functions, repeats):
+    """Measured times of functions beside those of a peer, for batches of several sizes."""
     for n in batches:
         for function, case in cases(n).items():
             if function in functions and not is_too_large(model, function, n):

@@ -366,6 +366,7 @@ def _by_parts(error):
 
 
 def _restore(ours, theirs, args, attributes):
+    """Error of a joined class from a pickle."""
     error = joined_class(ours, theirs)(*args)
     for name, value in attributes.items():
         setattr(error, name, value)

@@ -236,6 +236,7 @@ def _keep_permissions(part, status):
 
 
 def _flush(part):
+    """Write a file through to the disk."""
     descriptor = os.open(part, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         os.fsync(descriptor)

@@ -288,6 +288,7 @@ def _choice(base, independent):
 
 
 def _call(function, base, arrays, f_ext, **options):
+    """Call a kernel with a base, forces on it and all bodies, zero by default."""
     count = _tree_of(base).body_count + 1
     forces = np.zeros((count, 6)) if f_ext is None else _forces(base, f_ext)
     rows = forces.reshape(*forces.shape[:-2], -1)  # one axis, whose length kernels find out
@@ -304,6 +305,7 @@ def _tree_of(base) -> Model:
 
 
 def _forces(base, f_ext):
+    """Forces on the base and all bodies, as an array of the right shape."""
     forces, rows = as_given(f_ext, "f_ext"), base.tree.body_count + 1
     if forces.shape[-2:] != (rows, 6):
         raise ShapeError(

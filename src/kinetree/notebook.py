@@ -118,6 +118,8 @@ class Markup(str):
 
 
 def _row(tag, cells):
+    """HTML of a row of a table."""
+
     def cell(x):
         number = isinstance(x, (int, float, np.number)) and not isinstance(x, bool)
         long = isinstance(x, str) and len(x) > 60

@@ -199,6 +199,7 @@ def _within_efforts(model, q, qd, forces):
 
 
 def _forces(model, through, controls, activation):
+    """Force of each actuator before its gear, within its bounds."""
     laws = force_laws(model, through.length, through.velocity, controls, activation)
     pairs = zip(model.actuators, laws, strict=True)
     return np.array([_clip(force, *a.effort) for a, (_, force) in pairs])
@@ -304,6 +305,7 @@ def activation_after(model, controls, activation, time):
 
 
 def _activation(a, control, act, time):
+    """Activation of one actuator after a time under a constant control, within its range."""
     u = _clip(control, *a.control)
     act = AFTER[a.activation](u, act, (a.time_constant, a.deactivation_time), time)
     return _clip(act, *a.activation_range)

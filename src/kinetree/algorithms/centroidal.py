@@ -315,6 +315,7 @@ def _in_flight(model):
 
 
 def _mass(model):
+    """Total mass of a model; an error if it is zero."""
     return check_pivot(
         total_mass(model), 0, lambda: f"model {model.name!r} has no mass, hence no mass centre"
     )

@@ -132,6 +132,7 @@ class _Comparison:
         self.condition = condition
 
     def select(self, a, b):
+        """One of two dual numbers, by the condition."""
         a, b = (x if isinstance(x, Dual) else Dual(x) for x in (a, b))
         values, rates = (a.value, b.value), (a.rate, b.rate)
         return Dual(select(self.condition, *values), select(self.condition, *rates))

@@ -132,6 +132,7 @@ def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None, *, in_body_coord
 
 
 def _coordinates(model, in_body_coordinates):
+    """Condensed model, and the composite bodies in the coordinates that are requested."""
     if in_body_coordinates:
         return axial_view(condensed(model)), rnea_derivatives.composite_bodies_in_body_coordinates
     return condensed(model), rnea_derivatives.composite_bodies

@@ -64,6 +64,7 @@ def timed_joints(model) -> tuple[int, ...]:
 
 
 def _loops(model):
+    """Name of the first loop or constraint of a model; empty if it has none."""
     if model.constraints and not model.loops:
         return f"constraint {model.constraints[0].name!r}"
     return model.loops and f"the loop that joint {model.loops[0].name!r} closes"

@@ -81,6 +81,7 @@ def _spring_and_damper(part, q, qd):
 
 
 def _friction(part, qd):
+    """Dry friction of a joint that slides, (nv,)."""
     if not has_dynamics(part, "friction"):
         return np.zeros(part.joint.nv, dtype=int)
     return -np.array(part.dynamics.friction) * np.array([_sign(x) for x in qd])

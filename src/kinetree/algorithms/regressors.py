@@ -97,6 +97,7 @@ def _sign(x):
 
 
 def _diagonal(x):
+    """Diagonal matrix of a vector of any kind of numbers."""
     D = np.zeros((len(x), len(x)), dtype=np.asarray(x).dtype)
     D[np.arange(len(x)), np.arange(len(x))] = x
     return D

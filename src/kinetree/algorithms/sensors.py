@@ -62,6 +62,7 @@ def readings(
 def _readings(
     model, q, qd=None, qdd=None, f_ext=None, lam=None, controls=None, activation=None, t=None
 ):
+    """Readings of all sensors from the arrays that are given, one after another."""
     state = _State(model, q, qd, qdd, f_ext, lam, controls, activation, t)
     rows = [_clip(s, np.atleast_1d(_READ[s.kind](state, s))) for s in model.sensors]
     return np.concatenate([np.zeros(0, dtype=int), *rows])

@@ -89,6 +89,7 @@ class Task:
         return ltl.solve_ltdl(self._factor(damping), ltl.dense(len(self.J)), x)
 
     def _factor(self, damping):
+        """Factors of ``Phi``, with damping on its diagonal if there is some."""
         if damping is None:
             return self._gram_factors()
         Phi = self.inverse_inertia()

@@ -33,6 +33,7 @@ def over_batch(function, arguments, *, core, shape):
 
 
 def _one(function, arguments, index):
+    """Result for one sample, with its index in errors."""
     try:
         return function(*arguments)
     except (ShapeError, SingularError) as error:

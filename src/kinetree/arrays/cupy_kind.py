@@ -118,6 +118,7 @@ def _prepare(kernel, arrays):
 
 
 def _operand(array, argument, batch):
+    """Address and step of an array for a kernel, copied where its strides do not serve."""
     size = array.itemsize
     strides = tuple(s // size for s in array.strides)
     step = device.step_of(array.shape, strides, argument.shape, batch)

@@ -161,6 +161,7 @@ def _arrays(buffers):
 
 
 def _error(frame, error):
+    """Error of XLA's foreign function interface for an exception of Python."""
     code = _RESOURCE_EXHAUSTED if isinstance(error, DeviceMemoryError) else _INVALID_ARGUMENT
     message = f"{type(error).__name__}: {error}".encode()
     arguments = _ErrorArguments(ctypes.sizeof(_ErrorArguments), None, message, code)
@@ -179,6 +180,7 @@ def _on_cpu(kernel, frame, arguments, results):
 
 
 def _view(address, shape, dtype):
+    """NumPy array over memory at an address, without a copy."""
     size = prod(shape) * dtype.itemsize
     memory = (ctypes.c_char * size).from_address(address) if size else b""
     return np.ndarray(shape, dtype, memory)
@@ -365,6 +367,7 @@ for _platform, _function in (("cpu", HANDLER_CPU), ("CUDA", HANDLER_CUDA)):
 
 
 def _batch(arrays, dims, *, kernel):
+    """Batching rule of a kernel call for ``vmap``: mapped axes come first."""
     front = [
         a[None] if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)
     ]
@@ -375,6 +378,7 @@ batching.primitive_batchers[call_p] = _batch
 
 
 def _jvp(arrays, tangents, *, kernel):
+    """Forward derivative of a kernel call, by the kernel of rates."""
     wrt = tuple(k for k, t in enumerate(tangents) if type(t) is not ad.Zero)
     results = call_p.bind(*arrays, kernel=kernel)
     found = call_p.bind(*arrays, *(tangents[k] for k in wrt), kernel=kernel.rates(wrt))
@@ -385,6 +389,7 @@ ad.primitive_jvps[call_p] = _jvp
 
 
 def _transpose(weights, *arrays, kernel):
+    """Reverse derivative of a kernel call, by the kernel of gradients."""
     wrt = tuple(k for k, a in enumerate(arrays) if ad.is_undefined_primal(a))
     known = [a for a in arrays if not ad.is_undefined_primal(a)]
     weights = [ad.instantiate_zeros(w) for w in weights]

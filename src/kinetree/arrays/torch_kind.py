@@ -36,6 +36,7 @@ def _is_on_cuda(tensor):
 
 
 def _launch(kernel, tensors):
+    """Launch a kernel on tensors of a GPU, on PyTorch's current stream."""
     tensors = [t.resolve_neg() for t in tensors]
     batch = batch_of(kernel, [t.shape for t in tensors])
     first = tensors[0]
@@ -97,6 +98,7 @@ def has_wrappers():
 
 
 def _operand(tensor, argument, batch):
+    """Address and step of a tensor for a kernel, copied where its strides do not serve."""
     step = device.step_of(tensor.shape, tensor.stride(), argument.shape, batch)
     if step is None:
         tensor = tensor.detach().expand(*batch, *argument.shape).contiguous()
@@ -210,6 +212,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *weights):
+        """Gradients with respect to the tensors that need them."""
         wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
         found = _backward(ctx.kernel, ctx.saved_tensors, weights, wanted)
         return None, *found
@@ -221,6 +224,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, kernel, *tensors):
+        """Batching rule of a kernel call: mapped axes come first."""
         moved = [
             t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims[1:], strict=True)
         ]

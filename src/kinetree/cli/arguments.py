@@ -84,6 +84,7 @@ def bind(function, model, given) -> dict:
 
 
 def _value(model, parameter, given):
+    """Value of a parameter of a function, from text."""
     if parameter == "q":
         return configuration(model, given)
     if parameter in ("qd", "qdd", "tau"):
@@ -166,6 +167,7 @@ def vector(model, name, text):
 
 
 def _array(model, values, what, slices):
+    """Array of positions or velocities from numbers or from a table by joint."""
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -183,6 +185,7 @@ def _array(model, values, what, slices):
 
 
 def _seed(text):
+    """Seed of ``random:7``; 0 without a number."""
     seed = text.partition(":")[2] or "0"
     if not seed.isdigit():
         misuse(f"a seed is an integer, such as random:7; got {text!r}")

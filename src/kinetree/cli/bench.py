@@ -81,6 +81,7 @@ def bench(
 
 
 def _against(peer, path, floating, folders, batches, as_json):
+    """Times of a model beside those of another library, as tables or JSON."""
     from kinetree.benchmark import compare
     from kinetree.interop.pinocchio.leaves import pinocchio
 
@@ -117,6 +118,7 @@ def _against(peer, path, floating, folders, batches, as_json):
 
 
 def _table(title, batches, last=None):
+    """Table of times, a row for each function and a column for each batch size."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -157,6 +159,7 @@ def measure(model, name, batches, seconds):
 
 
 def _states(model, count):
+    """Random positions, velocities and accelerations to time functions with."""
     rng = np.random.default_rng(0)
     q = np.array([model.random_configuration(rng) for _ in range(count)])
     return {
@@ -177,6 +180,7 @@ def _median(call, arguments, seconds):
 
 
 def _seconds(work):
+    """Wall time of one call [s]."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

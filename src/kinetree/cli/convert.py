@@ -126,6 +126,7 @@ def _kinds(findings):
 
 
 def _verdict(robot, counts):
+    """Summary of a converted robot: numbers of errors, warnings and notes."""
     from rich.text import Text
 
     from kinetree.cli.info import count_of

@@ -81,6 +81,7 @@ def _request(text):
 
 
 def _listings(kt, model, requests, out):
+    """Write listings of functions into files, or print the only one."""
     texts = {}
     for request in cli.progress(requests, "tracing"):
         name, options = request if isinstance(request, tuple) else (request, {})
@@ -102,6 +103,7 @@ cache_app = typer.Typer(
 
 
 def _store():
+    """Cache of compiled code on disk."""
     from kinetree.codegen.cache import open_store
 
     return open_store()

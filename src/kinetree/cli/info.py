@@ -75,6 +75,7 @@ def draw(console, model, base=""):
 
 
 def _title(model):
+    """First line about a model: numbers of its parts, sizes of the state, mass."""
     from rich.text import Text
 
     words = [
@@ -195,6 +196,7 @@ def kind_of(joint) -> str:
 
 
 def _axis(axis):
+    """Name of the axis that a direction is along, or nearly along."""
     k = max(range(3), key=lambda k: abs(axis[k]))
     rest = max(abs(axis[j]) for j in range(3) if j != k)
     if rest < 1e-3:  # exactly along an axis, or as nearly as a file of few digits says it
@@ -336,6 +338,7 @@ def mobility_of(model):
 
 
 def _mobility(model):
+    """Degrees of freedom of a model, or None where they cannot be counted."""
     if not model.loops:
         return model.nv
     found = mobility_of(model)
@@ -343,6 +346,7 @@ def _mobility(model):
 
 
 def _body(model, i, followers):
+    """Facts about a body and its joint, for JSON."""
     body = model.bodies[i - 1]
     found = {
         "name": body.name,

@@ -202,6 +202,7 @@ def err():
 
 
 def _console(stream):
+    """Console of rich for a stream that keeps control characters of texts out."""
     from rich.console import Console
     from rich.segment import Segment
 

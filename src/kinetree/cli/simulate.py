@@ -274,6 +274,7 @@ def _clean(x):
 
 
 def _report(motion, verdict):
+    """Rows of a table about the accuracy of a motion."""
     report = motion.report
     rows = [("energy error", f"{report.energy_error:.1e} of the energy exchanged")]
     if report.momentum_error is not None:

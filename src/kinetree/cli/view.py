@@ -128,6 +128,7 @@ def view(
 
 
 def _write(what, path, q, speed, options):
+    """Draw a robot into a picture, film or page, by the suffix of the path."""
     from kinetree import viewer
     from kinetree.viewer.painting import FILMS, PICTURES
 

@@ -104,6 +104,7 @@ def _call(name, model):
 
 
 def _differentiate(function, model):
+    """Compile derivatives of a function that users ask for most often."""
     import kinetree as kt
 
     v = np.zeros(model.nv)
@@ -114,6 +115,7 @@ def _differentiate(function, model):
 
 
 def _move(model):
+    """Compile what a simulation and a rollout need."""
     import kinetree as kt
 
     q = model.neutral()
@@ -122,6 +124,7 @@ def _move(model):
 
 
 def _plan(model):
+    """Compile what a first optimal control problem needs."""
     import kinetree as kt
 
     q, cost = model.neutral(), kt.control.QuadraticCost(effort=1.0, velocity=1.0)
@@ -131,6 +134,7 @@ def _plan(model):
 
 
 def _stand(model, feet):
+    """Compile what a first whole-body controller needs."""
     import kinetree as kt
 
     q, trunk = model.posture("home").q, model.body_names[1]

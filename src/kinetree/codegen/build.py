@@ -169,6 +169,7 @@ def _recipe():
 
 
 def _digest(paths):
+    """Digest of source files and the version; None if one was edited after the start."""
     digest = hashlib.sha256(sys.modules["kinetree"].__version__.encode())
     for path in sorted(paths):
         try:
@@ -232,6 +233,7 @@ def build_entry(kernel, dtype, lanes, level=1) -> LinkedEntry:
 
 
 def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
+    """Compiled code of a kernel in one precision and width, from the cache or built now."""
     level, code, request = optimization(level), None, None
     for better in (1, 0)[: 2 - level]:
         variant = f"{lanes[better]}, called" if called else lanes[better]
@@ -270,6 +272,7 @@ def _keep_warnings(request, warnings):
 
 
 def _compile(kernel, dtype, lanes, called, request, level):
+    """Render and compile a kernel, and keep it in the cache."""
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
     with building(kernel.name, level) as work:
@@ -603,6 +606,7 @@ def _device_code(program, text, options, apart, *, host, device):
 
 
 def _code(codes, entry, host):
+    """CUDA code of an entry of the cache, loaded."""
     functions, shared, ahead = map(nvrtc.load_function, codes), entry["shared"], entry["ahead"]
     key = program_key(" ".join(entry["programs"]), host)
     return CudaCode(tuple(functions), tuple(shared), tuple(ahead), entry["work"], key)

@@ -164,6 +164,7 @@ class Store:
                 break
 
     def _files(self, ending):
+        """Paths and status of all files of the store with an ending."""
         try:
             names = os.listdir(self.folder) if self.folder else []
         except OSError:
@@ -198,6 +199,7 @@ def open_store() -> Store:
 
 
 def _remove(path):
+    """Delete a file; whether that was possible."""
     try:
         os.unlink(path)
     except OSError:
@@ -245,6 +247,7 @@ def _lock(descriptor):
 
 
 def _unlock(descriptor, path):
+    """Delete a lock file and release its lock."""
     _remove(path)  # first, so that nobody locks what is to go
     if sys.platform != "win32":
         import fcntl
@@ -304,6 +307,7 @@ def unpack(data: bytes, key: str):
 
 
 def _digest(*parts):
+    """SHA-256 digest of parts one after another."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -368,6 +372,7 @@ def cache_folder(environment=os.environ, platform=sys.platform):
 
 
 def _home(*parts):
+    """Path below the home folder; an error if the user has none."""
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
         raise FileNotFoundError("this user has no home folder")

@@ -53,6 +53,7 @@ def check_backend(compile, dtypes=("float64", "float32"), seed=0):
 
 
 def _check(run, case, dtype):
+    """Raise an error where one run of a case differs from the interpreter."""
     arrays = [np.asarray(x, dtype) for x in case.arrays]
     with np.errstate(all="ignore"):
         actual = run(*arrays)

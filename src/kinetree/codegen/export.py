@@ -112,6 +112,7 @@ class _Project:
         self.banner = _comment([banner, "Do not edit: export again instead."])
 
     def header(self):
+        """Text of the header file, with declarations and conventions."""
         guard = f"{self.prefix.upper()}_H"
         conventions = [
             f"All numbers are {self.c.real}; arrays are flat, last axis fastest. Outputs must not",
@@ -136,6 +137,7 @@ class _Project:
         return f"{self.prefix}_{f.name}"
 
     def _declaration(self, f):
+        """Declaration of a function in C, with comments about its arguments."""
         arguments = [
             f"  {argument_name(a)}[{a.size}]{_axes(a)}  {f.about.get(a.name, '')}".rstrip()
             for a in (*f.program.inputs, *f.program.outputs)
@@ -145,11 +147,13 @@ class _Project:
         return f"{_comment(lines)}\n{declaration(f.program, self.dtype, self._name(f))};"
 
     def source(self):
+        """Text of the C source file."""
         texts = [self._definition(f) for f in self.functions]
         include = f'#include "{self.prefix}.h"\n\n#include <math.h>'
         return "\n\n".join([self.banner, include, *texts]) + "\n"
 
     def _definition(self, f):
+        """Definition of a function in C."""
         name = self._name(f)
         if f.loops is None:
             return render(f.program, self.dtype, name=name, labels=f.labels)
@@ -160,6 +164,7 @@ class _Project:
     # --- the self-test ---------------------------------------------------------------------------
 
     def test(self):
+        """Text of the C program that compares results with those of Python."""
         checks = [text for f in self.functions for text in self._test(f)]
         calls = "\n".join(f"    failures += test_{f.name}();" for f in self.functions)
         main = f"int main(void)\n{{\n    int failures = 0;\n{calls}\n    return failures != 0;\n}}"
@@ -197,6 +202,8 @@ class _Project:
         yield "\n".join([*lines, "    return failures;", "}"])
 
     def _table(self, name, rows, size, real="double"):
+        """Table of numbers in C, exact to the bit."""
+
         def number(x):
             return float(x).hex() + ("f" if real == "float" else "")
 
@@ -207,6 +214,7 @@ class _Project:
         return f"static const {real} {name}[{len(rows)}][{size}] = {{\n{body}\n}};"
 
     def makefile(self):
+        """Text of the makefile."""
         p = self.prefix
         head = "\n".join(f"# {line.strip()}" for line in self.banner.strip("/* \n").split("\n *"))
         return (

@@ -73,6 +73,7 @@ _PLAIN = (int, float, complex, np.number)
 
 
 def _interpret(program, arrays):
+    """Results of a program for traced or exact numbers."""
     functions = _elementary(arrays)
     try:
         return interpret.run(program, *arrays, functions=functions)

@@ -21,6 +21,7 @@ from kinetree.errors import UnknownNameError
 
 @cache
 def _binding():
+    """LLVM for this machine, from llvmlite."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -55,6 +56,7 @@ def host(level=None) -> str:
 
 @cache
 def _host():
+    """Versions of LLVM, and the processor with its features, as text."""
     import llvmlite
 
     llvm = _binding()
@@ -210,6 +212,7 @@ def _pack(objects):
 
 
 def _unpack(data):
+    """Pieces of object code that were packed into one."""
     if not data.startswith(_SEVERAL):
         return [data]
     at = len(_SEVERAL)

@@ -83,6 +83,7 @@ class _Cut:
         self.checks = [node for node, *_ in program.checks]
 
     def parts(self):
+        """Programs of all shares, and the one that assembles their results."""
         shares = self.shares.all
         rows = self._rows(len(shares))
         alone = any(rows[k] for k, _ in enumerate(shares))
@@ -178,6 +179,7 @@ class _Cut:
         )
 
     def _assembly(self, rows, places, inputs):
+        """Program that assembles results of all shares from the workspace."""
         graph = Graph()
         roots = [
             graph.node("input", WORK, (places[i],)) if i in places else graph.node(*self.nodes[i])

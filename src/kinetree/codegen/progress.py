@@ -30,6 +30,7 @@ def _in_notebook():
 
 
 def _columns():
+    """Width of the terminal."""
     import shutil  # with archives: not needed where nothing is shown
 
     return shutil.get_terminal_size().columns

@@ -143,6 +143,7 @@ def spans(steps):
 
 
 def _blocks(steps):
+    """Blocks of steps, those of loops included."""
     for step in steps:
         if isinstance(step, LoopStep):
             yield from _blocks(step.steps)

@@ -88,6 +88,7 @@ def tier(tier: Tier) -> Iterator[None]:
 
 
 def _check(tier: Any, name) -> Tier:
+    """Tier of a word; an error that suggests one."""
     for word in get_args(Tier):
         if isinstance(tier, str) and tier == word:
             return word
@@ -178,6 +179,7 @@ def decide(kernel, samples: int) -> None:
 
 
 def _tier(kernel, asked):
+    """Tier for a kernel and a number of samples."""
     repaid = asked > (kernel.many or MANY)
     many = setting() == "auto" and repaid and not kernel.is_large
     if kernel.is_settled or many or setting() == "specialised" or not kernel.has_general_code:

@@ -165,6 +165,7 @@ def contact_rates(contacts, v_p, v_s):
 
 
 def _matrices(contacts):
+    """Matrices ``turn`` and ``travel`` of the contacts; of flat surfaces if not known."""
     if contacts.turn is not None:
         return contacts.turn, contacts.travel
     across = _across(contacts.normal)
@@ -235,6 +236,7 @@ def contact_axes_rate(normal, rate):
 
 
 def _parts(normal):
+    """Components of unit normals, and the sign and factor of their tangents."""
     x, y, z = np.moveaxis(normal, -1, 0)
     s = select(z < _JUMP, -1, 1)  # of the axis ±z that is turned towards the normal
     return x, y, z, s, -1 / (s + z)

@@ -280,6 +280,7 @@ class Scene:
 
     @cached_property
     def _kernels(self):
+        """Compiled functions of the candidates: positions, velocities and terms."""
         self._require_closed_forms()
         pairs = self.pairs
 

@@ -164,6 +164,7 @@ def _reduce(at, step, load):
 
 
 def _explanation(model, idle, stiffness, force, sample):
+    """Reason why there is no equilibrium, with the joints that cannot carry the load."""
     blamed = np.zeros(model.nv, bool)
     blamed[idle] = np.abs(force) > 0.1 * np.max(np.abs(force))
     where = f"sample {sample}: " if sample else ""

@@ -45,6 +45,7 @@ def why_not(model, t, stance, instant, problem) -> InfeasibleControlError:
 
 
 def _describe(model, t, stance, excess):
+    """Message about tasks and limits that contradict each other, the worst first."""
     order = [k for k in np.argsort(-excess) if excess[k] > 1e-6]
     worst = {}
     for k in order:

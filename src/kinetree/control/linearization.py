@@ -148,6 +148,7 @@ def _of_system(system, q, v, tau, f_ext, dt, independent):
 
 
 def _of_loops(model, q, qd, tau, f_ext, dt, method, independent):
+    """Linear model of a mechanism with loops, in continuous time or for steps of ``dt``."""
     if method == "euler":
         raise LoopError(
             f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} "
@@ -166,6 +167,7 @@ def _of_loops(model, q, qd, tau, f_ext, dt, method, independent):
 
 
 def _check(dt, method):
+    """Raise an error for an unknown or superfluous method."""
     if method is not None and (not isinstance(method, str) or method not in ("zoh", "euler")):
         raise UnknownNameError(f"linearize has no method {method!r}; use 'zoh' or 'euler'")
     if dt is None and method is not None:
@@ -220,6 +222,7 @@ def matrix_exponential(A):
 
 
 def _approximant(A):
+    """Padé approximant of a matrix exponential, of order 13."""
     b, eye = _PADE, np.eye(A.shape[-1], dtype=A.dtype)
     A2 = A @ A
     A4 = A2 @ A2

@@ -65,6 +65,7 @@ def lqr_gain(
 
 
 def _cost(value, size, name):
+    """Symmetric cost matrix from a number, a diagonal or a matrix."""
     value = np.asarray(value, dtype=float)
     if value.ndim == 0 or value.shape == (size,):
         value = value * np.eye(size)
@@ -192,6 +193,7 @@ class LQR:
         self._step = step
 
     def _deviation(self, q, qd):
+        """Error of positions and velocities from the equilibrium, in its coordinates."""
         if self._chosen is None:
             parts = configuration_error(self.model, self.q, q), qd
         else:

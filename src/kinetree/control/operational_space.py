@@ -165,6 +165,7 @@ class OperationalSpaceControl:
         return motor_forces(m, q, qd, posture + _times(response, force))
 
     def _error(self, T, target):
+        """Error of the task: of a pose, or of a position."""
         if self.task == "pose":
             return pose_error(T, target)
         return target - T[..., :3, 3]

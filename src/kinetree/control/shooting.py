@@ -174,6 +174,8 @@ class Shooting:
         return np.concatenate([np.zeros(0, dtype=object), *values])
 
     def _values(self, costs, constraints):
+        """Function of a knot to costs and constraints, for a kernel."""
+
         def function(t, h, q, qd, *rest):
             model, now = self._now(t, q, qd, rest)
             r, total = self._both(costs, model, now)

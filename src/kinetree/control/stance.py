@@ -113,6 +113,7 @@ class Stance:
         return np.repeat(np.array(each, int), sizes), max(1, len(used))
 
     def _tables(self, number) -> tuple[StanceInstant, Levels]:
+        """Tables of a stance for one level of relaxation."""
         robot, nv = self.robot, self.robot.model.nv
         soft, hard_limits = number == len(RELAXED) - 1, number == 0
         joints = robot.joint_limits if hard_limits else {}
@@ -181,6 +182,7 @@ class Stance:
         return np.concatenate(rows), np.concatenate(none + low), np.concatenate(none + high), labels
 
     def _labels(self, cones):
+        """Names and units of all constraints, for messages."""
         robot = self.robot
         owner = _variable_names(robot.model)
         joints, motors = robot.joint_limits["joint"], robot.motor_limits["motor"]

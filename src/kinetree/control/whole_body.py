@@ -204,6 +204,7 @@ class WholeBody:
         return tau
 
     def _torques(self, t, q, qd):
+        """Joint forces at a time and state, with a warning where tasks contradict."""
         with self._turn:
             _, _, number, _ = self._solve_now(t, q, qd)
             if number:

@@ -190,6 +190,7 @@ class CompiledWholeBody:
 
     @cached_property
     def _along(self) -> Loop:
+        """Machine code of the controller in its loop, for arrays of one state."""
         model = self.original.model
         t, q, qd, out = (np.zeros(n) for n in (1, model.nq, model.nv, model.nv))
         return self._again().loop(t, q, qd, out)

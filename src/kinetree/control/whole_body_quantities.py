@@ -66,6 +66,7 @@ class Quantities:
         return self._codes
 
     def _tie(self, samples):
+        """Machine code that writes the quantities of a state, or None if there is none."""
         found: Any = self._user.compiled(self.model, self.q, self.qd, self.targets)
         gears = gears_of(self.model)
         inertia = (

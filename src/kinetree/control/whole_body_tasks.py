@@ -190,6 +190,7 @@ class WholeBodyTask(ABC):
     def _rows(
         self, name, key, size, targets, reference, kp: Any = 0.0, kd: Any = 0.0, **more
     ) -> TaskRows:
+        """Rows of a task, with checked weight, gains and targets."""
         name = self.name or name
         weight = np.asarray(self.weight, dtype=float)
         if weight.shape not in ((), (size,)) or not np.all(weight > 0) or np.any(np.isinf(weight)):

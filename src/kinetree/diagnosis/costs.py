@@ -173,12 +173,14 @@ def null_space_cost(model, plan: EliminationPlan, blocks: bool) -> OperationTota
 
 
 def _trace(model, text, arrays, rows=0):
+    """Cheapest program of a text."""
     sizes = {"q": (model.nq,), "H": (model.nv, model.nv), "K": (rows, model.nv), "k": (rows,)}
     inputs = [Argument(name, sizes.get(name, (model.nv,))) for name in arrays]
     return cheapest([trace(lambda *state: text(model, *state), inputs)])
 
 
 def _count(program):
+    """Numbers of operations of a program."""
     found = count_operations(program.graph, program.roots)
     m = found.multiplications + found.divisions + found.square_roots
     return OperationTotal(m, found.additions)

@@ -146,6 +146,7 @@ def limits(facts):
 
 
 def _positions(joint):
+    """Findings about limits of positions that exclude each other."""
     if joint.kind not in _LIMITED or joint.lower is None or joint.upper is None:
         return
     if joint.lower > joint.upper:
@@ -157,6 +158,7 @@ def _positions(joint):
 
 
 def _magnitudes(joint):
+    """Findings about limits of efforts and velocities that are negative."""
     for name, value in (("effort", joint.effort), ("velocity", joint.velocity)):
         if value is not None and value < 0:
             text = f"its {name} limit is {value:g}"
@@ -191,6 +193,7 @@ def couplings(model):
 
 
 def _bounds(body):
+    """Smallest and largest position of a joint."""
     limits = body.limits
     lower = limits.lower[0] if limits and limits.lower else -np.inf
     upper = limits.upper[0] if limits and limits.upper else np.inf

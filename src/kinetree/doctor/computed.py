@@ -235,6 +235,7 @@ def _some(names, most=6):
 
 
 def _open(model, q):
+    """Findings about loops and constraints that stay open in a configuration."""
     gaps, errors = loop_gaps(model, q), np.abs(closing(model, q)[0] * scaling(model).rows)
     owners = [row.owner for row in rows_of(model)]
     parts = [("loop", "loop joint", loop.name) for loop in model.loops]

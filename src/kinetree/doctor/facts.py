@@ -130,6 +130,7 @@ def from_model(model) -> Facts:
 
 
 def _joint(model, body):
+    """Facts about the joint of a body."""
     limits, dynamics = body.limits, body.dynamics
     kind = body.joint.spelling or type(body.joint).__name__.lower()  # a class of the user has none
     joint = JointFacts(

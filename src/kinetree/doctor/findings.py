@@ -10,6 +10,7 @@ from kinetree.notebook import block, table
 
 
 def _mend(self) -> str:
+    """Former name of ``fix``, which warns."""
     name = type(self).__name__
     warn(f"{name}.mend is called {name}.fix", DeprecationWarning)
     return self.fix

@@ -221,6 +221,7 @@ def unusable_meshes(model):
 
 
 def _meshes(model):
+    """Names of bodies with their meshes."""
     for geometry in model.geometry:
         if isinstance(geometry.shape, Mesh):
             yield part_name("body", model.body_names[geometry.body]), geometry.shape
@@ -259,6 +260,7 @@ def impossible_inertias(facts):
 
 
 def _moments(link, I):
+    """Findings about moments of inertia that no body can have."""
     size = float(np.max(np.abs(I)))
     asymmetry = float(np.max(np.abs(I - I.T)))
     if asymmetry > 1e-6 * size:

@@ -40,6 +40,7 @@ class _Reader:
         self.following = []  # names of joints that follow another, its name, and the element
 
     def link(self, element):
+        """Read a link with its inertia and shapes."""
         name = self.text(element, "name", "link")
         place = self.place(element)
         link = LinkFacts(name or "", place=place, mass_place=place, inertia_place=place)
@@ -52,6 +53,7 @@ class _Reader:
         self.facts.links.append(link)
 
     def inertial(self, link, inertial):
+        """Read mass and inertia of a link."""
         mass, inertia = _child(inertial, "mass"), _child(inertial, "inertia")
         if mass is None:
             self.report("incomplete", link.part, "<inertial> has no <mass>", inertial)
@@ -72,6 +74,7 @@ class _Reader:
         link.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def geometry(self, link, part):
+        """Read a shape of a link."""
         placement = self.origin(part, link.part)
         holder = _child(part, "geometry")
         shape = None if holder is None else next(iter(holder.findall("*")), None)
@@ -90,6 +93,7 @@ class _Reader:
             link.extent += corners(solid, placement)
 
     def mesh(self, link, element):
+        """Note a mesh of a link, and a finding if its file is missing."""
         name = self.text(element, "filename", "mesh", link.part)
         if name:
             try:
@@ -99,6 +103,7 @@ class _Reader:
                 self.report("mesh-missing", link.part, reason, element)
 
     def joint(self, element):
+        """Read a joint with its limits, axis and mimic."""
         name = self.text(element, "name", "joint") or ""
         part = part_name("joint", name)
         kind = self.text(element, "type", "joint", part) or ""
@@ -128,6 +133,7 @@ class _Reader:
         self.facts.joints.append(joint)
 
     def end(self, element, tag, part):
+        """Name of the link at one end of a joint."""
         child = _child(element, tag)
         if child is None:
             self.report("incomplete", part, f"it has no <{tag}>", element)
@@ -135,6 +141,7 @@ class _Reader:
         return self.text(child, "link", tag, part) or ""
 
     def limits(self, joint, element):
+        """Read the limits of a joint."""
         if element is None:
             return
         joint.has_limits = True
@@ -148,6 +155,7 @@ class _Reader:
                     self.report(f"limit-{name}", joint.part, f"<limit> has no {name}", element)
 
     def mimics(self):
+        """Findings about joints that follow themselves or unknown ones."""
         known = {joint.name for joint in self.facts.joints}
         for part, name, source, element in self.following:
             if source == name:
@@ -161,6 +169,7 @@ class _Reader:
     # --- numbers and text, or a finding ----------------------------------------------------------
 
     def origin(self, element, part):
+        """Placement by ``<origin>``; the identity without one."""
         origin = _child(element, "origin")
         if origin is None:
             return Plucker.identity()
@@ -169,6 +178,7 @@ class _Reader:
         return Plucker(rx(roll) @ ry(pitch) @ rz(yaw), np.array(xyz))
 
     def sizes(self, element, name, count, part):
+        """Sizes of a shape; a finding where one is negative."""
         sizes = self.numbers(element, name, count, part)
         if any(size < 0 for size in sizes):
             self.report("number", part, f"{label(element)}: {name} is negative", element)
@@ -191,6 +201,7 @@ class _Reader:
             return default or (math.nan,) * count
 
     def text(self, element, name, kind, part=None):
+        """Attribute of an element; a finding where it is missing."""
         value = element.get(name)
         if not value:
             text = f"<{kind}> has no {name}"

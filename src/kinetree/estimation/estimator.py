@@ -114,6 +114,7 @@ class Estimator:
         return x.reshape(-1)
 
     def _broadcast(self, x, size, name):
+        """Array for all robots of the batch; an error if its shape does not fit."""
         try:
             if x.ndim and x.shape[-1] == size:
                 return np.broadcast_to(x, (*self._lead, size))

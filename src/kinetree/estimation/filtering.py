@@ -191,6 +191,7 @@ def change(b: Base, closed: "int[:]", does: "int[:]") -> None:
 
 @procedure
 def _predict(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]") -> None:
+    """Prediction of state and covariance by the IMU."""
     b = f.base
     move(b, x, f.reading, f.noise, f.next, f.F, f.G)
     set_points(b, f.reading, does, f.noise, f.next, f.F, f.G)
@@ -201,6 +202,7 @@ def _predict(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]") -> None:
 
 @procedure
 def _correct(f: Filter, x: "float[:]", P: "float[:]", does: "int[:]", robot: int) -> None:
+    """Correction of state and covariance by the encoders of feet on the ground."""
     b, n = f.base, f.base.errors
     N = local("float", 3, 3)
     r, s = local("float", 2, 3)

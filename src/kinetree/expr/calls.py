@@ -118,6 +118,7 @@ def _inputs(kernel, arguments):
 
 
 def _derive(kernel, what, wrt):
+    """Kernel of rates or gradients of a called one; an error if there is none."""
     found = getattr(kernel, what)(wrt)
     if found is None:  # of code by loops
         raise TraceError(f"there is no code for every robot for the {what} of {kernel.name}")

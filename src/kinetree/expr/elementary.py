@@ -26,6 +26,7 @@ class Condition(NotANumber):
         self.i = i
 
     def _combine(self, op, other):
+        """Condition of two by ``and`` or ``or``."""
         g = self.graph
         if isinstance(other, Condition):
             if other.graph is not g:

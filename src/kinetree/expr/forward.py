@@ -90,6 +90,7 @@ def _quotient(g, i, a, b):
 
 
 def _angle(g, i, y, x):
+    """Partial derivatives of ``atan2`` with respect to ``y`` and ``x``."""
     square = simplify.add(g, simplify.mul(g, x, x), simplify.mul(g, y, y))
     inverse = simplify.div(g, g.constant(1.0), square)
     return simplify.mul(g, x, inverse), simplify.neg(g, simplify.mul(g, y, inverse))
@@ -191,6 +192,7 @@ def by_node(seeds):
 
 
 def _choose(graph, condition, da, db):
+    """Derivatives of a selection, by direction."""
     zero = graph.constant(0.0)
     return {
         k: simplify.select(graph, condition, da.get(k, zero), db.get(k, zero))
@@ -276,6 +278,7 @@ class _Loops:
         return copies, image[i]
 
     def _repeat(self, loop):
+        """Derivatives of a loop, which carries rates beside its state."""
         graph, image, zero = self.graph, self.image, self.graph.constant(0.0)
         initial, following, carries = (
             [image.get(a, a) for a in part] for part in (loop.initial, loop.next, loop.carries)

@@ -26,6 +26,7 @@ def _absolute(x):
 
 
 def _atan2(y, x):
+    """Angle of two numbers, with complex steps carried through."""
     if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
         return np.arctan2(y, x)
     a, b = np.real(y), np.real(x)
@@ -61,6 +62,7 @@ MEANING = {
 
 
 def _select(condition, a, b):
+    """One of two numbers, or of each pair in arrays."""
     if isinstance(condition, np.bool_):
         return a if condition else b
     return np.where(condition, a, b)
@@ -211,6 +213,7 @@ def holds(program, *arrays, functions=None):
 
 
 def _values(program, roots, arrays, functions):
+    """Values of the nodes of a program for arrays of one or many samples."""
     if len(arrays) != len(program.inputs):
         names = ", ".join(i.name for i in program.inputs)
         raise ShapeError(

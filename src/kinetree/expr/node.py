@@ -270,6 +270,7 @@ class Expr(Elementary, NotTraceable):
     # --- conditions --------------------------------------------------------------------------
 
     def _compare(self, op, other, swap=False, negate=False) -> Any:
+        """Condition that compares this number with another."""
         g = self.graph
         b = g.operand(other)
         if b is None:

@@ -16,6 +16,7 @@ AVAILABLE = (
 
 
 def _truth(self):
+    """Raise the error of a decision about a traced value."""
     raise TraceError(
         "a decision depends on a traced value, which is known only when the compiled code runs. "
         "Instead of if, and, or, not, np.where(c, a, b), max(a, b), np.maximum, np.clip, np.sign "
@@ -33,6 +34,8 @@ def _machine_number(self, *args):
 
 
 def _refuse(name):
+    """Method that raises the error of a function that traced values lack."""
+
     def method(self, *args):
         raise TraceError(f"{name} of a traced value is not available; there are {AVAILABLE}")
 
@@ -91,6 +94,7 @@ class NotANumber(Untraceable):
     __slots__ = ()
 
     def _arithmetic(self, *args):
+        """Raise the error of a condition that was used as a number."""
         raise TraceError(
             "a traced condition was used as a number: write kinetree.select(condition, 1, 0), or "
             "kinetree.select(condition, a, b) with the two values in question"

@@ -53,6 +53,7 @@ class _Listing:
                 self.lines.append(f"{indent}require {self.names[i]}")
 
     def _loop(self, loop, indent):
+        """Append the lines of a loop."""
         names, inside = self.names, indent + "    "
         for carry, start in zip(loop.carries, loop.initial, strict=True):
             names[carry] = f"s{len(self.lines)}"
@@ -94,6 +95,7 @@ def _output_names(program):
 
 
 def _leaf(node):
+    """Text of a node without operands."""
     if node[0] == "carry":
         return f"state {node[2]} of loop {node[1]}"
     if node[0] == "callee":
@@ -106,6 +108,7 @@ def _index(name, index):
 
 
 def _operation(node, names):
+    """Text of an operation on named operands."""
     op, *operands = node
     values = [names[a] for a in operands]
     if op in _INFIX:

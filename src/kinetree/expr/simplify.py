@@ -133,6 +133,7 @@ def div(g, a, b):
 
 
 def _exp(x):
+    """Exponential that overflows to infinity."""
     try:
         return math.exp(x)
     except OverflowError:

@@ -98,6 +98,7 @@ def _look(arrays):
 
 
 def _cast(array, dtype):
+    """Array of any library in another precision."""
     if is_foreign(array):
         return module_of(kind_of(array)).cast(array, dtype)
     return array.astype(dtype, copy=False)
@@ -195,6 +196,7 @@ def tier_of(
 
 
 def _derivative(model, function):
+    """Kernel of a derivative that has been prepared for a model."""
     for key, prepared in model.memo.items():
         if isinstance(key, tuple) and key[0] == function:
             return prepared.kernel

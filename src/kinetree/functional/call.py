@@ -128,6 +128,7 @@ class KernelCall:
         return tuple(array.shape[-1:])
 
     def _size(self, parameter, n):
+        """Length of an annotated axis: a number, or a size of the model."""
         if isinstance(n, str) and self.model is not None:
             return getattr(self.model, n)  # such as "nv"
         if isinstance(n, int) and n >= 0:
@@ -223,6 +224,7 @@ def _tuple(r):
 
 
 def _arrays(results, name):
+    """Results of a kernel as arrays; an error if there are none."""
     results = tuple(results)
     if not results or any(r is None for r in results):
         raise TraceError(
@@ -256,6 +258,7 @@ def over_samples(function, call):
 
 
 def _one(function, arrays, index):
+    """Result of a function for one sample, with its index in errors."""
     try:
         return function(*(_sample(a, index) for a in arrays))
     except SingularError as error:

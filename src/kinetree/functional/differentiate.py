@@ -252,6 +252,7 @@ class Derivative(Transformed):
         return self._jacobians(call, variables, y)
 
     def _jacobians(self, call, variables, y):
+        """Derivatives of traced results with respect to all variables."""
         leaves = [np.asarray(leaf, dtype=object) for leaf in leaves_of(y)]
         flat = np.concatenate([leaf.ravel() for leaf in leaves])
         directions = [d for name in self.names() for d in variables.directions[name]]

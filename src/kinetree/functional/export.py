@@ -184,6 +184,7 @@ class _Request:
         return f"{text} Here {chosen}." if chosen else text
 
     def _program(self):
+        """Program that is exported, of a public function or a user's."""
         if self._is_quantity():
             program = kernel_of(self.model, self.base, tuple(self.options)).program
         else:
@@ -291,6 +292,7 @@ def _samples(request, dtype):
 
 
 def _random(model, argument, rng):
+    """Random argument of a function, a valid configuration for ``q``."""
     if argument.name == "q" and argument.shape == (model.nq,):
         return np.asarray(model.random_configuration(rng))
     return rng.standard_normal(argument.shape)

@@ -185,6 +185,7 @@ class UserKernel:
         return None if known is None else known.get(_look(args[with_model:]))
 
     def _remember(self, args, options, call, compiled):
+        """Remember compiled code by the last axes of plain arguments."""
         arrays = args if call.model is None else args[1:]
         look = _look(arrays)
         if (
@@ -227,6 +228,7 @@ def _refuse_to_pickle(function):
 
 
 def _look(arrays):
+    """Last axes of arrays, or None where others than plain arrays are among them."""
     shapes = []
     for a in arrays:
         if type(a) is np.ndarray:

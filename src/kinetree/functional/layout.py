@@ -83,6 +83,7 @@ def actuators(model) -> dict[str, tuple]:
 
 
 def _each(model, which):
+    """Position or velocity variables one by one: body, label and unit."""
     for i, body in enumerate(model.bodies, start=1):
         joint = body.joint
         if joint.nv != model.joint[i].nv:

@@ -139,6 +139,7 @@ def _all_inertias(model):
 
 
 def _inertia(name, i):
+    """Parameter for the ten numbers of a body's inertia."""
     return _vector(
         name,
         (10,),
@@ -148,6 +149,7 @@ def _inertia(name, i):
 
 
 def _mass(model, name, i):
+    """Parameter for the mass of a body, whose shape of inertia stays."""
     mass = np.asarray(model.inertia[i].mass)
     if mass.dtype != object and mass == 0:
         raise ModelError(
@@ -180,6 +182,7 @@ def _of_joint(model, name):
 
 
 def _dynamics(model, name, kind, joint):
+    """Parameter for damping, friction, stiffness or armature of a joint."""
     shape = (_of_joint(model, joint).joint.nv,)
     if kind == "armature" and joint in model.loop_names:
         raise ModelError(f"parameter {name!r}: a joint that closes a loop cannot have armature")
@@ -204,6 +207,8 @@ def _dynamics(model, name, kind, joint):
 
 
 def _placement(name, i):
+    """Parameter for the placement of a joint, as a pose."""
+
     def changes(m, x):
         return {"placement": {m.joint_names[i - 1]: Plucker.from_pose(x)}}
 

@@ -210,6 +210,7 @@ class _Preparation:
             return self._program()
 
     def _validate(self, arrays):
+        """Raise errors for arguments and parameters of the wrong kind."""
         check_arrays(self.call.with_arrays(arrays[: self.count]))
         for p, array in zip(self.extra, arrays[self.count :], strict=True):
             check_parameter(p, array)
@@ -282,6 +283,7 @@ def _recursion_count(function, call):
 
 
 def _innermost(function):
+    """Function that derivatives of derivatives are of."""
     while hasattr(function, "trace_sample"):
         function = function.function
     return function

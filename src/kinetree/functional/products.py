@@ -74,6 +74,7 @@ def vjp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
 
 
 def _product(kind, function, wrt, what):
+    """Product of a derivative with a vector, of functions and of other products."""
     if isinstance(function, CompiledFunction):
         wrt = with_group(wrt, "parameters", function.parameters)
         return function.with_function(_product(kind, function.function, wrt, what))

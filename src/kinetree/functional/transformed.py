@@ -198,6 +198,7 @@ class Transformed(ABC):
         return self._general((model, *arrays) if model is not None else (), options)
 
     def _general(self, args, options):
+        """Call with arguments of any kind: other libraries, traces, ``out``."""
         out = options.pop("out", None)
         call = self.bind(*args, **options)
         if call.model is not None and call.model.scalar_type().kind == "O":

@@ -107,6 +107,7 @@ def require_freedoms(model, function):
 
 
 def _decide(model, options, tolerance, rng):
+    """Independent columns of the regressor, and combinations of the others."""
     names = parameter_names(model, friction=options["friction"], rotors=options["rotors"])
     W = _stack(model, rng, len(names), options)
     norms = np.linalg.norm(W, axis=0)

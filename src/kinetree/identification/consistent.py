@@ -101,6 +101,7 @@ def triangular(A, b):
 
 
 def _barriers(blocks, x):
+    """Rows of all barriers and their right-hand side."""
     rows, right = np.zeros((sum(block.square for block in blocks), len(x))), []
     at = 0
     for block in blocks:

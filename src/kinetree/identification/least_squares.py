@@ -315,6 +315,7 @@ def _singular_values(base, A):
 
 
 def _unseen(base, which):
+    """Message about parameters that the motion does not show."""
     return (
         f"the motion does not show all base parameters of model {base.model.name!r}: it cannot "
         f"tell {_list(base, which)}. Move more joints at once, at changing speeds; see "

@@ -401,6 +401,7 @@ class TaskProblem:
         return {}
 
     def _compile(self, text):
+        """Compiled function of the configuration and targets."""
         key = ("inverse_kinematics", text, *(task.signature for task in self.tasks))
         key += _key_of_joints(self.joints)
         nq, nv, m = self.model.nq, self.model.nv, len(self.e_scale)

@@ -253,6 +253,7 @@ def _with_other_loops_closed(problem, q):
 
 
 def _result(request, found, numbers, restarts, batch):
+    """Solution with the reason why each search ended."""
     problem, tolerance = request.problem, request.tolerance
     reason = np.full(len(found.q), "converged", dtype="<U12")
     failed = np.flatnonzero(found.error >= tolerance)

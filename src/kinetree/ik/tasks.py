@@ -161,6 +161,7 @@ class PostureTask:
 
 
 def _weight(task):
+    """Weight of a task; an error if it is not positive."""
     weight = task.weight
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
         raise ShapeError(
@@ -180,6 +181,7 @@ def _rotation_error(R, target):
 
 
 def _array(target, what, shape):
+    """Target as a float array of a shape."""
     a = _no_trace(as_numbers(target, f"the {what}"), what).astype(float)
     n = len(shape)
     if a.ndim < n or a.shape[a.ndim - n :] != shape:

@@ -202,6 +202,7 @@ class _Moved:
         return by_u, self._through(p, [both[..., 1, :, :] for both in pairs])
 
     def _through(self, p, matrices):
+        """Adjoint taken back through the tangent maps of the joints."""
         p = p.copy()
         for (_, at), matrix in zip(self.joints, matrices, strict=True):
             p[..., at] = transposed_times(matrix, p[..., at])

@@ -116,6 +116,7 @@ class NamingTime:
 
 
 def _sample(bad):
+    """Words for the first sample that is bad; empty without a batch."""
     if bad.ndim < 2:
         return ""
     index = tuple(int(k) for k in np.argwhere(bad)[0][:-1])

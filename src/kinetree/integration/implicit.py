@@ -418,6 +418,7 @@ def solve(LU, b):
 
 
 def _message():
+    """Message about an implicit step without a positive definite system."""
     return (
         "the linear system of an implicit step is not positive definite: the step is too large "
         "for the forces that act, take a smaller dt; or a joint moves no inertia"

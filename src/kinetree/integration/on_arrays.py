@@ -182,6 +182,7 @@ class FieldOnArrays:
 
     @cached_property
     def _curvature(self):
+        """Compiled second derivatives of the forces along vectors."""
         n = self._model.nv
         zeros = tuple(np.zeros(shape) for shape in ((n, n), (n, n), n))
         call = _force_curvature.bind(*self._zeros(), field=self._field, cotangent=zeros)

@@ -392,6 +392,7 @@ class Stepper:
         return self.field(self.model, t, q, qd, tau)
 
     def _unpack(self, t, h, results):
+        """Results of compiled code as ``Stepped``; an error where Newton's method failed."""
         q, qd, work, *rest = results
         if self.method.solves:
             self._check_defect(t, h, rest.pop(0))
@@ -428,6 +429,7 @@ class Stepper:
         return _accelerations.compiled(self.model, 0.0, q, v, held, field=self.field)
 
     def _kernel(self, kernel, *more, full=False):
+        """Compiled code of steps with this method and field."""
         arguments = (0.0, 1.0, *self._zeros(), *more)
         scheme = Scheme(self.method, self.field, full)
         return kernel.compiled(self.model, *arguments, scheme=scheme)

@@ -200,6 +200,7 @@ def _of_joint(part, rows, name):
 
 
 def _some(J, d, k, name):
+    """Damper and spring along a row, if they are not zero."""
     d, k = max(float(d), 0.0), max(float(k), 0.0)
     if not (d or k) or not np.any(J):
         return []

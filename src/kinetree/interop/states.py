@@ -136,6 +136,7 @@ class States:
         return as_configuration(model, q, f"q from {self.library}")
 
     def _vector(self, x, name, size):
+        """State of the other library as an array; an error for wrong sizes."""
         a = as_numbers(x, f"{self.library}'s {name}")
         if a.ndim == 0 or a.shape[-1] != size:
             raise ShapeError(

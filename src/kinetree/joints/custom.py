@@ -60,6 +60,7 @@ class CustomJoint(AbstractJoint):
         object.__setattr__(self, "nv", self.freedoms)
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        """Transform, motion subspace, velocity and velocity product, by derivatives."""
         columns = [self._velocity(q, e)[0].to_array() for e in np.eye(self.nv, dtype=int)]
         v_J, c_J = self._velocity(q, qd)
         return self.placement(q), Motion.from_array(np.column_stack(columns)), v_J, c_J
@@ -68,6 +69,7 @@ class CustomJoint(AbstractJoint):
         return Force.from_array(orthogonal_complement(self.motion_subspace(q).to_array()))
 
     def coordinates(self, X: "Plucker") -> Array:
+        """Position variables for a transform, by Newton's method."""
         q, settled_steps = self.neutral(), 0
         for n in range(1, 101):
             step = self.velocity_variables(q, log(X @ self.transform(q).inverse()))

@@ -69,6 +69,7 @@ class Euler(BallJoint):
         check_euler_sequence(self.sequence)
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        """Transform, motion subspace, velocity and velocity product."""
         E, s, bias = successive_turns(self.sequence, q, qd)
         S = Motion(s, np.zeros((3, 3), dtype=int))
         return rot(E), S, S @ qd, Motion(bias, ZERO3)
@@ -86,6 +87,7 @@ class Euler(BallJoint):
         return absolute(sin(q[1]) if self.sequence[0] == self.sequence[2] else cos(q[1]))
 
     def random(self, rng: "np.random.Generator") -> Array:
+        """Random angles away from the singular ones."""
         middle = rng.uniform(-1.2, 1.2)
         if self.sequence[0] == self.sequence[2]:
             middle += np.pi / 2
@@ -120,6 +122,7 @@ class Universal(AbstractJoint):
             )
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        """Transform, motion subspace, velocity and velocity product."""
         E, s, bias = successive_turns(self.axes, q, qd)
         S = Motion(s, np.zeros((3, 2), dtype=int))
         return rot(E), S, S @ qd, Motion(bias, ZERO3)
@@ -136,6 +139,7 @@ class Universal(AbstractJoint):
         return Force(S.angular, S.linear)
 
     def coordinates(self, X: "Plucker") -> Array:
+        """Angles for a transform, or for the nearest one."""
         i, j, k, sign = self._indices()
         # Each axis, relative to the other frame, keeps to a plane: also far from the manifold.
         first = atan2(sign * X.E[j, k], X.E[j, j])

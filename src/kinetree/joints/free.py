@@ -47,6 +47,7 @@ class Free(AbstractJoint):
         as_choice(self.translation, "translation of a free joint", ("parent", "child"))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
+        """Transform, motion subspace, velocity and velocity product."""
         E = rotation_from_quaternion(q[3:])
         X_J = Plucker(E, q[:3] if self.translation == "parent" else E.T @ q[:3])
         return X_J, unit_motions(1, 2, 3, 4, 5, 6), Motion(qd[:3], qd[3:]), Motion.zero()
@@ -72,6 +73,7 @@ class Free(AbstractJoint):
         return np.concatenate([rate, quaternion_rate(q[3:], w)])
 
     def integrate(self, q: Array, dv: Array) -> Array:
+        """Position after a displacement, by the exponential map."""
         step, X_J = exp(Motion(dv[:3], dv[3:])), self.transform(q)
         turned = quaternion_product(q[3:], quaternion_exp(dv[:3]))
         return self._from_parent(X_J.r + X_J.E.T @ step.r, turned)

@@ -91,6 +91,7 @@ class Jet:
         return self._chain(c, -s, -c)
 
     def sqrt(self):
+        """Square root with its derivatives."""
         root = ops.sqrt(self.value)
         half = 1 / (2 * root)
         return self._chain(root, half, -half / (2 * self.value))
@@ -104,12 +105,14 @@ class Jet:
         return self._chain(ops.log(self.value), inverse, -inverse * inverse)
 
     def tanh(self):
+        """Hyperbolic tangent with its derivatives."""
         t = ops.tanh(self.value)
         derivative = 1 - t * t
         return self._chain(t, derivative, -2 * t * derivative)
 
     @staticmethod
     def atan2(y, x):
+        """Angle of two numbers with its derivatives."""
         y, x = (a if isinstance(a, Jet) else Jet(a) for a in (y, x))
         square = x.value * x.value + y.value * y.value
         first = (x.value * y.first - y.value * x.first) / square

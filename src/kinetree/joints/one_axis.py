@@ -106,6 +106,7 @@ class Prismatic(AxialJoint):
         return tuple(cls(axis) for axis in ("x", "-y", "z", (2.0, -1.0, 2.0)))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        """Transform, motion subspace, velocity and velocity product."""
         a = np.array(self.axis)
         S = motions((ZERO3, a))
         return xlt(a * q[0]), S, S @ qd, Motion.zero()
@@ -198,6 +199,7 @@ class Helical(AxialJoint):
         return with_fields(self, axis=axis_with(self.axis, values[:n]), pitch=pitch)
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
+        """Transform, motion subspace, velocity and velocity product."""
         a, h = np.array(self.axis), self.pitch
         S = motions((a, h * a))
         X_J = Plucker(axis_rotation(self.axis, q[0]), a * (h * q[0]))
@@ -211,6 +213,7 @@ class Helical(AxialJoint):
         return forces((np.array(self.axis), ZERO3))
 
     def coordinates(self, X: Plucker) -> Array:
+        """Angle for a transform, whole turns counted by the shift."""
         if self.pitch == 0:
             return np.array([axis_angle(self.axis, X.E)])
         # The shift counts whole turns, the rotation refines: a projection of the rest onto S.
@@ -239,6 +242,7 @@ class Cylindrical(AxialJoint):
         return cls("z"), cls((-1.0, 0.4, 2.0))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
+        """Transform, motion subspace, velocity and velocity product."""
         a = np.array(self.axis)
         S = motions((a, ZERO3), (ZERO3, a))
         return Plucker(axis_rotation(self.axis, q[0]), a * q[1]), S, S @ qd, Motion.zero()
@@ -314,6 +318,7 @@ class Screw(AbstractJoint):
         return cls((*a, *(pitch * a - cross(a, p))))
 
     def parameters(self) -> tuple:
+        """Parameters of the joint: those of the axis, a point of it, and the pitch."""
         inner, to_point = self._resolve()
         first = () if isinstance(inner, Prismatic) else (*self.twist[:3], *to_point.r, inner.pitch)
         axis = inner.axis
@@ -332,6 +337,7 @@ class Screw(AbstractJoint):
         return with_fields(made, resolved=(inner, xlt(np.array(values[3:6]))))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        """Transform, motion subspace, velocity and velocity product."""
         inner, to_point = self._resolve()
         X_J = to_point.inverse() @ inner.transform(q) @ to_point
         S = Motion.from_array(np.array(self.twist)[:, None])

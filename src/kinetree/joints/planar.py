@@ -53,6 +53,7 @@ class Planar(AxialJoint):
         as_choice(self.translation, "translation of a planar joint", ("parent", "child"))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
+        """Transform, motion subspace, velocity and velocity product."""
         u, v = completed_basis(self.axis)
         S = motions((np.array(self.axis), ZERO3), (ZERO3, u), (ZERO3, v))
         x, y = self._to_parent(q)
@@ -84,11 +85,13 @@ class Planar(AxialJoint):
         return np.array([w, *_turn(q[0], qd[1:])])
 
     def integrate(self, q: Array, dv: Array) -> Array:
+        """Position after a displacement, by the exponential map."""
         c = stumpff(dv[0] * dv[0])  # exponential map of planar motions
         x, y = c[1] * dv[1:] + dv[0] * c[2] * np.array([-dv[2], dv[1]])
         return self._from_parent(q[0] + dv[0], self._to_parent(q) + _turn(q[0], (x, y)))
 
     def difference(self, q0: Array, q1: Array) -> Array:
+        """Displacement from one position to another, by the logarithm."""
         w = q1[0] - q0[0]
         x, y = _turn(-q0[0], self._to_parent(q1) - self._to_parent(q0))
         c = stumpff(w * w)

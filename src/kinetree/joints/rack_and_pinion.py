@@ -46,6 +46,7 @@ class RackAndPinion(AbstractJoint):
         return with_fields(self, radius=values[0])
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
+        """Transform, motion subspace, velocity and velocity product."""
         R, c, s = self.radius, cos(q[0]), sin(q[0])
         S = motions((np.array(_Z), np.array([R * c, -R * s, 0])))
         c_J = Motion(ZERO3, np.array([-R * s, -R * c, 0]) * (qd[0] * qd[0]))
@@ -69,6 +70,7 @@ class RackAndPinion(AbstractJoint):
         return forces((np.array(_Z), ZERO3))
 
     def coordinates(self, X: Plucker) -> Array:
+        """Angle for a transform, whole turns counted by the shift."""
         R = self.radius
         if R == 0:
             return np.array([axis_angle(_Z, X.E)])

@@ -70,6 +70,7 @@ class Reversed(AbstractJoint):
         return with_fields(self, joint=self.joint.with_parameters(values))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        """Transform, motion subspace, velocity and velocity product, seen from the other side."""
         X_J, S, v_J, c_J = self.joint.jcalc(q, qd)
         back = X_J.inverse()
         return back, -(back @ S), -(back @ v_J), -(back @ c_J)

@@ -189,6 +189,7 @@ class SphereInCylinder(AxialJoint):
         return cls("z"), cls((1.0, 2.0, 2.0))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
+        """Transform, motion subspace, velocity and velocity product."""
         E = rotation_from_quaternion(q[:4])
         a = np.array(self.axis)
         Ea = E @ a

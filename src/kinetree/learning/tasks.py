@@ -228,6 +228,7 @@ def _of_gymnasium(name):
 
 
 def _runner(name, reward, end, seen=_legged_seen, start=_legged_start, **steps):
+    """Task of a legged robot that runs forward."""
     options = {"observe": seen, "reward": reward, "terminate": end, "reset": start}
     options |= {"update": _runner_before, "dt": 2e-3, "decimation": 4} | steps
     return LearningTask(_of_gymnasium(name), options, contact=True)

@@ -82,6 +82,7 @@ class TableRow:
             raise where(str(error)) from None
 
     def _inertia(self):
+        """Inertia of the link, or None without a mass."""
         v = self.values
         if "mass" not in v:
             for name in LISTS:
@@ -189,6 +190,7 @@ def read_dh_document(document: Document, report, options) -> Model:
 
 
 def _steps(top, key, names):
+    """Lengths and angles of the base or tool."""
     inner = top.table(key)
     if inner is None:
         return (0,) * len(names)
@@ -198,6 +200,7 @@ def _steps(top, key, names):
 
 
 def _entry(table: TomlTable, i):
+    """Row of a table of Denavit and Hartenberg's parameters."""
     table.label = f"row {i}"
     values = {}
     for name in TEXTS:
@@ -326,6 +329,7 @@ class _Sheet:
         return entries
 
     def _cells(self, line, text, delimiter):
+        """Cells of a line of CSV."""
         try:
             return next(csv.reader([text], delimiter=delimiter, strict=True, skipinitialspace=True))
         except csv.Error as error:
@@ -348,6 +352,7 @@ class _Sheet:
         return columns
 
     def _entry(self, line, i, columns, cells):
+        """Row of parameters from cells."""
         values = {}
         for (name, unit), cell in zip(columns, cells, strict=True):
             cell = cell.strip()
@@ -371,6 +376,7 @@ class _Sheet:
         return self.error(line, f"row {i}: {message}")
 
     def _number(self, text, unit, line, what, *, infinite=False):
+        """Number of a cell in SI units."""
         if unit and _UNIT.search(text):
             raise self.error(line, f"{what}: {text!r} has a unit, and so has the heading: [{unit}]")
         try:

@@ -247,6 +247,7 @@ def read(
 
 
 def _read(source, path, folders, format, options) -> Loaded:
+    """Model and report of a file's content."""
     report = Report(path)
     source, repairs = repair_xml(source)
     for what, why in repairs:

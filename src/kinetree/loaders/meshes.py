@@ -53,6 +53,7 @@ def mesh_bounds(path, *, scale=(1.0, 1.0, 1.0), folders=None):
 
 
 def _open(path, scale, folders):
+    """Triangles of a mesh file, found in folders where there are some."""
     name = os.fspath(path)
     if folders is not None:
         name = Folders(None, folders).resolve(name)

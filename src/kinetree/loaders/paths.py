@@ -51,6 +51,7 @@ class Folders:
         self._found: dict[tuple, list[Path]] = {}  # packages, which many meshes name
 
     def _around(self):
+        """Folders around the file in which others are looked for."""
         if self.own is None:
             return []
         found = [self.own]
@@ -77,6 +78,7 @@ class Folders:
         return path if slashed == name or os.path.exists(path) else self._locate(slashed)
 
     def _locate(self, name):
+        """Path of a file by its name or address, or None."""
         scheme, found, rest = name.partition("://")
         if found and scheme in _SCHEMES:
             return self._in_package(scheme, unquote(rest), name)

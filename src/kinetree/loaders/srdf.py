@@ -110,6 +110,7 @@ class _Reader:
         self.found, self.unknown = Semantics(), {}
 
     def semantics(self, floating):
+        """Semantics of a robot: virtual joint, groups, states, pairs that never touch."""
         found = self.found
         self._virtual_joint(floating)
         found.pairs = tuple(self._pairs())
@@ -200,6 +201,7 @@ class _Reader:
     # --- groups ------------------------------------------------------------------------------
 
     def _groups(self):
+        """Groups of joints by name, each with those that it includes."""
         nodes = {}
         for node in self.robot.all("group"):
             name = node.need("name")
@@ -290,6 +292,7 @@ class _Reader:
     # --- states ------------------------------------------------------------------------------
 
     def _state(self, node):
+        """Read a named state of a group as a posture."""
         positions, group = {}, node.get("group") or ""
         if group and group not in self.members:
             hint = did_you_mean(group, self.members, f"it has {len(self.members)} groups")
@@ -327,6 +330,7 @@ def _position(joint, values, node):
 
 
 def _unit(x, part, node):
+    """Normalise a quaternion within positions, in place."""
     size = np.linalg.norm(x[part])
     if not 0.9 < size < 1.1:
         raise node.error(f"attribute 'value' has a quaternion of length {size:.3g}; it must be 1")

@@ -59,6 +59,7 @@ def root_tag(source: bytes) -> str | None:
 
 
 def _parser(**options):
+    """Parser of XML without entities, networks and external definitions."""
     return etree.XMLPullParser(
         events=("start",),
         resolve_entities=False,
@@ -72,6 +73,7 @@ def _parser(**options):
 
 
 def _parse(source, path, parser=None):
+    """Parse a file piece by piece; the root element."""
     parser, count = parser or _parser(), 0
     for start in range(0, len(source), _PIECE):
         parser.feed(source[start : start + _PIECE])
@@ -215,6 +217,7 @@ class Node:
         return self._numbers(self.text(), count, "the content", finite)
 
     def _numbers(self, text, count, what, finite):
+        """Numbers in a text; an error that names the element and line."""
         try:
             return numbers_in(text, count, finite=finite)
         except ValueError as error:

@@ -189,6 +189,7 @@ def check_finite(a, name, core=1):
 
 
 def _hint(model, a, size, size_name):
+    """Hint about an array of the wrong shape: transposed, or of the uncoupled model."""
     if a.ndim > 1 and a.shape[-2] == size:
         return ": batch axes come first and variables last, so pass its transpose"
     if a.ndim and model.couplings and a.shape[-1] == getattr(model.uncoupled, size_name):

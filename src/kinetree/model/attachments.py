@@ -406,6 +406,7 @@ class Attachments:
         }
 
     def _posture(self, known, given, couplings, actuators):
+        """Posture from values by joint or for all, its loops and couplings filled in."""
         name, q, qd, *commands = given
         bodies = known.bodies
         q, qd = (self._by_joint(name, x, bodies, k) for x, k in ((q, "nq"), (qd, "nv")))

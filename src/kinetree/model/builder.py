@@ -205,6 +205,7 @@ class ModelBuilder(Attachments):
 
 
 def _number(given, name, child):
+    """Number of a body by its name, 0 for the base."""
     if isinstance(name, str) and name in given:
         return given[name]
     role = f"parent of body {child!r}"
@@ -246,6 +247,7 @@ def from_arrays(
 
 
 def _joint(pitch):
+    """Joint along z by its pitch: prismatic, helical or revolute."""
     if np.isinf(pitch):
         return Prismatic("z")
     return Helical("z", pitch=pitch) if pitch else Revolute("z")

@@ -134,6 +134,7 @@ class Coupling:
         return replace(self, sources=left, weights=weights, coefficients=coefficients)
 
     def _partly(self, positions):
+        """Coupling function with some leaders at fixed positions."""
         function: Any = self.function
         leaders = self.leaders
 

@@ -159,6 +159,7 @@ class Quantity:
         return [Argument(n, sample_shape(model, self.known[n].shape, options)) for n in names]
 
     def _build(self, model, extra, options, key):
+        """Kernel of the quantity for a model, after its checks."""
         for need in self.needs:
             need(model, self.called)
         return KernelBuild(self, model, extra, options).kernel(key)

@@ -48,6 +48,7 @@ def _as_number(text):
 
 
 def _bodies(model):
+    """Rows of the table of bodies."""
     rows = [("0", model.base_name, "", "", "", "", "")]
     followers = follower_texts(model)
     for i, body in enumerate(model.bodies, start=1):
@@ -120,6 +121,7 @@ def follower_texts(model) -> dict[int, str]:
 
 
 def _follows(model, coupling):
+    """Text for how a joint follows another."""
     leader = leader_text(model, coupling)
     if coupling.function is not None:
         return f"follows {leader}"

@@ -287,6 +287,7 @@ def _angle(a, b, about):
 
 
 def _unit(direction):
+    """Unit vector along a direction; an error if it has none."""
     v = np.asarray(direction, dtype=float)
     size = np.linalg.norm(v)
     if v.shape != (3,) or not size > 0:

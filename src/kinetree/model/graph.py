@@ -141,6 +141,7 @@ class ConnectivityGraph:
         return found
 
     def _parents(self, arcs):
+        """Parent and arc of each node in a spanning tree of chosen arcs."""
         chosen = range(len(self.arcs)) if arcs is None else tuple(arcs)
         found = self._reach(0, chosen)
         if len(found) < self.node_count:
@@ -154,6 +155,7 @@ class ConnectivityGraph:
         return found
 
     def _number(self, parents, order=None):
+        """Spanning tree with regular numbers."""
         order = regular_order(_parent_list(parents)) if order is None else order
         new = {old: i for i, old in enumerate(order)}
         tree = [parents[old][1] for old in order[1:]]
@@ -297,6 +299,7 @@ def _improve(graph, arcs, cost):
 
 
 def _exchanges(graph, arcs):
+    """Spanning trees that differ from one by a single exchange of arcs."""
     tree = graph.spanning_tree(arcs)
     for chord in tree.chords:
         for out in tree.cycle(chord)[1:]:

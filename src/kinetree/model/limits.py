@@ -54,6 +54,7 @@ def constant_ratio(model, joint):
 
 
 def _narrow(model, joint, leader, own, bounds):
+    """Limits of a leader within those of the joints that follow it."""
     own = Limits() if own is None else own
     low, high = (x[0] if x else s * np.inf for x, s in ((own.lower, -1), (own.upper, 1)))
     lower, upper = (x[0] if x else s * np.inf for x, s in ((bounds.lower, -1), (bounds.upper, 1)))
@@ -75,6 +76,7 @@ def _narrow(model, joint, leader, own, bounds):
 
 
 def _position(model, joint, leader, x):
+    """Position of a joint when its leader is at ``x``."""
     q = model.neutral()
     q[model.q_slice[leader]] = x
     return model.expand(q)[model.uncoupled.q_slice[joint].start]
@@ -178,6 +180,7 @@ def counted_compensation(model) -> np.ndarray:
 
 
 def _collect(model, name, slices, size, none):
+    """Limits of one kind for all variables, with a default where there are none."""
     values = np.full(size, none)
     for at, limits in zip(slices, model.travel, strict=True):
         given = () if limits is None else getattr(limits, name)
@@ -269,6 +272,7 @@ def actuation(model):
 
 
 def _varies(actuator, what):
+    """Error about bounds of an actuator that depend on the configuration."""
     return LoopError(
         f"actuator {actuator.name!r} drives {what}: what it comes to in joint space depends on the "
         f"configuration, see kinetree.loops.actuation_matrix(model, q)"

@@ -40,6 +40,7 @@ def random_configuration(model, rng=None, count=None):
 
 
 def _draw(joint, limits, rng):
+    """Random position of a joint, within its limits where it has both."""
     q = joint.random(rng)
     if limits is None or not limits.lower or not limits.upper:
         return q

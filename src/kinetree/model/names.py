@@ -104,6 +104,7 @@ def no_attribute(model, name) -> str:
 
 
 def _index(model, names, name, kind):
+    """Number of a named part; an error that suggests close names."""
     if not isinstance(name, str):
         such = f", such as {names[-1]!r}" if names else ""
         raise UnknownNameError(
@@ -169,6 +170,7 @@ class ShapeNames:
         self.own = tuple(self._own(k, g, model, places) for k, g in enumerate(model.geometry))
 
     def _own(self, k, g, model, places):
+        """Best name of a shape: its own, that of its link, or of its body."""
         own = g.name if len(self.shapes.get(g.name, ())) == 1 else ""
         for label in (own, g.link, model.body_names[g.body], g.name):
             if label not in places:

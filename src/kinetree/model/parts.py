@@ -182,6 +182,7 @@ _OF_ARRAYS = (Plucker, Inertia)
 
 
 def _freeze(x):
+    """Transform or inertia whose arrays are read-only."""
     if isinstance(x, Plucker):
         return Plucker(_read_only(x.E), _read_only(x.r))
     return Inertia(x.mass, _read_only(x.first_moment), _read_only(x.rotational))

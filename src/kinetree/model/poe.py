@@ -100,6 +100,7 @@ def to_poe(model: Model) -> tuple:
 
 
 def _screw(S, i):
+    """Unit screw axis ``i`` as a motion; an error if it has another length."""
     s = np.asarray(S)
     if s.shape != (6,):
         raise ModelError(f"screw {i} must be six numbers, angular part first, got shape {s.shape}")

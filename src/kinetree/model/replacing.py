@@ -67,6 +67,7 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
 
 
 def _with(loop, attribute, value):
+    """Loop joint with one attribute replaced."""
     if attribute == "placement":
         raise ModelError(
             f"Model.replace: loop joint {loop.name!r} has two placements; replace the loop itself, "

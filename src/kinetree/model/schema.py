@@ -49,6 +49,7 @@ def _types(kind) -> dict[str, Any]:
 
 
 def _fits(x, expected) -> bool:
+    """Whether a value has an expected type."""
     if expected is Any:
         return holds_numbers(x)
     if expected in (tuple, list):

@@ -226,6 +226,7 @@ def lump_sensors(model) -> list[Sensor]:
 
 
 def _lump(model, s):
+    """Sensor on the body that remains when fixed joints are lumped."""
     frame = model.frame(s.of)
 
     def is_merged(i):

@@ -237,6 +237,7 @@ def to_dict(model):
 
 
 def _part(part, model):
+    """Dictionary of a part, with names in place of numbers."""
     kind = type(part).__name__
     names = (None, *model.joint_names)
     if isinstance(part, Coupling):
@@ -297,6 +298,7 @@ def from_dict(cls, data, joints=(), strict=True):
 
 
 def _read(cls, data, known, strict):
+    """Model from a dictionary."""
     bodies = {data["base_name"]: 0}
     bodies |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
     numbers = {

@@ -185,6 +185,7 @@ def point(*, mass: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
 
 
 def _mass(shape, extent, mass, density, *sizes):
+    """Mass of a shape, from itself or the density; errors for wrong sizes."""
     if (mass is None) == (density is None):
         raise ModelError(f"{shape}: give either mass or density, got {mass=}, {density=}")
     for value in (*sizes, density if mass is None else mass):
@@ -196,6 +197,7 @@ def _mass(shape, extent, mass, density, *sizes):
 
 
 def _about(axis, across, along):
+    """Moments about the axes, for a shape along x, y or z."""
     if axis not in ("x", "y", "z"):
         raise ModelError(f"axis of a shape must be 'x', 'y' or 'z', got {axis!r}; others by 'at'")
     return np.array([along if axis == name else across for name in "xyz"])

@@ -168,6 +168,7 @@ def is_wrap(x: Any) -> bool:
 
 
 def _path(given, what):
+    """Path of a tendon; an error if it is not a list of names and wraps."""
     if isinstance(given, str) or not isinstance(given, (list, tuple)):
         raise ModelError(
             f"path {what} must list names of frames, Wrap and Pulley, such as "

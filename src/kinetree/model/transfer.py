@@ -161,6 +161,7 @@ def held_positions(model, positions):
 
 
 def _position(model, name, q):
+    """Position of a joint as an array; an error if it has the wrong size."""
     joint = model.bodies[model.joint_index(name) - 1].joint
     q = np.atleast_1d(np.asarray(q))
     if q.shape != (joint.nq,):

@@ -116,6 +116,7 @@ def open_scene(path):
 
 
 def _kind(name, formats, path):
+    """Suffix of a mesh file; an error if the format is unknown."""
     kind = Path(name).suffix.lower()
     if kind not in formats:
         raise LoadError(
@@ -126,6 +127,7 @@ def _kind(name, formats, path):
 
 
 def _parse(load, name, kind, path, **options):
+    """Parse a mesh by trimesh, after checks of its size."""
     trimesh = _trimesh()
     data = content_of(name, path)
     try:
@@ -171,6 +173,7 @@ def _require_at_most(count, most, what):
 
 
 def _stl(data):
+    """STL data, if its counts are plausible."""
     if len(data) >= 84 and len(data) == 84 + 50 * (count := struct.unpack("<I", data[80:84])[0]):
         _require_at_most(count, MOST_TRIANGLES, "triangles")
     else:
@@ -179,6 +182,7 @@ def _stl(data):
 
 
 def _obj(data):
+    """OBJ data, if its counts are plausible."""
     pieces = len(re.findall(rb"^[ \t]*(?:usemtl|o|g)\b", data, re.M))
     _require_at_most(pieces, _MOST_PIECES, "groups")
     _require_at_most(len(re.findall(rb"^[ \t]*f[ \t]", data, re.M)), MOST_TRIANGLES, "faces")
@@ -186,6 +190,7 @@ def _obj(data):
 
 
 def _ply(data):
+    """PLY data, if its counts are plausible."""
     head, found, _ = data[: 2**16].partition(b"end_header")
     if not found:
         raise _RefusedError("this is not a PLY mesh: its header does not end")
@@ -196,6 +201,7 @@ def _ply(data):
 
 
 def _off(data):
+    """OFF data, if its counts are plausible."""
     text = re.sub(rb"#[^\n]*", b"", data[: 2**12]).split()
     counts = [int(n[:20]) for n in text[:4] if n.isdigit()]
     _require_bytes(sum(counts[:2]), data)
@@ -419,6 +425,7 @@ def _trimesh():
 
 
 def _package(name, what, extra):
+    """Import an optional package; an error says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -448,6 +448,7 @@ def check_surface(surface, what):
 
 
 def _remember(part):
+    """Remember that a part was found to be sound."""
     with suppress(TypeError):  # of lists and arrays, which may change
         hash(part)
         _SOUND[id(part)] = part

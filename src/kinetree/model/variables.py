@@ -129,6 +129,7 @@ class ModelVariables(ModelStructure):
 
     @cached_property
     def _dtype(self):
+        """Kind of numbers that the parameters of the model have."""
         numbers = [self.gravity, self.armature, np.zeros(0)]
         for b in self.bodies:
             numbers += [b.placement.E, b.placement.r, b.inertia.parameters()]

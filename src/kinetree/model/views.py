@@ -78,6 +78,7 @@ def dense_view(model) -> ModelView:
 
 
 def _dense(x):
+    """Dense array of a spatial transform, inertia or vector."""
     if isinstance(x, Plucker):
         return x.to_matrix().view(DenseTransform)
     return x.to_matrix() if isinstance(x, Inertia) else x.to_array()

@@ -191,6 +191,7 @@ def _select(condition, a, b):
 
 
 def _either(first, *others):
+    """Disjunction of traced conditions."""
     for other in others:
         first = first | other
     return first

@@ -79,6 +79,7 @@ def _places(model):
 
 
 def _edge(axes, start, end):
+    """Draw an edge of the tree, in three straight parts."""
     x = (end[0] - 0.62, end[0] - 0.5)
     axes.plot(
         [start[0], x[0], x[1], end[0]],
@@ -91,6 +92,7 @@ def _edge(axes, start, end):
 
 
 def _bow(axes, start, end, color, dash):
+    """Draw a loop or coupling as a bow between two nodes."""
     from matplotlib.patches import FancyArrowPatch
 
     bend = 0.35 if start[0] == end[0] else 0.25
@@ -99,6 +101,7 @@ def _bow(axes, start, end, color, dash):
 
 
 def _node(axes, model, i, at, names):
+    """Draw a body as a node with its name and joint."""
     kind = "" if i == 0 else type(model.bodies[i - 1].joint).__name__
     name = model.body_names[i] if names else str(i)
     name = name if len(name) <= _SHORT else f"{name[: _SHORT - 1]}…"
@@ -302,6 +305,7 @@ def sparsity(what: Model | ArrayLike) -> "Figure":
 
 
 def _squares(axes, filled, names):
+    """Draw the entries of a matrix as squares, with names at its sides."""
     axes.imshow(filled, cmap="Blues", vmin=0, vmax=1.35, interpolation="nearest")
     rows, columns = filled.shape
     axes.grid(False)
@@ -371,6 +375,7 @@ def eigenvalues(
 
 
 def _matrix(system):
+    """Square matrix of a system or an array."""
     A = np.asarray(getattr(system, "A", system))
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ShapeError(
@@ -380,6 +385,7 @@ def _matrix(system):
 
 
 def _halves(axes, reach):
+    """Draw axes and the unstable half-plane."""
     axes.axvspan(0, reach, color="#efefef", zorder=0)
     for draw in (axes.axvline, axes.axhline):
         draw(0, color="#777777", linewidth=0.9, zorder=1)
@@ -387,6 +393,7 @@ def _halves(axes, reach):
 
 
 def _circle(axes, reach):
+    """Draw the unit circle."""
     from matplotlib.patches import Circle
 
     axes.set_facecolor("#efefef")

@@ -133,6 +133,7 @@ def phase(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure
 
 
 def _portrait(axes, q, qd):
+    """Draw velocities over positions, one curve for each motion."""
     q, qd = (np.asarray(x).reshape(len(x), -1) for x in (q, qd))
     many = q.shape[1]
     for k in range(many):

@@ -172,6 +172,7 @@ def _check(model, given):
 def _readings(
     model, q, qd=None, qdd=None, tau=None, f_ext=None, controls=None, activation=None, t=None
 ):
+    """Readings of all sensors, with the accelerations that they need."""
     if controls is None and not model.actuators:
         controls = np.zeros(0)
     if qdd is None and "qdd" in needs_of(model.sensors):

@@ -215,6 +215,7 @@ def _horizontal_axes(up):
 
 
 def _points(x, name):
+    """Points as float arrays (..., 3); an error if they are traced."""
     x = as_numbers(x, name)
     if x.dtype == object:
         raise TraceError(

@@ -91,6 +91,7 @@ def _stack(model, forces):
 
 
 def _force(name, f):
+    """Force on a body as an array (..., 6)."""
     if isinstance(f, Motion):
         raise SpatialTypeError(f"f_ext[{name!r}] must be a Force or (..., 6), got a Motion")
     f = as_given(f.to_array() if isinstance(f, Force) else f, f"f_ext[{name!r}]")

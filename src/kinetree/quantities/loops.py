@@ -213,6 +213,8 @@ class _Closed:
         return self.kernels[anywhere]
 
     def _compile(self, anywhere):
+        """Kernel that closes the loops."""
+
         def text(q, *arrays):
             require_unit_parts(self.model, q)
             return self._by_plan(q, *arrays, anywhere=anywhere)

@@ -308,6 +308,7 @@ def _distances(model, q, T):
 
 
 def _point(model, i, at):
+    """Point of a body: its origin or centre of mass."""
     I = model.inertia[i]
     if at == "origin":
         return np.zeros(3, int)
@@ -331,6 +332,7 @@ def _check_point(at, force):
 
 
 def _vectors(model, x, name):
+    """Vectors of all bodies, (..., body_count, 3)."""
     x = require_numbers(x, name, "generalized_state")
     require_shape(as_model(model), x, name, ("body_count", 3))
     return check_finite(x, name, core=2)

@@ -83,6 +83,7 @@ def drawn_pieces(model, shapes) -> tuple[list[Drawn], tuple[str, ...]]:
 
 
 def _pieces(shape) -> Iterable[Any]:
+    """Surfaces of a shape with their colours."""
     if isinstance(shape, geometry.Mesh):
         return mesh_pieces(shape.path, shape.scale)
     return [(surface_of(shape), None)]

@@ -311,6 +311,7 @@ class ShapeStage:
 
 
 def _plane(g, grid):
+    """Surface of a plane, with a grid."""
     pose = g.placement.to_pose().astype(float)
     surface = PLANE_SURFACE.place(pose[:3, :3], pose[:3, 3])
     color = GROUND if g.color is None else g.color[:3]

@@ -34,6 +34,7 @@ def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[MeshPiece
 
 @lru_cache(maxsize=256)
 def _stretch(path, changed, scale, most):
+    """Surface of a mesh file in scale, from the cache if it is known."""
     del changed  # a file that has changed is read again
     digest = hashlib.sha256(content_of(path, path)).hexdigest()
     key = "\n".join(["drawn 1", os.path.splitext(path)[1].lower(), digest, repr((scale, most))])
@@ -59,6 +60,7 @@ def _coarse_pieces(path, scale, most):
 
 
 def _open(path):
+    """Meshes of a file in its coordinates, with their colours."""
     for mesh, transform in open_scene(path):
         vertices = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
         faces = np.asarray(mesh.faces)

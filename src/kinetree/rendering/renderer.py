@@ -261,6 +261,7 @@ class Renderer:
         on_threads(lambda k: tiles(shot, own[k], k, count), count)
 
     def _take(self):
+        """Memory for one image that no other thread uses."""
         try:
             return self._idle.pop()
         except IndexError:

@@ -149,6 +149,7 @@ def panda() -> Model:
 
 
 def _gripper():
+    """Gripper with two fingers."""
     palm = shapes.box(0.04, 0.2, 0.07, mass=0.73, at=(0, 0, 0.04))
     finger = shapes.box(0.02, 0.02, 0.05, mass=0.015, at=(0, 0.01, 0.03))
     gripper = (

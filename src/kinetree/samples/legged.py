@@ -173,6 +173,7 @@ def humanoid() -> Model:
 
 
 def _trunk(robot):
+    """Add pelvis, waist and torso."""
     add_body(
         robot,
         "pelvis",
@@ -203,6 +204,7 @@ def _trunk(robot):
 
 
 def _head(robot):
+    """Add neck and head."""
     _link(
         robot,
         "neck",
@@ -226,6 +228,7 @@ def _head(robot):
 
 
 def _arm(robot, side, y):
+    """Add an arm on one side."""
     shoulder = (0, 0.19 * y, _TRUNK - _HIP - 0.16)  # the waist is 0.16 m above the pelvis
     upper = 0.0271 * _MASS
     _link(
@@ -299,6 +302,7 @@ def _hand(robot, side):
 
 
 def _leg(robot, side, y):
+    """Add a leg on one side."""
     thigh, shank, foot = 0.1416 * _MASS, 0.0433 * _MASS, 0.0137 * _MASS
     _link(
         robot,

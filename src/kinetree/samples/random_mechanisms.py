@@ -221,6 +221,7 @@ def _tree_joint(rng, kind):
 
 
 def _placement(rng, kind):
+    """Random placement of a joint that keeps to the kind of mechanism."""
     if kind == "planar":
         return rotz(rng.uniform(-3, 3)) @ xlt(*(0.5 * rng.standard_normal(3)))
     general = random_placement(rng)

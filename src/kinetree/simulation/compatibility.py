@@ -147,6 +147,7 @@ def _moves_with_time(s, joint):
 
 
 def _loops(s):
+    """Name of the loops or constraints of a model; empty if it has none."""
     if s.model.constraints and not s.model.loops:
         return f"constraint {s.model.constraints[0].name!r} of model {s.model.name!r}"
     return f"the loops of model {s.model.name!r}" if s.model.loops else ""

@@ -306,6 +306,7 @@ class ServoControls(Controls):
         return self.held
 
     def _activation(self, t, q, qd):
+        """Activation of actuators at a time."""
         if self.held is not None:
             return self.servos.state(self.model, t, q, qd, self.held)[1]
         shape = (*self.last.shape[:-1], self.servos.states)

@@ -277,6 +277,7 @@ def run_equal_steps(stepper, clock, motion, store_every, progress) -> MotionReco
 
 
 def _step(stepper, t, end, motion, tau, dt):
+    """Take one step, with hooks; a message names the time where it breaks down."""
     q, qd = motion.q, motion.qd
     h = end - t if motion.hooks else step_length(t, end, dt)  # hooks look for times within it
     named = (h, stepper.method.name)
@@ -450,6 +451,7 @@ class _Pace:
         self.alpha, self.beta = 0.7 / (order + 1), 0.4 / (order + 1)
 
     def accept(self, error, h, limited):
+        """Next length of a step after one with a tolerable error."""
         error = max(error, 1e-8)
         factor = _SAFETY * error**-self.alpha * self.previous**self.beta
         proposed = h * min(max(factor, _SHRINK), _GROW)

@@ -320,6 +320,7 @@ _BELOW_ZERO = -float(np.finfo(float).tiny)
 
 
 def _clock(start, duration, dt, store_every):
+    """Clock of a simulation; errors for wrong times."""
     t0, dt = as_seconds(start.time, "t0"), as_seconds(dt, "dt", least=0.0)
     duration = as_seconds(duration, "duration", least=_BELOW_ZERO)
     whole_number(store_every, "store_every", least=1)
@@ -327,6 +328,7 @@ def _clock(start, duration, dt, store_every):
 
 
 def _tolerance(rtol, atol, max_step):
+    """Tolerances of steps that adapt; errors for wrong ones."""
     rtol, atol = 1e-6 if rtol is None else rtol, 1e-9 if atol is None else atol
     if not (rtol >= 0 and atol >= 0 and rtol + atol > 0 and max_step > 0):
         raise ShapeError(

@@ -80,6 +80,7 @@ class AxialScrew(CoordinateTransform):
     # version of Table A.5; for a full inertia the order does not matter.
 
     def _rigid(self, x):
+        """Rigid-body inertia in the new coordinates."""
         (i, j, k), d, m = self.rotation.indices, self.d, x.mass
         h, I = self.rotation.vectors(x.first_moment), self.rotation.symmetric(x.rotational)
         y_k = h[k] - m * d

@@ -30,6 +30,7 @@ def _library(x):
 
 
 def _unary(name, x):
+    """Function of one number of any kind."""
     if isinstance(x, _NATIVE):
         return getattr(np, name)(x)
     library = _library(x)

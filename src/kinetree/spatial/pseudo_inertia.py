@@ -73,6 +73,7 @@ def log_cholesky_jacobian(theta):
 
 
 def _factor(theta):
+    """Triangular factor of a pseudo-inertia from log-Cholesky parameters."""
     a, d1, d2, d3, s12, s23, s13, t1, t2, t3 = theta
     rows = [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]]
     return exp(a) * np.array(rows)
@@ -96,6 +97,7 @@ def _at(i, j, value):
 
 
 def _ten(theta):
+    """Log-Cholesky parameters as an array of ten."""
     theta = np.asarray(theta)
     if theta.shape != (10,):
         raise ShapeError(f"log-Cholesky parameters have shape (10,), got {theta.shape}")

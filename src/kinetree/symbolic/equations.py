@@ -328,6 +328,7 @@ def _constraint(equations, row, digits):
 
 
 def _sum(pieces):
+    """Text of a sum of terms with their signs."""
     text = ""
     for piece in pieces:
         if piece != "0":
@@ -336,6 +337,7 @@ def _sum(pieces):
 
 
 def _formula(equations, x, digits):
+    """LaTeX of an expression, with short decimals."""
     sp = sympy()
     decimal = x.replace(
         lambda e: e.is_Rational and e.q not in _FRACTIONS, lambda e: sp.Float(e, digits)
@@ -386,6 +388,7 @@ def _uses(function, rows, common):
 
 
 def _code(x):
+    """Python text of an expression."""
     sp = sympy()
     floats = x.replace(lambda e: e.is_Rational and not e.is_Integer, lambda e: sp.Float(e, 17))
     return sp.pycode(floats, fully_qualified_modules=False)

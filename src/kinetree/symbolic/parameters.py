@@ -80,6 +80,7 @@ def with_symbols(model, symbols):
 
 
 def _inertia(model, of, named, values):
+    """Inertia of a body with symbols for mass, centre or moments."""
     I = model.inertia[model.body_index(of)]
     if I.mass == 0:
         raise ModelError(f"body {of!r} has no mass that could become a symbol")
@@ -97,6 +98,7 @@ def _inertia(model, of, named, values):
 
 
 def _gravity(gravity, name, values):
+    """Gravity with a symbol for its size."""
     sp = sympy()
     size = sp.sqrt(sum(x * x for x in gravity))
     if size == 0:
@@ -119,6 +121,7 @@ def _coordinates(r, name, values, what):
 
 
 def _moments(I_C, name, values):
+    """Moments of inertia with symbols, zeros kept."""
     own = [(i, j) for i in range(3) for j in range(i + 1) if I_C[i, j] != 0]
     if not own:
         raise ModelError(f"the moments {name!r} of a point mass are zero and cannot be symbols")

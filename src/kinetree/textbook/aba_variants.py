@@ -151,6 +151,7 @@ def _joint_accelerations(model, joints, a):
 
 
 def _inverse(model, i, I, what):
+    """Inverse of an inertia; an error that names the body if it has none."""
     return ltl.inverse(
         I,
         ltl.dense(6),

@@ -98,6 +98,7 @@ def _base_subspaces(model, q):
 
 
 def _sum(terms):
+    """Sum of terms of any kind."""
     first, *rest = terms
     for term in rest:
         first = first + term

@@ -158,6 +158,7 @@ def equation_of_motion(I, p, S, c, f) -> SubsystemEquation:
 
 
 def _solve(H, b):
+    """Solution of a linear system; an error if inertia is missing."""
     if np.linalg.matrix_rank(np.asarray(H, dtype=float)) < len(H):
         raise SingularError(
             f"the body has no inertia in some of its {len(H)} degrees of freedom: SᵀIS is "

@@ -113,6 +113,7 @@ def half_bandwidth(nodes, ends):
 
 
 def _graph(body_count, ends, rows, links):
+    """Graph of bodies, joints and rows that share unknowns."""
     graph = {("body", i): set() for i in range(1, body_count + 1)}
     groups = [(("joint", j), bodies) for j, bodies in enumerate(ends)]
     groups += [(("row", c), bodies) for c, bodies in enumerate(rows)]

@@ -181,6 +181,7 @@ def differences(state, chosen, basis):
 
 
 def _differences(model, q, qd, tau, f_ext, chosen):
+    """Lower blocks of ``A`` and ``B`` by differences."""
     p, yd = len(chosen.names), coordinate_rates(model, q, qd, chosen)
 
     def acceleration(dy, dyd, dtau):

@@ -180,6 +180,7 @@ _CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "floo
 
 
 def _statement(node):
+    """Python text of an operation."""
     op, *operands = node
     if op == "const":
         return repr(float(operands[0]))

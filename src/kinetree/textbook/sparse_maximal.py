@@ -329,6 +329,7 @@ class BlockSystem:
         return BlockSolution({v: x[at[v]] for v in nodes}, rows - redundancy, redundancy)
 
     def _factors(self, describe):
+        """Block factors of the system, by eliminating nodes in order."""
         diagonal, off = dict(self.diagonal), {v: dict(column) for v, column in self.off.items()}
         sizes = {v: np.abs(np.diagonal(A)) for v, A in diagonal.items()}
         pivots, lower, rank, redundancy = {}, {}, 0, 0
@@ -384,6 +385,7 @@ class _Factors(NamedTuple):
 
 
 def _add(diagonal, off, u, v, block):
+    """Add a block to a symmetric matrix, in place."""
     if u == v:
         diagonal[u] = diagonal[u] + block
         return

@@ -272,6 +272,7 @@ class SingularityWatch:
         return None
 
     def _note(self, sample, time):
+        """Note a close approach to a singular configuration, if it is one."""
         _, sigma, evaluation = sample
         if not evaluation.kappa >= self.limit:
             return None

@@ -182,6 +182,7 @@ def _step(system, acceleration, t, h, q, v, vdot):
 
 
 def _form(system, svd, form):
+    """Function of time and state to accelerations, by the form's name."""
     if form == "svd":
         return lambda t, q, v: svd.evaluate(t, q, v, warn=False).vdot
     if form not in FORMS:
@@ -192,6 +193,7 @@ def _form(system, svd, form):
 
 
 def _hold(system, hold, q, v, tolerance):
+    """Function that corrects a state after each step."""
     if hold not in HOLDS:
         raise UnknownNameError(
             f"nothing to hold constraints is called {hold!r}; use one of {HOLDS}"
@@ -236,6 +238,7 @@ class FormComparison(NamedTuple):
 
 
 def _figures(motion):
+    """Row of figures about a motion: drift, condition, multipliers."""
     drift, lam = motion.drift.largest(), np.abs(motion.multipliers).max(initial=0.0)
     times = " ".join(f"{event.time:.4f}" for event in motion.passes)
     numbers = (*drift, np.max(motion.kappa), lam)

@@ -65,6 +65,7 @@ class Knobs:
         self.knobs = tuple(knobs)
 
     def _orientation(self, i):
+        """Three knobs for the orientation of a joint."""
         name = self.model.joint_names[i - 1]
         half = (math.pi, math.pi / 2, math.pi)
         return [
@@ -72,6 +73,7 @@ class Knobs:
         ]
 
     def _number(self, i, k, variable, size):
+        """Knob for one position variable, within its limits."""
         limits = self.model.travel[i]
         reach = math.pi if variable.is_turn else 2 * size
         lower, upper = -reach, reach

@@ -262,6 +262,7 @@ def _posed_world(world, q, t):
 
 
 def _poses(model, q, t):
+    """Configurations over time, from one state, a motion or the usual posture."""
     if q is None:
         named = {p.name: p for p in model.postures}
         usual = next((named[name] for name in ("home", *PLACED) if name in named), None)
@@ -299,6 +300,7 @@ def _scene_of_trajectory(trajectory):
 
 
 def _open(name):
+    """Trajectory or model of a file or sample."""
     path = Path(name)
     if path.suffix.lower() in SUFFIXES and path.exists():
         return Trajectory.load(path)

@@ -261,6 +261,7 @@ def check_layers(show):
 
 
 def _suffix(path, known):
+    """Suffix of a path; an error if the format is unknown."""
     kind = Path(path).suffix.lower()
     if kind not in known:
         raise UnknownNameError(f"{path} must end in {' or '.join(known)}")

@@ -246,6 +246,7 @@ def record(
 
 
 def _scene(what, q, options) -> Scene:
+    """Scene of whatever can be shown, with its notices as warnings."""
     if isinstance(what, Scene):
         return what
     scene = scene_of(what, q, **options)

@@ -145,6 +145,7 @@ class AddingParts(WorldCore):
         return self._part(piece.name)
 
     def _robot(self, model, at, given):
+        """Add a robot; errors for options that only objects have."""
         wrong = [
             x for x in ("mass", "density", "inertia", "joint") if getattr(given, x) is not None
         ]
@@ -176,6 +177,7 @@ class AddingParts(WorldCore):
         return piece
 
     def _object(self, what, at, given):
+        """Add an object or a fixed shape; errors for options that only robots have."""
         name, joint, inertia = given.name, given.joint, given.inertia
         mass, density = given.mass, given.density
         solids = pieces.solids_of(what, given.surface, given.color)

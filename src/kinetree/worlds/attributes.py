@@ -50,6 +50,7 @@ def no_attribute(world, name: str) -> str:
 
 
 def _advice(world, name):
+    """Advice for an attribute that worlds of other libraries have."""
     verb, _, what = name.partition("_")
     if name in _ELSEWHERE:
         return f"write {_ELSEWHERE[name]}"

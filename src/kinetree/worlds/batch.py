@@ -157,6 +157,7 @@ class Worlds:
         self._batch.put(self.q, self._rows("qd", qd, self.model.nv))
 
     def _rows(self, what, values, size):
+        """Array with a row for each world; an error if the shape does not fit."""
         try:
             rows = np.broadcast_to(np.asarray(values, dtype=float), (len(self), size))
         except ValueError:
@@ -299,6 +300,7 @@ class Worlds:
             self._set(k, self._start)
 
     def _state(self, k) -> "State":
+        """State of one world of the batch."""
         b = self._batch
         return self._start._replace(
             time=float(b.time[k]),
@@ -309,6 +311,7 @@ class Worlds:
         )
 
     def _set(self, k, state):
+        """Set the state of one world of the batch."""
         self._is_checked[k] = False
         self._batch.restore(k, state.q, state.qd, state.memory)
         self._batch.time[k], self.activation[k] = state.time, state.activation

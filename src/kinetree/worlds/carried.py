@@ -98,6 +98,7 @@ _OF_VARIABLES = ("change", "last", "tau")
 
 
 def _take(found, places, engine, memory):
+    """Fill ``found`` with the contacts, rows and trees of a memory, by piece."""
     numbers, rows, tree = engine.tables.numbers.tolist(), engine.rows, engine.tree
     shapes = [places.shapes[k] for k in numbers]
     numbers_kept = (memory[x] for x in ("kept", "ended", "spot", "bent"))

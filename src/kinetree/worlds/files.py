@@ -68,6 +68,7 @@ def load(cls, path):
 
 
 def _read(cls, path):
+    """World from a file."""
     with Archive(path) as file:
         if "about" not in file:
             raise LoadError(f"{path}: this is not a file of World.save")

@@ -45,6 +45,7 @@ def by_part(tau, world, n=None):
 
 
 def _check(tau, model):
+    """Joint forces of a world as an array of finite numbers."""
     tau = as_reals(tau, "tau")
     if tau.shape != (model.nv,) or not np.all(np.isfinite(tau)):
         raise ShapeError(

@@ -60,6 +60,7 @@ class Part:
 
     @property
     def _indices(self) -> Indices:
+        """Numbers of the bodies and variables of the part."""
         whole = self.world._whole
         found = whole.indices.get(self.name)
         if found is None:
@@ -122,6 +123,7 @@ class Part:
         self._set("qd", qd, self._indices.v)
 
     def _set(self, what, values, at):
+        """Set positions or velocities of the part."""
         values = as_reals(values, f"{what} of {self.name!r}")
         if values.shape not in ((at.size,), ()):
             raise ShapeError(
@@ -193,6 +195,7 @@ class Part:
         self.world.qd = qd
 
     def _free(self, why):
+        """Free joint of the part and its number; an error if it has none."""
         i, model = self._indices.root, self.world.model
         if i and isinstance(model.joint[i], Free) and model.parent[i] == 0:
             return model.joint[i], i

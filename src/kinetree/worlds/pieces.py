@@ -378,6 +378,7 @@ def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -
 
 
 def _inertia(g, density):
+    """Inertia of a shape of uniform density, in coordinates of its body."""
     s, at = g.shape, g.placement
     if isinstance(s, geometry.Solid):
         return s.inertia(density, at)

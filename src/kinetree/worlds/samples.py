@@ -68,6 +68,7 @@ def _grown_inertia(I, factor):
 
 
 def _grow(g: Geometry, factor: float) -> Geometry:
+    """Shape with all sizes multiplied; an error if it is not a solid."""
     if not isinstance(g.shape, Solid):
         known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
         raise BATCH_SIZES.of(

@@ -310,6 +310,7 @@ class WorldSteps:
         return self.reported
 
     def _refuse(self, qd, h):
+        """Raise the error of a step that did not end in finite numbers."""
         fastest = int(np.argmax(np.where(np.isfinite(qd), np.abs(qd), np.inf)))
         at = next(i for i, x in enumerate(self.model.v_slice) if x.start <= fastest < x.stop)
         raise SimulationError(

@@ -101,6 +101,7 @@ class TouchingParts(AddingParts):
         )
 
     def _pair(self, first, second, *, touch, surface):
+        """Rule for all shapes of two parts."""
         ends = [self._touching(first), self._touching(second)]
         self._note_change(rules=True)
         drop_rules(self, *ends)

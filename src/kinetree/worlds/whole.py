@@ -88,6 +88,7 @@ class Whole:
         self.indices: dict[str, Indices] = {}  # of parts that were read
 
     def _state(self):
+        """Positions and velocities, fetched from the engine where it is ahead."""
         if self.is_ahead:
             self.is_ahead = False
             self._q, self._qd = self.steps.current()

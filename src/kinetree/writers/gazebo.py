@@ -44,6 +44,7 @@ class GazeboSensors:
                 self._magnetometer(s)
 
     def _camera(self, c):
+        """Write a camera."""
         frame = self.model.frame(c.of or self.model.base_name)
         if frame.body not in self.links:
             self.left[c.name] = c
@@ -74,12 +75,14 @@ class GazeboSensors:
         return found
 
     def _imu(self, sensors):
+        """Write accelerometer and gyroscope of a frame as one IMU."""
         if sensors and self._place(sensors[0])[0] in self.links:
             imu = etree.SubElement(self._element(self.links, "acceleration", "imu", sensors), "imu")
             for s, (_, tag) in zip(sensors, IMU.values(), strict=True):
                 self._noise(imu, tag, s.noise)
 
     def _wrench(self, sensors):
+        """Write sensors of force and torque as one."""
         if sensors and self._place(sensors[0])[0] in self.joints:
             element = self._element(self.joints, "force", "force_torque", sensors)
             given = etree.SubElement(element, "force_torque")
@@ -91,12 +94,14 @@ class GazeboSensors:
                 self._noise(given, s.kind, s.noise)
 
     def _magnetometer(self, s):
+        """Write a magnetometer, of the world's magnetic field."""
         usual = s.data == MAGNETIC_FIELD or self.in_world
         if usual and self.field in (None, s.data) and self._place(s)[0] in self.links:
             self.field = s.data
             self._noise(self._element(self.links, "", s.kind, [s]), s.kind, s.noise)
 
     def _element(self, parents, suffix, kind, sensors):
+        """Element of a sensor with its pose, for sensors that Gazebo has as one."""
         body, X = self._place(sensors[0])
         name = sensors[0].name.removesuffix(f"_{suffix}")
         element = self.named(parents[body], "sensor", name, type=kind)
@@ -111,6 +116,7 @@ class GazeboSensors:
         return frame.body, s.placement @ frame.placement
 
     def _noise(self, parent, tag, deviation):
+        """Write the noise of a sensor, the same along all axes."""
         if tag and deviation:
             part = etree.SubElement(parent, tag)
             for axis in "xyz":

@@ -122,6 +122,7 @@ def joint_table(joint, name, joint_name=None) -> dict:
 
 
 def _axis(axis):
+    """Text of an axis along x, y or z; else its numbers."""
     aligned = index_of(axis)
     if aligned is None or abs(aligned[1]) != 1:
         return axis
@@ -129,6 +130,7 @@ def _axis(axis):
 
 
 def _formula(function, name):
+    """Table of a function; an error if it is one of Python."""
     if not hasattr(function, "to_table"):
         raise ModelError(
             f"joint {name!r} moves by a Python function, {function!r}, which no file can hold; "
@@ -188,6 +190,7 @@ def _on(model, body):
 
 
 def _body(model, body):
+    """Table of a body."""
     own_name = None if body.joint_name == f"{body.name}_joint" else body.joint_name
     table = {"name": body.name, **_on(model, body.parent), **placement_keys(body.placement)}
     table["joint"] = joint_table(body.joint, body.joint_name, own_name)
@@ -216,6 +219,7 @@ def _frame(model, frame):
 
 
 def _loop(model, loop):
+    """Table of a loop."""
     table = {
         "name": loop.name,
         "predecessor": model.body_names[loop.predecessor],
@@ -230,6 +234,7 @@ def _loop(model, loop):
 
 
 def _coupling(model, coupling):
+    """Table of a coupling."""
     require_written(coupling, "a file")
     names = (None, *model.joint_names)
     table = {"name": coupling.name, "joint": names[coupling.joint]}
@@ -244,6 +249,7 @@ def _coupling(model, coupling):
 
 
 def _geometry(model, part):
+    """Table of a shape on a body."""
     table = {
         **_said_fields(part, "name"),
         **_on(model, part.body),
@@ -264,6 +270,7 @@ def _contact_pair(pair):
 
 
 def _shape(shape, name):
+    """Table of the kind and sizes of a shape."""
     sizes = [getattr(shape, f.name) for f in fields(shape)]
     if isinstance(shape, geometry.HeightField):
         raise InteropError(
@@ -277,6 +284,7 @@ def _shape(shape, name):
 
 
 def _actuator(model, actuator):
+    """Table of an actuator."""
     gear, joint = actuator.gear, model.driven_joint(actuator)
     table = {"name": actuator.name, **({"joint": joint} if joint else {})}
     table["gear"] = gear[0] if len(gear) == 1 else gear
@@ -288,6 +296,7 @@ def _actuator(model, actuator):
 
 
 def _tendon(model, tendon):
+    """Table of a tendon."""
     joints = zip(tendon.joints, tendon.coefficients, strict=True)
     over = {model.joint_names[i - 1]: c for i, c in joints}
     table = {"name": tendon.name} | ({"joints": over} if over else {})
@@ -313,6 +322,7 @@ def _fluid_force(model, f):
 
 
 def _posture(model, posture):
+    """Table of a posture."""
     q, qd = posture.q.tolist(), posture.qd.tolist()
     table = {"name": posture.name, "q": _by_joint(model, q, model.q_slice, model.neutral())}
     if qd:

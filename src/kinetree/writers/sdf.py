@@ -77,6 +77,7 @@ class _Writer:
         self.links, self.joints = {}, {}  # elements by number of the body
 
     def text(self) -> str:
+        """Text of the whole file."""
         model = self.model
         if self.is_world:
             _put(self.scopes[""], "gravity", model.gravity)
@@ -291,6 +292,7 @@ class _Writer:
         _put_pose(element, X_s)
 
     def _joint(self, name, joint, ends, part):
+        """Write a joint; an error if SDF has none of its kind."""
         kind, what = _TYPES.get(type(joint)), f"joint {name!r}"
         if kind is None:
             raise InteropError(
@@ -362,6 +364,7 @@ class _Writer:
                 )
 
     def _warn(self):
+        """Warn about all that SDF cannot hold."""
         whats = (
             "actuators",
             "tendons",
@@ -396,6 +399,7 @@ _TYPES = {
 
 
 def _axes(joint):
+    """Axes of a joint."""
     if isinstance(joint, joints.Universal):
         return [np.eye(3)["xyz".index(letter)] for letter in joint.axes]
     return [joint.axis] if hasattr(joint, "axis") else []
@@ -429,6 +433,7 @@ def _put(parent, tag, value):
 
 
 def _numbers(values, what):
+    """Text of numbers; an error for symbols."""
     try:
         numbers = [float(x) for x in np.ravel(np.asarray(values))]
     except (TypeError, ValueError):
@@ -474,12 +479,14 @@ def _put_surface(collision, surface):
 
 
 def _solid(parent, shape):
+    """Add a solid with its sizes."""
     element = etree.SubElement(parent, shape.spelling())
     for name in shape.counts():
         _put(element, name, getattr(shape, name))
 
 
 def _mesh(parent, mesh):
+    """Add a mesh with its file and scale."""
     element = etree.SubElement(parent, "mesh")
     _put(element, "uri", "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path)
     _put(element, "scale", mesh.scale)

@@ -64,6 +64,7 @@ def to_urdf(model) -> str:
 
 
 def _name(robot, name):
+    """Set the name of the robot; an error if XML cannot hold it."""
     try:
         robot.set("name", name)
     except ValueError:
@@ -254,6 +255,7 @@ def add_fixed(robot, name, parent, child, placement):
 
 
 def _joint(robot, name, kind, parent, child, placement):
+    """Add a joint between two links."""
     element = add(robot, "joint", name=name, type=kind)
     add_origin(element, placement)
     add(element, "parent", link=parent)
@@ -374,6 +376,7 @@ def _numbers(values, what):
 
 
 def _number(x, what):
+    """Text of a number; an error for symbols."""
     try:
         x = float(x)
     except (TypeError, ValueError):

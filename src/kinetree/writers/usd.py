@@ -91,6 +91,7 @@ class _Writer:
         self.at: dict[str, Any] = {}  # prims of bodies, frames and shapes, by name
 
     def text(self) -> str:
+        """Text of the whole file."""
         model = self.model
         self.write_gravity()
         self.write_bodies()
@@ -259,6 +260,7 @@ class _Writer:
         return shape, X
 
     def mesh(self, above, name, s):
+        """Add a mesh as triangles."""
         triangles = read_triangles(s.path, s.scale)
         shape = self.define(self.geom.Mesh, above, name)
         shape.CreatePointsAttr([self.gf.Vec3f(*map(float, p)) for p in triangles.vertices])
@@ -433,6 +435,7 @@ class _Writer:
             filtered.CreateFilteredPairsRel().AddTarget(ends[1].GetPath())
 
     def warn(self):
+        """Warn about all that USD cannot hold."""
         model = self.model
         for what in (
             "tendons",

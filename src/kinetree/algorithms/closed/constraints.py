@@ -232,6 +232,7 @@ class _Kind(NamedTuple):
 
 
 def _kind(joint):
+    """Kind of a joint, remembered where the joint can be hashed."""
     try:
         return _kind_of(joint)
     except TypeError:  # not hashable

@@ -264,6 +264,7 @@ class _Joint(NamedTuple):
 
     @classmethod
     def of(cls, J, time):
+        """Constraint of a loop joint as arrays, stabilised where a time constant is given."""
         T, Ta, c = (x.to_array().astype(float) for x in (J.T, J.T_a, J.c))
         decay = np.zeros(T.shape[1])
         if time is not None:
@@ -340,6 +341,7 @@ def _direction(joint, step):
 
 
 def _reports(part):
+    """Reports of all joints within a part, from the outermost one inwards."""
     if part.joined is not None:
         yield part.joined
         for side in part.parts:

@@ -289,6 +289,7 @@ class Actuated:
 
 
 def _joint(model, name):
+    """Joint with a name, of the tree or of a loop."""
     if name in model.loop_names:
         return model.loops[model.loop_names.index(name)].joint
     return model.bodies[model.joint_index(name) - 1].joint

@@ -231,6 +231,7 @@ class RankPolicy:
         return self._rank(self.manifold, part)
 
     def _rank(self, found, part=None):
+        """Largest rank of the sampled constraint matrices, or of a block of them."""
         K = found.matrices
         if K is None:
             return None
@@ -274,6 +275,7 @@ class RankPolicy:
 
     @cached_property
     def _warning(self):
+        """Warning about constraints that are dropped as redundant."""
         return (
             f"model {self.model.name!r}: {self.explanation()}. They are dropped as redundant, and "
             f"the loops stay closed up to this error. Write placements with all digits; or silence "

@@ -187,6 +187,7 @@ def _unit(t):
 
 
 def _direction(t):
+    """Words for a constrained motion: rotation about one axis, translation along another."""
     turn, shift = t[:3], t[3:]
     words = [
         f"{motion} {_axis(part)}"
@@ -197,6 +198,7 @@ def _direction(t):
 
 
 def _axis(direction):
+    """Name of a coordinate axis, or the components of another direction."""
     aligned = np.flatnonzero(direction)
     if len(aligned) == 1:
         return "xyz"[aligned[0]]

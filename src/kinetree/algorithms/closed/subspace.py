@@ -118,6 +118,7 @@ class Subspace:
         return Subspace.span(X.apply(self.columns()))
 
     def _array(self, v):
+        """Vector as an array; an error if it is of the other space."""
         if self.kind in _TYPE and isinstance(v, (Motion, Force)):
             if not isinstance(v, _TYPE[self.kind]):
                 raise SpatialTypeError(f"a {type(v).__name__} cannot lie in {self!r}")

@@ -92,6 +92,7 @@ class _Flat:
     # --- single numbers ---------------------------------------------------------------------
 
     def _numbers(self, block):
+        """Places of the numbers that a block stores, by node."""
         found = {}
         for (table, path), value in block.stored.items():
             entries = [x for a in arrays_of(value) for x in a.ravel()]
@@ -246,6 +247,7 @@ class _Flat:
                 before = access, now
 
     def _access(self, loop):
+        """Tables that a loop reads and writes, by row."""
         access, variable = Access(), loop.parameters["variable"]
         for block in _blocks([loop]):
             for place in self.blocks[block].leaves().values():
@@ -317,6 +319,7 @@ class _Flat:
         )
 
     def _bone(self, items):
+        """Structure that recorded items have in common; None if they do nothing."""
         first = items[0][1]
         if isinstance(first, RecordedBlock):
             works = any(block.kept or self.blocks[block].roots() for _, block in items)
@@ -340,6 +343,7 @@ class _Flat:
         return tuple(found)
 
     def _region(self, items, bone, name):
+        """Region of a program from recorded items and their structure."""
         if bone.region == "code":
             cases = {key: self._case(block, name) for key, block in items}
             return Code(cases, tuple(items[0][1].appends) if items else ())
@@ -425,6 +429,7 @@ def _without(graph, node, term):
 
 
 def _condition(condition):
+    """Node of a traced condition; an error for one that is known now."""
     if not isinstance(condition, Condition):
         raise TraceError(
             f"a condition of loops compares traced values, got {condition!r}, which is known now"

@@ -145,6 +145,7 @@ class _Rates(_Derived):
     """
 
     def program(self):
+        """Program of the rates of results, beside the results themselves."""
         given = self.given
         name, still, moving = f"rates of {given.name}", set(), set()
         plain = all(isinstance(r, (Walk, Code, Clear)) for r, _ in regions(given.body))
@@ -227,6 +228,7 @@ class _Gradients(_Derived):
     """Cases that fill rows are kept in ``cases``, those of adjoints in ``back``."""
 
     def program(self):
+        """Program of the gradients of weighted results."""
         given = self.given
         _check_history(given)
         name = f"gradients of {given.name}"

@@ -29,6 +29,7 @@ def holds(program: language.LoopProgram, data: language.Data, *arrays: Any) -> A
 
 
 def _run(program, data, arrays):
+    """Results of a loop program in Python, sample by sample."""
     if len(arrays) != len(program.arguments):
         raise ShapeError(
             f"{program.name} takes {len(program.arguments)} arrays "
@@ -135,6 +136,7 @@ class _Run:
         return max(0, ceil(number))
 
     def clear(self, region: language.Clear):
+        """Empty a list, or set a table to zero."""
         if region.table in self.lists:
             self.lists[region.table] = []
         elif region.table in self.results:
@@ -247,6 +249,7 @@ class _Run:
         return domain, row
 
     def column(self, domain, column, row):
+        """Number in a column of a row: an index of another row."""
         if domain in self.lists:
             return self.lists[domain][row][column]
         return int(self.data.domains[domain].columns[column][row])
@@ -255,6 +258,7 @@ class _Run:
         return len(self.lists[domain]) if domain in self.lists else self.data.domains[domain].count
 
     def kind(self, domain, row):
+        """Kind of a row, which selects its code."""
         if domain in self.lists:
             return ""
         rows = self.data.domains[domain]

@@ -48,6 +48,7 @@ class _Recomputed:
         return table in self.loops.tables and self.loops.tables[table].storage == "rows"
 
     def program(self):
+        """Program in which backward passes compute values again that forward passes had."""
         new = {}  # by code and kinds
         for n, (code, walks) in enumerate(self.codes):
             variables = [w.variable for w in walks]

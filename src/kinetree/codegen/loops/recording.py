@@ -246,6 +246,7 @@ class LoopRecorder:
         return self.graph.input(place if fixed else f"{place}#{self.block.serial}", index)
 
     def _leaves(self, place, shape):
+        """Array of the numbers at a place."""
         found = np.empty(shape, dtype=object)
         for index in np.ndindex(found.shape):
             found[index] = self.leaf(place, index)
@@ -333,6 +334,7 @@ class LoopRecorder:
         return block
 
     def _inside(self, loop):
+        """Record within a loop until the context ends."""
         self._close()
         self.items.append(loop)
         outside = self.items, self.scope

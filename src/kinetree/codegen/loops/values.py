@@ -108,6 +108,7 @@ class Table:
             self.recorder.stored.setdefault(self.name, {})[self.recorder.walks] = over
 
     def _load(self, row):
+        """Value of a row, with the form of the one that was last written."""
         outline = self.recorder.outline
         mine = self.latest.get(row.kind) if row.kind is not ANY else None
         like = mine if mine is not None else outline.like.get(self.name)

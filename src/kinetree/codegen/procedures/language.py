@@ -116,6 +116,7 @@ def type_of(annotation: Any, names) -> Any:
 
 
 def _length(text, names):
+    """Length of an axis of an annotation; None for an axis of any length."""
     if text == ":":
         return None
     return int(text) if text.isdigit() else operator.index(names(text))

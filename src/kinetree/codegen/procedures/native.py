@@ -110,6 +110,7 @@ class Procedure:
         return kind
 
     def _type(self, annotation):
+        """Type of an annotation; an error that names procedure and line."""
         try:
             return type_of(annotation, self.find)
         except TraceError as error:
@@ -408,6 +409,7 @@ class Procedure:
         return ctypes.CFUNCTYPE(results, *types, *extra)(code.address(self.entry))
 
     def _refuse(self, name, value, kind):
+        """Raise the error of an argument of the wrong type."""
         raise TypeError(
             f"{self.name}: {name} must be a {kind.__name__}, got {type(value).__name__}"
         )

@@ -117,6 +117,7 @@ class Routine:
         return tuple(found.values())
 
     def _argument(self, name, kind, inputs, outputs):
+        """Argument of a routine when its meaning runs in Python."""
         if name == LIVE or name.endswith(STEP):
             return 1
         if is_record(kind):

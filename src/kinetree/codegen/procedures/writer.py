@@ -72,6 +72,7 @@ class _Writer(Functions):
         self.loops: list[list] = []
 
     def function(self) -> str:
+        """LLVM text of the procedure."""
         p, arguments = self.procedure, []
         for name, kind in p.arguments:
             x = f"%arg_{name}"
@@ -174,6 +175,7 @@ class _Writer(Functions):
         return self.homes[name]
 
     def body(self, statements):
+        """Write statements one after another, up to a return."""
         for statement in statements:
             if self.done:
                 return  # what follows a return is never run
@@ -294,6 +296,7 @@ class _Writer(Functions):
         return self.small(self.any(e)) if is_own else self.any(e)
 
     def assign(self, target, value, source=None):
+        """Assign a value to a name, an attribute or an element."""
         if isinstance(target, ast.Name):
             self.bind(target.id, value, source.id if isinstance(source, ast.Name) else None)
         elif isinstance(target, ast.Attribute):
@@ -316,6 +319,7 @@ class _Writer(Functions):
         self.emit(f"store {kind} {x}, ptr {at}{tag}")
 
     def put(self, place, value):
+        """Store a value in an array or an element."""
         if isinstance(place, Pointed):
             self.store_all(place, value)
         else:

@@ -170,6 +170,7 @@ def _workspace(pieces):
 
 
 def _piece(name, parameters, names, piece, slots, language):
+    """Function in C for one piece of a long program, with its workspace."""
     loads, stores = slots
     lines = [f"static int {name}({parameters}, {language.real} *w)", "{", "    int status = 0;"]
     lines += [f"    (void){n};" for n in [*names, "w"]]

@@ -89,6 +89,7 @@ def _own(side, table):
 
 
 def _array(name, kind, texts):
+    """Constant array in C."""
     texts = list(texts) or ["0"]
     body = textwrap.fill(", ".join(texts), 96, initial_indent="    ", subsequent_indent="    ")
     return f"static const {kind} {name}[{len(texts)}] = {{\n{body}\n}};"

@@ -80,6 +80,7 @@ class _Writer:
         self.lists: dict = {None: []}  # assignments of every loop, and of what is outside all loops
 
     def write(self):
+        """Lines of the whole program."""
         for i in self.order:
             self._node(i)
         return self.lists[None]
@@ -125,6 +126,7 @@ class _Writer:
     # --- one node ------------------------------------------------------------------------------
 
     def _node(self, i):
+        """Write what computes a node: an operation, a call or a loop."""
         op, *operands = self.nodes[i]
         self.ranks[i] = self._rank(op, operands)
         if op == "repeat":
@@ -163,6 +165,7 @@ class _Writer:
         return short and self.uses[i] == [self.scope.get(i)]
 
     def _define(self, i):
+        """Define a variable for the value of a node."""
         value, name, op = self.values[i], self._name(i), self.nodes[i][0]
         lines = self.language.define(name, value.text, op in _CONDITIONS)
         self._add(i, lines, {name: op in _CONDITIONS}, value.mentions)
@@ -198,6 +201,7 @@ class _Writer:
     # --- expressions ---------------------------------------------------------------------------
 
     def _expression(self, op, operands):
+        """Text of an operation with its precedence."""
         if op == "const":
             x = operands[0]
             text = self.language.constant(x)
@@ -261,6 +265,7 @@ class _Writer:
     # --- loops -----------------------------------------------------------------------------------
 
     def _loop(self, i):
+        """Write a loop with its carried variables."""
         loop = loop_of(self.program.graph, i)
         body = self.lists.pop(loop.number, [])
         carries = [self.values[c].text for c in loop.carries]
@@ -305,6 +310,7 @@ class _Writer:
     # --- names -----------------------------------------------------------------------------------
 
     def _rank(self, op, operands):
+        """Label after which a variable is named: the last body that it depends on."""
         if op == "input":
             return self.labels.get(tuple(operands), (-1, "t"))
         if op == "carry":
@@ -314,6 +320,7 @@ class _Writer:
         return max((self.ranks[a] for a in operands), default=(-1, "t"))
 
     def _name(self, i):
+        """New name for the variable of a node."""
         op, *operands = self.nodes[i]
         if op in ("sin", "cos") and self.nodes[operands[0]][0] == "input":
             _, name, index = self.nodes[operands[0]]
@@ -327,6 +334,7 @@ class _Writer:
                 return self._unique(f"{label}_{number}")
 
     def _unique(self, name):
+        """Identifier that is not taken yet."""
         name = identifier(name)
         while name in self.taken:
             name += "_"

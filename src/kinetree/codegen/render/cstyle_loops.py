@@ -80,6 +80,7 @@ class LoopWriter:
         return f"(ints + {self._header(f'records of {domain}')} + {self.plan.size(domain)} * {row})"
 
     def _walk(self, walk, scope):
+        """Lines of a walk over rows or along a chain."""
         n = self._new("n")
         if isinstance(walk.over, Chain):
             domain, start, after = self._chain(walk, scope)
@@ -132,6 +133,7 @@ class LoopWriter:
         return domain, f"{row}[{at}]", self.plan.columns[domain][walk.over.column][1]
 
     def _clear(self, region, scope):
+        """Lines that empty a list or set a table to zero."""
         if region.table in self.plan.lists:
             return [f"{_count(region.table)} = 0;"]
         table = self.program.tables[region.table]
@@ -164,18 +166,21 @@ class LoopWriter:
     # --- control flow ----------------------------------------------------------------------------
 
     def _times(self, times):
+        """Text of the number of times that a loop runs."""
         if not isinstance(times, str):
             return str(times)
         name = identifier(f"in_{place_of(times).table}")
         return f"ENTRY({name}, 0)"
 
     def _repeat(self, region, scope):
+        """Lines of a loop with a number of runs."""
         n = self._new("n")
         body = self.regions(region.body, scope)
         head = f"for (int {n} = 0; {n} < {self._times(region.times)}; {n}++) {{"
         return [head, *(f"    {line}" for line in body), "}"]
 
     def _until(self, region, scope):
+        """Lines of a loop that ends when a condition holds."""
         n = self._new("n")
         body, held, condition = self.regions(region.body, scope), *self._condition(region, scope)
         return [
@@ -186,6 +191,7 @@ class LoopWriter:
         ]
 
     def _when(self, region, scope):
+        """Lines of regions that run if a condition holds."""
         held, condition = self._condition(region, scope)
         body = self.regions(region.body, scope)
         return [*condition, f"if ({held}) {{", *(f"    {line}" for line in body), "}"]
@@ -224,6 +230,7 @@ class LoopWriter:
         return [*lines, "}"]
 
     def _case(self, case, variables, held, appends):
+        """Lines of the code for one kind of row."""
         case = with_arguments(regroup_sums(case))
         self.can_hide |= hides(case)
         self.checks |= bool(case.checks or appends)
@@ -316,6 +323,7 @@ class TableLanguage:
         return [f"{self._at(place)} {'+=' if place.adds else '='} {text};"]
 
     def _at(self, place):
+        """Text of the place of a number in memory."""
         writer, table = self.writer, self.writer.program.tables[place.table]
         k = place.index[0] if place.index else 0
         if table.storage == "rows":

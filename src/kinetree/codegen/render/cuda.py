@@ -178,6 +178,7 @@ class _Renderer:
         self.language.in_place = self._in_place() if loops else set()
 
     def _language(self, loops):
+        """Language of the code: CUDA, with routines where lanes share them."""
         if self.layout.by_warps:
             return CudaWithRoutines(self.program, self.dtype)
         angles, left = self.angles, self.part.left
@@ -257,6 +258,7 @@ class _Renderer:
         }
 
     def render(self):
+        """Text of the CUDA program, with its sizes of memory."""
         entry = EntryPoints(self)
         sample = self._sample(entry)
         self.shared = shared = self._shared_bytes()
@@ -342,6 +344,7 @@ class _Renderer:
         return {(name, offset(arguments[name], index)) for name, index in self.hidden}
 
     def _watch(self):
+        """Lines that watch values for numbers that are not finite."""
         if not self.hidden:
             return []
         zero, places = self.language.constant(0.0), self._hidden_places()
@@ -368,6 +371,7 @@ class _Renderer:
         return lines
 
     def _sample(self, entry):
+        """Function in CUDA for one sample."""
         ins, outs, given = self.language.inputs, self.language.outputs, set(self.taken.values())
         own = set(self.ahead.twice) if self.ahead and self.ahead.slots else set()
         parameters = [

@@ -221,6 +221,7 @@ class EntryPoints:
         return [*near, f"if (!(far <= {bound})) {{", *watch, *each, "}"]
 
     def _call(self):
+        """Lines that call the function of one sample."""
         arguments = [f"{self.plan.language.inputs[a.name]}_own" for a in self.plan.inputs]
         arguments += [f"part_{a.name}_own" for a in self.plan.separate]
         lines = []

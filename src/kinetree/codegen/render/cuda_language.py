@@ -217,6 +217,7 @@ DEVICE real quotient_any(real a, real b)
 
 
 def _horner(coefficients, f, number):
+    """Text of a polynomial by Horner's scheme."""
     text = number(coefficients[0])
     for c in coefficients[1:]:
         text = f"fma{f}({text}, z, {number(c)})"

@@ -95,6 +95,7 @@ def render(program, dtype="float64", place="memory", resident=0) -> str:
 
 
 def _head(dtype, place):
+    """First lines of CUDA text for loops: types and macros."""
     single = dtype == "float32"
     return "\n".join(
         [

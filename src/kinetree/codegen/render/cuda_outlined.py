@@ -105,6 +105,7 @@ def _real(name, kinds):
 
 
 def _load(name, places, kinds):
+    """Line that loads a variable from the frame."""
     at = f"frame[{places[name]}]"
     if kinds.get(name) == "int":
         return f"const int {name} = {at} != 0;"

@@ -174,6 +174,7 @@ class _Function:
             self.declared = {x: kind for x, kind in self.declared.items() if x not in idle}
 
     def type(self, kind):
+        """CUDA type of one of LLVM; a struct for several values."""
         if not kind.startswith("{"):
             return _BYTES[kind]
         parts = [self.type(k.strip()) for k in kind[1:-1].split(",")]
@@ -188,6 +189,7 @@ class _Function:
         return name
 
     def value(self, x):
+        """CUDA text of a value of LLVM."""
         if x in ("true", "false"):
             return str(int(x == "true"))
         if x.startswith("0x"):
@@ -196,6 +198,7 @@ class _Function:
         return re.sub(r"\W", "_", x.lstrip("%@")) if x[0] in "%@" else x
 
     def line(self, line):
+        """CUDA text of a line of LLVM."""
         if line.endswith(":"):
             return f"{line} ;"
         target, _, text = line.partition(" = ") if line.startswith("%") else ("", "", line)
@@ -219,6 +222,7 @@ class _Function:
         return f"{name} = {found};"
 
     def allocate(self, target, rest):
+        """Declare an array or a variable for ``alloca``."""
         name = self.value(target)
         array = re.match(r"\[(\d+) x (double|i64)\]", rest)
         if array and name.startswith("work_"):  # numbers of all kinds, each in a word

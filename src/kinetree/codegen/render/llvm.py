@@ -182,6 +182,7 @@ class _StepWriter:
         return label
 
     def _loop(self, item, label):
+        """Write a loop of steps; the label at which it ends."""
         n, self.count = self.count, self.count + 1
         if item.times is None:
             self._slowest(n, item.slot)
@@ -203,6 +204,7 @@ class _StepWriter:
         return f"end{n}"
 
     def _compare(self, n, times):
+        """Write the condition under which a loop goes on."""
         if times is not None:
             self.lines.append(f"  %more{n} = icmp slt i64 %run{n}, {times}")
             return

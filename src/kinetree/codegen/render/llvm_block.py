@@ -124,6 +124,7 @@ class ResultWriter:
                 self._store(n, argument, offset, lane, f"%e{n}")
 
     def _store(self, n, argument, offset, lane, value):
+        """Write the store of one lane of a result."""
         v = self.v
         pointer = self._pointer(argument, lane)
         self._emit(f"%d{n} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
@@ -320,6 +321,7 @@ class BlockWriter(CheckWriter):
         return f"%u{n}"
 
     def _splat(self, i, scalar):
+        """Write a vector with one number in all lanes."""
         v = self.v
         self._emit(f"%i{i} = insertelement {v.type} undef, {v.scalar} {scalar}, i32 0")
         zeros = f"<{v.lanes} x i32> zeroinitializer"
@@ -328,6 +330,7 @@ class BlockWriter(CheckWriter):
     # --- statements --------------------------------------------------------------------------
 
     def _statement(self, s):
+        """Write a statement of a block."""
         v, t, op = self.v, self.v.type, s.op
         if op == "transfer":
             self._transfer(s)
@@ -385,6 +388,7 @@ class BlockWriter(CheckWriter):
         self.named.update(x for x in s.targets if x is not None)
 
     def _input(self, i):
+        """Write the load of an input."""
         k, offset = self.places.inputs[i]
         v = self.v
         if self.places.first is not None:
@@ -449,6 +453,7 @@ class BlockWriter(CheckWriter):
             self._gather(target, ((f"%ca{call}", at) for at in entry.lane_places(k, v.lanes)))
 
     def _sincos(self, s):
+        """Write a call that computes sine and cosine at once."""
         t = self.v.type
         x = self._value(s.operands[0])
         name = next(i for i in s.targets if i is not None)
@@ -462,6 +467,7 @@ class BlockWriter(CheckWriter):
     # --- what happens to a value once it is there ---------------------------------------------
 
     def _after(self, target, block):
+        """Write what follows a value: its store into a slot or a result."""
         if target is None:
             return
         v = self.v

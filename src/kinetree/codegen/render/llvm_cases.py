@@ -150,6 +150,7 @@ class _CaseWriter(BlockWriter):
         return s.op == "sincos" and self.nodes[s.operands[0]] == self.angle
 
     def _statement(self, s):
+        """Write a statement; sines that were computed ahead are loaded."""
         if s.op != "ahead":
             super()._statement(s)
             return
@@ -225,6 +226,7 @@ class _CaseWriter(BlockWriter):
         return name
 
     def _word(self, name, pointer, k, kind):
+        """Load a word of a record that does not change."""
         return self._once(
             name,
             f"{{}}_at = getelementptr i64, ptr {pointer}, i64 {k}",
@@ -344,6 +346,7 @@ class _CaseWriter(BlockWriter):
     # --- loads and stores -------------------------------------------------------------------------
 
     def _input(self, i):
+        """Write the load of a number of a table."""
         v, (_, name, index) = self.v, self.nodes[i]
         place = place_of(name)._replace(index=index)
         storage = self.loops.tables[place.table].storage
@@ -366,6 +369,7 @@ class _CaseWriter(BlockWriter):
                 self._watch(i)
 
     def _after(self, target, block):
+        """Write the stores of a value into tables."""
         for n, place in enumerate(self.targets.get(target, ())):
             self._keep_old(place)
             v, name = self.v, f"%o{target}_{n}"

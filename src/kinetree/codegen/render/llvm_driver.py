@@ -103,6 +103,7 @@ def driver(v):
 
 
 def _loop(v):
+    """LLVM text of NumPy's inner loop for a kernel."""
     given = "ptr %args, ptr %dimensions, ptr %steps, ptr %status, ptr %kernel"
     stages = (_memory(v), _walks(v), _contiguous_axes(), _in_place(v), _through_copies(v), _end())
     return "\n".join([f"define void @shared({given}) {{", *stages, "}"])

@@ -49,6 +49,7 @@ class _Loops:
         self.label = label
 
     def _word(self, name, pointer, k, kind):
+        """Load a word of a record."""
         self._emit(
             f"{name}_at = getelementptr i64, ptr {pointer}, i64 {k}",
             f"{name} = load {kind}, ptr {name}_at",
@@ -84,6 +85,7 @@ class _Loops:
             getattr(self, f"_{type(region).__name__.lower()}")(region, variables)
 
     def _code(self, code, variables, answers=False):
+        """Write the call of the code for the kinds of the present rows."""
         n, number = self._new(), self.number[id(code)]
         table = self._of_robot(f"%table{n}", f"code {number}", "ptr")
         index = None
@@ -106,6 +108,7 @@ class _Loops:
         return f"%holds{n}"
 
     def _walk(self, walk, variables):
+        """Write a walk over rows or along a chain."""
         if isinstance(walk.over, Chain):
             self._chain(walk, variables)
             return
@@ -154,6 +157,7 @@ class _Loops:
         self._times(self._loop_condition(region.times), lambda k: self.regions(body, variables))
 
     def _until(self, region, variables):
+        """Write a loop that ends when a condition holds."""
         self._times(
             self._loop_condition(region.most),
             lambda k: self.regions(region.body, variables),
@@ -161,6 +165,7 @@ class _Loops:
         )
 
     def _when(self, region, variables):
+        """Write regions that run if a condition holds."""
         n, holds = self._new(), self._code(region.condition, variables, answers=True)
         self._emit(f"br i1 {holds}, label %then{n}, label %rest{n}")
         self._begin(f"then{n}")
@@ -193,12 +198,14 @@ class _Loops:
         return goes_on
 
     def _counter(self, domain):
+        """Pointer to the length of a list."""
         n = self._new()
         cell = self._of_robot(f"%cell{n}", f"count of {domain}")
         self._emit(f"%counter{n} = getelementptr i8, ptr %workspace, i64 {cell}")
         return f"%counter{n}"
 
     def _chain(self, walk, variables):
+        """Write a walk along a chain of rows."""
         n = self._new()
         first, *columns = walk.over.start.split(".")
         if first in variables:
@@ -266,6 +273,7 @@ class _Loops:
         self._emit(f"call void @llvm.stackrestore.p0(ptr %stack{n})")
 
     def _clear(self, region, variables):
+        """Write what empties a list or sets a table to zero."""
         if region.table in self.plan.lists:
             self._emit(f"store i64 0, ptr {self._counter(region.table)}, align 8")
             return

@@ -92,6 +92,7 @@ def _power_of_two(b, n):
 
 
 def _function(b, result):
+    """LLVM text of a function of one number that kernels share."""
     t = b.v.type
     lines = [f"define {t} @shared({t} %x) {{", *b.lines, f"  ret {t} {result}", "}"]
     return "\n".join([*lines, declarations(b.v)])

@@ -35,6 +35,7 @@ class _NumPy(Language):
         return [f"_require({text})"]
 
     def loop(self, counter, times, carries, initial, body, following):
+        """Lines of a loop that runs as often as the slowest sample needs."""
         # Samples that end earlier than others hold their state by themselves.
         return [
             *(f"{c} = {x}" for c, x in zip(carries, initial, strict=True)),
@@ -93,6 +94,8 @@ def _require(condition):
 
 
 def _summary(program):
+    """Line that lists results and inputs with their shapes."""
+
     def shapes(arguments):
         return ", ".join(f"{a.name} ({', '.join(['...', *map(str, a.shape)])})" for a in arguments)
 

@@ -249,6 +249,7 @@ class LoopCudaKernel(CudaKernel):
     robot: tuple
 
     def _build(self, kernel, dtype, attributes, layout, options):
+        """Compile the loops with the layout of memory that fits best."""
         layout = layout or LoopLayout()
         sizes = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
 

@@ -120,6 +120,7 @@ class Kernel:
         return program
 
     def _trace(self):
+        """Program of the kernel, with warnings that were noted while tracing."""
         with noting() as noted:
             program = self.make_program()
         program = replace(program, warnings=tuple(dict.fromkeys((*program.warnings, *noted))))
@@ -402,6 +403,7 @@ class Kernel:
             raise
 
     def _full(self, arrays, out) -> Any:
+        """Results for arguments of any kind: conversion, checks, batch."""
         batch = self._ready(arrays) if out is None else None
         if batch is not None:
             return self._run(arrays, batch, "float64", out)
@@ -467,6 +469,7 @@ class Kernel:
         return None if lead is None else (lead,)
 
     def _run(self, arrays, batch, dtype, out) -> Any:
+        """Results of compiled code for a batch."""
         try:
             samples = prod(batch)
             variant = self.variant(dtype, wide=samples > 1, samples=samples)
@@ -515,6 +518,7 @@ class Kernel:
         return variant.status.value == before
 
     def _batch(self, arrays):
+        """Batch axes of arguments; an error that says what is wrong."""
         try:
             return batch_of(self, [a.shape for a in arrays])
         except ShapeError:

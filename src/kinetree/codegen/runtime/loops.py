@@ -303,6 +303,7 @@ class LoopKernel(Kernel):
         return None
 
     def _derivative(self, what, wrt, more, outputs):
+        """Kernel of rates or gradients by loops, or None if there is none."""
         source = LoopDerivative(self.source, what, wrt)
         key = None if self.key is None else (self.key, what, wrt)
         if not source.exists(key):

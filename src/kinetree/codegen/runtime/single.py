@@ -185,6 +185,7 @@ _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31  # its place in the API table, fixed sinc
 
 @cache
 def _constructor():
+    """NumPy's C function that makes universal functions."""
     module: Any = getattr(np, "_core", None) or np.core
     capsule = module._multiarray_umath._UFUNC_API
     get = ctypes.pythonapi.PyCapsule_GetPointer

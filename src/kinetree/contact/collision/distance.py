@@ -122,6 +122,8 @@ def chosen_shapes(model, left_out):
 
 
 def _shapes(model, numbers, triangles=False):
+    """Tables of some shapes of a model, made once."""
+
     def make():
         chosen = [model.geometry[k] for k in numbers]
         if triangles:

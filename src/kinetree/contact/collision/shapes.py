@@ -41,6 +41,7 @@ class _Pools:
         return first
 
     def array(self, name, dtype, *shape):
+        """Contiguous array of all rows of a pool."""
         rows = self.rows.get(name)
         return np.ascontiguousarray(
             np.concatenate(rows) if rows else np.zeros((0, *shape)), dtype=dtype
@@ -236,6 +237,7 @@ def _around(points):
 
 
 def _field(field, pools):
+    """Kind, sizes and box of a height field, whose spline goes into the pools."""
     c = spline_coefficients(field.heights)
     first = pools.add(height=c.reshape(-1))["height"]
     half = (field.size[0] / 2, field.size[1] / 2)
@@ -245,6 +247,7 @@ def _field(field, pools):
 
 
 def _hull(mesh, pools):
+    """Kind, sizes and box of a convex hull, whose features go into the pools."""
     hull, digest = hull_of(mesh), hashlib.sha256()
     for array in hull:
         digest.update(np.ascontiguousarray(array))
@@ -369,6 +372,7 @@ _LEAF = 4  # triangles
 
 
 def _mesh(mesh, pools):
+    """Kind, sizes and box of a mesh, whose triangles and tree go into the pools."""
     surface = read_triangles(mesh.path, mesh.scale)
     vertices, same = np.unique(np.array(surface.vertices), axis=0, return_inverse=True)
     triangles = same.reshape(-1)[np.array(surface.faces)]

@@ -123,6 +123,7 @@ class _Problem(MixedEquations):
 
 
 def _problem(A, b, mu, low, high, warm, law):
+    """Problem of forces in cones and bounds, scaled, and the forces to start from."""
     if law not in LAWS:
         raise UnknownNameError(f"the friction law must be one of {', '.join(LAWS)}, got {law!r}")
     A, b, rows = mixed_problem(A, b, mu, low, high)
@@ -135,6 +136,7 @@ def _problem(A, b, mu, low, high, warm, law):
 
 
 def _solution(problem, lam, tolerance, done, method):
+    """Solution with residuals, and a certificate where there is none."""
     A, b, rows = problem.given
     tidy = lam - problem.missing(lam)  # exactly within the cones
     if problem.error(tidy) <= max(problem.error(lam), tolerance):
@@ -320,6 +322,7 @@ class Alternation:
             self.penalty *= min(max(ratio, 0.1), 10.0)
 
     def _next(self):
+        """Next iterate of the alternating direction method of multipliers."""
         penalty, lam, y = self.penalty, self.lam, self.y
         known = y - self.problem.b - self._correction(y) + penalty * lam + _PROXIMAL * self.x
         known = (self.vectors.T @ known) / (self.values + penalty + _PROXIMAL)

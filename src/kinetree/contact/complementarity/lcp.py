@@ -88,12 +88,14 @@ def enumerated(M: ArrayLike, d: ArrayLike, tolerance: float = _TOLERANCE) -> lis
 
 
 def _basic(M, d, basis):
+    """Basic solution of a linear complementarity problem for a basis."""
     lam, basis = np.zeros(len(d)), list(basis)
     lam[basis] = np.linalg.solve(M[np.ix_(basis, basis)], -d[basis])
     return lam
 
 
 def _solution(M, d, lam, basis, solved, certificate, pivots):
+    """Solution of a linear complementarity problem with residuals and pivots."""
     bounds = np.zeros(len(d)), np.full(len(d), np.inf)
     found = residuals(MixedRows(np.zeros(0), *bounds), M, d, lam)
     return ForceSolution(lam, M @ lam + d, solved, tuple(basis), certificate, pivots, found)
@@ -173,6 +175,7 @@ def _least(table, rows, divisors, n):
 
 
 def _pivot(table, row, column):
+    """Exchange a row and a column of a tableau, in place."""
     table[row] /= table[row, column]
     factors = table[:, column].copy()
     factors[row] = 0.0

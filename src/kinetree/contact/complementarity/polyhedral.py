@@ -111,6 +111,7 @@ def complementarity_problem(
 
 
 def _unit(n, entries):
+    """Column of length ``n`` with a few entries that are not zero."""
     column = np.zeros(n)
     for i, x in entries.items():
         column[i] = x

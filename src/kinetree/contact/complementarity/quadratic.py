@@ -196,6 +196,7 @@ def pivot(curvature, low, high) -> Pivoted:
 
 
 def _check(count, n, rest, whole):
+    """Raise an error where a pivot shows a matrix that is not positive semidefinite."""
     if rest < -1e-7 * abs(whole) or whole < 0:
         raise SingularError(
             "pivoting needs a positive-semidefinite matrix, and this one is not: a force moves its "

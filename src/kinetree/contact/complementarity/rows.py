@@ -202,6 +202,7 @@ _each_root = np.frompyfunc(sqrt, 1, 1)
 
 
 def _trial(rows, lam, w):
+    """State of all rows at a trial ``lam - w``: what touches, sticks and is within bounds."""
     contacts, other = rows.split(lam - w)
     mu, normal, tangent = rows.mu, contacts[:, 0], contacts[:, 1:]
     square = tangent[:, 0] * tangent[:, 0] + tangent[:, 1] * tangent[:, 1]

@@ -173,6 +173,7 @@ class Sweeps:
         return lam
 
     def _contact(self, i, lam, w):
+        """Force of one contact that solves its own laws, the others held."""
         at, mu, convex = self.blocks[i], self.rows.mu[i], self.rows.convex
         A = self.A[at, at]
         stick = lam - self.inverses[i] @ w

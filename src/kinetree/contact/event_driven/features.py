@@ -165,6 +165,7 @@ class Features:
         return T[..., :3, :3], T[..., :3, 3]
 
     def _follow(self, model, q) -> Followed:
+        """Gaps, points and normals of all features in a configuration."""
         R, r = self._poses(model, q)
         parts = [part.at(R, r) for part in self._parts]
         if not parts:

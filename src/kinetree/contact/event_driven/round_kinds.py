@@ -111,6 +111,7 @@ class SidePoints(NamedTuple):
         return body, ground, *barrel, *corner, sign, size
 
     def _place(self, R, r):
+        """Centres and axes of cylinders, and corners of other shapes, in the world."""
         T, O = R[..., self.body, :, :], R[..., self.other, :, :]
         center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
         return center, axis, turn(O, self.corner) + r[..., self.other, :]

@@ -32,6 +32,7 @@ def near(k, a, b, margin, tolerance):
 
 
 def _edges(k, a, b, margin, tolerance):
+    """Contacts between edges of two polyhedra: keys, gaps, points and normals."""
     size = min(a.size, b.size)
     first, second = (np.flatnonzero(_within(x, y, margin)) for x, y in ((a, b), (b, a)))
     if not (len(first) and len(second)):

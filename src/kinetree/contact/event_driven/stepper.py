@@ -87,6 +87,7 @@ class PhaseStepper(Stepper):
         return self._motion(self.model, t, q, qd, tau)
 
     def _motion(self, model, t, q, qd, tau):
+        """Accelerations and power at an instant in the present mode."""
         q, qd = self.dynamics.at_time(t, q, qd)
         motion = self.dynamics.motion(
             self.dynamics.instant(t, q, qd, tau), qd, self.transitions.mode

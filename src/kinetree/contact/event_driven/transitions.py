@@ -109,6 +109,7 @@ class Transitions:
             self.dynamics.scene.held[:] = mode.kind != OPEN
 
     def _decide(self, mode, k, lam, w, zeta, suspected):
+        """Set the mode of a contact by its force and acceleration: open, sticking, sliding."""
         small = self.settings.acceleration_tolerance * (_DOUBT if suspected else _SURE)
         if w[0] > small:
             return

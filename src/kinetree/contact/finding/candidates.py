@@ -157,6 +157,7 @@ def _moving(geometry, X_0, v):
 
 
 def _dual(values, rates):
+    """Array of dual numbers of values and rates."""
     pairs = zip(np.ravel(values), np.ravel(rates), strict=True)
     result = np.empty(np.size(values), dtype=object)
     result[:] = [Dual(a, b) for a, b in pairs]
@@ -164,6 +165,7 @@ def _dual(values, rates):
 
 
 def _rows(model, q, axes, point, columns, joints):
+    """Jacobian of a point along three axes, (3, nv)."""
     J = np.zeros((3, model.nv), dtype=model.scalar_type(q))
     for i, sign in joints.items():
         if sign and model.joint[i].nv:
@@ -173,6 +175,7 @@ def _rows(model, q, axes, point, columns, joints):
 
 
 def _stack(model, q, shapes, *lists):
+    """Lists of values as arrays, of the model's kind of numbers even if empty."""
     dtype = model.scalar_type(q)
     return tuple(
         np.array(part) if part else np.zeros((0, *shape), dtype)

@@ -127,6 +127,7 @@ def plane_and_cylinder(a, b):
 
 
 def _above(a, point, radius):
+    """Contact of a ball with a plane."""
     n = a.axes[:, 2]
     distance = n @ (point - a.origin)
     return touch(point - n * distance, n, distance - radius)

@@ -178,6 +178,7 @@ class _Joined(dict):
 
 
 def _order(a, b, joined, surface=None, friction=None, restitution=None):
+    """Pair of two shapes, the one on the body with the lower number first."""
     a, b = (a, b) if a.body <= b.body else (b, a)
     surface = joined[a.surface, b.surface] if surface is None else surface
     return Pair(a, b, friction, restitution, surface)
@@ -369,6 +370,7 @@ def _feet(model, pairs, posture=None):
 
 
 def _configuration(model, posture):
+    """Configuration of a posture, by name or the usual one."""
     if posture is None:
         known = {p.name: p for p in model.postures}
         posture = next((known[name] for name in _USUAL if name in known), None)

@@ -125,6 +125,7 @@ def hull_of(mesh) -> Hull:
 
 @lru_cache(maxsize=256)
 def _hull(path, scale, changed):
+    """Convex hull of a mesh file, from the cache if it is known."""
     del changed  # a file that has changed is read again
     kind = os.path.splitext(path)[1].lower()
     digest = hashlib.sha256(content_of(path, path)).hexdigest()
@@ -238,6 +239,7 @@ def _weights_at_points(x, size, count):
 
 
 def _sum(weights, values):
+    """Weighted sum of values of any kind."""
     total = 0
     for w, v in zip(weights, values, strict=True):
         total = total + w * v

@@ -125,6 +125,7 @@ def _at(I1, v1, I2, v2, point, normal):
 
 
 def _collision(I1, I2, N, W, zeta, lam):
+    """Collision of two bodies after an impulse: velocity changes and energy."""
     iota = Force.from_array(N @ lam)
     energy = float(lam @ zeta + lam @ W @ lam / 2)
     return BodyCollision(velocity_change(I1, -iota), velocity_change(I2, iota), lam, energy)
@@ -139,6 +140,7 @@ def _matrix(inertia):
 
 
 def _fraction(restitution):
+    """Restitution, if it is from 0 to 1."""
     if not 0 <= restitution <= 1:
         raise ShapeError(f"restitution must be from 0 to 1, got {restitution!r}")
     return restitution

@@ -224,6 +224,7 @@ def _patch(collision, e, mu, patch, law, order):
 
 
 def _collision(model, q, qd, contacts, tolerance, given):
+    """Closed contacts of one state, with their inertia matrix and velocities."""
     q = as_configuration(as_model(model), q).astype(float)
     qd = as_joint_vector(model, qd, "qd").astype(float)
     if q.ndim != 1 or qd.ndim != 1:

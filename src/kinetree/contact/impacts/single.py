@@ -96,6 +96,7 @@ class _Work:
         return course.work - self.target
 
     def impulse(self, course, k):
+        """Normal impulse after which the work reaches its target."""
         if k <= 0:
             return np.inf
         rest, zeta = self.target - course.work, course.zeta[0]
@@ -276,6 +277,7 @@ class _Path:
         self.size = [1.0, 1.0, size, size, size, size * course.scale]
 
     def rates(self, y):
+        """Rates of sliding direction, log of speed, impulses and work along the path."""
         (nn, n1, n2), (_, a, b), (_, _, c) = self.W
         d1, d2, s, mu = math.cos(y[0]), math.sin(y[0]), math.exp(y[1]), self.mu
         r1, r2 = n1 - mu * (a * d1 + b * d2), n2 - mu * (b * d1 + c * d2)

@@ -169,6 +169,7 @@ def _refuse_hitting(problem, states):
 
 
 def _arrays(model, q, qd, tau):
+    """Positions, velocities and forces of one state as float arrays."""
     q = as_configuration(as_model(model), q).astype(float)
     qd = as_joint_vector(model, qd, "qd").astype(float)
     tau = as_joint_vector(model, tau, "tau").astype(float)
@@ -199,6 +200,7 @@ def _finish(at, problem, lam, states, velocity_tolerance):
 
 
 def _mode(state, w, mu, slides, small):
+    """Word for how a contact moves: apart, separates, touches, slides or sticks."""
     if state != TOUCHING:
         return "apart"
     if w[0] > small:
@@ -225,6 +227,7 @@ def forces_are_unique(problem, lam, w, slip, slides, closed) -> bool:
 
 
 def _residuals(at, problem, qdd, lam, w, closed, tangential):
+    """Errors of the equation of motion and of the contact laws."""
     missing = tree_force(at.model, at.q, at.qd, qdd) - at.tau - problem.rows.T @ lam.ravel()
     friction, most = np.hypot(lam[:, 1], lam[:, 2]), problem.mu * lam[:, 0]
     return ContactResiduals(

@@ -198,6 +198,7 @@ class StepConstraints:
         return _join([*gap, *self._travel(q)]), errors
 
     def _contacts(self, model, q, qd):
+        """Rows of the contacts that may close: names, Jacobians, friction, gaps."""
         known = self.scene.candidates
         if not known.size:
             return [], np.zeros((0, 3, model.nv), dtype=int), [], np.zeros(0), np.zeros(0), ()

@@ -29,6 +29,8 @@ class EffectiveInertia:
         self.L = self._factor(model, M)
 
     def _factor(self, model, M):
+        """Factors of an inertia matrix; an error names the joint that moves no inertia."""
+
         def message(k):
             i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
             return (
@@ -174,6 +176,7 @@ def turn_velocities(model, qd, move):
 
 
 def _join(model, function, *vectors):
+    """Values of a function of each joint and its body, as one vector."""
     parts, flies = [model.zero_velocity[:0]], alone(model)
     for i in range(1, model.body_count + 1):
         at = model.v_slice[i]

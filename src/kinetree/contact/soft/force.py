@@ -256,6 +256,7 @@ def _times(matrices, vectors):
 
 
 def _laws(law, stiffness, damping, tangential):
+    """Normal and tangential laws from the options of ``SoftContact``."""
     if isinstance(law, laws.NormalLaw):
         if stiffness is not None or damping is not None:
             raise ModelError(f"{type(law).__name__} has its own stiffness and damping")

@@ -135,6 +135,7 @@ class HuntCrossley(NormalLaw):
         return select(less(p, 0), f, 0 * f), z
 
     def _spring(self, p):
+        """Elastic force at a gap: a power of the depth."""
         depth = select(
             less(p, 0), -p, 0 * p + 1
         )  # keep roots and their derivatives finite in the air

@@ -292,6 +292,7 @@ class ContactStep:
 
     @staticmethod
     def _residuals(rows, solved, end, balance) -> Residuals:
+        """Residuals of a step: laws, penetration, energy."""
         lam = solved.passes[: len(rows.G)]
         return Residuals(
             velocity=solved.error,

@@ -170,6 +170,7 @@ class ContactStepper(Stepper):
 
     @cached_property
     def _engine(self):
+        """Stepper of the engine, for steps that unrolled code does not solve."""
         step = self.contact_step
         given = self.model, self.method, self.field, step.settings, step.constraints.joints, ()
         return EngineStepper(*given, compiled=True).ready()
@@ -195,6 +196,7 @@ class ContactStepper(Stepper):
 
     @cached_property
     def _kernel(self):
+        """Compiled code of several steps with contact."""
         examples = [0.0, 1.0, 1.0], *self._zeros(), np.zeros(self.notes.rows)
         scheme = Scheme(self.flight, self.field)
         kernel = _contact_steps.compiled(

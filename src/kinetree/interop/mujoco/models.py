@@ -282,6 +282,7 @@ def from_tau(model: Model, mj_model: Any, qpos: ArrayLike, tau: ArrayLike) -> Ar
 
 
 def _states(model, mj_model):
+    """Conversion of states between a model and MuJoCo."""
     sizes = mj_model.nq, mj_model.nv
     rotors = {model.joint_names[i - 1] for i in rotors_of(model)}
     match = partial(_pairs, mj_model, rotors)
@@ -325,6 +326,7 @@ def _pairs(mj_model, rotors, model):
 
 
 def _parts(mj_model, joint, name, theirs):
+    """Elements of a joint in MuJoCo."""
     if isinstance(joint, Free) and name in theirs:
         return (JointElement(name, "free", None, slice(0, 7), slice(0, 6)),)
     return parts_of(joint, name)

@@ -81,6 +81,7 @@ def _body(pin_model, part, name, parent):
 
 
 def _dynamics(pin_model, part, joint_map):
+    """Armature, damping and friction of a joint, or None."""
     sources = {"armature": "armature", "damping": "damping", "friction": "upperDryFrictionLimit"}
     found = {
         name: joint_map.from_tangent(getattr(pin_model, source)[part.v])
@@ -91,6 +92,7 @@ def _dynamics(pin_model, part, joint_map):
 
 
 def _limits(pin_model, part, joint_map):
+    """Limits of a joint, or None."""
     lower = _infinite(pin_model.lowerPositionLimit[part.q])
     upper = _infinite(pin_model.upperPositionLimit[part.q])
     limits = Limits(

@@ -190,6 +190,7 @@ def _joint_of(model, pin_model):
 
 
 def _rows(p, count):
+    """Parameters of the bodies as rows of ten."""
     p = np.asarray(p, dtype=float)
     if p.shape != (10 * count,):
         raise ShapeError(f"parameters must have shape ({10 * count},) here, got {p.shape}")

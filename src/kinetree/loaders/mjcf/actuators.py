@@ -219,6 +219,7 @@ _OTHERS = (
 
 
 def _kind(kinds):
+    """Words for a kind of actuator that is not supported."""
     for numbers, text in _OTHERS:
         if any(k == n for k, n in zip(kinds, numbers, strict=True)):
             return text
@@ -238,6 +239,7 @@ def _shift(law, zero, has_length):
 
 
 def _range(mj_model, what, a):
+    """Range of control or force of an actuator."""
     if not getattr(mj_model, f"actuator_{what}limited")[a]:
         return UNBOUNDED
     low, high = getattr(mj_model, f"actuator_{what}range")[a]
@@ -292,6 +294,7 @@ class _Ends:
         return self.tree.bodies[number - 1].name
 
     def _joint(self, j, gear, kind):
+        """Joint, gear and zero of an actuator at a joint."""
         at, joint = variables(self.mj_model, j), self.number[self.tree.joint_names[j]]
         if at.kind not in (BALL, FREE):
             return {"joint": joint, "gear": (gear[0],), "zero": gear[0] * at.reference}

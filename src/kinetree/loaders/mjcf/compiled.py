@@ -116,6 +116,7 @@ def postures_of(mj_model, tree, drives, keys):
 
 
 def _state(mj_model, tree, qpos, qvel):
+    """Positions and velocities of all joints of the tree from MuJoCo's."""
     numbers = {name: j for j, name in enumerate(tree.joint_names)}
     bodies = {name: b for b, name in enumerate(tree.body_names)}
     positions, velocities = [], []

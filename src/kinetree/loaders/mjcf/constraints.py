@@ -79,6 +79,7 @@ def _switched_on(mj_model, e, name, tree):
 
 
 def _loop(mj_model, e, name, kind, tree, note):
+    """Loop joint of an equality constraint between two bodies."""
     ends = [int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])]
     data = np.array(mj_model.eq_data[e])
     if int(mj_model.eq_objtype[e]) == _SITE:

@@ -211,6 +211,7 @@ class _Lost:
         return None
 
     def _without(self, element, section, why):
+        """Remove an element, and what refers to it."""
         if element.tag == "geom" and section == "worldbody":
             self._shapeless(element, why)
             return

@@ -323,6 +323,7 @@ def _product(source, element, attributes):
 
 
 def _numbers(source, element, name):
+    """Numbers of an attribute."""
     try:
         return numbers_in(element.get(name, ""))
     except ValueError as error:
@@ -397,6 +398,7 @@ def _left_out(element, root):
 
 
 def _attributes(element, changes):
+    """Attributes of an element that are kept, with changes."""
     left_out = _ATTRIBUTES | _ATTRIBUTES_OF.get(element.tag, set())
     if element.tag == "camera":
         left_out = {*element.attrib} - _OF_CAMERAS

@@ -217,6 +217,7 @@ def gravity_compensation_of(mj_model, tree, note):
 
 
 def _sum(parts):
+    """Gravity compensation of several parts as one."""
     total = math.fsum(g.mass for g in parts)
     if len(parts) == 1 or total == 0:
         return parts

@@ -139,6 +139,7 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> BodyPlace:
 
 
 def _join(at, X):
+    """Product of two transforms, of which one may be the identity."""
     if is_identity(at):
         return X
     return at if is_identity(X) else at @ X

@@ -62,6 +62,7 @@ def unused_name(name, suffix, taken):
 
 
 def _take(name, taken):
+    """Name that is not taken yet, with a number if needed."""
     candidate, count = name, 1
     while candidate in taken:
         count += 1

@@ -76,6 +76,7 @@ class JointTable:
         return {field.name: self._parameter(field) for field in fields}
 
     def _parameter(self, field):
+        """Parameter of a joint by the field of its class."""
         default = () if field.default is MISSING else (field.default,)
         if field.name == "axis":
             return self.axis()

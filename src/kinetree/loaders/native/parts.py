@@ -110,6 +110,7 @@ def read_inertia(body: TomlTable) -> Inertia | None:
 
 
 def _part(table: TomlTable) -> Inertia:
+    """Inertia of one part of a body."""
     shape = table.choice(*SIZES)
     if shape is not None:
         inertia = _of_shape(table, shape)
@@ -191,6 +192,7 @@ def read_color(table: TomlTable):
 
 
 def _sizes(table, key, count) -> Any:
+    """Sizes of a shape; an error if they are negative or too few."""
     sizes = table.numbers(key, None if count == 1 else count)
     if len(sizes) != count or any(x < 0 for x in sizes):
         raise table.error(f"{key} must be {count} sizes, not negative, got {list(sizes)}", key)
@@ -198,6 +200,7 @@ def _sizes(table, key, count) -> Any:
 
 
 def _mesh(table, report, folders):
+    """Mesh of a table, or None where its file is missing."""
     scale = table.numbers("scale", 3, (1, 1, 1))
     line = table.document.line((*table.path, "mesh"))
 

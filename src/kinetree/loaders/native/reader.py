@@ -115,6 +115,7 @@ class _Reader:
         return name
 
     def _claim(self, kind, name, table):
+        """Take a name; an error if another part has it."""
         first = self.names.setdefault((kind, name), table)
         if first is not table:
             line = table.document.line(first.path)
@@ -123,6 +124,7 @@ class _Reader:
             )
 
     def _body(self, table):
+        """Read a body with its joint."""
         name = self._new_name(table, "body")
         joint, joint_name = read_joint(table, name=True)
         joint_name = f"{name}_joint" if joint_name is None else joint_name
@@ -139,11 +141,13 @@ class _Reader:
         )
 
     def _frame(self, table):
+        """Read a frame."""
         self.builder.frame(
             self._new_name(table, "frame"), on=table.text("on", None), at=parts.placement(table)
         )
 
     def _loop(self, table):
+        """Read a loop."""
         self.builder.loop(
             self._new_name(table, "joint"),
             predecessor=table.text("predecessor"),
@@ -156,6 +160,7 @@ class _Reader:
         )
 
     def _coupling(self, table):
+        """Read a coupling."""
         name = self._new_name(table, "joint")
         joint, source = table.text("joint"), table.text("source", None)
         sources, tendon = table.texts("sources", ()), table.text("tendon", "")
@@ -172,6 +177,7 @@ class _Reader:
         self.builder.coupling(name, joint=joint, source=source, sources=sources, **law)
 
     def _geometry(self, table):
+        """Read a shape."""
         shape = parts.read_shape(table, self.report, self.folders)
         options = {
             "on": table.text("on", None), "at": parts.placement(table),
@@ -184,6 +190,7 @@ class _Reader:
             self.builder.geometry(shape, **options)
 
     def _actuator(self, table):
+        """Read an actuator."""
         name = self._new_name(table, "actuator")
         ranges = ("control", "effort", "activation_range", "integral_range")
         on = {"joint": table.text("joint", None)}
@@ -211,6 +218,7 @@ class _Reader:
         return given.attempt(Muscle, **{key: x for key, x in numbers.items() if x is not None})
 
     def _posture(self, table):
+        """Read a posture."""
         name = self._new_name(table, "posture")
         keys = ("q", "qd", "controls", "activation")
         q, qd, controls, activation = (self._by_name(table, key) for key in keys)
@@ -219,6 +227,7 @@ class _Reader:
         self.builder.posture(name, q=q, qd=qd, controls=controls, activation=activation)
 
     def _tendon(self, table):
+        """Read a tendon."""
         joints, path = table.table("joints"), table.of_kind("path", list, [])
         if joints is None and not path:
             raise table.error(
@@ -275,6 +284,7 @@ class _Reader:
             self.builder.exclude(*ends, name=name)
 
     def _sensor(self, table):
+        """Read a sensor."""
         shape = table.table("shape")
         rest: dict[str, Any] = {"data": tuple(table.numbers("data", None, ()))}
         rest |= {key: table.number(key, 0.0) for key in ("cutoff", "noise", "offset")}
@@ -300,6 +310,7 @@ class _Reader:
         self.builder.group(name, joints=table.texts("joints"), tip=tip)
 
     def _camera(self, table):
+        """Read a camera."""
         rest: dict[str, Any] = {}
         if (size := table.numbers("size", 2, None)) is not None:
             rest["size"] = tuple(int(n) if n == int(n) else n for n in size)

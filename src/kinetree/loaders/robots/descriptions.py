@@ -89,6 +89,7 @@ def _text(node, known) -> str | None:
 
 
 def _tree(file) -> ast.Module:
+    """Syntax tree of a Python file; empty if it cannot be read."""
     try:
         return ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):

@@ -52,6 +52,7 @@ class Includes:
         return root, Folders(path, [*folders.extra, *self.extra]), path
 
     def _bytes(self, path, uri):
+        """Content of an included file, within the limit of all."""
         try:
             size = os.path.getsize(path)
             self.size += size
@@ -96,6 +97,7 @@ def _version(text):
 
 
 def _inside(path, folder, uri):
+    """Real path of a file; an error if it lies outside the folder."""
     real, folder = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath([real, folder]) != folder:
         raise uri.error(f"{path!r} lies outside the folder of the model")
@@ -246,6 +248,7 @@ class Description:
         self.named.append(key)
 
     def _include(self, node, scope, folders, *, static, depth):
+        """Add an included model under its name."""
         root, inner_folders, path = self.includes.open(node, folders)
         version = version_of(root)
         models = root.all("model")

@@ -205,6 +205,7 @@ def pose_in(node: Node) -> Pose:
 
 
 def _placement(pose):
+    """Placement by a ``<pose>``."""
     format, degrees = pose.get("rotation_format", "euler_rpy"), pose.get("degrees", "false")
     if not pose.text():
         return Plucker.identity()

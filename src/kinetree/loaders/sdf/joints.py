@@ -87,6 +87,7 @@ def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
 
 
 def _end(node):
+    """Name of the link or frame at an end of a joint."""
     name = node.text()
     if not name:
         raise node.error("must name a link or a frame")
@@ -113,6 +114,7 @@ def _direction(xyz):
 
 
 def _axis(node, kind):
+    """Axis of a joint with its limits and dynamics."""
     if node is None:
         free = (-math.inf, math.inf, math.inf, math.inf)
         return Axis((0.0, 0.0, 1.0), None, *free, 0.0, 0.0, 0.0, 0.0, None, None)
@@ -167,6 +169,7 @@ def _largest(x):
 
 
 def _mimic(axis):
+    """Joint that an axis mimics, or None."""
     mimic = axis.one("mimic")
     if mimic is None:
         return None

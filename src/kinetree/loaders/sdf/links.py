@@ -100,6 +100,7 @@ def _from_collisions(link, inertial, looks):
 
 
 def _solid(shape, density):
+    """Inertia of a solid of uniform density, or None."""
     try:
         return shape.inertia(density) if isinstance(shape, Solid) else None
     except ModelError:
@@ -160,6 +161,7 @@ def _surface_of(node):
 
 
 def _whole(node):
+    """Integer of an element."""
     try:
         return int(node.text(), 0)
     except ValueError:
@@ -167,6 +169,7 @@ def _whole(node):
 
 
 def _inside(node, *tags):
+    """Element within others by their tags, or None."""
     for tag in tags:
         node = None if node is None else node.one(tag)
     return node
@@ -190,6 +193,7 @@ def _shape_in(node, folders):
 
 
 def _sizes(node, tag, count, default, *, positive=True) -> Any:
+    """Sizes of a shape; a notice if they are not positive."""
     child = node.one(tag)
     values = default if child is None else child.text_numbers(count)
     if positive and min(values) <= 0:
@@ -199,6 +203,8 @@ def _sizes(node, tag, count, default, *, positive=True) -> Any:
 
 
 def _reader(kind):
+    """Reader of the elements of one kind of solid."""
+
     def read(node, folders):
         counts, given, first = kind.counts(), [], 0
         usual = kind.usual or (1.0,) * sum(counts.values())
@@ -225,6 +231,7 @@ def _turn_to(node):
 
 
 def _mesh(node, folders):
+    """Mesh of an element, or None where its file is missing."""
     uri, scale = node.need_one("uri").text(), _sizes(node, "scale", 3, (1.0,) * 3, positive=False)
     path = mesh_file(uri, folders, lambda why: node.note("<mesh>", why))
     convex = node.get("optimization") != "convex_decomposition"

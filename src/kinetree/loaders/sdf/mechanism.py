@@ -36,6 +36,7 @@ def arcs_of(description: Description) -> list[SdfArc]:
 
 
 def _arcs(description, joint: Joint):
+    """Arcs of a joint: its two links and their placements."""
     frames, node = description.frames, joint.node
     p, s = (_link(description, joint, name) for name in (joint.parent, joint.child))
     if p == s:
@@ -115,6 +116,7 @@ def _two_axes(joint, p, s, X_P, X_S, axes):
 
 
 def _limits(axes):
+    """Limits of all axes of a joint, or None."""
     bounds = {
         name: tuple(getattr(axis, name) for axis in axes)
         for name in ("lower", "upper", "velocity", "effort")
@@ -124,6 +126,7 @@ def _limits(axes):
 
 
 def _dynamics(axes):
+    """Damping, friction and spring of all axes of a joint, or None."""
     values = {
         name: tuple(getattr(axis, name) for axis in axes)
         for name in ("damping", "friction", "stiffness")
@@ -147,6 +150,7 @@ class _Groups:
         self._above = {thing: thing for thing in things}
 
     def of(self, thing):
+        """Representative of the group that a thing belongs to."""
         while self._above[thing] != thing:
             self._above[thing] = self._above[self._above[thing]]
             thing = self._above[thing]
@@ -206,6 +210,7 @@ class Connections:
         return tree, left, still
 
     def _rank(self, arc):
+        """Order in which arcs are taken into the tree, lowest first."""
         if isinstance(arc.joint, Fixed):
             return 0
         if arc.name in self.needed:

@@ -89,6 +89,7 @@ def _in_pieces(model, report):
 
 
 def _read(root, description, folders, version):
+    """Read the first world, or the model, of a file into a description."""
     worlds, models = root.all("world"), root.all("model")
     if worlds:
         for world in worlds[1:]:
@@ -161,6 +162,7 @@ class _Assembly:
         self.floating.append(arc)
 
     def model(self) -> Model:
+        """Model of all that was read."""
         tree, chords, still = self.connections.choose_joints()
         for arc in still:
             if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:
@@ -188,6 +190,7 @@ class _Assembly:
             raise LoadError(f"{self.report.path}: {error}") from error
 
     def _attach(self, graph, chords):
+        """Attach couplings, actuators and sensors to the graph."""
         frames = self.description.frames
         for follower in self.followers:
             if {follower.joint, follower.source} & chords:
@@ -261,6 +264,7 @@ class _Assembly:
         return pose.placement @ frames.between(key, other)
 
     def _show(self, graph, key, look):
+        """Add a shape to the graph."""
         X = self._place_on_frame(look.pose, key, look.node)
         graph.geometry(
             look.shape,
@@ -313,6 +317,7 @@ def followers_of(description: Description, arcs: list[SdfArc]) -> list[MimicJoin
 
 
 def _mimic(joint: Joint, by_name):
+    """Coupling of a joint to the one that it mimics, or None."""
     mimic = next((axis.mimic for axis in joint.axes if axis.mimic is not None), None)
     if mimic is None:
         return None

@@ -216,6 +216,7 @@ def _order(table: TomlTable, known: set[str]):
 
 
 def _needs(table, name):
+    """Names of parameters that a value of a table refers to."""
     value = table.data[name]
     if not isinstance(value, str):
         return set()

@@ -102,6 +102,7 @@ class _Reader:
         return True
 
     def _simple(self, parts):
+        """Actuator of a simple transmission."""
         actuator, (joint,) = parts.actuators[0], parts.names
         nv, own = self.freedoms[joint], actuator.one("kinetree:actuator")
         gear = (parts.reduction(actuator, parts.joints[0], parts.node),)
@@ -326,6 +327,7 @@ def _gain(node, params, kind, letter):
 
 
 def _bounds(node, params):
+    """Smallest and largest value of a command interface."""
     low, high = (
         _number(node, params, key, x) for key, x in zip(("min", "max"), UNBOUNDED, strict=True)
     )
@@ -341,6 +343,7 @@ def _params(node):
 
 
 def _number(node, params, key, default, *, finite=False):
+    """Number of a parameter of a command interface."""
     if key not in params:
         return float(default)
     try:

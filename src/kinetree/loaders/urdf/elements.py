@@ -52,6 +52,7 @@ def rotation_of_rpy(rpy):
 
 
 def _turn(angle):
+    """Cosine and sine of an angle, exact at multiples of a right angle."""
     c, s = math.cos(angle), math.sin(angle)
     if abs(c) < _EXACT:
         return 0.0, math.copysign(1.0, s)

@@ -58,6 +58,7 @@ def read_joints(robot: Node) -> dict[str, Joint]:
 
 
 def _joint(node, name):
+    """Joint by the type and axis of an element."""
     kind = node.need("type")
     if kind not in JOINT_TYPES:
         types = f"URDF has {', '.join(JOINT_TYPES)} (kinetree's own TOML has all of its joints)"
@@ -82,6 +83,7 @@ def _joint(node, name):
 
 
 def _limits(node, kind, joint):
+    """Limits of a joint, or None if it has none."""
     limit = node.one("limit")
     if limit is None:
         if kind in ("revolute", "prismatic"):
@@ -121,6 +123,7 @@ def _bounds(limit, kind):
 
 
 def _largest(limit, key):
+    """Largest velocity or effort of a joint, as a tuple that may be empty."""
     if limit.get(key) is None:
         return ()
     value = _without_bounds(limit.number(key, finite=False))
@@ -135,6 +138,7 @@ def _without_bounds(x):
 
 
 def _dynamics(node, joint):
+    """Damping, friction and spring of a joint, or None."""
     dynamics, own = node.one("dynamics"), joint_dynamics(node, joint)
     if dynamics is None:
         return own
@@ -154,6 +158,7 @@ def _dynamics(node, joint):
 
 
 def _mimic(node):
+    """Joint that another one mimics, with factor and offset, or None."""
     mimic = node.one("mimic")
     if mimic is None:
         return None
@@ -203,6 +208,7 @@ class Tree:
 
 
 def _root(robot, links, above):
+    """Root link of a robot; an error if there are none or several."""
     roots = [link for link in links.values() if link.name not in above]
     if not roots:
         raise robot.error(

@@ -70,6 +70,7 @@ def _is_not_zero(text):
 
 
 def _inertia(link, name):
+    """Inertia of a link, and whether it has none."""
     inertial = link.one("inertial")
     if inertial is None:
         return Inertia.zero(), True
@@ -146,6 +147,8 @@ def _shape_in(node, folders):
 
 
 def _solid(kind):
+    """Reader of the elements of one kind of solid."""
+
     def read(node, folders):
         given = {name: node.numbers(name, count) for name, count in kind.counts().items()}
         if not all(_positive(node, name, sizes) for name, sizes in given.items()):
@@ -156,6 +159,7 @@ def _solid(kind):
 
 
 def _positive(node, what, sizes):
+    """Whether sizes are positive; a notice where they are not."""
     if min(sizes) > 0:
         return True
     node.note(f"<{node.tag}>", f"a shape of {what} {min(sizes):g} cannot be seen or touched")
@@ -163,6 +167,7 @@ def _positive(node, what, sizes):
 
 
 def _mesh(node, folders):
+    """Mesh of an element, or None where its file is missing."""
     name = node.need("filename")
     scale = node.numbers("scale", None, (1.0, 1.0, 1.0))
     if len(scale) in (0, 2):

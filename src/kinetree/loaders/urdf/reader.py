@@ -145,6 +145,7 @@ class _Assembly:
         self.body[body.name] = len(self.bodies)
 
     def model(self):
+        """Model of all that was read."""
         loops = self._loops()
         with warnings.catch_warnings():
             # Said already, one by one and with the line.
@@ -238,6 +239,7 @@ class _Assembly:
         return tuple(Frame(name, self.body[link]) for name, link in ends if name not in taken)
 
     def _loops(self):
+        """Loop joints by name, from ``<kinetree:loop>``."""
         loops: dict[str, Loop] = {}
         for node in self.robot.all("kinetree:loop"):
             name = node.need("name")
@@ -261,6 +263,7 @@ class _Assembly:
         return tuple(loops.values())
 
     def _couplings(self, loops):
+        """Couplings of all joints that mimic others."""
         taken, couplings = {*self.joints, *(loop.name for loop in loops)}, []
         for joint, mimic in leaders(self.joints).items():
             name = f"{joint}_mimic"
@@ -287,6 +290,7 @@ class _Assembly:
         return tuple(couplings)
 
     def _geometry(self):
+        """Shapes of all links."""
         return tuple(
             Geometry(
                 self.body[link.name],
@@ -303,6 +307,7 @@ class _Assembly:
         )
 
     def _actuators(self, loops):
+        """Actuators of all transmissions and drives."""
         number = {loop.name: k for k, loop in enumerate(loops, start=1)}
         return tuple(
             replace(d.actuator, joint=self.number.get(d.joint, 0), loop=number.get(d.joint, 0))

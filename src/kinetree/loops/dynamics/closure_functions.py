@@ -273,6 +273,7 @@ def loop_chains(model, loop, shapes):
 
 
 def _fits(model, joints, shape):
+    """Whether joints have the symbols of a pattern."""
     if shape == "*":
         return True
     return len(joints) == len(shape) and all(

@@ -212,6 +212,7 @@ def null_space(K, k, rank, units: Scaling, independent=None) -> NullSpace:
 
 
 def _others(n, rank, independent):
+    """Numbers of the dependent variables; an error if the count is wrong."""
     if len(independent) != n - rank:
         raise ShapeError(
             f"{n} variables under {rank} independent constraints have {n - rank} independent ones, "

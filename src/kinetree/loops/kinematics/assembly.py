@@ -84,6 +84,7 @@ def assemble(
 
 
 def _guess(model):
+    """Configuration to start from: the posture whose loops are closest to closed."""
     guesses = np.array([model.neutral(), *(posture.q for posture in model.postures)])
     gaps = np.linalg.norm(closing(model, guesses)[0], axis=1)
     return guesses[int(np.argmin(np.maximum(gaps, 1e-9)))]  # the first of the closed ones

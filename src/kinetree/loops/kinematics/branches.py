@@ -258,6 +258,7 @@ class _Walker:
             at += size
 
     def _tangent(self, way):
+        """Unit tangent of the curve of closed configurations at the present one."""
         K = self.scale.apply(closing(self.model, self.q)[1])
         dq = way / self.scale.columns
         U, s, Vt = np.linalg.svd(K[:, self.free], full_matrices=False)
@@ -271,6 +272,7 @@ class _Walker:
         return float(np.linalg.det(K[self.rows][:, self.free]))
 
     def _set(self, q, y):
+        """Configuration with some joints at other positions."""
         q = np.array(q)
         for i, position in self._parts(y):
             q[self.model.q_slice[i]] = position

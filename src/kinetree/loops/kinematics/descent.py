@@ -74,6 +74,7 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
 
 
 def _descend(model, q, B, limits, tolerance, iterations):
+    """Close the loops of many configurations by damped Newton steps."""
     n, q, errors = len(q), np.array(q, dtype=float), _Errors(model)
     damping = np.full(n, _FIRST)
     e, J, error = errors.at(q)

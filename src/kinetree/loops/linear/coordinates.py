@@ -68,6 +68,7 @@ def coordinates(model, K, independent=None) -> Coordinates:
 
 
 def _freedom(model, K):
+    """Degrees of freedom, the same in all configurations; else an error."""
     ranks = np.unique(rank(K, scaling(model)))
     if len(ranks) > 1:
         raise SingularError(
@@ -141,6 +142,7 @@ def _from_names(model, names, freedom):
 
 
 def _columns(model, names):
+    """Columns of variables that are named by joint or by label."""
     chain, labels = ClosedChain(model), _labels(model)
     joints, columns = (*model.joint_names, *model.loop_names), []
     for name in names:

@@ -186,6 +186,7 @@ def linearize_system(
 
 
 def _chart(system, q, v, R):
+    """Chart of an argument: a chart, none, a matrix or a relation."""
     from kinetree.loops.state_space import charts  # a chart linearises itself by what is here
 
     if isinstance(R, charts.AbstractChart):

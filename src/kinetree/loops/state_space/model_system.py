@@ -122,6 +122,7 @@ def _joints(model):
 
 
 def _force(model, tau) -> Callable:
+    """Function of time and state to joint forces, from a vector, a function or None."""
     if tau is None:
         return lambda t, q, v: 0.0
     if callable(tau):

@@ -68,6 +68,7 @@ def solved_inertia(M, force):
 
 
 def _solution(system, t, q, v, stabilization):
+    """Accelerations and multipliers by the range-space method."""
     terms = system.constraint(q, v)
     force, G = system.F(t, q, v), terms.G
     moved = np.linalg.solve(system.M(q), np.column_stack([G.T, force]))  # M⁻¹ (Gᵀ, F)

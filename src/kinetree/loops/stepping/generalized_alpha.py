@@ -68,6 +68,7 @@ class _Ahead(NamedTuple):
 
 
 def _ahead(model, a, h, q, qd, before, method):
+    """State at the end of a step for a mean acceleration there."""
     m, f, beta, gamma = method()
     mean, qdd = before[: model.nv], before[model.nv :]
     delta = qd + (0.5 - beta) * h * mean + beta * h * a
@@ -183,6 +184,7 @@ class AlphaStepper(Stepper):
 
     @property
     def _alpha(self):
+        """Compiled step."""
         q, v, held = self._zeros()
         scheme = Scheme(self.method, self.field)
         return _alpha_step.compiled(self.model, 0.0, 1.0, q, v, held, [*v, *v], scheme=scheme)

@@ -158,6 +158,7 @@ def _measures(model, chosen, q, qd):
 
 
 def _pass(model, chosen, t, state, sine, sample) -> SingularPass:
+    """Record of a pass close to a singular configuration."""
     q, qd = state
     sigma, kappa, indicator = _measures(model.at(t), chosen, q, qd)
     return SingularPass(

@@ -300,6 +300,7 @@ def post_stabilized(model, q, qd, share, chosen, *, repeats):
 
 
 def _least(values):
+    """Smallest of traced or plain numbers."""
     least = values[0]
     for value in values[1:]:
         least = select(value < least, value, least)

@@ -186,6 +186,7 @@ class ConstrainedOnArrays(FieldOnArrays):
 
     @cached_property
     def _gradients(self):
+        """Compiled gradients of constraints and their products with velocities."""
         every, n = len(self.chosen.every), self.tree.nv
         zeros = [np.zeros(shape) for shape in ((every, n), every, every, every)]
         call = _pull.bind(*self._state(), coordinates="loop", cotangent=tuple(zeros))

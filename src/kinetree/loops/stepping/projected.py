@@ -232,6 +232,7 @@ def projected_steps(model, t, h, q, qd, inputs, count, *, scheme):
 
 
 def _worst(a, b):
+    """Worse of two checks of steps, entry by entry."""
     a, b = Checks(*a), Checks(*b)
 
     def larger(x, y):

@@ -329,6 +329,7 @@ def _transform(p):
 
 
 def _kind(i) -> BodyKind:
+    """Kind of body ``i``; an error where it is not known when code is made."""
     if i.kind is ANY:
         raise TraceError(
             f"what kind of body {i.path} is cannot be known where the code is made: only body i "

@@ -111,6 +111,7 @@ class ExternalForce:
         return (J * f[..., :, None]).sum(-2)
 
     def _six(self, force):
+        """Force as a wrench (..., 6); the moment is zero where it is not given."""
         name = f"the force on {self.frame!r}"
         f = check_finite(as_numbers(force, name), name)
         if f.ndim == 0 or f.shape[-1] not in (3, 6):

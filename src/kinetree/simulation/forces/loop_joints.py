@@ -91,6 +91,7 @@ def first_rigid(model, limits) -> str:
 
 
 def _first(model, wanted, of_loop, of_tendon):
+    """Name of the first loop joint or tendon with a property; empty if there is none."""
     loops = (f"joint {x.name!r}, which closes a loop" for x in model.loops if of_loop(x))
     tendons = (f"tendon {t.name!r}" for t in model.tendons if of_tendon(t))
     return next(chain(loops, tendons), "") if wanted else ""
@@ -121,12 +122,14 @@ def _mobility(model):
 
 
 def _width(law, acceleration):
+    """Speed within which friction is smoothed."""
     if law.width is not None and len(law.width) == 1:
         return law.width[0]
     return at_least(1e-4, acceleration * REFERENCE_STEP)
 
 
 def _stops(model, loop, stiff, mobility):
+    """Stiff limits of a loop joint."""
     at_v, at_q = loop_slices(model)[loop.name].start, loop_slices(model, "nq")[loop.name].start
     for sign, bounds in ((1.0, loop.limits.lower), (-1.0, loop.limits.upper)):
         for k, bound in enumerate(bounds):

@@ -327,6 +327,7 @@ class Releases(_Group):
         return mode.held[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):
+        """Margins within which joints stay held."""
         low, high = self.modes.bounds(q)
         held = np.broadcast_to(tau, (*qd.shape[:-1], tau.shape[-1]))
         f = stepper.constraint_force(t, q, qd, held)

@@ -79,6 +79,7 @@ class StatefulField:
         return tuple(parts.get(id(force)) for force in forces)
 
     def _split(self, s):
+        """States of each force, by contact."""
         sizes = [(f.scene.candidates.size, f.state_size) for f in self.forces]
         parts = np.split(s, np.cumsum([n * k for n, k in sizes])[:-1], axis=-1)
         shapes = ((*part.shape[:-1], *size) for part, size in zip(parts, sizes, strict=True))
@@ -275,6 +276,7 @@ class StatefulStepper(Stepper):
         return compiled.call(np.array(t, dtype=float), q, qd, tau, s)
 
     def _compile(self, kernel, *, scheme=None, **options):
+        """Compiled code with states, made when first needed."""
         key = (kernel.__name__, scheme is not None and scheme.full)
         if key not in self._kernels:
             zeros, first = self._zeros(), (0.0,)

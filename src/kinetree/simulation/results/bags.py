@@ -151,6 +151,7 @@ class _Cdr:
         self.data = bytearray(b"\x00\x01\x00\x00")
 
     def _put(self, size, code, *values):
+        """Append numbers, aligned to their size."""
         self.data += bytes(-(len(self.data) - 4) % size)
         self.data += struct.pack(f"<{code}", *values)
         return self
@@ -163,12 +164,14 @@ class _Cdr:
         return self._put(4, "iI", seconds, rest).string(frame)
 
     def string(self, text):
+        """Append a text with its length."""
         data = text.encode() + b"\0"
         self.count(len(data))
         self.data += data
         return self
 
     def strings(self, texts):
+        """Append several texts with their number."""
         self.count(len(texts))
         for text in texts:
             self.string(text)

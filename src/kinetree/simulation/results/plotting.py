@@ -99,6 +99,7 @@ def show_once(figure):
 
 
 def _display(figure):
+    """Show a figure in a notebook as an image."""
     from matplotlib import pyplot
 
     display = need("IPython.display", "showing figures in a notebook", "plot")
@@ -160,6 +161,7 @@ class Panel:
             axes.legend(handles=handles, ncols=len(handles), **place, **spaces)
 
     def _handles(self, colors):
+        """Entries of the legend, one for each named line."""
         from matplotlib.lines import Line2D
 
         named = [(self._color(line, colors), _key(line.name)) for line in self.lines if line.name]
@@ -298,6 +300,7 @@ def motion_rows(trajectory, chosen):
 
 
 def _rates(title):
+    """Title of a panel of velocities for one of positions."""
     return {"angles": "angular velocities", "distances": "velocities"}.get(
         title, "angular velocities"
     )

@@ -365,6 +365,7 @@ def _pivots(A):
 
 
 def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_deep):
+    """Reasons not to trust the result."""
     name = f"the simulation of {model.name!r}"
     higher = "take a smaller dt, or an integrator of higher order"
 

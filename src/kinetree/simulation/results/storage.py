@@ -137,6 +137,7 @@ def _by_suffix(path):
 
 
 def _about(trajectory):
+    """Facts about a trajectory for its file."""
     try:
         model = trajectory.model.to_dict()
     except ModelError:  # a joint of the user's, which only the program knows
@@ -155,6 +156,7 @@ def _about(trajectory):
 
 
 def _model(path, about, model):
+    """Model of a stored trajectory; an error if another is given."""
     if model is not None:
         if model.fingerprint != about["fingerprint"]:
             raise LoadError(
@@ -359,6 +361,7 @@ def columns(trajectory):
 
 
 def _index(pandas, trajectory):
+    """Index of a table of pandas: times, and samples of a batch."""
     batch = trajectory.q.shape[1:-1]
     if not batch:
         return pandas.Index(trajectory.t, name="time")

@@ -194,6 +194,7 @@ def _check(kind, name, shape, array, steps, *, timed):
 
 
 def _hint(name):
+    """Hint about inputs that are held for each sample."""
     if name not in ("tau", "controls"):
         return ""
     return f". To hold different {name} for every sample of a batch, give {name}[np.newaxis]"
@@ -226,6 +227,7 @@ def _lead(given):
 
 
 def _dtype(arrays):
+    """Precision of a rollout by those of its arrays."""
     kinds = {a.dtype.kind for a in arrays}
     if kinds - set("fiub"):
         bad = next(a.dtype for a in arrays if a.dtype.kind not in "fiub")

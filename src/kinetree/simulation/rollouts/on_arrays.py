@@ -143,6 +143,7 @@ class StepsOnArrays(_OnArrays):
         return tuple(x.reshape(*lead, *x.shape[1:]) for x in parts)
 
     def _steps(self, model, field, times, state, rest):
+        """State after several steps, and the worst defect."""
         (t, h, count), (q, qd, work) = map(float, times), state
         method, worst = self.transition.method, 0 * work
         for k in range(int(count)):

@@ -137,6 +137,7 @@ _GROUPS = ("inputs", "arguments", "parameters")
 
 
 def _map(f, x):
+    """Value or dictionary with a function applied to foreign arrays."""
     if isinstance(x, dict):
         return {name: _map(f, value) for name, value in x.items()}
     return f(x) if is_foreign(x) else x
@@ -171,6 +172,7 @@ def _stand_ins(model, arrays, options, kernels, kind):
 
 
 def _start(model, x, kind):
+    """Start on the CPU where loops have to be closed."""
     if not is_foreign(x):
         return x
     if not kind.has_numbers(x):
@@ -201,6 +203,7 @@ class _Elsewhere:
         return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
 
     def _batch(self):
+        """Batch axes of all arrays."""
         leads = [self.q.shape[:-1], self.qd.shape[:-1]]
         leads += [x.shape[g.timed : len(x.shape) - len(g.shape)] for g, x in self.given]
         names = ["q0", "qd0", *(g.name for g, _ in self.given)]

@@ -216,6 +216,7 @@ class Run:
         self._advance(call, marks, q, qd, work, slice(None), one_by_one=True)
 
     def _look(self, step, doubt):
+        """Raise an error where a step was not solved."""
         worst, method = np.max(doubt), self.transition.method
         if method.closes:
             self._look_at_loops(step, doubt)

@@ -222,6 +222,7 @@ class Transition:
     # --- compiled ----------------------------------------------------------------------------
 
     def _arguments(self, *names, memories=("memory",)):
+        """Arguments of a kernel of the transition, by name."""
         shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
         if self.memory:
             shapes |= dict.fromkeys(memories, (self.memory,))
@@ -345,6 +346,8 @@ class Transition:
         return kept(self.model, (self, what), make)
 
     def _compile(self, name, inputs, function):
+        """Kernel of a function of the transition."""
+
         def traced(*symbols):
             self._require(inputs, symbols)
             return function(*(a if a.shape else a[()] for a in symbols))
@@ -407,6 +410,8 @@ class Transition:
                     condition.require()
 
     def _kernel(self, name, inputs, traced, reference, *, general=False):
+        """Kernel with checks of its arrays."""
+
         def validate(arrays):
             for i, array in zip(inputs, arrays, strict=True):
                 check_finite(array, i.name, core=len(i.shape))

@@ -210,6 +210,7 @@ def _parts(x):
 
 
 def _content(cell):
+    """Value of a closure's cell, or None."""
     try:
         return cell.cell_contents
     except ValueError:  # a name that is not bound yet

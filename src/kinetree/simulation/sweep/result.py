@@ -180,6 +180,7 @@ def _pack(chunk, study):
 
 
 def _unpack(arrays, names):
+    """Chunk of results from arrays of a file."""
     chunk = Chunk(arrays["ids"], arrays["seeds"])
     if (
         chunk.ids.dtype.kind not in "iu"

@@ -155,6 +155,7 @@ def _warn(result, *, is_simulation):
 
 
 def _work(model, run, names, batched):
+    """Runs of a function or of simulations."""
     if isinstance(run, _InWorld) and isinstance(run.function, dict):
         work = simulation_work(model, run.function, names, batched=batched, in_world=True)
         return replace(work, function=replace(run, function=work.function))

@@ -77,6 +77,7 @@ class RunFunction:
             return self._runs(ids, seeds, values)
 
     def _runs(self, ids, seeds, values):
+        """Results of a chunk of runs, together or one by one."""
         chunk = Chunk(np.asarray(ids), np.asarray(seeds))
         if self.batched:
             try:
@@ -101,6 +102,7 @@ class RunFunction:
         return chunk
 
     def _alone(self, k, seeds, values):
+        """Result of one run."""
         row = {name: _plain(column[k]) for name, column in values.items()}
         changes = {name: row.pop(name) for name in self.changes}
         model = with_parameters(self.model, changes) if changes else self.model
@@ -111,6 +113,7 @@ class RunFunction:
         return arrays_by_name(self.function(model, **row))
 
     def _together(self, chunk, places, values):
+        """Results of several runs at once."""
         places = np.asarray(places)
         rows = {name: column[places] for name, column in values.items()}
         if "seed" in self.extras:

@@ -75,6 +75,7 @@ class Viewer:
     # --- joints -------------------------------------------------------------------------------
 
     def _joints(self):
+        """Add a folder with a slider for each joint."""
         gui = self.server.gui
         self.sliders, self._setting, self.closed = [], False, None
         if not self.knobs.knobs:

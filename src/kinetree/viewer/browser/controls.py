@@ -65,6 +65,7 @@ class LayerPanel:
         redraw()
 
     def _explain(self):
+        """Show a legend of the arrows that are shown."""
         shown = [a for a in self.drawing.scene.arrows if a.layer in self.drawing.shown and a.legend]
         lines = [
             f'<span style="color:{_web(a.color)}">&#9632;</span> {escape(printable(a.legend))}'
@@ -158,6 +159,7 @@ class Player:
             self.go(self.t)
 
     def _run(self):
+        """Play the motion until it is stopped."""
         last = time.monotonic()
         while self.playing and not self._closed:
             now = time.monotonic()
@@ -233,6 +235,7 @@ class SavePanel:
         self.viewer.save_html(path)
 
     def _picture(self, client, path, notice):
+        """Save a picture of a client's view."""
         image = _view_image(client, _SIZE, "png").astype(float)
         solid = image[..., 3:] / 255
         image = image[..., :3] * solid + 255 * (1 - solid)

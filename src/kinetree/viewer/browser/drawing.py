@@ -226,6 +226,7 @@ class Drawing:
         )
 
     def _ground(self):
+        """Draw the ground as a grid."""
         scene, up = self.scene, np.asarray(self.scene.up)
         step, reach = scene.grid_step, 40 * scene.size
         cells, sections = _GROUND[False]
@@ -275,6 +276,7 @@ class Drawing:
                 client.camera.look_at = camera.target
 
     def _look(self):
+        """Set the camera for clients that connect."""
         self.server.on_client_connect(self._greet)
         camera = self._camera()
         start = self.server.initial_camera
@@ -316,6 +318,7 @@ class Drawing:
                 self._pointing(a, k)
 
     def _pointing(self, a, k):
+        """Draw the arrows of one layer at one time."""
         long = np.linalg.norm(a.vectors[k], axis=-1) > 0.01 * self.scene.size
         ends = np.stack([a.origins[k], a.origins[k] + a.vectors[k]], axis=1)[long]
         if a.layer not in self.shown or not len(ends):

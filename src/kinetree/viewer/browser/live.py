@@ -68,6 +68,8 @@ class LiveWorld:
                 handle.on_drag("left")(self._dragging(part.node))
 
     def _dragging(self, body):
+        """Function that follows a drag of a body."""
+
         async def on_drag(event):  # awaited in order, unlike a plain function
             self.drag(body, event.phase, event.start_position, event.end_position)
 
@@ -130,6 +132,7 @@ class LiveWorld:
         self.world.q, self.world.qd = q, np.zeros(self.world.model.nv)
 
     def _run(self):
+        """Run the world in real time until it is stopped."""
         while self.playing and not self._closed:
             begin = time.monotonic()
             try:

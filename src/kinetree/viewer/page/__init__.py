@@ -67,6 +67,7 @@ class _Buffer:
         self.data = bytearray()
 
     def add(self, array, dtype):
+        """Append an array; its place and length."""
         array = np.ascontiguousarray(array, dtype=dtype)
         place = [len(self.data), array.size]
         self.data += array.tobytes()

@@ -64,6 +64,7 @@ class Contacts:
 
     @staticmethod
     def _array(name, given):
+        """Points or forces as an array (T, K, 3)."""
         array = np.asarray(given, dtype=float)
         if array.shape[-1:] != (3,):
             raise ShapeError(

@@ -26,6 +26,7 @@ def frame_parts(model, size):
 
 
 def _axis(axis, length, pose):
+    """Rod along one axis of a frame."""
     bar = rod(0.045 * length, 0.0, length, 10)
     turn = (_X, _Y, np.eye(3))[axis]
     return bar.place(turn, np.zeros(3)).place(pose[:3, :3], pose[:3, 3])
@@ -199,6 +200,7 @@ def reaction_arrows(model, placed, wrenches, size):
 
 
 def _pair(whose, points, forces, moments, size, layer="forces"):
+    """Arrows of forces and of moments at points."""
     return (
         scaled_arrows(f"{whose} forces", layer, _FORCE, points, forces, "N", size),
         scaled_arrows(f"{whose} moments", layer, _MOMENT, points, moments, "N·m", size),

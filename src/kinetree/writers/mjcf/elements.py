@@ -39,6 +39,7 @@ def numbers(values) -> str:
 
 
 def _number(x):
+    """Text of a number as MuJoCo reads it."""
     if math.isfinite(x) and x == int(x) and abs(x) < 1e15:
         return str(int(x))
     return repr(x)  # infinity as "inf", which MuJoCo reads

@@ -81,6 +81,7 @@ def _align(inertial, f, inertia):
 
 
 def _shape(parent, radii, coefficients, pose):
+    """Add the invisible ellipsoid on which the fluid acts."""
     element(
         parent,
         "geom",

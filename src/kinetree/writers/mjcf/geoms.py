@@ -127,6 +127,7 @@ class _Links:
         return body, g.placement @ X.inverse()
 
     def _make(self, g):
+        """Add a body for a link that is lumped into another."""
         frames = [f for f in self.model.frames if (f.name, f.body) == (g.link, g.body)]
         X = frames[0].placement if frames else Plucker.identity()
         parent = self.elements[g.body]
@@ -319,6 +320,7 @@ def _chain(model, i, busy):
 
 
 def _write(model, chain, parent, start):
+    """Write a chain of bodies between which joints are combined."""
     last, name = chain[-1], model.body_names[chain[-1]]
     if name == _WORLD:
         raise InteropError("body 'world': MuJoCo keeps this name for the base; choose another")

@@ -46,6 +46,7 @@ def write_tendons(model, elements, root, armature):
 
 
 def _tendon(root, tag, name, attributes):
+    """Add a tendon to its section, which is made if needed."""
     section = root.find("tendon")
     section = etree.SubElement(root, "tendon") if section is None else section
     return element(section, tag, name=name, **attributes)

@@ -112,6 +112,7 @@ class Atlas:
         return self.chart.state(y)
 
     def _begin(self, q, v):
+        """New chart at a state, by which all later ones are judged."""
         chart = self._make(self.system, q, v, rank=self._rank, **self._options)
         self._rank = chart.system.m
         self._start, self._where = chart.health, np.array(q)
@@ -213,6 +214,7 @@ class _Implicit:
     """
 
     def solve(self, chart, t, z, known, weight):
+        """Coordinates after an implicit step, by Newton's method."""
         one = np.eye(len(z))
 
         def step(z):

@@ -248,6 +248,7 @@ def _test(chart, q):
 
 
 def _direction(system, q, rng):
+    """Random unit direction that the constraints allow."""
     u = rng.standard_normal(system.n)
     u = u - np.linalg.pinv(system.G(q)) @ (system.G(q) @ u)
     return u / np.linalg.norm(u)
@@ -258,6 +259,7 @@ def _along(system, q, u):
 
 
 def _bisect(chart, q, direction, step, sign):
+    """Last configuration along a direction that the chart has, by bisection."""
     low, high = 0.0, step
     for _ in range(50):
         middle = (low + high) / 2
@@ -405,11 +407,13 @@ class AbstractPositionChart(AbstractChart):
         return row_condition(A, invert(A, "no chart here"))
 
     def _split(self, q, v):
+        """Coordinates of position and velocity, and the matrix between them."""
         y = self.coordinates(q, v)
         y_q, y_v = y[: self.p], y[self.p :]
         return self.p, y_q, y_v, self.parameter_columns(q, y_q)
 
     def _position(self, y_q, q):
+        """Configuration that has given coordinates, by Newton's method."""
         system = self.system
         of_g = 1.0 if system.weights is None else np.asarray(system.weights)
         weights = coordinate_weights(system)

@@ -197,6 +197,7 @@ def dependent_columns(G, system=None):
 
 
 def _check(independent, system):
+    """Raise an error where independent variables are not as many different ones as needed."""
     chosen, p = list(independent), system.n - system.m
     if len(set(chosen)) != p or len(chosen) != p or not set(chosen) <= set(range(system.n)):
         raise ShapeError(

@@ -166,6 +166,7 @@ class StateChart(AbstractChart):
         return max(row_condition(A, invert(A, "no chart here")) for A in matrices)
 
     def _matrix(self, x, y):
+        """Derivative of the relation and of the invariants with respect to the state."""
         n = self.system.n
         H = invariant_gradient(self.system, x[:n], x[n:])
         return np.concatenate([self.relation.first(x, y), H])
