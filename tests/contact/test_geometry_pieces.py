@@ -355,13 +355,13 @@ def test_faces_that_meet_are_counted(rng):
     edge /= np.linalg.norm(edge)
     around = [np.cross(edge, d) for d in rng.normal(size=(3, 3))]
     one, two, three = (d / np.linalg.norm(d) for d in around)
-    assert curvature.met(seen, 0, one) == 1
-    assert curvature.met(seen, 1, one) == 1
-    assert curvature.met(seen, 1, two) == 2
+    assert curvature.count_directions(seen, 0, one) == 1
+    assert curvature.count_directions(seen, 1, one) == 1
+    assert curvature.count_directions(seen, 1, two) == 2
     assert_close(abs(seen[1] @ edge), 1.0, ulps=64)
-    assert curvature.met(seen, 2, three) == 2
-    assert curvature.met(seen, 2, edge) == 3
-    assert curvature.met(seen, 3, one) == 3
+    assert curvature.count_directions(seen, 2, three) == 2
+    assert curvature.count_directions(seen, 2, edge) == 3
+    assert curvature.count_directions(seen, 3, one) == 3
 
 
 def test_velocities_at_a_distance(rng):

@@ -372,7 +372,7 @@ class Procedure:
                 test = re.sub(r"\bx\b", name, kind.test.replace("ndarray", "__ndarray")).replace(
                     "dtype:", f"__dtype_{n}"
                 )
-                checks.append(f"if {test}: __kind_{n}.checked({name}, '{self.name}: {name}')")
+                checks.append(f"if {test}: __kind_{n}.check({name}, '{self.name}: {name}')")
                 given.append(f"id({name})" if has_usual_arrays() else f"__word(__address({name}))")
             elif is_record(kind):
                 scope[f"__kind_{n}"], scope["__refuse"] = kind, self._refuse
