@@ -79,14 +79,14 @@ def rows_of_hull(corners):
     inward = np.sum(turned * normals, axis=1) < 0
     triangles = np.where(inward[:, None], triangles[:, ::-1], triangles)
     _, counts, neighbours = polyhedron(Hull(corners, triangles, normals))[:3]
-    cluster, ball = cluster(corners)
+    clusters, ball = cluster(corners)
     return {
         "vertex": corners,
         "data": np.array([[0, len(corners), 0, 0]] * 2),
         "neighbour_first": np.concatenate([[0], np.cumsum(counts)]),
         "neighbour": neighbours,
         "ahead": farthest_ahead(corners),
-        "cluster": cluster,
+        "cluster": clusters,
         "ball": ball,
         "firsts": np.zeros((2, 2), dtype=np.int64),
     }
