@@ -107,7 +107,7 @@ class RecordedHistory(ContactHistory):
 
     @property
     def worst(self) -> Residuals:
-        """See ``ContactHistory``."""
+        """Residuals of the whole simulation; of a batch, the worst, and of sums the largest."""
         return worst_of(self.__dict__["_totals"])
 
     @cached_property

@@ -51,7 +51,7 @@ class ExplicitRungeKutta(Integrator):
         object.__setattr__(self, "error_order", self.tableau.embedded_order)
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``."""
+        """The state a time ``h`` [s] after ``t``."""
         table = self.tableau
         is_copied = np.asarray(q).dtype == object and not (calls_to() and is_called(field))
         rates = self._in_a_loop if self.looped and is_copied else self._rates
@@ -131,7 +131,7 @@ class SemiImplicitEuler(Integrator):
     on_arrays = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``."""
+        """The state a time ``h`` [s] after ``t``."""
         qdd, power = field(model, t, q, qd, tau)
         after = qd + h * qdd
         return Stepped(move(model, q, h * after), after, h * power)

@@ -143,7 +143,7 @@ class FieldAround:
     of_joints = _of_field("of_joints")
 
     def of(self, model) -> "FieldAround":
-        """See ``Field.of``."""
+        """Field of a model with other parameters, on which laws of joints depend."""
         return replace(self, field=self.field.of(model))
 
 

@@ -44,7 +44,7 @@ class ImplicitMidpoint(Integrator):
     on_arrays = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``."""
+        """The state a time ``h`` [s] after ``t``."""
         given = (t, h, q, qd, tau)
         if isinstance(field, FieldOnArrays):
             v, defect = _mean_velocity(field, model, *given, self.iterations)
@@ -206,7 +206,7 @@ class Rosenbrock(Integrator):
         object.__setattr__(self, "error_order", self.tableau.embedded_order)
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``."""
+        """The state a time ``h`` [s] after ``t``."""
         table = self.tableau
         stages, system = self.stages(field, model, t, h, q, qd, tau)
         every = zip(*((x.k_u, x.k_v, x.k_w) for x in stages), strict=True)
@@ -450,7 +450,7 @@ class VariationalMidpoint(Integrator):
     on_arrays = arrays_need_rates = True
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``."""
+        """The state a time ``h`` [s] after ``t``."""
         given = (t, h, q, qd, tau)
         if isinstance(field, FieldOnArrays):
             return _stationary_step(field, model, *given, 2 * self.iterations)

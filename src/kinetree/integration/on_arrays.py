@@ -98,12 +98,12 @@ class FieldOnArrays:
         return getattr(object.__getattribute__(self, "_field"), name)
 
     def __call__(self, model, t, q, qd, tau):
-        """See ``Field``."""
+        """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
         return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
     def joint_force(self, model, t, q, qd, tau):
-        """See ``Field``."""
+        """All joint forces, (..., nv); ``tau`` is what is held during a step."""
         return tau if self.is_given else self._forces.call(_number(t), q, qd, tau)
 
     def derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
@@ -161,7 +161,7 @@ class FieldOnArrays:
 
     @cached_property
     def of_joints(self) -> "FieldOnArrays":
-        """See ``Field``."""
+        """Field with forces of the joints alone: springs, dampers, friction, limits, drives."""
         return FieldOnArrays(self._model, self._field.of_joints) if self._field.forces else self
 
     @cached_property

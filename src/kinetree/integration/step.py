@@ -223,7 +223,7 @@ class OneCopy:
         return getattr(object.__getattribute__(self, "_field"), name)
 
     def __call__(self, model, t, q, qd, tau):
-        """See ``Field``."""
+        """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         if not self.is_called or np.asarray(q).dtype != object:
             return self._field(model, t, q, qd, tau)
         return _accelerations(model, t, q, qd, tau, field=self._field)

@@ -63,16 +63,16 @@ class ContactStepper(Stepper):
         self.flight = with_loop(method) if step.settings.flight and not rigid else None
 
     def copy_memory(self):
-        """See ``Stepper``."""
+        """Memory that steps leave for the next beside the state, by name: copies."""
         return {"force": np.array(self.notes.force)}
 
     def restore(self, memory):
-        """See ``Stepper``."""
+        """Go on with what ``copy_memory`` returned, or with nothing where it is of other steps."""
         if "force" in memory and memory["force"].shape == self.notes.force.shape:
             self.notes.force = np.array(memory["force"])
 
     def release(self):
-        """See ``Stepper``."""
+        """Leave to the next simulation what can be used again; no step follows."""
         if "_engine" in vars(self):
             self._engine.release()
 

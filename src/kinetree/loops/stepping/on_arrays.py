@@ -77,7 +77,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         self.units, self.rows = np.array(chosen.units), list(chosen.rows)
 
     def __call__(self, model, t, q, qd, tau):
-        """See ``Field``."""
+        """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
         return self._accelerations(q, qd, total)[0], (total * qd).sum(-1)
 

@@ -78,7 +78,7 @@ class Constrained(FieldAround):
         return {name: getattr(self, name) for name in names}
 
     def drive_force(self, model, t, q, qd, tau):
-        """See ``PrescribedField.drive_force``."""
+        """Joint forces of the controller or of actuators, and those of the drives, (..., nv)."""
         q, qd, _, _, drives = self._drive(model, t, q, qd, tau)
         return self.field.driving_force(model, t, q, qd, tau) + drives
 
@@ -194,7 +194,7 @@ class PostStabilized(_Corrected):
     """With which errors decay [1/s]; None for a whole correction."""
 
     def step(self, field, model, t, h, q, qd, tau):
-        """See ``Integrator.step``."""
+        """The state a time ``h`` [s] after ``t``."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
         share = 1 + 0 * h if self.rate is None else 1 - np.exp(-self.rate * h)
         state = after.q, after.qd, share

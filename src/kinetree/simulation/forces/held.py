@@ -88,7 +88,7 @@ class Held(FieldAround):
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
-        """See ``PrescribedField.drive_force``."""
+        """Joint forces of the controller or of actuators, and those of the drives, (..., nv)."""
         q, qd, _ = self.field.prescription.at(model, t, q, qd)
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)

@@ -186,11 +186,11 @@ class StatefulStepper(Stepper):
         self._kernels: dict = {}
 
     def copy_memory(self):
-        """See ``Stepper``."""
+        """Memory that steps leave for the next beside the state, by name: copies."""
         return {"states": np.array(self._ends[-1][1] if self._ends else self._start[1])}
 
     def restore(self, memory):
-        """See ``Stepper``."""
+        """Go on with what ``copy_memory`` returned, or with nothing where it is of other steps."""
         if "states" in memory and memory["states"].shape == self._first.shape:
             self._first = np.array(memory["states"])
             self._start = np.nan, self._first

@@ -71,7 +71,7 @@ class _Packed(Source):
     """Whether the engine has the actuators as tables: then they exert nothing here."""
 
     def at(self, t, q, qd, inputs):
-        """See ``Source``."""
+        """Field and its arguments, from the variables that follow no others."""
         rest, at = [None] * len(self.order), 0
         for k, shape in self.order:
             size = prod(shape)
@@ -277,7 +277,7 @@ class EngineRun(Run):
         return None if self.force is None else shaped(self.force), residuals, failed
 
     def history(self, shaped):
-        """See ``Run``."""
+        """Forces of contacts, stops, dry friction and loops, and residuals of rigid contact."""
         found = self._recorded
         if self.force is None:
             return found

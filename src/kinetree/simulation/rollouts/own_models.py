@@ -56,7 +56,7 @@ class _Gathering(FieldOnArrays):
         self._parameters, self._found = parameters, [0.0] * len(parameters)
 
     def pulled_back(self, state, qdd, weight):
-        """See ``FieldOnArrays``."""
+        """Gradients by joint forces, positions and velocities for those by accelerations."""
         w, by_q, by_v = super().pulled_back(state, qdd, weight)
         _, q, qd, _ = state
         for k, name in enumerate(self._parameters):
