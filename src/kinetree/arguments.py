@@ -174,6 +174,7 @@ def _ours(function, args, named, error):
 
 
 def _name(function):
+    """Name of a function in messages."""
     name = function.__qualname__.removesuffix(".__init__")
     return name.rpartition("<locals>.")[2]
 

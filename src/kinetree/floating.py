@@ -316,11 +316,13 @@ def _forces(base, f_ext):
 
 
 def _read(v_0, inertia, forces):
+    """Inertia, velocity and forces as spatial objects."""
     forces = [Force.from_array(f) for f in np.reshape(forces, (-1, 6))]
     return Inertia.from_parameters(inertia), Motion(v_0[:3], v_0[3:]), forces
 
 
 def _falling(gravity):
+    """Acceleration of free fall."""
     return Motion(np.zeros(3, int), gravity)
 
 
@@ -341,6 +343,7 @@ def _inverse(m, q, v_0, qd, qdd, gravity, inertia, forces):
 
 
 def _coefficients(m, q, v_0, qd, gravity, inertia, forces):
+    """Coefficients of the equation of motion."""
     I_0, v_0, forces = _read(v_0, inertia, forces)
     return floating_base.equation_of_motion(m, I_0, q, v_0, qd, _falling(gravity), forces)
 

@@ -235,6 +235,7 @@ def _affine(coefficients, length, velocity):
 
 
 def _clip(x, low, high):
+    """Number within two bounds, of which either may be infinite."""
     x = select(less(x, low), low, x) if np.isfinite(low) else x
     return select(less(high, x), high, x) if np.isfinite(high) else x
 

@@ -138,6 +138,7 @@ class _Comparison:
         return Dual(select(self.condition, *values), select(self.condition, *rates))
 
     def require(self):
+        """Check the condition when the program runs."""
         self.condition.require()
 
     def __and__(self, other):
@@ -153,6 +154,7 @@ class _Comparison:
 
 
 def _comparison(outcome):
+    """Outcome of a comparison of dual numbers."""
     return outcome if isinstance(outcome, (bool, np.bool_)) else _Comparison(outcome)
 
 
@@ -167,6 +169,7 @@ def rate_of(array):
 
 
 def _part(array, part):
+    """Array of one part of all dual numbers."""
     array = np.asarray(array)
     return np.array([part(y) for y in array.ravel()]).reshape(array.shape)
 

@@ -214,4 +214,5 @@ def _solver(I):
 
 
 def _accelerate(I, f):
+    """Acceleration of a body under a force."""
     return Motion.from_array(_solver(I)(f.to_array()))

@@ -109,4 +109,5 @@ def _norm(x):
 
 
 def _size(x):
+    """Absolute value."""
     return select(less(x, 0), -x, x)

@@ -76,10 +76,12 @@ def _constraints(model):
 
 
 def _couplings(model):
+    """Name of the first coupling of a model; empty if it has none."""
     return model.couplings and f"coupling {model.couplings[0].name!r}"
 
 
 def _armature(model):
+    """Name of the first joint with armature; empty if there is none."""
     joints = model.armature_joints
     return joints and f"the armature of joint {model.joint_names[joints[0] - 1]!r}"
 

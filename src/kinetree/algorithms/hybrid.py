@@ -241,6 +241,7 @@ def _solver(model, q, free):
 
 
 def _solve(model, q, b, free):
+    """Accelerations of the free joints under forces ``b``."""
     return _solver(model, q, free)(b) if len(b) else b
 
 

@@ -70,6 +70,7 @@ def joint_variation(model, i, q, qd) -> JointVariation | None:
 
 
 def _columns(motions):
+    """Motions as the columns of one."""
     return Motion.from_array(np.stack([_rates(m.to_array()) for m in motions], axis=1))
 
 

@@ -88,5 +88,6 @@ def muscle_activation(u: Any, a: Any, times: tuple, time: Any) -> Any:
 
 
 def _unit(x):
+    """Number within 0 and 1."""
     x = select(less(x, 0), 0 * x, x)
     return select(less(1, x), 1 + 0 * x, x)

@@ -107,6 +107,7 @@ def _with_tendons(model, q, qd, tau, pull):
 
 
 def _pull(t, L, Ld):
+    """Pull of a tendon: spring, damper and friction."""
     f = _spring_and_damper_pull(t, L, Ld)
     return f - t.friction * _sign(Ld) if t.has("friction") else f
 
@@ -148,4 +149,5 @@ def compensation_force(model, q):
 
 
 def _sign(x):
+    """Sign of a number, 0 at zero."""
     return select(less(0, x), 1, select(less(x, 0), -1, 0))

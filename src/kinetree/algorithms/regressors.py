@@ -93,6 +93,7 @@ _FRICTION = ("viscous", "coulomb")
 
 
 def _sign(x):
+    """Negative sign of a number, 0 at zero."""
     return select(less(x, 0), -1, select(less(0, x), 1, 0))
 
 

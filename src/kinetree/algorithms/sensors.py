@@ -224,6 +224,7 @@ def _frame_quaternion(state, s):
 
 
 def _axis(k):
+    """Reader of a relative velocity along axis ``k`` of a frame."""
     return lambda state, s: _relative(state, s, state.place(s).E[k])
 
 
@@ -295,6 +296,7 @@ def _tendon_drive(state, s):
 
 
 def _potential(state, s):
+    """Potential energy with that of springs."""
     return potential_energy(state.model, state.q) + spring_energy(state.model, state.q) + s.offset
 
 

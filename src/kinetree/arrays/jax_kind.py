@@ -169,6 +169,7 @@ def _error(frame, error):
 
 
 def _table(frame, place):
+    """Function of XLA's interface at a place of its table."""
     return _FUNCTION(_Api.from_address(frame.api).functions[place])
 
 
@@ -216,6 +217,7 @@ def _operand(cupy, given, argument, batch, stream):
 
 
 def _strides(shape):
+    """Strides of a contiguous array, in numbers."""
     return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
@@ -342,6 +344,7 @@ call_p.multiple_results = True
 
 @cache
 def _compile(kernel):
+    """Jitted function that calls a kernel."""
     return jax.jit(lambda *arrays: call_p.bind(*arrays, kernel=kernel))
 
 
@@ -357,6 +360,7 @@ def _(*arrays, kernel):
 
 
 def _lower(ctx, *arrays, kernel):
+    """Lowering rule of a kernel call to XLA."""
     rule = jax.ffi.ffi_lowering(_TARGET)
     return rule(ctx, *arrays, kernel=np.int64(number_of(kernel)))
 

@@ -63,6 +63,7 @@ def _launch(kernel, tensors):
 
 
 def _key(tensors):
+    """Shapes, strides, precisions and devices of tensors."""
     return tuple([x for t in tensors for x in (t.shape, t.stride(), t.dtype, t.device)])
 
 
@@ -202,6 +203,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def forward(kernel, *tensors):  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Results of the kernel."""
         return run(kernel, tensors)
 
     @staticmethod
@@ -219,6 +221,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, _, *given):  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Forward derivative along the given rates."""
         wrt = tuple(k for k, rate in enumerate(given) if rate is not None)
         return call(ctx.kernel.rates(wrt), (*ctx.saved_tensors, *(given[k] for k in wrt)))
 
@@ -310,6 +313,7 @@ def _of_one_type(arrays):
     "kinetree::call", mutates_args=(), schema="(Tensor[] tensors, SymInt number) -> Tensor[]"
 )
 def _operator(tensors, number):
+    """Results of the kernel with a number, for ``torch.compile``."""
     return list(run(_kernel_of(number), tensors))
 
 
@@ -322,6 +326,7 @@ def _(tensors, number):
 
 
 def _remember(ctx, inputs, output):
+    """Keep what the derivative needs."""
     tensors, ctx.number = inputs
     ctx.save_for_backward(*tensors)
 

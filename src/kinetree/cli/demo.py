@@ -122,6 +122,7 @@ class _Steps:
         self.console, self.number = cli.out(), 0
 
     def step(self, title):
+        """Print the heading of the next step."""
         self.number += 1
         self.console.print(f"\n{self.number}. {title}\n", style="bold")
 

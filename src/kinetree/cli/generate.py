@@ -16,6 +16,7 @@ _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
 
 
 def _complete(incomplete: str):
+    """Names of functions that begin with what was typed."""
     return [name for name in functions() if name.startswith(incomplete)]
 
 

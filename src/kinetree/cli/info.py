@@ -365,4 +365,5 @@ def _body(model, i, followers):
 
 
 def _plain(x):
+    """Number or text for JSON."""
     return float(x) if isinstance(x, (int, float, np.number)) else str(x)

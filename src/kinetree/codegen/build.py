@@ -116,6 +116,7 @@ def kept_code(store) -> list[Kept]:
 
 
 def _level(key):
+    """Level of optimisation that a key names."""
     return 0 if key.endswith(", level 0") else 1
 
 

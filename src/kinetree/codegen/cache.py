@@ -133,6 +133,7 @@ class Store:
         return parts + sum(file.size for file in ours if _remove(file.path))
 
     def _path(self, key):
+        """Path of the entry for a key."""
         return os.path.join(self.folder, hashlib.sha256(key.encode()).hexdigest() + _ENTRY)
 
     def _write(self, path, data):
@@ -185,6 +186,7 @@ class Store:
 
 @cache
 def _store(root, limit):
+    """Store in a folder."""
     return Store(root, limit)
 
 

@@ -73,6 +73,7 @@ def _check(run, case, dtype):
 
 
 def _require(case, dtype, output, text, good):
+    """Raise an error with program, precision and output unless all is well."""
     if not good:
         raise BackendError(f"program {case.program.name!r} in {dtype}: {output.name} has {text}")
 

@@ -134,6 +134,7 @@ class _Project:
         return "\n\n".join(parts) + "\n"
 
     def _name(self, f):
+        """Name of a function in C, with the prefix of the project."""
         return f"{self.prefix}_{f.name}"
 
     def _declaration(self, f):
@@ -231,6 +232,7 @@ class _Project:
 
 
 def _axes(a):
+    """Comment about the axes of an array argument."""
     return f" = {a.name}[{']['.join(map(str, a.shape))}]" if len(a.shape) > 1 else ""
 
 

@@ -31,6 +31,7 @@ def _binding():
 
 @cache
 def _features():
+    """Features of the processor, as LLVM names them."""
     return _binding().get_host_cpu_features()
 
 
@@ -106,6 +107,7 @@ def branching_code_in_background(text) -> bytes:
 
 
 def _branching(text, level):
+    """Object code of text with loops."""
     return _emit_uninterrupted(text, 2 if level else 0, passes=bool(level))
 
 

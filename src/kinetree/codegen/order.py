@@ -108,10 +108,12 @@ def most_waiting(program, order) -> int:
 
 
 def _checks(program):
+    """Nodes that are checked."""
     return [node for node, *_ in program.checks]
 
 
 def _operands(node):
+    """Operands of a node; none of leaves."""
     return () if node[0] in LEAVES else node[1:]
 
 

@@ -179,10 +179,12 @@ def _solve(A, b):
 
 
 def _times(matrices, vectors):
+    """Products of matrices and vectors, one for each contact."""
     return np.einsum("nij,nj->ni", matrices, vectors)
 
 
 def _across(normal):
+    """Projections onto the tangent planes of normals."""
     normal = np.asarray(normal)
     return np.eye(3) - normal[..., :, None] * normal[..., None, :]
 
@@ -243,6 +245,7 @@ def _parts(normal):
 
 
 def _rows(rows):
+    """Matrices from rows of components."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 

@@ -370,6 +370,7 @@ def _names(scene, first, second, feature):
 
 
 def _moves(geometry):
+    """Whether the surface of a shape moves, as a conveyor's."""
     return geometry.surface is not None and any(geometry.surface.velocity)
 
 

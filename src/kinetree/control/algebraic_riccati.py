@@ -190,6 +190,7 @@ def _from_subspace(H):
 
 
 def _blocks(a, b, c, d):
+    """Matrix of four blocks."""
     return np.concatenate([np.concatenate([a, b], -1), np.concatenate([c, d], -1)], -2)
 
 
@@ -304,12 +305,15 @@ def _double(A, G, H):
 
 
 def _size(X):
+    """Norms of matrices."""
     return np.linalg.norm(X, axis=(-2, -1))
 
 
 def _symmetric(X):
+    """Symmetric part."""
     return (X + _T(X)) / 2
 
 
 def _T(X):
+    """Transpose of the last two axes."""
     return np.swapaxes(X, -1, -2)

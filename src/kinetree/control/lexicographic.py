@@ -193,6 +193,7 @@ def _excess(G, lower, upper):
 
 
 def _size(E, x, e):
+    """Size of the terms of equations, at least 1."""
     return np.max(np.abs(e), initial=1.0) + np.max(np.abs(E) @ np.abs(x), initial=0.0)
 
 

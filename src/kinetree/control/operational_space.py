@@ -257,4 +257,5 @@ def _capped_inverse(M):
 
 
 def _times(A, x):
+    """Products of matrices and vectors, batched."""
     return (A @ x[..., None])[..., 0]

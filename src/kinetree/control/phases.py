@@ -328,4 +328,5 @@ def as_schedule(given) -> Schedule | None:
 
 
 def _name(contact):
+    """Name of a contact or of its frame."""
     return contact if isinstance(contact, str) else contact.frame

@@ -170,6 +170,7 @@ class Shooting:
 
     @staticmethod
     def _constraints(kernels, model, now):
+        """Values of all constraints at a knot."""
         values = [np.atleast_1d(np.asarray(apply(k, model, now), dtype=object)) for k in kernels]
         return np.concatenate([np.zeros(0, dtype=object), *values])
 
@@ -283,6 +284,7 @@ class Shooting:
         return by_q, -np.swapaxes(turned, -1, -2) @ (bending @ turned)
 
     def _call(self, kernel, arrays, batch) -> Any:
+        """Results of a kernel for all knots."""
         variant = kernel.variant("float64", wide=True, samples=int(np.prod(batch)))
         return run_threaded(variant.ufunc, arrays, kernel, batch, "float64")
 

@@ -58,6 +58,7 @@ class JointForceSteps:
         return _of_samples(self._after, shapes, t, q, qd, tau)
 
     def _after(self, t, q, qd, tau):
+        """State after a step of the method."""
         found = self.method.advance(self.field, self.model, t, self.h, q, qd, tau)
         return found.q, found.qd
 

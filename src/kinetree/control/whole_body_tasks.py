@@ -454,4 +454,5 @@ class ForceTask(WholeBodyTask):
 
 
 def _length(s):
+    """Length of a slice."""
     return s.stop - s.start

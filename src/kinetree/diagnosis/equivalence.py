@@ -141,6 +141,7 @@ def _states(model, samples, rng):
 
 
 def _difference(x, y):
+    """Largest difference relative to the largest entry."""
     x = np.asarray(x, dtype=float)
     return np.max(np.abs(x - y), initial=0.0) / np.max(np.abs(x), initial=np.finfo(float).tiny)
 

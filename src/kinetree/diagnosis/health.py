@@ -179,6 +179,7 @@ def near_frames(model):
 
 
 def _distant(name, ratio, advice):
+    """Message about a mass centre far from its frame."""
     what = f"the mass centre of body {name!r} is {ratio:.3g} radii of gyration from its frame"
     return Cause(what, advice)
 
@@ -386,6 +387,7 @@ def sensitive_chain(model, q, condition):
 
 
 def _owner(model, k):
+    """Number of the joint that a velocity variable belongs to."""
     return next(i for i, at in enumerate(model.v_slice) if at.start <= k < at.stop)
 
 

@@ -70,6 +70,7 @@ def connections(facts):
 
 
 def _cut(name):
+    """Name, shortened if it is long."""
     return name if len(name) <= 40 else f"{name[:37]}..."
 
 

@@ -218,18 +218,22 @@ def loops(model, seed=0):
 
 
 def _freedoms(left):
+    """Words for the degrees of freedom that remain."""
     return f"{left} {'degree of freedom remains' if left == 1 else 'degrees of freedom remain'}"
 
 
 def _error(model, q):
+    """Largest closure error, scaled."""
     return np.max(np.abs(closing(model, q)[0] * scaling(model).rows), initial=0.0)
 
 
 def _postures(model):
+    """Configurations of all postures."""
     return [posture.q for posture in model.postures]
 
 
 def _some(names, most=6):
+    """First few of many names."""
     more = f", and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -181,10 +181,12 @@ def _sizes(facts):
 
 
 def _box(link):
+    """Lengths of the box around a link."""
     return np.ptp(np.array(link.extent), axis=0)
 
 
 def _norm(x):
+    """Norm of a vector, zero if it is not finite."""
     return float(np.linalg.norm(x)) if np.all(np.isfinite(x)) else 0.0
 
 
@@ -229,6 +231,7 @@ def _meshes(model):
 
 @lru_cache(maxsize=1024)
 def _size(path, changed, *scale):
+    """Diagonal of the box around a mesh."""
     del changed  # a file that has changed is read again
     return float(np.linalg.norm(np.ptp(read_triangles(path, scale).bounds, axis=0)))
 

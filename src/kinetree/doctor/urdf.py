@@ -185,6 +185,7 @@ class _Reader:
         return tuple(abs(size) for size in sizes)
 
     def number(self, element, name, part, default=None):
+        """Number of an attribute; a finding where it is wrong."""
         return self.numbers(element, name, 1, part, None if default is None else (default,))[0]
 
     def numbers(self, element, name, count, part, default=None, *, finite=True):
@@ -209,15 +210,19 @@ class _Reader:
         return value
 
     def place(self, element):
+        """File and line of an element."""
         return Place(self.path, element.sourceline)
 
     def report(self, code, part, message, element):
+        """Add a finding."""
         self.findings.append(finding_of(code, part, message, self.place(element)))
 
 
 def _child(element, tag):
+    """First child with a tag, or None."""
     return next(iter(_children(element, tag)), None)
 
 
 def _children(element, tag):
+    """Children with a tag."""
     return [child for child in element.findall("*") if tag_of(child) == tag]

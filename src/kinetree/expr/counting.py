@@ -271,6 +271,7 @@ def _is_constant(x, *values):
 
 
 def _value(x):
+    """Plain value of a counted number."""
     return x.value if isinstance(x, Counted) else float(x)
 
 
@@ -282,11 +283,13 @@ def _name(x):
 
 
 def _result(kind, value, sign, *operation):
+    """Counted result of an operation."""
     tally = _tally.get()
     return Counted(value, tally.result_of(kind, *operation) if tally else None, sign)
 
 
 def _quotient(a, b):
+    """Counted quotient."""
     (x, s), (y, t) = _name(a), _name(b)
     return _result("divisions", _value(a) / _value(b), s * t, "/", x, y)
 

@@ -110,6 +110,7 @@ class Elementary:
         return result
 
     def _unary(self: Any, op):
+        """Number from an operation with one operand."""
         g = self.graph
         return g.handle(simplify.unary(g, op, self.i))
 

@@ -85,6 +85,7 @@ FLAT = frozenset(("const", "input", "callee", "repeat", "floor", "held", *CONDIT
 
 
 def _quotient(g, i, a, b):
+    """Partial derivatives of a quotient."""
     inverse = simplify.div(g, g.constant(1.0), b)
     return inverse, simplify.neg(g, simplify.mul(g, i, inverse))
 
@@ -97,10 +98,12 @@ def _angle(g, i, y, x):
 
 
 def _saturation(g, i, a):
+    """Derivative of ``tanh``."""
     return (simplify.sub(g, g.constant(1.0), simplify.mul(g, i, i)),)
 
 
 def _sign(g, i, a):
+    """Derivative of the absolute value."""
     negative = simplify.compare(g, "<", a, g.constant(0.0))
     return (simplify.select(g, negative, g.constant(-1.0), g.constant(1.0)),)
 

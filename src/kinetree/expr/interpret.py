@@ -18,10 +18,12 @@ from kinetree.expr.repeat import by_scope, loop_of
 
 
 def _real(x):
+    """Real part."""
     return x.real if np.iscomplexobj(x) else x
 
 
 def _absolute(x):
+    """Absolute value; of complex numbers with the sign of the real part."""
     return np.where(x.real < 0, -x, x) if np.iscomplexobj(x) else np.abs(x)
 
 

@@ -104,6 +104,7 @@ def _leaf(node):
 
 
 def _index(name, index):
+    """Text of an element of an argument."""
     return f"{name}[{', '.join(map(str, index))}]" if len(index) else name
 
 

@@ -158,6 +158,7 @@ class CompiledFunction:
         return prepared
 
     def _remember(self, look, prepared):
+        """Remember prepared code by the look of its arguments."""
         if look and len(self._known) < _REMEMBERED:
             self._known[look] = prepared
 

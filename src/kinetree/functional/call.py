@@ -220,6 +220,7 @@ def flatten(result, name):
 
 
 def _tuple(r):
+    """Result or results as a tuple."""
     return r if isinstance(r, tuple) else (r,)
 
 

@@ -125,6 +125,7 @@ class Derivative(Transformed):
         return len(self._recursions(call))
 
     def _recursions(self, call) -> Any:
+        """Recursive algorithms for the derivative."""
         return recursions(self.function.__name__, call.model, tuple(self.names()))
 
     def general_code(self, call, inputs, outputs, reference, validate):
@@ -311,6 +312,7 @@ def _forward_dynamics(in_body_coordinates, model, q, qd, tau, f_ext=None):
 
 
 def _forces(f_ext):
+    """Forces on the bodies as spatial objects, entry 0 None."""
     return None if f_ext is None else [None, *map(Force.from_array, f_ext)]
 
 

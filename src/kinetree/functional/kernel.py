@@ -174,6 +174,7 @@ class UserKernel:
         return found
 
     def _kernels(self, model):
+        """Compiled forms for a model, or for none."""
         return self._without_model if model is None else model.memo
 
     def _known_function(self, args):
@@ -199,6 +200,7 @@ class UserKernel:
                 known[look] = compiled
 
     def _reference(self, call):
+        """Results of the function itself, sample by sample."""
         return over_samples(lambda *arrays: call.apply(self.function, arrays), call)
 
 

@@ -18,6 +18,7 @@ def labels(model):
 
 
 def _range(part):
+    """Range of the numbers in a slice."""
     return range(part.start, part.stop)
 
 

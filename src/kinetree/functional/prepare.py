@@ -41,6 +41,7 @@ a hundred times as long, the compiler some seconds."""
 
 @cache
 def _signature(function):
+    """Signature of a function, remembered."""
     return inspect.signature(function)
 
 
@@ -201,6 +202,7 @@ class _Preparation:
             return compact(cheapest([short, self._trace(0)]))
 
     def _trace(self, recursive):
+        """Program by one of the recursions or by none."""
         return trace(self._text(recursive), self.inputs, self.name)
 
     @cached_property

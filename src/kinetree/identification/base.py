@@ -281,6 +281,7 @@ class BaseParameters:
         )
 
     def _rows(self):
+        """Pairs of combinations and their columns."""
         return zip(self.combinations, self.columns, strict=True)
 
     def __repr__(self):

@@ -324,6 +324,7 @@ def _unseen(base, which):
 
 
 def _list(base, which, most=4):
+    """First few labels of base parameters."""
     shown = "; ".join(base.labels[k] for k in which[:most])
     return shown + (f" and {len(which) - most} more" if len(which) > most else "")
 

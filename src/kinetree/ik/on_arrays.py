@@ -47,6 +47,7 @@ def descend(problem, q, target, limits, damping, *, wide):
 
 
 def _choose(better, new, old):
+    """New values where they are better, else old ones."""
     return np.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 

@@ -71,6 +71,7 @@ def solve(A, b):
 
 
 def _dot(a, b):
+    """Scalar product of two sequences."""
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
@@ -440,6 +441,7 @@ def _key_of_joints(joints):
 
 
 def _row(result):
+    """Result with a batch axis of one."""
     return np.asarray(result)[None]
 
 
@@ -447,4 +449,5 @@ _GLIDING = 1e-8  # damping on the way to a posture: next to none
 
 
 def _numbers(slices, bodies):
+    """Numbers of the variables of some bodies."""
     return np.array([k for i in bodies for k in range(slices[i].start, slices[i].stop)], dtype=int)

@@ -164,6 +164,7 @@ ADJOINTS = {
 
 
 def _sum(weights, terms, none=0.0):
+    """Weighted sum of terms that may be missing."""
     return sum((w * k for w, k in zip(weights, terms, strict=True)), none)
 
 

@@ -233,4 +233,5 @@ class PrescribedField(Field):
         return self.driving_force(model, t, q, qd, tau) + own
 
     def _hybrid(self, model, q, qd, tau, qdd):
+        """Hybrid dynamics with the prescribed accelerations."""
         return hybrid.hybrid_dynamics(model, q, qd, tau, qdd, given=self.prescription.names)

@@ -78,6 +78,7 @@ def _mean_velocity(field, model, t, h, q, qd, tau, iterations):
 
 
 def _product(A, B):
+    """Product with a matrix, or of numbers."""
     return A @ B if np.ndim(B) else A * B
 
 
@@ -240,6 +241,7 @@ class Rosenbrock(Integrator):
         return stages, system
 
     def _system(self, *given):
+        """Linear system of a step, with all derivatives."""
         return _Linearized(*given)
 
 
@@ -311,6 +313,7 @@ class RosenbrockW(Rosenbrock):
     differentiates = False
 
     def _system(self, *given):
+        """Linear system of a step, with resistances alone."""
         return _Resisted(*given)
 
 

@@ -173,10 +173,12 @@ class FieldOnArrays:
 
     @cached_property
     def _forces(self):
+        """Compiled joint forces."""
         return joint_forces.compiled(*self._zeros(), field=self._field)
 
     @cached_property
     def _derivatives(self):
+        """Compiled derivatives of joint forces."""
         call = _force_derivatives.bind(*self._zeros(), field=self._field)
         return _force_derivatives.prepare_call(call)
 
@@ -189,6 +191,7 @@ class FieldOnArrays:
         return _force_curvature.prepare_call(call).kernel
 
     def _zeros(self):
+        """Arguments for kernels to be traced with."""
         model = self._model
         return model, 0.0, model.neutral(), np.zeros(model.nv), self._field.inputs(model)
 
@@ -279,4 +282,5 @@ def model_shape(model, q) -> tuple:
 
 
 def _number(x):
+    """Float array of a number."""
     return np.asarray(x, dtype=float)

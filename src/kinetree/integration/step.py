@@ -413,18 +413,22 @@ class Stepper:
 
     @cached_property
     def _one(self):
+        """Compiled step."""
         return self._kernel(_step)
 
     @cached_property
     def _full(self):
+        """Compiled step with error estimate and stages."""
         return self._kernel(_step, full=True)
 
     @cached_property
     def _many(self):
+        """Compiled loop of steps."""
         return self._kernel(_steps, 1.0)
 
     @cached_property
     def _rates(self):
+        """Compiled accelerations and power."""
         q, v, held = self._zeros()
         return _accelerations.compiled(self.model, 0.0, q, v, held, field=self.field)
 
@@ -440,4 +444,5 @@ class Stepper:
 
 
 def _number(x):
+    """Float array of a number."""
     return np.array(x, dtype=float)

@@ -20,6 +20,7 @@ from kinetree.learning.environment import Environment
 
 
 def _numpy(x):
+    """NumPy array of an array of any library."""
     return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
 
 

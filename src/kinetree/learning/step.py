@@ -284,6 +284,7 @@ def random_inputs(kernel, what, draws):
 
 
 def _clip(x, low, high):
+    """Number within two bounds."""
     return select(x < low, low, select(x > high, high, x))
 
 

@@ -266,6 +266,7 @@ TASKS = {
 
 @cache
 def _model(name) -> Model:
+    """Model of a task."""
     return TASKS[name].model()
 
 

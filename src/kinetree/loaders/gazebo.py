@@ -68,6 +68,7 @@ def camera_on_link(node: Node, link: str, X: Plucker) -> Camera | None:
 
 
 def _value(node, tag, default):
+    """Number of a child element, or a default."""
     part = node.one(tag)
     return default if part is None else float(part.text_numbers(1)[0])
 
@@ -120,6 +121,7 @@ def named_apart(sensors: list, taken: set) -> list:
 
 
 def _word(node, tag):
+    """Text of a child element, empty if it is missing."""
     part = None if node is None else node.one(tag)
     return "" if part is None else part.text()
 

@@ -344,6 +344,7 @@ def _is_file_name(text):
 
 
 def _suffixes():
+    """Suffixes of all formats."""
     return [suffix for format in FORMATS.values() for suffix in format.suffixes]
 
 
@@ -366,12 +367,15 @@ def announce(loaded: Loaded) -> Model:
 
 
 def _notices(count):
+    """Words for a number of notices."""
     return "1 notice" if count == 1 else f"{count} notices"
 
 
 def _count(notices):
+    """Sentence with the number of notices."""
     return f"{_notices(len(notices))}: elements that are ignored or look wrong"
 
 
 def _list(notices, head):
+    """Notices as lines below a heading."""
     return "\n  ".join([f"{head}:", *in_lines(notices)])

@@ -203,6 +203,7 @@ def kind_of(what: str, why: str) -> tuple[str, str]:
 
 
 def _line(alike):
+    """Line for notices of one kind."""
     more = f" (and {len(alike) - 1} more of this kind)" if len(alike) > 1 else ""
     return f"{alike[0]}{more}"
 

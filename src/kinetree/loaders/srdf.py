@@ -310,6 +310,7 @@ class _Reader:
 
 
 def _key(one, other):
+    """Key of a pair, in either order."""
     return frozenset((one, other))
 
 

@@ -105,6 +105,7 @@ def _parse_despite_prefixes(source, path):
 
 
 def _refusal(path, line, message):
+    """Error for text that is not well-formed XML."""
     place = f"{path}:{line}" if line else path
     return LoadError(f"{place}: this is not well-formed XML: {' '.join((message or '').split())}")
 

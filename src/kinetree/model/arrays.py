@@ -205,4 +205,5 @@ def _hint(model, a, size, size_name):
 
 
 def _where(sample):
+    """Words for a sample of a batch."""
     return f" of sample {tuple(sample)}" if len(sample) else ""

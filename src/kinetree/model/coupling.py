@@ -151,6 +151,7 @@ class Coupling:
         return found if isinstance(found, Jet) else Jet(found)
 
     def _sum(self, leaders):
+        """Weighted sum of the leaders."""
         terms = [exact(w) * x for w, x in zip(self.shares, leaders, strict=True)]
         return sum(terms[1:], terms[0]) if terms else 0
 

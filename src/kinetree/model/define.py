@@ -241,6 +241,7 @@ def register(function: F) -> F:
 
 
 def _list(function):
+    """Enter a function into ``FUNCTIONS``."""
     FUNCTIONS[function.__name__] = function
     return function
 

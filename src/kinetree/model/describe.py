@@ -201,8 +201,10 @@ def path_text(tendon):
 
 
 def _kind(joint):
+    """Name of the class of a joint."""
     return type(joint).__name__
 
 
 def _number(x):
+    """Short text of a number."""
     return f"{x:.6g}" if isinstance(x, (int, float)) else str(x)

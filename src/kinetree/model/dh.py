@@ -283,6 +283,7 @@ def _perpendicular(axis, next_axis, x, foot, tolerance):
 
 
 def _angle(a, b, about):
+    """Angle from one vector to another about an axis."""
     return float(np.arctan2(np.cross(a, b) @ about, a @ b))
 
 

@@ -101,6 +101,7 @@ def is_default(part, name, value):
 
 
 def _kind(x):
+    """Name of a class, for digests."""
     return type(x).__qualname__.encode()
 
 

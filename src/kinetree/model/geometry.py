@@ -320,6 +320,7 @@ def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
 
 
 def _largest(values):
+    """Largest of values that are given, or None."""
     return max((x for x in values if x is not None), default=None)
 
 

@@ -140,6 +140,7 @@ class KernelBuild:
         return [self._bind(a) for a in suitable]
 
     def _bind(self, algorithm):
+        """Algorithm with its model and options."""
         return self.quantity._bind(self.model, algorithm, self.names, self.options)
 
     def _by(self, algorithm, arrays):
@@ -178,6 +179,7 @@ class KernelBuild:
         return cheapest([trace(text, self.inputs, self.quantity.name) for text in texts])
 
     def _validate(self, arrays):
+        """Raise errors for arguments of the wrong kind."""
         self.quantity.validate(self.model, self.names, arrays, self.options)
 
     def _general_code(self):

@@ -112,5 +112,6 @@ def continue_state(model, q, qd, near):
 
 
 def _join(model, part):
+    """Vector of a part for each joint."""
     parts = [part(i) for i in range(1, model.body_count + 1)]
     return np.concatenate(parts) if parts else np.zeros(0)

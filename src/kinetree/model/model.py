@@ -329,6 +329,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
 
 
 def _count(things, one, many):
+    """Words for a number of things."""
     return f"{len(things)} {one if len(things) == 1 else many}"
 
 

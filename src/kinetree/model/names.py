@@ -180,6 +180,7 @@ class ShapeNames:
         return f"{_ANY}[{k}]"
 
     def _group(self, name):
+        """Numbers of the shapes that a name stands for."""
         found = self.shapes.get(name) or self.links.get(name) or self.bodies.get(name)
         return found or self.bodies.get(self.carrier.get(name, ""), [])
 

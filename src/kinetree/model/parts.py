@@ -298,6 +298,7 @@ class Posture:
         return self.qd.size > 0
 
     def _content(self):
+        """Values of the posture, for comparisons."""
         values = (self.q, self.qd, self.controls, self.activation)
         return self.name, *(tuple(x.tolist()) for x in values)
 

@@ -131,15 +131,18 @@ def map_numbers(model, fn):
 
 
 def _transform(X, fn):
+    """Transform with a function applied to its arrays."""
     return Plucker(_array(X.E, fn), _array(X.r, fn))
 
 
 def _inertia(I, fn):
+    """Inertia with a function applied to its numbers."""
     mass = _array(np.asarray(I.mass), fn)[()]
     return Inertia(mass, _array(I.first_moment, fn), _array(I.rotational, fn))
 
 
 def _dynamics(dynamics, fn):
+    """Joint dynamics with a function applied to its numbers."""
     names = ("armature", "damping", "friction", "stiffness")
     return replace(dynamics, **{n: tuple(map(fn, getattr(dynamics, n))) for n in names})
 

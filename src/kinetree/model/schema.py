@@ -95,4 +95,5 @@ def _describe(expected) -> str:
 
 
 def _name(expected):
+    """Name of an expected type."""
     return getattr(expected, "__name__", str(expected))

@@ -98,6 +98,7 @@ def plain(x, what):
 
 
 def _fields(x, what):
+    """Fields of a part as plain values."""
     return {f.name: plain(getattr(x, f.name), what) for f in fields(x)}
 
 
@@ -162,6 +163,7 @@ def _read_shape(data):
 
 
 def _tuples(x) -> Any:
+    """Lists as tuples, nested ones too."""
     return tuple(map(_tuples, x)) if isinstance(x, list) else x
 
 

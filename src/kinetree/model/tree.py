@@ -54,6 +54,7 @@ def _check_number(p, i, count, names):
 
 
 def _label(i, names):
+    """Number of a body with its name."""
     return f"{i}" if names is None else f"{i} ({names[i]!r})"
 
 

@@ -327,6 +327,7 @@ def _glb(data):
 
 
 def _gltf(data):
+    """GLTF data, if it refers to no other files."""
     return _container(_harmless(json.loads(data)), b"")
 
 
@@ -421,6 +422,7 @@ _AS = {".gltf": "glb", ".msh": "ply"}  # what trimesh gets: text and numbers in 
 
 
 def _trimesh():
+    """Package trimesh; an error says how to install it."""
     return _package("trimesh", "meshes", "mesh")
 
 

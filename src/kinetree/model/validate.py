@@ -316,6 +316,7 @@ def inertia_defect(inertia) -> str | None:
 
 
 def _list(values):
+    """Text of several numbers."""
     return ", ".join(f"{v:.6g}" for v in values)
 
 
@@ -348,4 +349,5 @@ def joints_without_inertia(model) -> tuple[str, ...]:
 
 
 def _follows(model, name):
+    """Whether a joint follows others."""
     return any(model.joint_names[c.joint - 1] == name for c in model.couplings)

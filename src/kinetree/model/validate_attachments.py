@@ -582,4 +582,5 @@ def _gap(one, other, q, t):
 
 
 def _size(x):
+    """Largest absolute entry."""
     return float(np.max(np.abs(np.asarray(x, dtype=float))))

@@ -155,6 +155,7 @@ def _within(d0, d1, r):
 
 
 def _square(v):
+    """Squared length in the plane."""
     return v[0] * v[0] + v[1] * v[1]
 
 
@@ -164,6 +165,7 @@ def _turn(a, b):
 
 
 def _distance(x, y):
+    """Distance of two points of the plane, with derivatives at zero."""
     s = _square(x - y)
     return select(less(TINY * TINY, s), sqrt(_positive(s)), 0 * s)
 
@@ -174,19 +176,23 @@ def _positive(x):
 
 
 def _clip(x, low, high):
+    """Number within two bounds."""
     x = select(less(x, low), low + 0 * x, x)
     return select(less(high, x), high + 0 * x, x)
 
 
 def _size(x):
+    """Absolute value."""
     return select(less(x, 0), -x, x)
 
 
 def _real(x):
+    """Real part."""
     return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 
 def _select(condition, a, b):
+    """One of two vectors, by a condition."""
     return np.array([select(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
@@ -198,6 +204,7 @@ def _either(first, *others):
 
 
 def _not(condition):
+    """Negation of a condition of any kind."""
     return not condition if isinstance(condition, (bool, np.bool_)) else ~condition
 
 

@@ -19,10 +19,12 @@ __all__ = ["actuator_forces", "driving_force", "sensor_readings"]
 
 
 def _count(model, options=None):
+    """Number of actuators."""
     return len(model.actuators)
 
 
 def _states(model, options=None):
+    """Number of actuators with an activation."""
     return len(actuators.stateful(model))
 
 
@@ -84,6 +86,7 @@ def activation_after(model: Model, controls: ArrayLike, activation: ArrayLike, t
 
 
 def _lengths(model, options=None):
+    """Numbers of integral action: two for each such actuator."""
     return 2 * len(actuators.integrating(model))
 
 

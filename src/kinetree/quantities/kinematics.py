@@ -54,6 +54,7 @@ def _of_frame(algorithm):
 
 
 def _pose(model, q, *, name, relative_to):
+    """Pose of a frame relative to the base or another frame."""
     observer = None if relative_to is None else model.frame(relative_to)
     return texts.frame_pose(model, q, model.frame(name), observer)
 

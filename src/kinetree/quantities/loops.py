@@ -204,6 +204,7 @@ class _Closed:
         return self._over_batch(self._one, arrays)
 
     def _validate(self, arrays):
+        """Raise errors for arguments of the wrong kind."""
         self.definition.validate(self.model, self.names, arrays, self.options)
 
     def _kernel(self, anywhere=False):

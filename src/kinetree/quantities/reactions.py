@@ -55,6 +55,7 @@ def _joint_reactions(model, q, qd, qdd=None, *, tau=None, f_ext=None, loop_tau=N
 
 
 def _names(model):
+    """Names of all joints, of the tree and of loops."""
     return (*model.joint_names, *model.loop_names)
 
 
@@ -101,6 +102,7 @@ def _along_loops(model, loop_tau):
 
 
 def _shape(model, options):
+    """Shape of the result: of one joint or of all."""
     return (6,) if options["joint"] is not None else (len(_names(model)), 6)
 
 

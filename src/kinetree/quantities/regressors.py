@@ -36,6 +36,7 @@ def _parameter_count(model, options):
 
 
 def _check(model, given):
+    """Raise an error for unknown effects of friction."""
     texts.joint_effects(given["friction"])  # or an error
 
 

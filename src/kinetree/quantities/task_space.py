@@ -85,6 +85,7 @@ def _moves_by_joints(model, options):
 
 
 def _size(model, options):
+    """Number of rows of the task."""
     return len(texts.task_rows(options.get("rows")))
 
 
@@ -120,6 +121,7 @@ def _check_vector(x, name, rows):
 
 
 def _rows(rows):
+    """Rows of a task; an error if they are unknown."""
     texts.task_rows(rows)  # or an error
     return rows if rows is None or isinstance(rows, str) else tuple(rows)
 

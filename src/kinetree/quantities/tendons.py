@@ -9,6 +9,7 @@ __all__ = ["tendon_jacobian", "tendon_lengths"]
 
 
 def _count(model, options=None):
+    """Number of tendons."""
     return len(model.tendons)
 
 

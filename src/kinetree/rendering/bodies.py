@@ -90,6 +90,7 @@ def _pieces(shape) -> Iterable[Any]:
 
 
 def _name(model, g):
+    """Name of a shape in messages."""
     body = model.body_names[g.body]
     return f"{g.name} of {body}" if g.name and g.name != body else body
 

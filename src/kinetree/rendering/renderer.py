@@ -319,6 +319,7 @@ def _with_room(shot):
 
 
 def _enlarge(work, room):
+    """Make more room for triangles of tiles."""
     work.entry, work.room = np.zeros(room, dtype=np.int64), room
 
 

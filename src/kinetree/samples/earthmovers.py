@@ -148,6 +148,7 @@ class _Placed:
         self.origin, self.angle = origin, angle
 
     def point(self, place):
+        """Point of a placed part in the plane."""
         (x, z), c, s = place, cos(self.angle), sin(self.angle)
         return self.origin[0] + c * x - s * z, self.origin[1] + s * x + c * z
 

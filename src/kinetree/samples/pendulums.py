@@ -111,6 +111,7 @@ def cart_pole() -> Model:
 
 
 def _upright(robot, joint):
+    """Model with a posture in which it stands upright."""
     return robot.posture("home").posture("upright", q={joint: pi}).build()
 
 

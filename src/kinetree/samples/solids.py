@@ -66,6 +66,7 @@ def capsule(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
 
 
 def _along(axis, at):
+    """Placement whose z axis is along another axis."""
     return as_placement(at) if axis == "z" else rot(_ALONG[axis]) @ as_placement(at)
 
 
@@ -110,6 +111,7 @@ def with_looks(model, solids, touching=None):
 
 
 def _touches(solid):
+    """Whether a solid has mass, and so contact."""
     return solid.inertia.mass > 0
 
 

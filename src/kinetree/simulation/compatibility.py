@@ -99,6 +99,7 @@ def conflict_table() -> str:
 
 
 def _integrators(which) -> str:
+    """Names of the integrators with a property."""
     return ", ".join(f"`{name!r}`" for name, method in INTEGRATORS.items() if which(method))
 
 
@@ -210,6 +211,7 @@ def _has_name(name):
 
 
 def _contact(which):
+    """Function of a setup to the name of its contact model, if it has a property."""
     return lambda s: f"contact={type(s.contact).__name__}" if which(s.attached) else ""
 
 

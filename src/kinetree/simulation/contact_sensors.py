@@ -129,10 +129,12 @@ def _meets(shape, p, d):
 
 @lru_cache(maxsize=64)
 def _table(shape):
+    """Tables of one shape at the origin."""
     return placed_table(Placed(shape, np.eye(3), np.zeros(3)))
 
 
 def _pose(model, sensor, q):
+    """Pose of a sensor's volume."""
     frame = model.frame(sensor.of)
     return frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
 

@@ -171,6 +171,7 @@ class Recorded:
 
     @property
     def _spacing(self):
+        """Mean time between recorded values."""
         return (self.t[-1] - self.t[0]) / max(len(self.t) - 1, 1)
 
 

@@ -459,6 +459,7 @@ class _Pace:
         self.previous = error
 
     def reject(self, error, h):
+        """Shorter length for a step after one with too large an error."""
         factor = _SAFETY * error ** -(self.alpha + self.beta) if np.isfinite(error) else 0.0
         self.h = h * min(max(factor, _SHRINK), 0.9)
 

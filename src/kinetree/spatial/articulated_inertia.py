@@ -244,6 +244,7 @@ class InverseInertia:
         return _unswap(self._swap().inverse_transformed(X))
 
     def _swap(self):
+        """Inertia with angular and linear parts exchanged."""
         # Swapping the halves of all vectors turns X into X*, and Φ into something that transforms
         # like an inertia.
         return ArticulatedInertia(self.linear, self.coupling.T, self.angular)
@@ -253,6 +254,7 @@ class InverseInertia:
 
 
 def _unswap(I):
+    """Inverse inertia with the parts exchanged back."""
     return InverseInertia(I.M, I.H.T, I.I)
 
 

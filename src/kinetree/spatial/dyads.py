@@ -95,11 +95,13 @@ class Dyadic:
         return self.transformed(X.inverse())
 
     def _require(self, kind):
+        """Raise an error unless vectors are of the domain."""
         if kind is not self.domain:
             raise SpatialTypeError(f"a dyadic of kind {_kind(self)} acts on no {kind.__name__}")
 
 
 def _kind(d):
+    """Words for the spaces that a dyadic maps between."""
     return f"{d.domain.__name__} to {d.codomain.__name__}"
 
 

@@ -106,6 +106,7 @@ def less(a, b):
 
 
 def _real(x):
+    """Real part."""
     return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 

@@ -150,4 +150,5 @@ def _parts(x):
 
 
 def _assemble(kind, s, s_O):
+    """Motion or force from its two vectors."""
     return Motion(s, s_O) if kind is Motion else Force(s_O, s)

@@ -215,6 +215,7 @@ def crf(v: Any, f: Any) -> Any:
 
 
 def _refuse(vector, kind, this, other):
+    """Raise an error about two vectors that do not go together."""
     if isinstance(vector, SpatialVector) and type(vector).__name__.endswith(kind):
         raise SpatialTypeError(f"{this} got a {type(vector).__name__}; use {other} for it")
 

@@ -102,6 +102,7 @@ def _independent(model, K):
 
 
 def _symbols(name, count):
+    """Real symbols with numbers."""
     sp = sympy()
     return [sp.Symbol(f"{name}{k}", real=True) for k in range(1, count + 1)]
 
@@ -384,6 +385,7 @@ def python(equations, name):
 
 
 def _uses(function, rows, common):
+    """Whether formulas call a function."""
     return any(f"{function}(" in _code(x) for x in (*rows, *(x for _, x in common)))
 
 

@@ -133,6 +133,7 @@ def _short(harmonics):
 
 
 def _size(key):
+    """Key by which terms are sorted, short ones first."""
     return sum(abs(n) for n in key[1]), key
 
 

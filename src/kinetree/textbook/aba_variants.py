@@ -163,10 +163,12 @@ def _inverse(model, i, I, what):
 
 
 def _number(model, body):
+    """Number of a body, 0 for none."""
     return 0 if body is None else model.body_index(body)
 
 
 def _dense(x):
+    """Array or matrix of a spatial object."""
     return x.to_array() if hasattr(x, "to_array") else x.to_matrix()
 
 

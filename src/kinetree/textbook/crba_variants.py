@@ -136,8 +136,10 @@ def _in_base_coordinates(model, q):
 
 
 def _zeros(model, q):
+    """Square matrix of zeros of the model's kind of numbers."""
     return np.zeros((model.nv, model.nv), dtype=model.scalar_type(q))
 
 
 def _block(model, H, i, j):
+    """Block of two joints in a matrix."""
     return H[model.v_slice[i], model.v_slice[j]]

@@ -166,8 +166,10 @@ def _positions(chain, q, q_v):
 
 
 def _value(x):
+    """Value of a motion of dual numbers."""
     return Motion(value_of(x.angular), value_of(x.linear))
 
 
 def _rate(x):
+    """Rate of a motion of dual numbers."""
     return Motion(rate_of(x.angular), rate_of(x.linear))

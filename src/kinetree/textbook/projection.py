@@ -115,6 +115,7 @@ def handle_freedom(model, q, frames, rows=None):
 
 
 def _handles(model, frames):
+    """Frames of a name, a frame or several."""
     several = [frames] if isinstance(frames, (str, Frame)) else frames
     return [f if isinstance(f, Frame) else model.frame(f) for f in several]
 

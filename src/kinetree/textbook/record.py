@@ -138,6 +138,7 @@ class RecordedNumber(Elementary, NotTraceable):
         self.recording, self.i = recording, i
 
     def _record(self, op, *operands):
+        """Record an operation."""
         numbers = [self.recording.number(x) for x in operands]
         return RecordedNumber(self.recording, self.recording.add(op, *numbers))
 
@@ -148,6 +149,7 @@ class RecordedNumber(Elementary, NotTraceable):
     __lt__, __gt__ = _either_way("<")
 
     def _unary(self, op):
+        """Record an operation with one operand."""
         return self._record(op, self)
 
     def __neg__(self):

@@ -157,10 +157,12 @@ def global_order(count):
 
 
 def _rows(i):
+    """Rows of body ``i``."""
     return slice(6 * (i - 1), 6 * i)
 
 
 def _stack(parts):
+    """Vectors one after another."""
     return np.concatenate([np.zeros(0, dtype=int), *parts])
 
 

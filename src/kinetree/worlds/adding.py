@@ -275,8 +275,10 @@ def _named_parameters(function):
 
 
 def _rename(g: Geometry, name: str) -> Geometry:
+    """Shape with another name."""
     return relabel(g, name=name)
 
 
 def _place(g: Geometry, at: Plucker) -> Geometry:
+    """Shape moved on its body."""
     return replace(g, placement=g.placement @ at)

@@ -54,10 +54,12 @@ class Worlds:
 
     @cached_property
     def _shapes(self):
+        """Sizes of all shapes, world by world."""
         return shape_arrays(self)
 
     @cached_property
     def _inertias(self):
+        """Inertias of all bodies, world by world."""
         return inertias_of(self)
 
     def _give(self, batch):

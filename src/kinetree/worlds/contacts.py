@@ -152,6 +152,7 @@ class Contacts:
         return np.array(found, dtype=bool).reshape(-1, 2)
 
     def _some(self, mask):
+        """Contacts of a mask."""
         return Contacts(self._numbers[mask], self._which[mask], self._labels)
 
     def to_pandas(self) -> Any:
@@ -202,6 +203,7 @@ def _round(x, digits=3):
 
 
 def _count(n, what):
+    """Words for a number of things."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 

@@ -74,6 +74,7 @@ class WorldCore:
 
     @cached_property
     def _whole(self) -> Whole:
+        """World put together: model, scene, state and steps."""
         return Whole(self)
 
     @property
@@ -93,6 +94,7 @@ class WorldCore:
 
     @property
     def _bodies(self):
+        """Bodies of the world."""
         return self._whole.bodies
 
     @property
@@ -142,6 +144,7 @@ class WorldCore:
             )
 
     def _actuators(self, name):
+        """Actuators of a part."""
         return self[name].actuators
 
     if not TYPE_CHECKING:  # checkers of types find unknown names themselves
@@ -160,6 +163,7 @@ class WorldCore:
         )
 
     def _part(self, name) -> Part:
+        """Part with a name."""
         return Part(cast("World", self), name)
 
     def __iter__(self) -> Iterator[str]:

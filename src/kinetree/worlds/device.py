@@ -315,6 +315,7 @@ class DeviceWorlds:
 
 
 def _first(columns):
+    """First row of every column."""
     return {name: values[:1] for name, values in columns.items()}
 
 

@@ -264,6 +264,7 @@ def indices_of(world: "World", name: str) -> Indices:
 
 
 def _gather(slices, numbers):
+    """Numbers of variables of some bodies."""
     found = [np.arange(slices[i].start, slices[i].stop) for i in numbers]
     return np.concatenate([np.zeros(0, dtype=int), *found])
 

@@ -77,6 +77,7 @@ class Report(NamedTuple):
 
 
 def _count(n, what):
+    """Words for a number of things."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 

@@ -187,6 +187,7 @@ class WorldSteps:
             self.machine.put(whole.q[None], whole.qd[None])
 
     def _load(self, whole, t):
+        """Write state, time and activations into the machine."""
         self.load(whole)
         self.machine.time[0], self._activation[0] = t, whole.activation
 

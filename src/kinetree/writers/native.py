@@ -171,10 +171,12 @@ def to_toml(model) -> str:
 
 
 def _group(group):
+    """Table of a group."""
     return {"name": group.name, "joints": group.joints, **_said_fields(group, "tip")}
 
 
 def _camera(c):
+    """Table of a camera."""
     fields = _said_fields(c, "of", "angle", "size", "near")
     return {"name": c.name, **fields, **placement_keys(c.placement)}
 
@@ -186,6 +188,7 @@ def _said_fields(part, *names):
 
 
 def _on(model, body):
+    """Key for the body that a part is on; none for the base."""
     return {"on": model.body_names[body]} if body else {}
 
 
@@ -215,6 +218,7 @@ def _values(part):
 
 
 def _frame(model, frame):
+    """Table of a frame."""
     return {"name": frame.name, **_on(model, frame.body), **placement_keys(frame.placement)}
 
 
@@ -383,6 +387,7 @@ def value(given, what: str) -> str:
 
 
 def _key(name: str) -> str:
+    """Key as TOML writes it, in quotes if needed."""
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if plain else _text(name, f"name {name!r}")
 

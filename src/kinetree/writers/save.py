@@ -175,6 +175,7 @@ def save(
 
 
 def _meshes(model):
+    """Paths of all meshes of a model."""
     return [g.shape.path for g in model.geometry if isinstance(g.shape, Mesh)]
 
 

@@ -372,6 +372,7 @@ def add(parent, tag: str, **attributes):
 
 
 def _numbers(values, what):
+    """Text of several numbers."""
     return " ".join(_number(x, what) for x in np.ravel(np.asarray(values)))
 
 
@@ -438,11 +439,13 @@ def add_look(link, geometry) -> bool:
 
 
 def _mesh(parent, mesh):
+    """Add a mesh with its file and scale."""
     path = "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path
     add(parent, "mesh", filename=path, scale=mesh.scale)
 
 
 def _solid(parent, shape):
+    """Add a solid with its sizes."""
     add(parent, shape.spelling(), **{name: getattr(shape, name) for name in shape.counts()})
 
 

@@ -455,6 +455,7 @@ class _Writer:
 
 
 def _name(prim) -> str:
+    """Name of a prim as it was in the model."""
     return prim.GetCustomDataByKey(f"{OWN}:name") or prim.GetName()
 
 

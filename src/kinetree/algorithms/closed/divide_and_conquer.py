@@ -142,6 +142,7 @@ def generalised_inverse(Y, size=None, pushes=None):
 
 
 def _indices(handles):
+    """Rows of several handles, six each."""
     return [6 * h + n for h in handles for n in range(6)]
 
 
@@ -385,4 +386,5 @@ def assembly_plan(model):
 
 
 def _crosses(p, s, near, far):
+    """Whether a joint connects the two groups of bodies."""
     return (p in near and s in far) or (p in far and s in near)

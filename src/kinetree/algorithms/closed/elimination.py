@@ -211,6 +211,7 @@ def _combine_row(row, G):
 
 
 def _dot(row, x):
+    """Product of a sparse row and a vector."""
     return sum((h * x[j] for j, h in row.items() if not is_zero(x[j])), start=0)
 
 

@@ -279,6 +279,7 @@ def _require_flat(model, labels, columns):
 
 
 def _names(model, columns):
+    """Names of velocity variables, for messages."""
     names = coordinate_labels(model)
     return ", ".join(repr(names[i]) for i in columns) or "none"
 

@@ -135,6 +135,7 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
 
 
 def _size(m):
+    """Norm of a motion or force."""
     return float(np.linalg.norm(m.to_array().astype(float)))
 
 
@@ -237,6 +238,7 @@ def _check_functions(model, c, tolerance, sample):
 
 
 def _largest(errors, own):
+    """Text of the largest error with its unit."""
     k = int(np.argmax(np.abs(errors)))
     return f"{abs(float(errors[k])):.3g} {own.units[k]}"
 

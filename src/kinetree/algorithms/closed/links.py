@@ -210,6 +210,7 @@ def jacobian_rates(chain, X, S, J, v, vdot):
 
 
 def _still(chain):
+    """Zero motions along all columns."""
     return Motion(*(np.zeros((3, chain.nv), dtype=int) for _ in range(2)))
 
 

@@ -259,8 +259,10 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
 
 
 def _forces(x):
+    """Forces on all bodies from one vector, entry 0 None."""
     return [None] + [Force.from_array(part) for part in x.reshape(-1, 6)]
 
 
 def _stack(parts):
+    """Vectors one after another."""
     return np.concatenate([np.zeros(0), *parts])

@@ -81,6 +81,7 @@ def doubtful(s, units: Scaling):
 
 
 def _bounds(s, largest, units):
+    """Numbers of singular values above the tolerances."""
     most = np.sum(s > RANK_TOLERANCE * largest, axis=-1)
     return most, np.minimum(most, np.sum(s > units.alignment_tolerance, axis=-1))
 
@@ -167,6 +168,7 @@ class RankPolicy:
 
     @cached_property
     def _manifold(self) -> Manifold:
+        """Closed configurations at which ranks are counted."""
         return sampled_manifold(self.model, self.tolerance)
 
     @property

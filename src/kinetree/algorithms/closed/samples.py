@@ -66,6 +66,7 @@ def sampled_manifold(model, near, count=SAMPLES) -> Manifold:
 
 
 def _misalignment(size):
+    """Misalignment of a size, zero if it may be rounding."""
     return float(size) if size > _ROUNDING else 0.0
 
 
@@ -198,4 +199,5 @@ class Rehearsal:
         return [part.reshape(count, *r.shape) for part, r in parts]
 
     def _roots(self, arrays):
+        """Nodes of all numbers in arrays."""
         return [self.graph.number(x) for a in arrays for x in a.ravel()]

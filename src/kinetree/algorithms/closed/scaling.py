@@ -183,6 +183,7 @@ def velocity_turns(joint):
 
 
 def _unit(t):
+    """Unit of a constraint: metres if it has a linear part."""
     return "m" if np.any(t[3:]) else "rad"
 
 

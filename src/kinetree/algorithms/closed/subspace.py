@@ -181,12 +181,15 @@ def _columns(S, kind):
 
 
 def _matrix(A):
+    """Float matrix of an array or a spatial operator."""
     return A.to_matrix() if hasattr(A, "to_matrix") else np.asarray(A, dtype=float)
 
 
 def _rank(s, tolerance):
+    """Number of singular values above a tolerance."""
     return int(np.sum(s > tolerance * s[0])) if len(s) else 0
 
 
 def _norm(v):
+    """Euclidean norm."""
     return float(np.linalg.norm(v))

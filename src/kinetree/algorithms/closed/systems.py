@@ -136,6 +136,7 @@ def _freeze(owner, name, ndim, size=None):
 
 
 def _norm(x):
+    """Euclidean norm."""
     return float(np.linalg.norm(x))
 
 
@@ -268,6 +269,7 @@ def _solve_positive(H, b):
 
 
 def _columns(systems):
+    """Bias forces and joint forces of several systems."""
     return [s.C for s in systems], [s.tau for s in systems]
 
 

@@ -119,6 +119,7 @@ class _Flat:
         return Stores(self.graph, kinds, stores, conditions, tuple(block.checks))
 
     def _storage(self, table):
+        """Storage of a table: rows, argument or result."""
         return self.recorder.declared[table].storage
 
     def _stays(self, case, place, node):

@@ -72,6 +72,7 @@ class _Derived:
         return [case for found in self.cases.values() for case in found.values()]
 
     def storage(self, place):
+        """Storage of the table of a place."""
         return self.given.tables[place.table].storage
 
     def twin(self, place: NumberPlace) -> NumberPlace:
@@ -384,6 +385,7 @@ def _check_history(program):
 
 
 def _codes(region):
+    """Codes within a region, with the walks around them."""
     return [(r, walks) for r, walks in regions((region,)) if isinstance(r, Code)]
 
 

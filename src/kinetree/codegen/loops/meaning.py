@@ -132,6 +132,7 @@ class _Run:
         return domain, rows
 
     def times(self, times):
+        """Number of times that a loop runs."""
         number = self.given[times.rstrip("@")] if isinstance(times, str) else times
         return max(0, ceil(number))
 
@@ -255,6 +256,7 @@ class _Run:
         return int(self.data.domains[domain].columns[column][row])
 
     def count(self, domain):
+        """Number of rows of a domain or list."""
         return len(self.lists[domain]) if domain in self.lists else self.data.domains[domain].count
 
     def kind(self, domain, row):

@@ -113,6 +113,7 @@ class _Recomputed:
         return node[0] == "input" and self._storage(node[1]) == "model"
 
     def _storage(self, name):
+        """Storage of the table that a name refers to."""
         return self.loops.tables[language.place_of(name).table].storage
 
     def _pays(self, case, roots, rename, known):

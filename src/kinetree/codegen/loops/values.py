@@ -173,6 +173,7 @@ class Total:
 
     @value.setter
     def value(self, value: Any) -> None:
+        """Set the sum."""
         self._table[self._row] = value
 
 
@@ -235,4 +236,5 @@ def _each(at):
 
 
 def _single(a):
+    """Whether an index stands for one row."""
     return isinstance(a, (int, np.integer)) or (isinstance(a, Span) and a.single)

@@ -55,6 +55,7 @@ def _address(name):
 
 @cache
 def _code(kinds):
+    """Machine code that binds arguments of some kinds."""
     return code_of(_text(kinds))
 
 

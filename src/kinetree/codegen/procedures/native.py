@@ -117,6 +117,7 @@ class Procedure:
             raise self._error(str(error)) from None
 
     def _error(self, message):
+        """Error that names procedure, file and line."""
         return TraceError(f"procedure {self.name}, {self.file}, line {self.first_line}: {message}")
 
     @cached_property

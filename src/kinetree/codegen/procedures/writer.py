@@ -490,6 +490,7 @@ class _Module:
         return f"!{self.known[text]}"
 
     def _tag(self, name):
+        """Type tag of a field, for alias analysis."""
         kind = self.meta(f'!"{name}", !1, i64 0')
         return f", !tbaa {self.meta(f'{kind}, {kind}, i64 0')}"
 

@@ -85,6 +85,7 @@ def render(program, data, dtype="float64", *, name=None, results=()) -> str:
 
 
 def _own(side, table):
+    """Name in C of a table of one side."""
     return identifier(f"{side}_{table}")
 
 

@@ -195,6 +195,7 @@ class _Writer:
             self._add(i, self.language.require(value.text), {}, value.mentions)
 
     def _add(self, i, lines, defines, mentions):
+        """Append lines to the scope of a node."""
         scope = self.lists.setdefault(self.scope.get(i), [])
         scope.append(Assignment(tuple(lines), defines, mentions))
 
@@ -256,10 +257,12 @@ class _Writer:
         )
 
     def _result(self, call, place):
+        """Value of a result of a call."""
         name, k = self.results[call][self._place(place)]
         return Value(f"{name}[{k}]", mentions=frozenset((name,)))
 
     def _place(self, node):
+        """Place of a node among those of its kind."""
         return int(self.nodes[node][1])
 
     # --- loops -----------------------------------------------------------------------------------

@@ -67,10 +67,12 @@ class LoopWriter:
         return [line for region in body for line in ways[type(region)](region, scope)]
 
     def _new(self, name):
+        """New name that begins with ``name``."""
         self.count += 1
         return f"{name}{self.count}"
 
     def _header(self, what):
+        """Text of an entry of the table of sizes."""
         return f"ints[{self.plan.header[what]}]"
 
     def record(self, domain, row) -> str:

@@ -233,6 +233,7 @@ class _Renderer:
         return found
 
     def _order(self):
+        """Order in which nodes are computed."""
         makers = {"created": creation_order, "results": by_results, None: fewest_waiting}
         return makers[self.layout.order](self.program)
 

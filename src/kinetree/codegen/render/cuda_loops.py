@@ -268,6 +268,7 @@ class _Arguments:
         return [*lines, *map(self._store, self.outputs)]
 
     def _load(self, name):
+        """Line that loads an argument into shared memory."""
         given = f"given_{name} + first * step_{name}, step_{name}, size_{name}, held"
         return f"watched += turned_in({name} - lane, tile, {given});"
 
@@ -277,6 +278,7 @@ class _Arguments:
         )
 
     def _spoil(self, name):
+        """Line that sets a result to NaN."""
         return f"    for (int n = 0; n < size_{name}; n++) ENTRY({name}, n) = {self.nan};"
 
 

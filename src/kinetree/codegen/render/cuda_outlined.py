@@ -71,6 +71,7 @@ def _runs(lines, found):
 
 
 def _indent(line):
+    """Number of blanks at the beginning of a line."""
     return len(line) - len(line.lstrip())
 
 
@@ -101,6 +102,7 @@ def _names_mentioned(line) -> set[str]:
 
 
 def _real(name, kinds):
+    """Text of a variable as a real number."""
     return f"(real){name}" if kinds.get(name) == "int" else name
 
 

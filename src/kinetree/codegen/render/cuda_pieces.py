@@ -71,6 +71,7 @@ def _by_parts(program, dtype, layout, most):
 
 
 def _outputs(program):
+    """Results that are not empty."""
     return tuple(a for a in program.outputs if a.size)
 
 
@@ -113,5 +114,6 @@ def _slices(program, most):
 
 
 def _piece(program, group, dtype, layout):
+    """CUDA text of one group of results."""
     places = {s.output.name: (s.argument.name, s.start) for s in group}
     return render(_part(program, group), dtype, layout, WholeResults(_outputs(program), places))

@@ -79,15 +79,18 @@ class _Module:
         return [f"static __device__ const {array_text(*x, language)}" for x in self.tables.values()]
 
     def name(self, procedure):
+        """Name of a procedure in CUDA."""
         return self.names[procedure]
 
     def needs(self, declaration):
         """Functions of LLVM are spelled in C anyway."""
 
     def meta(self, text):
+        """Number of metadata, which CUDA ignores."""
         return "!0"
 
     def tag(self, element):
+        """Type tag, which CUDA ignores."""
         return ""
 
     def field_tag(self, kind, field):

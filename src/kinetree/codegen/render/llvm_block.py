@@ -77,6 +77,7 @@ class ResultWriter:
         return range(first, first + len(self.program.outputs))
 
     def _emit(self, text):
+        """Append an instruction."""
         self.lines.append("  " + text)
 
     def _pointer(self, argument, lane):

@@ -82,6 +82,7 @@ def angle_of(program, plan, domains, kinds):
 
 
 def _parameters(variables):
+    """Text of the parameters of a case."""
     return ", ".join([GIVEN, *(f"ptr %{name}" for name in variables)])
 
 

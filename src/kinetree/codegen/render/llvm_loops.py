@@ -38,13 +38,16 @@ class _Loops:
         self.number = {id(code): n for n, (code, _) in enumerate(program.codes())}
 
     def _emit(self, *lines):
+        """Append instructions."""
         self.lines += [f"  {line}" for line in lines]
 
     def _new(self):
+        """New number for names."""
         self.count += 1
         return self.count
 
     def _begin(self, label):
+        """Begin a block with a label."""
         self.lines.append(f"{label}:")
         self.label = label
 
@@ -153,6 +156,7 @@ class _Loops:
         self._begin(f"end{n}")
 
     def _repeat(self, region, variables):
+        """Write a loop with a number of runs."""
         body = region.body
         self._times(self._loop_condition(region.times), lambda k: self.regions(body, variables))
 

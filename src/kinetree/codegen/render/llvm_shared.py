@@ -126,4 +126,5 @@ def shared_text(symbol: str) -> str | None:
 
 @cache
 def _text(name, v, *options):
+    """Text of a shared function by its name."""
     return "\n\n".join([f"; {name}", _TEXTS[name](v, *options)])

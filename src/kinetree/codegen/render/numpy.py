@@ -20,18 +20,23 @@ class _NumPy(Language):
     }  # fmt: skip
 
     def constant(self, x):
+        """Text of a constant."""
         return repr(x) if np.isfinite(x) else "np.inf" if x > 0 else "-np.inf"
 
     def input(self, argument, index):
+        """Text of an element of an argument."""
         return _element(argument, index)
 
     def output(self, argument, index, text):
+        """Line that sets an element of a result."""
         return [f"{_element(argument, index)} = {text}"]
 
     def define(self, name, text, is_condition=False):
+        """Line that sets a variable."""
         return [f"{name} = {text}"]
 
     def require(self, text):
+        """Line that checks a condition."""
         return [f"_require({text})"]
 
     def loop(self, counter, times, carries, initial, body, following):
@@ -46,6 +51,7 @@ class _NumPy(Language):
 
 
 def _element(argument, index):
+    """Text of an element of an array with batch axes."""
     return f"{argument.name}[{', '.join(['...', *map(str, index)])}]"
 
 

@@ -121,4 +121,5 @@ def _new_argument(what, argument, kernel):
 
 
 def _numbers(symbols):
+    """Nodes of all symbols."""
     return [x.i for x in symbols.ravel()]

@@ -47,6 +47,7 @@ class Interrupt:
         return self
 
     def _note(self, number, frame):
+        """Handler that notes the interrupt for later."""
         self.came = True
 
     def look(self) -> None:

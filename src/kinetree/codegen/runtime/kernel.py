@@ -544,6 +544,7 @@ class _Counted:
 
 
 def _overlaps(array, out):
+    """Whether an argument shares memory with a result."""
     outs = out if isinstance(out, tuple) else (out,)
     return any(o is not None and np.may_share_memory(array, o) for o in outs)
 

@@ -89,6 +89,7 @@ class LoopCode:
     # --- the loops, and the cases of a kind -----------------------------------------------------
 
     def _request(self, *what):
+        """Key of what is requested of the cache."""
         return build.loop_request(self.key, self.dtype, self.lanes, *what)
 
     def _have_plan(self, data, found, make):
@@ -208,6 +209,7 @@ _recorded: dict[tuple, Any] = {}  # programs by source, kinds, pairs; the last o
 
 
 def _name(source, key):
+    """Identity of a source."""
     return id(source) if key is None else repr(key)
 
 

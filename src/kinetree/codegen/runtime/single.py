@@ -77,6 +77,7 @@ def _array_api():
 
 
 def _address(function):
+    """Address of a C function."""
     return ctypes.cast(function, ctypes.c_void_p).value
 
 

@@ -193,6 +193,7 @@ def _fits(out, kernel, batch):
 
 
 def _tuple(out) -> Any:
+    """Result or results as a tuple."""
     return out if isinstance(out, tuple) else (out,)
 
 

@@ -60,6 +60,7 @@ def shape_tables(scene) -> ShapeTables:
 
 
 def _key(i, j):
+    """Key of an edge, whichever end comes first."""
     return (i, j) if i < j else (j, i)
 
 

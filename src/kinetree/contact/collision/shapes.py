@@ -148,6 +148,7 @@ _NOTHING = {"friction": None, "restitution": None}
 
 
 def _starts(pools, name):
+    """First row of each group, and the number of all rows."""
     return np.concatenate([[0], np.cumsum(pools.array(name, np.int64))]).astype(np.int64)
 
 

@@ -298,6 +298,7 @@ class Factored:
 
 
 def _positive(sizes):
+    """Sizes with ones in place of zeros."""
     return np.where(sizes > 0, sizes, 1.0)
 
 

@@ -60,6 +60,7 @@ def relative_error(rows, A, b, lam) -> float:
 
 
 def _largest(*parts):
+    """Largest entry of several arrays, zero at least."""
     return float(max(0.0, *(np.max(part, initial=0.0) for part in parts)))
 
 

@@ -71,6 +71,7 @@ _each_root = np.frompyfunc(sqrt, 1, 1)  # np.sqrt rejects plain numbers among tr
 
 
 def _root(x):
+    """Square root of numbers of any kind."""
     return _each_root(x) if x.dtype == object else np.sqrt(x)
 
 

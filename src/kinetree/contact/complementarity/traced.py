@@ -108,14 +108,17 @@ def in_kernel(
 
 
 def _square(x):
+    """Squared norm."""
     return x @ x
 
 
 def _missing(A, b, rows, lam):
+    """Difference between forces and those that obey the laws."""
     return lam - obey(rows, lam, A @ lam + b)
 
 
 def _choice(first, a, b):
+    """One of two tuples of numbers, by a condition."""
     return tuple(select(first, x, y) for x, y in zip(a, b, strict=True))
 
 

@@ -123,6 +123,7 @@ class Edges(NamedTuple):
         return Followed(gap, beyond, self.size * (down - TURNED), point, n)
 
     def _lines(self, R, r):
+        """Starts and directions of edges in the world."""
         T = R[..., self.body, :, :]
         return turn(T, self.start) + r[..., self.body, :], turn(T, self.along)
 

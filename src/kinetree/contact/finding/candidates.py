@@ -140,6 +140,7 @@ def moving_touches(pair, X_0, v):
 
 
 def _place(geometry, X_0):
+    """Shape at its place in the world."""
     X = geometry.placement @ X_0[geometry.body]
     return Placed(geometry.shape, X.E.T, X.r)
 

@@ -166,6 +166,7 @@ def chosen_pairs(model):
 
 
 def _between(ones, others):
+    """Pairs between two groups, lower number first."""
     return [(min(i, j), max(i, j)) for i in ones for j in others]
 
 

@@ -132,10 +132,12 @@ def _collision(I1, I2, N, W, zeta, lam):
 
 
 def _approaching(zeta):
+    """Whether a normal velocity closes the gap."""
     return zeta[0] < 0
 
 
 def _matrix(inertia):
+    """Float matrix of an inertia."""
     return np.asarray(inertia.to_matrix(), dtype=float)
 
 

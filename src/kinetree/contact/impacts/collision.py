@@ -206,6 +206,7 @@ def _prescribed_energy(model, q, dqd):
 
 
 def _norm(x):
+    """Euclidean norm."""
     return float(np.linalg.norm(x))
 
 

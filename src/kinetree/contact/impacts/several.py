@@ -120,6 +120,7 @@ def one_after_the_other(W, zeta, single, plastic):
 
 
 def _response(W, impulse):
+    """Velocity changes of all contacts under impulses."""
     return np.einsum("namb,mb->na", W, impulse)
 
 

@@ -65,9 +65,11 @@ class _Speed:
         return self.target == 0
 
     def distance(self, course):
+        """Normal speed that is left to the target."""
         return course.zeta[0] - self.target
 
     def impulse(self, course, k):
+        """Normal impulse after which the speed reaches its target."""
         return (self.target - course.zeta[0]) / k if k > 0 else np.inf
 
 
@@ -79,9 +81,11 @@ class _Impulse:
     is_rest = False
 
     def distance(self, course):
+        """Normal impulse beyond the target."""
         return course.impulse[0] - self.target
 
     def impulse(self, course, k):
+        """Normal impulse that is left to the target."""
         return self.target - course.impulse[0]
 
 
@@ -93,6 +97,7 @@ class _Work:
     is_rest = False
 
     def distance(self, course):
+        """Work beyond the target."""
         return course.work - self.target
 
     def impulse(self, course, k):

@@ -251,6 +251,7 @@ def _friction_errors(friction, most, w, slip, modes):
 
 
 def _largest(x):
+    """Largest entry, zero for none."""
     return float(np.max(x, initial=0.0))
 
 

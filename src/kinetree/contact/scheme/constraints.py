@@ -207,6 +207,7 @@ class StepConstraints:
         return *terms, mu, known.restitution, known.names
 
     def _travel(self, q):
+        """Distances of joints to their stops."""
         return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]
 
 

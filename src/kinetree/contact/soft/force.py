@@ -234,9 +234,11 @@ class SoftContact:
         return np.concatenate([z, longer[..., None] * flat], axis=-1)
 
     def _parts(self, state):
+        """States of the normal law and of the tangential law."""
         return state[..., : self.normal.size], state[..., self.normal.size :]
 
     def _tangents(self, model, q):
+        """Tangents of all contacts."""
         return self.scene.candidate_positions(model, q)[2][..., 1:, :]
 
     def _turning(self, model, q, qd, x):

@@ -88,6 +88,7 @@ class SoftHistory(ContactHistory):
 
     @cached_property
     def _found(self):
+        """Arrays of the history, found when first read."""
         return tuple(map(np.asarray, self.__dict__["_of"]()))
 
     @property

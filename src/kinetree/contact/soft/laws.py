@@ -285,4 +285,5 @@ def cut(f, limit):
 
 
 def _square(v):
+    """Squared length of tangential vectors."""
     return v[..., 0] * v[..., 0] + v[..., 1] * v[..., 1]

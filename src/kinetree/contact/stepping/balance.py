@@ -60,4 +60,5 @@ def balance_energy(start, end, after, balance):
 
 
 def _size(x):
+    """Absolute value."""
     return select(x < 0, -x, x)

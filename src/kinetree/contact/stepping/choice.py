@@ -199,6 +199,7 @@ def _warn_of_python(model, field):
 
 
 def _call(force) -> str:
+    """Name of a force function, for messages."""
     function = getattr(force, "function", force)
     return getattr(function, "__name__", type(function).__name__)
 

@@ -423,10 +423,12 @@ def _resistances(K, D, H, h, alpha):
 
 
 def _positive(x):
+    """Positive part of a number."""
     return max(x, 0.0) if isinstance(x, (int, float)) else select(x > 0, x, 0.0)
 
 
 def _size(x):
+    """Absolute value."""
     return abs(x) if isinstance(x, (int, float)) else select(x < 0, -x, x)
 
 

@@ -163,6 +163,7 @@ def differentiable(problem, lam, least=1e-6):
 
 
 def _fix(x):
+    """Numbers as constants: derivatives do not go through them."""
     return _each_held(x) if np.asarray(x).dtype == object else np.real(x)
 
 

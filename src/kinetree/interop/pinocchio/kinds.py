@@ -108,10 +108,12 @@ class _Planar(VariableMap):
 
 
 def _take(x, order):
+    """Entries in the other library's order."""
     return x if order is None else x[..., list(order)]
 
 
 def _put(x, order):
+    """Entries in our order."""
     return x if order is None else x[..., np.argsort(order)]
 
 
@@ -189,14 +191,17 @@ def _unit(axis, name):
 
 
 def _revolute(pin_joint, name):
+    """Revolute joint for one of Pinocchio."""
     return joints.Revolute(_unit(_subspace(pin_joint)[1], name))
 
 
 def _prismatic(pin_joint, name):
+    """Prismatic joint for one of Pinocchio."""
     return joints.Prismatic(_unit(_subspace(pin_joint)[0], name))
 
 
 def _helical(pin_joint, name):
+    """Helical joint for one of Pinocchio."""
     linear, axis = _subspace(pin_joint)
     return joints.Helical(_unit(axis, name), pitch=float(linear @ axis))
 
@@ -284,6 +289,7 @@ def _along(pin, letter, unaligned, axis, *parameters):
 
 
 def _universal(pin, joint):
+    """Joint of Pinocchio for a universal one."""
     return pin.JointModelUniversal(*(np.eye(3)["xyz".index(axis)] for axis in joint.axes))
 
 

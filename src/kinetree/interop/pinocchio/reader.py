@@ -159,6 +159,7 @@ def _joints_with(pin_model, values):
 
 
 def _list(names):
+    """First few of many names."""
     shown = ", ".join(map(repr, names[:4]))
     return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
@@ -224,6 +225,7 @@ def _unused_name(name, suffix, taken):
 
 
 def _kind(frame):
+    """Name of the kind of a frame."""
     return str(frame.type).rpartition(".")[2]
 
 

@@ -67,6 +67,7 @@ def from_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Arra
 
 
 def _states(model, pin_model):
+    """Conversion of states between a model and Pinocchio."""
     sizes = pin_model.nq, pin_model.nv
     return States(model, "Pinocchio", pin_model.name, *sizes, partial(_pairs, pin_model), _settle)
 

@@ -206,6 +206,7 @@ def _muscle(mj_model, a):
 
 
 def _dynamics(mj_model, a):
+    """Name of the activation dynamics of an actuator."""
     return _DYNAMICS[int(mj_model.actuator_dyntype[a])]
 
 

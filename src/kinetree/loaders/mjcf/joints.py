@@ -254,6 +254,7 @@ def _planar_cross(w, v):
 
 
 def _join(*parts):
+    """Parts of a vector side by side, batched."""
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 

@@ -211,4 +211,5 @@ class _Reader:
 
 
 def _same(one, other):
+    """Whether two placements are equal."""
     return np.array_equal(one.E, other.E) and np.array_equal(one.r, other.r)

@@ -318,6 +318,7 @@ def _check_sizes(source, element):
 
 
 def _product(source, element, attributes):
+    """Product of all numbers of some attributes."""
     numbers = [x for name in attributes for x in _numbers(source, element, name)]
     return math.prod(max(1.0, x) for x in numbers)
 
@@ -408,4 +409,5 @@ def _attributes(element, changes):
 
 
 def _quote(value):
+    """Attribute value in quotes."""
     return quoteattr(value) if _SPECIAL.search(value) else f'"{value}"'

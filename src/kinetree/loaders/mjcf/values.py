@@ -121,6 +121,7 @@ def inertia_of(mj_model, body) -> Inertia:
 
 
 def _exact(position):
+    """Position whose zeros are integers."""
     r = np.array(position, dtype=float)
     return r if np.any(r) else r.astype(int)
 

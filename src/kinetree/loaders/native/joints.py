@@ -187,6 +187,7 @@ def _check_power(node):
 
 
 def _copy(tree):
+    """Copy of a syntax tree."""
     return ast.parse(ast.unparse(tree), mode="eval").body
 
 
@@ -203,6 +204,7 @@ class _Bound(ast.NodeTransformer):
 
 
 def _value(text, names):
+    """Value of an expression with names."""
     return expressions.apply(expressions.parse(text), names, _FUNCTIONS, number=lambda x: x)
 
 

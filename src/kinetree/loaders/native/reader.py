@@ -306,6 +306,7 @@ class _Reader:
         )
 
     def _group(self, table):
+        """Read a group of joints."""
         name, tip = self._new_name(table, "group"), table.text("tip", "")
         self.builder.group(name, joints=table.texts("joints"), tip=tip)
 

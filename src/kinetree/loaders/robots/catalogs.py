@@ -114,6 +114,7 @@ def _robot_files(folder, pattern) -> list[Path]:
 
 
 def _stem(file) -> str:
+    """Name of a robot by its file."""
     return file.stem.lower().removesuffix("_robot")
 
 

@@ -92,6 +92,7 @@ def _model_file(path, uri):
 
 
 def _version(text):
+    """Version of SDF as numbers."""
     parts = (text or "0").split(".")
     return tuple(int(p) if p.isdigit() and len(p) < 6 else 0 for p in parts)
 

@@ -176,10 +176,12 @@ class Frames:
 
 
 def _inside(entry) -> Scope:
+    """Scope in which the names of an entry are looked up."""
     return entry.inside if entry.inside is not None else entry.scope
 
 
 def _circle(path, key):
+    """Names of frames that refer to each other in a circle."""
     names = list(path)
     return " -> ".join(repr(name) for name in [*names[names.index(key) :], key][:10])
 

@@ -160,6 +160,7 @@ def _axis(node, kind):
 
 
 def _limit(x):
+    """Limit of a joint, infinite beyond what SDF means by none."""
     return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 

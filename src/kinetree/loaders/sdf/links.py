@@ -217,6 +217,7 @@ def _reader(kind):
 
 
 def _plane(node, folders):
+    """Plane of an element."""
     return Plane(_sizes(node, "size", 2, (1.0, 1.0), positive=False))
 
 
@@ -253,6 +254,7 @@ def _color_in(visual):
 
 
 def _transparency(node):
+    """Transparency of a visual, zero by default."""
     return 0.0 if node is None else node.tolerate(lambda: node.text_numbers(1)[0], 0.0)
 
 
@@ -268,4 +270,5 @@ def _rgba_in(material):
 
 
 def _unit(x):
+    """Number within 0 and 1."""
     return min(max(x, 0.0), 1.0)

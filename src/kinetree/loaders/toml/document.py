@@ -145,6 +145,7 @@ def key_lines(text: str) -> dict[tuple, int]:
 
 
 def _parts(path):
+    """Keys of a dotted path, without quotes."""
     parts = re.findall(_KEY, path)
     return tuple(p[1:-1] if p[0] in "\"'" else p for p in parts)
 

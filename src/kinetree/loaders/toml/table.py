@@ -154,6 +154,7 @@ class TomlTable:
 
 
 def _show(value):
+    """Text of a value, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

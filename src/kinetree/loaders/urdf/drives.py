@@ -69,6 +69,7 @@ class _Reader:
         self.mimics: dict = {}
 
     def add(self, joint, actuator):
+        """Add an actuator that drives a joint."""
         self.names.add(actuator.name)
         self.drives.append(UrdfDrive(joint, actuator))
 
@@ -261,6 +262,7 @@ def _unknown_transmission(parts):
 
 
 def _role(node):
+    """Role of a joint in a transmission."""
     inside = node.one("role")
     return node.get("role") or "" if inside is None else inside.text()
 

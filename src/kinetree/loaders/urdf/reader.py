@@ -141,6 +141,7 @@ class _Assembly:
         self.number = {b.joint_name: i for i, b in enumerate(self.bodies, start=1)}
 
     def _add(self, body):
+        """Append a body and note its number."""
         self.bodies.append(body)
         self.body[body.name] = len(self.bodies)
 
@@ -348,6 +349,7 @@ class _Assembly:
         return {name: x for name, x in found.items() if x}
 
     def _gravity(self):
+        """Gravity of the file, or the standard one."""
         node = self.robot.one("kinetree:gravity")
         return STANDARD_GRAVITY if node is None else node.numbers("xyz", 3)
 

@@ -169,6 +169,7 @@ class _Reader:
 
     @staticmethod
     def rotation(p):
+        """Rotation matrix of a quaternion of USD."""
         return np.asarray(rotation_from_quaternion(p), dtype=float).T
 
     def inertia_of_shapes(self, prim, name, mass, center):

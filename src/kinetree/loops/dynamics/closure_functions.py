@@ -146,9 +146,11 @@ class LoopClosure:
         return _velocities(self.model, q, dq, ddq)
 
     def _position(self, y):
+        """Independent positions; an error for a wrong size."""
         return _require_size(y, sum(j.nq for j in self.variables), "y", self.names)
 
     def _velocity(self, yd):
+        """Independent velocities; an error for a wrong size."""
         return _require_size(yd, sum(j.nv for j in self.variables), "yd", self.names)
 
 
@@ -167,6 +169,7 @@ def _as_jet(x):
 
 
 def _jets(x, first, second=None):
+    """Jets from values and derivatives."""
     second = [0] * len(x) if second is None else second
     return np.array([Jet(*parts) for parts in zip(x, first, second, strict=True)], dtype=object)
 

@@ -91,6 +91,7 @@ def _constraints(model):
 
 
 def _variables(model, joints):
+    """Velocity variables of some joints."""
     at = [model.v_slice[j] for j in sorted(joints)]
     return np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)])
 

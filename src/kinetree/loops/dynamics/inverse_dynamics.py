@@ -273,6 +273,7 @@ def _of_model(model, name):
 
 
 def _slice(freedoms, name, what):
+    """Entries of an actuated joint; an error if it is not one."""
     require_known(name, freedoms.slices, f"{what}: joint {name!r} is not actuated")
     return freedoms.slices[name]
 

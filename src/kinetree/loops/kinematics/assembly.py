@@ -105,6 +105,7 @@ def _within(model, q, bounds, free):
 
 
 def _around(model, q, free, bounds, rng, options):
+    """Configurations scattered around one, nearer and farther."""
     starts = [scatter(model, q, s, free, bounds, rng, _EACH) for s in _SPREADS]
     return descend(model, np.concatenate(starts), free=free, limits=bounds, **options)
 

@@ -279,4 +279,5 @@ class _Walker:
         return q
 
     def _report(self, kind, y, place):
+        """Note a singular point."""
         self.singular.append(SingularPoint(float(place), y, self.q.copy(), kind))

@@ -268,10 +268,12 @@ def _candidates(joint):
 
 
 def _ranks(model, places, tolerance):
+    """Ranks of the constraints at several configurations."""
     rest, units = np.zeros(model.nv), scaling(model)
     return [rank(constraint(model, q, rest).K, units, tolerance=tolerance) for q in places]
 
 
 def _axis(axis):
+    """Text of an axis."""
     aligned = np.flatnonzero(axis)
     return "xyz"[aligned[0]] if len(aligned) == 1 else f"({', '.join(f'{x:.3g}' for x in axis)})"

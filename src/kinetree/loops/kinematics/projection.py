@@ -149,6 +149,7 @@ def _nearest(model, start, q, B):
 
 
 def _apply(A, x):
+    """Products of matrices and vectors, batched."""
     return np.einsum("...ij,...j->...i", A, x)
 
 

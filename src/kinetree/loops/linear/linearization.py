@@ -416,4 +416,5 @@ def _coordinate_rows(state, chosen):
 
 
 def _blocks(rows):
+    """Matrix of rows of blocks."""
     return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)

@@ -218,6 +218,7 @@ def kernel_and_columns(model, columns, count, at=None):
 
 
 def _refuse(arrays):
+    """Raise the error about numbers that are not real."""
     raise TraceError("a linear model of a closed mechanism takes real numbers")
 
 

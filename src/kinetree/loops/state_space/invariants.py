@@ -187,4 +187,5 @@ def _iterate_linearly(step, q, move, *, limit=500):
 
 
 def _size(system, g):
+    """Weighted norm of the constraint errors."""
     return float(np.linalg.norm(g if system.weights is None else system.weights * g))

@@ -114,10 +114,12 @@ def _check_is_supported(model):
 
 
 def _names(model):
+    """Names of all joints, of the tree and of loops."""
     return (*model.joint_names, *model.loop_names)
 
 
 def _joints(model):
+    """All joints, of the tree and of loops."""
     return (*model.joint[1:], *(loop.joint for loop in model.loops))
 
 

@@ -359,4 +359,5 @@ def given_relation(R, first, second, bias) -> Relation:
 
 
 def _kernel(function):
+    """Function as a kernel."""
     return function if hasattr(function, "bind") else kernel(function)

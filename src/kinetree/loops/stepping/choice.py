@@ -135,6 +135,7 @@ def _smallest(K):
 
 
 def _matrix(model, q):
+    """Constraint matrix at rest."""
     return np.asarray(constraint(model, q, np.zeros(model.nv)).K)
 
 

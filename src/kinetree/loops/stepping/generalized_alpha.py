@@ -180,6 +180,7 @@ class AlphaStepper(Stepper):
 
     @staticmethod
     def _key(q, qd):
+        """Key of a state, exact to the bit."""
         return q.tobytes(), qd.tobytes()
 
     @property

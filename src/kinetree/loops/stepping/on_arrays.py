@@ -182,6 +182,7 @@ class ConstrainedOnArrays(FieldOnArrays):
 
     @cached_property
     def _equations(self):
+        """Compiled constraint equations."""
         return equations.compiled(*self._state(), coordinates="loop")
 
     @cached_property
@@ -193,6 +194,7 @@ class ConstrainedOnArrays(FieldOnArrays):
         return _pull.prepare_call(call).kernel
 
     def _state(self):
+        """Arguments for kernels to be traced with."""
         return self._model, self._model.neutral(), np.zeros(self._model.nv)
 
 

@@ -74,6 +74,7 @@ class Constrained(FieldAround):
 
     @property
     def _equations(self):
+        """Options of the equations that are solved."""
         names = ("chosen", "time_constant", "regularization")
         return {name: getattr(self, name) for name in names}
 

@@ -114,6 +114,7 @@ class ProjectedStepper(Stepper):
 
     @cached_property
     def _many(self):
+        """Compiled loop of steps."""
         return self._kernel(projected_steps, 1.0)
 
     # --- care --------------------------------------------------------------------------------

@@ -198,9 +198,11 @@ class GeneralModel:
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
 
     def _parent(self, i):
+        """Row of the parent of body ``i``."""
         return 0 if _kind(i).at_base else i.column("parent")
 
     def _joint(self, i):
+        """Joint of body ``i``, of traced parameters."""
         kind = _kind(i)
         return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
 
@@ -217,9 +219,11 @@ class GeneralModel:
         return _Body(joint, law)
 
     def _placement(self, i):
+        """Placement of the joint of body ``i``."""
         return _transform(self._numbers("placement", i))
 
     def _numbers(self, name, i, size=None):
+        """Traced numbers of body ``i``."""
         return self.recorder.numbers(name, NUMBERS[name] if size is None else size, i)
 
     # --- walks and tables: as ``model.tree`` has them for one robot ------------------------------
@@ -325,6 +329,7 @@ class GeneralModel:
 
 
 def _transform(p):
+    """Transform of twelve numbers."""
     return Plucker(p[:9].reshape(3, 3), p[9:])
 
 

@@ -66,6 +66,7 @@ class BodyKind:
 
     @cached_property
     def _hash(self):
+        """Hash of the kind, computed once."""
         return hash((type(self.joint), self.joint, self.at_base, self.armature, self.marked))
 
 

@@ -221,15 +221,18 @@ class HeldStepper(Stepper):
 
     @property
     def _one(self):
+        """Compiled step in the present mode."""
         return self._full  # one kernel will do
 
     @property
     def _full(self):
+        """Compiled step in the present mode, with all results."""
         scheme = Scheme(self.method, self.field_by_mode, full=True)
         return self._held_kernel(_held_step, 1.0, scheme=scheme)
 
     @property
     def _rates(self):
+        """Compiled accelerations in the present mode."""
         return self._held_kernel(_held_accelerations, field_by_mode=self.field_by_mode)
 
     def _held_kernel(self, kernel, *h, **options):
@@ -252,4 +255,5 @@ class _WithMode:
         self.kernel, self.mode = kernel, mode
 
     def call(self, *arguments):
+        """Results in the present mode."""
         return self.kernel.call(*arguments, self.mode.held, self.mode.direction)

@@ -285,9 +285,11 @@ class Arrivals(_Group):
         super().__init__(modes, variables, f"reaches its {'lower' if sign > 0 else 'upper'} limit")
 
     def _on(self, mode):
+        """Variables that may arrive at a stop."""
         return mode.held[..., self.variables] == 0
 
     def _functions(self, t, q, qd, tau, stepper):
+        """Distances to the stops, which cross zero on arrival."""
         x = q[..., self.modes.position[self.variables]]
         return self.sign * (x - self.bound[self.variables])
 
@@ -305,9 +307,11 @@ class Rests(_Group):
         )
 
     def _on(self, mode):
+        """Variables that slide."""
         return mode.direction[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):
+        """Sliding speeds, which cross zero when joints come to rest."""
         return stepper.mode.direction[..., self.variables] * qd[..., self.variables]
 
     def act(self, i, q, qd):
@@ -324,6 +328,7 @@ class Releases(_Group):
         super().__init__(modes, list(modes.variables), "breaks away")
 
     def _on(self, mode):
+        """Variables that are held."""
         return mode.held[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):

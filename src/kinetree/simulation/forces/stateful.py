@@ -87,6 +87,7 @@ class StatefulField:
 
     @staticmethod
     def _join(parts, batch):
+        """States of all forces as one vector."""
         return np.concatenate([part.reshape((*batch, -1)) for part in parts], axis=-1)
 
 
@@ -137,6 +138,7 @@ class StagewiseForce:
 
 
 def _table(table):
+    """Coefficients of a tableau."""
     return table.a, table.b, table.c
 
 

@@ -157,9 +157,11 @@ class _Cdr:
         return self
 
     def count(self, n):
+        """Append a number of entries."""
         return self._put(4, "I", n)
 
     def header(self, time, frame):
+        """Append a header with time and frame."""
         seconds, rest = divmod(time, 10**9)
         return self._put(4, "iI", seconds, rest).string(frame)
 
@@ -178,8 +180,10 @@ class _Cdr:
         return self
 
     def floats(self, values):
+        """Append doubles."""
         return self._put(8, f"{len(values)}d", *values)
 
     def numbers(self, values):
+        """Append doubles with their number."""
         self.count(len(values))
         return self.floats(values) if len(values) else self

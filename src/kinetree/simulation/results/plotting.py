@@ -145,6 +145,7 @@ class Panel:
         return 3 * int(np.floor(np.log10(largest) / 3))
 
     def _largest(self):
+        """Largest finite value of all lines."""
         finite = [np.abs(line.values[np.isfinite(line.values)]) for line in self.lines]
         return max((values.max(initial=0) for values in finite), default=0)
 
@@ -174,6 +175,7 @@ class Panel:
         ]
 
     def _color(self, line, colors):
+        """Colour of a line."""
         return line.color or colors.get(_key(line.name), GREY)
 
 
@@ -359,4 +361,5 @@ def closure_panels(trajectory):
 
 
 def _columns(array):
+    """Values over time as columns."""
     return array.reshape(len(array), -1)

@@ -248,6 +248,7 @@ def _relative(kinetic, lowest, highest, work, unbalanced, *, weight):
 
 
 def _weight(model) -> float:
+    """Weight of all bodies [N]."""
     return float(sum(I.mass for I in model.inertia[1:]) * np.linalg.norm(model.gravity))
 
 

@@ -289,6 +289,7 @@ _OF_ACTUATORS = ("controls", "activation")
 
 
 def _order(given):
+    """Place of an input among those of actuators."""
     return _OF_ACTUATORS.index(given.kind)
 
 

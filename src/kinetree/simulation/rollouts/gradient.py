@@ -121,6 +121,7 @@ class Adjoint:
         self.q[..., part, :], self.qd[..., part, :] = p_q, p_qd
 
     def _holding(self, k, part):
+        """Inputs held during step ``k``."""
         return [g.at(k, part) for g in self.run.arrays.given]
 
     def _add(self, given, total, k, part, gradient):

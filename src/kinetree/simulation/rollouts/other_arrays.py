@@ -200,6 +200,7 @@ class _Elsewhere:
         self.batch = self._batch()
 
     def _convert(self, x, like):
+        """Array of the other library, where ``like`` is."""
         return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
 
     def _batch(self):

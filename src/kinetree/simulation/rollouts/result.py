@@ -214,9 +214,11 @@ class Rollout:
         return tuple(self._reshape(np.array(x)) for x in zip(*results, strict=True))
 
     def _reshape(self, array):
+        """Array over time with the batch axes of the call."""
         return array.reshape((len(array), *self.batch, *array.shape[2:]))
 
 
 def _energy(model, arrays, t, q, qd):
+    """Mechanical energy at all times."""
     total = dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
     return (np.asarray(total + elastic_energy(model, q)),)

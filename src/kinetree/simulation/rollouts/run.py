@@ -280,6 +280,7 @@ def new_arrays(run, count, out):
 
 
 def _number(x, dtype):
+    """Array of a number in a precision."""
     return np.array(x, dtype=dtype)
 
 

@@ -343,6 +343,7 @@ class Transition:
         return self._keep(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
 
     def _keep(self, what, make):
+        """Compiled code, made once for each model."""
         return kept(self.model, (self, what), make)
 
     def _compile(self, name, inputs, function):
@@ -437,6 +438,7 @@ class Transition:
 
 
 def _shapes(inputs):
+    """Shapes of inputs by name."""
     return {i.name: i.shape for i in inputs}
 
 

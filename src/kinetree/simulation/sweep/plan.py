@@ -136,6 +136,7 @@ def _check_seed(seed):
 
 
 def _seed(seed, i):
+    """Seed of run ``i``."""
     return np.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1, np.uint64)[0]
 
 

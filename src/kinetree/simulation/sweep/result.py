@@ -155,6 +155,7 @@ def read_runs(path, manifest):
 
 
 def _why(error):
+    """Short text of an error."""
     return printable(str(error)[:300]) or type(error).__name__
 
 
@@ -263,6 +264,7 @@ class Sweep:
         return found
 
     def _chunks(self, names):
+        """Chunks of results, one after another."""
         for k in range(self._chunk_count):
             yield self._store.read(k, names)
 
@@ -355,10 +357,12 @@ class Sweep:
 
 
 def _some(ids):
+    """First few of many numbers of runs."""
     return ", ".join(map(str, ids[:3].tolist())) + (", ..." if len(ids) > 3 else "")
 
 
 def _variable(name, array, dims, shape):
+    """Dimensions and array of a variable for xarray."""
     inner = tuple(f"{name}_{k}" for k in range(array.ndim - 1))
     return dims + inner, array.reshape(shape + array.shape[1:])
 

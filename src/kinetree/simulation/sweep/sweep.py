@@ -294,10 +294,12 @@ class _Simulation:
         return shared | {name: np.moveaxis(array, 1, 0) for name, array in arrays.items()}
 
     def _simulate(self, model, values):
+        """Trajectory of one run."""
         options = {**self.options, **values}
         return simulate(model, options.pop("q0", None), **options)
 
     def _arrays(self, trajectory):
+        """Arrays of a trajectory that are kept."""
         arrays = {name: np.asarray(getattr(trajectory, name)) for name in _KEPT}
         return arrays | {"warning": np.array("; ".join(trajectory.report.warnings))}
 

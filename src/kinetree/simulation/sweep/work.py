@@ -191,4 +191,5 @@ def _plain(value):
 
 
 def _reason(error):
+    """Text of an error with its class."""
     return f"{type(error).__name__}: {error}"

@@ -48,14 +48,17 @@ class LayerPanel:
         self._explain()
 
     def _clear(self, on):
+        """Make bodies transparent, or solid again."""
         self.drawing.see_through = on
         self.drawing.refresh()
 
     def _following(self, on, redraw):
+        """Let the view follow the mechanism, or stay."""
         self.drawing.follow = on
         redraw()
 
     def _darken(self, on):
+        """Choose a dark or light theme."""
         dress(self.drawing.server, dark=on)
         self.drawing.color_ground(dark=on)
 
@@ -81,6 +84,7 @@ def _paragraph(inner):
 
 
 def _web(color):
+    """Colour as in web pages."""
     return "#" + "".join(f"{round(255 * c):02x}" for c in color)
 
 
@@ -232,6 +236,7 @@ class SavePanel:
             client.send_file_download(path.name, data, save_immediately=True)
 
     def _page(self, client, path, notice):
+        """Save the scene as a page."""
         self.viewer.save_html(path)
 
     def _picture(self, client, path, notice):

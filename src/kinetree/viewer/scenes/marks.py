@@ -208,6 +208,7 @@ def _pair(whose, points, forces, moments, size, layer="forces"):
 
 
 def _short(x):
+    """Short text of a number."""
     return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 

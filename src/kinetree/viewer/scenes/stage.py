@@ -79,10 +79,12 @@ def _axes(model, i):
 
 
 def _position(placement):
+    """Position of a placement."""
     return np.asarray(placement.r, dtype=float)
 
 
 def _center(body):
+    """Centre of mass of a body."""
     mass = float(body.inertia.mass)
     return np.asarray(body.inertia.first_moment, dtype=float) / mass if mass > 0 else np.zeros(3)
 
@@ -156,10 +158,12 @@ def _sides(plane):
 
 
 def _pose(g):
+    """Pose of a shape on its body."""
     return g.placement.to_pose().astype(float)
 
 
 def _place(g, surface):
+    """Surface at the place of a shape."""
     pose = _pose(g)
     return surface.place(pose[:3, :3], pose[:3, 3])
 

@@ -111,6 +111,7 @@ def _check_without_dynamics(loop):
 
 
 def _close(equality, tag, name, sites, ends):
+    """Add an equality between two sites."""
     one, other = (sites.at(f"{name}_{k}", *end) for k, end in zip("ab", ends, strict=True))
     element(equality, tag, name=name, site1=one, site2=other)
 
@@ -334,6 +335,7 @@ class _Writer:
         return {of: s.of} if of else {}
 
     def _body(self, i):
+        """Name of a body in MuJoCo."""
         return self.model.body_names[i] if i else "world"
 
     def _frame(self, s, which, placement):

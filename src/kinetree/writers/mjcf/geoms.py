@@ -206,6 +206,7 @@ def _touching(g, masked):
 
 
 def _friction(surface):
+    """Friction coefficients of a surface as MuJoCo has them."""
     said = (surface.friction, surface.torsion, surface.rolling)
     return [usual if x is None else x for x, usual in zip(said, _FRICTION, strict=True)]
 

@@ -108,6 +108,7 @@ class Atlas:
         return found
 
     def _advance(self, t, q, v, advance):
+        """State after a step in the coordinates of the chart."""
         y = advance(self.chart, t, self.chart.coordinates(q, v))
         return self.chart.state(y)
 

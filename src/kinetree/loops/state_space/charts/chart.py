@@ -255,6 +255,7 @@ def _direction(system, q, rng):
 
 
 def _along(system, q, u):
+    """Configuration along a direction, projected."""
     return project_position(system, system.space.move(q, u))
 
 
