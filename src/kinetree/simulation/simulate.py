@@ -84,11 +84,8 @@ def simulate(
 
         trajectory = kt.simulate(m, q0, qd0, duration=5.0)
 
-    ``integrator``, ``constraints``, ``contact`` and the effects of joints are values that compose;
-    a table in docs/simulation.md lists those that cannot be combined.
-
     Steps have the length ``dt``; or, where ``rtol`` or ``atol`` is given, any length that keeps
-    their estimated error below ``atol + rtol * size``.
+    their estimated error below ``atol + rtol * size``. See docs/simulation.md for what compose.
 
     Args:
         model: the mechanism. Springs, dampers and friction of its joints act. Loops and couplings
@@ -100,63 +97,46 @@ def simulate(
         duration: how long [s].
         dt: length of a step, and interval of calls of a controller [s]; 1 ms by default.
         controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); called at
-            the start of every interval, held until its end. Also ``kt.Sampled``, which is called
-            at its own rate, and ``kt.Recorded``. Of a world also by part, ``{"dog": tau}``.
-        controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
-            the model's actuators, (..., n), called as a controller is; n numbers; or a ``Posture``
-            of the model or its name, whose controls and activations are taken. Servos act on the
-            state at every moment, see ``Actuator``. Without controls actuators exert nothing. Of a
-            world also by part.
+            the start of every interval, held until its end. Also ``kt.Sampled`` and
+            ``kt.Recorded``. Of a world also by part, ``{"dog": tau}``.
+        controls: in place of a controller: a function ``(t, q, qd)`` to the controls of the model's
+            actuators, (..., n); n numbers; or a ``Posture`` or its name, whose controls and
+            activations are taken. Without them actuators exert nothing. Of a world also by part.
         integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``;
-            ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops; and
-            ``"rosenbrock_w"`` where springs, dampers or servos are too stiff for these, as the
-            report then says.
+            ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops, and
+            ``"rosenbrock_w"`` for forces that are too stiff for these, as the report then says.
         forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
             code; otherwise it is called in Python at every stage of a step.
         friction: of joints that have some: ``"smooth"``; ``"exact"``, with joints that come to rest
-            exactly; a ``kt.Friction``; or None, for none. ``"auto"``: exact with rigid contact,
-            else smooth, as in all doors, see docs/defaults.md.
-        limits: of joints that have some: ``"stiff"``, springs that push back; ``"rigid"``, stops
-            with impacts; ``kt.StiffLimits`` or ``kt.RigidLimits``; or None, for none. ``"auto"``:
-            rigid with rigid contact, else stiff.
+            exactly; a ``kt.Friction``; or None. ``"auto"``: exact with rigid contact, else smooth.
+        limits: ``"stiff"``, springs that push back; ``"rigid"``, stops with impacts; an instance of
+            ``kt.StiffLimits`` or ``kt.RigidLimits``; or None. ``"auto"``: as for ``friction``.
         motors: ``kt.TorqueSpeed`` by name of the actuator.
         events: ``kt.Event`` s to locate.
         hooks: functions of a ``Step`` called after it; they may shorten it or change its end.
         store_every: store every n-th interval ``dt``, and the last.
         t0: time at the start [s]; by default 0, and that of a world or a ``State``.
-        rtol: tolerated error of a step relative to the size of the state; 1e-6 if only ``atol`` is
-            given.
+        rtol: tolerated error of a step relative to the state; 1e-6 if only ``atol`` is given.
         atol: tolerated error in addition [m, rad, m/s, rad/s]; 1e-9 if only ``rtol`` is given.
         max_step: longest step that adapts [s].
-        constraints: how loops and couplings are kept. ``"projection"``: every step ends on them,
-            to rounding error; close to singular configurations steps are taken in parts.
-            ``"projection+energy"``: velocities are then scaled to the energy that the joint forces
-            left. ``"ascher_chin"``: errors are reduced after every step. ``"baumgarte"`` and
-            ``"sequential_regularization"``: they decay; ``"none"``: they grow. Or an instance, such
-            as ``kt.Projection`` or ``kt.Baumgarte``.
-        prescribed: motions by the names of prescribed joints, such as ``{"shoulder": motion}``,
-            whatever force they take; only the other joints are integrated. A motion is a function
-            of time [s] that returns position, velocity and acceleration variables ``(q, qd, qdd)``
-            of the joint, or ``kt.RecordedMotion``. Under ``@kinetree.kernel`` it becomes part of
-            compiled code. The start must agree with it, but for ``qd0`` where none is given.
-            Forces of the controller are ignored for these joints: their ``tau`` is what the
-            motion takes.
-        contact: contact model: ``kt.contact.TimeStepping`` and others of
-            ``kinetree.contact``; without one, bodies pass through each other. Its ``scene`` defines
-            what can touch.
-        progress: True for a bar on standard error; or a function that is called with the time
-            reached [s].
+        constraints: how loops and couplings are kept: ``"projection"``, every step ends on them to
+            rounding error; ``"projection+energy"``, ``"ascher_chin"``, ``"baumgarte"``,
+            ``"sequential_regularization"``, ``"none"``; or an instance such as ``kt.Projection``.
+        prescribed: motions by the names of prescribed joints, whatever force they take: functions
+            of time [s] that return ``(q, qd, qdd)`` of the joint, or ``kt.RecordedMotion``. The
+            start must agree with them. The ``tau`` of these joints is what the motion takes.
+        contact: contact model of ``kinetree.contact``, such as ``TimeStepping``, whose ``scene``
+            defines what can touch; without one, bodies pass through each other.
+        progress: True for a bar on standard error; or a function of the time reached [s].
 
     Returns:
-        A ``Trajectory`` with arrays ``t, q, qd, tau, energy, work, loop_error``, with controls also
-        ``controls`` and ``activation``; ``events``, ``contact``, and ``report``, checks of the
-        result.
+        A ``Trajectory`` with arrays ``t, q, qd, tau, energy, work, loop_error``, of actuators also
+        ``controls`` and ``activation``; ``events``, ``contact``; and ``report``, with checks.
 
     Warns:
-        SimulationWarning: the report has a reason not to trust the result; bodies
-            start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
-            the integrator is not stable, because springs, dampers or servos are too stiff.
+        SimulationWarning: the report has a reason not to trust the result; bodies start inside each
+            other or fall through a ground; or forces are too stiff for the integrator.
     """
     return _Call(**locals()).trajectory()
 
