@@ -135,7 +135,7 @@ def test_steps_from_the_same_states_have_the_same_velocities(dt):
     machine.motions.lists = 1
     machine.restore(0, q, qd, {})
     for k in range(40):
-        now = np.array(k * dt), np.array(dt), q, qd, np.zeros(model.nv), force, np.array(1.0)
+        now = np.array([k * dt, dt, 1.0]), q, qd, np.zeros(model.nv), force
         other = unrolled._kernel.call(*now)
         q, qd, *_ = engine.end_of_step(k * dt, dt, q, qd, np.zeros(model.nv))
         force, held = np.zeros_like(force), machine.forces(0).force
