@@ -5,7 +5,7 @@ import pytest
 import kinetree as kt
 from kinetree.diagnosis.costs import operation_counts
 from kinetree.diagnosis.published import (
-    PublishedCost,
+    OperationTotal,
     best,
     cost_curves,
     crossover,
@@ -102,7 +102,7 @@ def test_counts_of_a_model_are_those_of_its_code():
     assert (found.D1, found.D2) == (15, 35)
     solve = "factorize and solve (LTDL)"
     # generated code divides once by each pivot, and multiplies by the reciprocal from then on
-    assert found.texts[solve] == found.published[solve] + PublishedCost(6, 0)
+    assert found.texts[solve] == found.published[solve] + OperationTotal(6, 0)
     for name, cost in found.generated.items():
         assert cost.total <= found.texts.get(name, cost).total
     assert found.cheapest_forward_dynamics in ("aba", "crba")

@@ -30,7 +30,7 @@ class Place:
         assert type(x) is fake_cupy.ndarray
         return np.asarray(x, dtype=float)
 
-    def given(self, y):
+    def as_given(self, y):
         return np.asarray(y).view(fake_cupy.ndarray)
 
 
