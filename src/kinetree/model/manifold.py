@@ -51,7 +51,7 @@ def _draw(joint, limits, rng):
 
 
 def _draw_many(joint, limits, rng, count):
-    """Positions of one joint, (count, nq)."""
+    """Random positions of one joint within its limits, (count, nq)."""
     if limits is not None and np.size(limits.lower) == np.size(limits.upper) == joint.nq > 0:
         lower, upper = np.array(limits.lower), np.array(limits.upper)
         if np.all(np.isfinite(lower) & np.isfinite(upper)):
