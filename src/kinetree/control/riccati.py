@@ -13,14 +13,15 @@ derivatives of velocities, the cost to go ``P`` becomes ``V' M V + V' N + N' V +
 floating bodies, ``dq' = A dq + h B dqd'`` with small blocks.
 """
 
-from kinetree.codegen.procedures import local, procedure, record, view
+from kinetree.codegen.procedures import lanes, local, procedure, record, view
 from kinetree.control.tiles import (
-    factor_rows,
+    factor_tiles,
     pad_to_eight,
     product,
-    solve_upper,
+    solve_tiles,
     subtract,
-    subtract_square,
+    subtract_square_tiles,
+    subtract_tiles,
 )
 
 
@@ -69,7 +70,7 @@ def room_of(n: int, m: int) -> int:
 @procedure
 def mirror(P: "float[:]", n: int, wide: int):
     """Fill a symmetric matrix below its diagonal."""
-    for i in range(n):
+    for i in lanes(n):
         for j in range(i):
             P[i * wide + j] = P[j * wide + i]
 
@@ -82,7 +83,7 @@ def pull_back(x: Horizon, k: int):
     F = view(x.room, 0)
     W = view(x.room, n * wide)
     mirror(P, n, wide)
-    for i in range(n):
+    for i in lanes(n):
         total = P[i * wide + n]
         for j in range(n):
             total += P[i * wide + j] * x.gap[k * n + j]
@@ -94,44 +95,37 @@ def pull_back(x: Horizon, k: int):
             own[c] = x.F[(k * n + i) * size + c]
             row[c] = 0.0
         row[size] = -total
-    subtract(W, wide, P, wide, F, n, n, wide)
-    subtract_square(view(x.H, k * size * wide), wide, F, W, n, 0, size)
+    subtract_tiles(W, wide, P, wide, F, n, n, wide)
+    subtract_square_tiles(view(x.H, k * size * wide), wide, F, W, n, 0, size)
 
 
 @procedure
-def times_block(X: "float[:]", wide: int, rows: int, B: "float[:]", count: int):
-    """``X B`` in place, (rows, count), for a block of a joint that turns."""
+def times_block(line: "float[:]", B: "float[:]", count: int):
+    """``x B`` in place, for a block of a joint that turns."""
     y = local("float", 6)
-    for i in range(rows):
-        line = view(X, i * wide)
-        if count == 6:
-            y[0:6] = line[0] * view(B, 0, 6)
-            for e in range(1, 6):
-                y += line[e] * view(B, 6 * e, 6)
-        else:
-            for c in range(count):
-                y[c] = 0.0
-                for e in range(count):
-                    y[c] += line[e] * B[e * count + c]
+    if count == 6:
+        y[0:6] = line[0] * view(B, 0, 6)
+        for e in range(1, 6):
+            y += line[e] * view(B, 6 * e, 6)
+    else:
         for c in range(count):
-            line[c] = y[c]
+            y[c] = 0.0
+            for e in range(count):
+                y[c] += line[e] * B[e * count + c]
+    for c in range(count):
+        line[c] = y[c]
 
 
 @procedure
-def block_times(B: "float[:]", count: int, P: "float[:]", wide: int, out: "float[:]", n: int):
-    """``Bᵀ P``, (count, n), for a block of a joint that turns; rows are ``wide`` numbers long.
-
-    ``n`` is a multiple of eight.
-    """
+def block_times(B: "float[:]", count: int, P: "float[:]", wide: int, out: "float[:]"):
+    """Eight columns of ``Bᵀ P``, for a block of a joint that turns; rows have ``wide`` numbers."""
     for c in range(count):
-        for i in range(0, n, 8):
-            zero = view(out, c * wide + i, 8)
-            zero[0:8] = 0.0
-    subtract(out, wide, B, count, P, count, count, n)
+        zero = view(out, c * wide, 8)
+        zero[0:8] = 0.0
+    subtract(out, wide, B, count, P, count, count, 8)
     for c in range(count):
-        for i in range(0, n, 8):
-            own = view(out, c * wide + i, 8)
-            own[0:8] = -1.0 * own
+        own = view(out, c * wide, 8)
+        own[0:8] = -1.0 * own
 
 
 @procedure
@@ -141,24 +135,24 @@ def turn_rows(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
     ``P`` itself becomes that of ``Bᵀ P``; the rows of ``Aᵀ P`` are in ``room``.
     """
     n, wide = x.n, x.wide
-    long = 8 * ((n + 7) // 8)
-    spun = view(room, 6 * x.turns * wide)
     for t in range(x.turns):
         first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
-        rows = view(P, first * wide)
-        block_times(view(x.turned, at), count, rows, wide, view(room, 6 * t * wide), long)
-        block_times(view(x.spun, at), count, rows, wide, spun, long)
-        for c in range(count):
-            row = view(rows, c * wide)
-            for j in range(n):
-                row[j] = spun[c * wide + j]
+        for tile in lanes((n + 7) // 8):
+            j = 8 * tile
+            rows = view(P, first * wide + j)
+            spun = view(room, 6 * x.turns * wide + j)
+            block_times(view(x.turned, at), count, rows, wide, view(room, 6 * t * wide + j))
+            block_times(view(x.spun, at), count, rows, wide, spun)
+            for c in range(count):
+                for i in range(min(8, n - j)):
+                    rows[c * wide + i] = spun[c * wide + i]
 
 
 @procedure
 def fill_rows(x: Horizon, P: "float[:]", M: "float[:]", own: "float[:]", minus: "float[:]"):
     """``M``, ``-N`` and ``P_qq`` of a step, as if no joint turned."""
     h, nv, wide = x.h, x.n // 2, x.wide
-    for i in range(nv):
+    for i in lanes(nv):
         top = view(P, i * wide)
         low = view(P, (nv + i) * wide)
         to = view(M, i * nv)
@@ -185,27 +179,24 @@ def fill_turning(
     T = view(M, nv * nv)
     Q = view(T, 6 * (x.turns + 1) * wide)
     turn_rows(x, k, P, T)
-    for i in range(nv):  # T_q
+    for i in lanes(nv):  # T_q, U_q
         row, top = view(Q, i * nv), view(P, i * wide)
-        for j in range(nv):
-            row[j] = top[j]
-    for i in range(nv):  # U_q, and T_vᵀ: low rows hold P_vq
-        top, low = view(P, i * wide), view(P, (nv + i) * wide)
         to, less = view(M, i * nv), view(minus, i * wide)
         for j in range(nv):
-            to[j] = top[j]
+            row[j] = to[j] = top[j]
             less[j] = h * top[j]
     for t in range(x.turns):
         first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
-        for c in range(count):
+        for c in lanes(count):
             for j in range(nv):
                 Q[(first + c) * nv + j] = T[(6 * t + c) * wide + j]
-            for i in range(nv):
+            for i in range(nv):  # T_vᵀ: low rows hold P_vq
                 P[(nv + i) * wide + first + c] = T[(6 * t + c) * wide + nv + i]
-        times_block(view(M, first), nv, nv, view(x.spun, at), count)
-        times_block(view(minus, first), wide, nv, view(x.turned, at), count)
-        times_block(view(Q, first), nv, nv, view(x.turned, at), count)
-    for i in range(nv):
+        for i in lanes(nv):
+            times_block(view(M, i * nv + first), view(x.spun, at), count)
+            times_block(view(minus, i * wide + first), view(x.turned, at), count)
+            times_block(view(Q, i * nv + first), view(x.turned, at), count)
+    for i in lanes(nv):
         top, low = view(P, i * wide), view(P, (nv + i) * wide)
         to, less, into = view(M, i * nv), view(minus, i * wide), view(own, i * wide)
         for j in range(nv):
@@ -232,10 +223,10 @@ def pull_back_simply(x: Horizon, k: int):
     M = view(lines, n)
     mirror(P, n, wide)
     push = view(x.gap, k * n)
-    for i in range(n):
+    for i in lanes(n):
         row = view(P, i * wide)
         lines[i] = row[n] + product(row, push, n)
-    for i in range(nv):
+    for i in lanes(nv):
         V, less = view(A, i * wide), view(minus, i * wide)
         F = view(x.F, (k * n + nv + i) * size)
         for c in range(0, wide, 8):
@@ -251,18 +242,18 @@ def pull_back_simply(x: Horizon, k: int):
         fill_turning(x, k, P, M, view(own, m * wide + m), view(minus, m))
     else:
         fill_rows(x, P, M, view(own, m * wide + m), view(minus, m))
-    for i in range(nv):
+    for i in lanes(nv):
         W, less = view(B, i * wide), view(minus, i * wide)
         for c in range(0, wide, 8):
             to = view(W, c, 8)
             to[0:8] = view(less, c, 8)
         W[size] = -(h * along(x, k, x.spun, lines, i) + lines[nv + i])
         own[(m + i) * wide + size] += along(x, k, x.turned, lines, i)
-    subtract(B, wide, M, nv, A, nv, nv, wide)
+    subtract_tiles(B, wide, M, nv, A, nv, nv, wide)
     first, end = 6 * (m // 6), min(size, 6 * ((m + nv + 5) // 6))
-    subtract_square(own, wide, A, B, nv, 0, first)
-    subtract_square(own, wide, A, B, n, first, end)
-    subtract_square(own, wide, A, B, nv, end, size)
+    subtract_square_tiles(own, wide, A, B, nv, 0, first)
+    subtract_square_tiles(own, wide, A, B, n, first, end)
+    subtract_square_tiles(own, wide, A, B, nv, end, size)
 
 
 @procedure
@@ -286,15 +277,15 @@ def find_gains(x: Horizon, k: int):
     U = view(x.H, k * (n + m) * wide)
     short = 8 * ((n + 8) // 8)
     X = view(x.room, 0)
-    for a in range(m):
+    for a in lanes(m):
         row = view(U, a * wide + m)
         to = view(X, a * short)
         for c in range(n + 1):
             to[c] = row[c]
         for c in range(n + 1, short):
             to[c] = 0.0
-    solve_upper(U, wide, m, X, short, short, view(x.room, m * short))
-    for a in range(m):
+    solve_tiles(U, wide, m, X, short, short, view(x.room, m * short))
+    for a in lanes(m):
         row = view(X, a * short)
         K = view(x.K, (k * m + a) * n)
         for c in range(n):
@@ -306,22 +297,23 @@ def find_gains(x: Horizon, k: int):
 def roll_out(x: Horizon):
     """The solution from its gains."""
     n, m, size, z = x.n, x.m, x.n + x.m, x.z
-    for i in range(n):
+    for i in lanes(n):
         z[m + i] = 0.0
-    for i in range(m):
+    for i in lanes(m):
         z[x.steps * size + i] = 0.0
     half = x.n // 2 if x.h != 0.0 else 0  # positions follow from velocities
     for k in range(x.steps):
         here = k * size
-        for a in range(m):
+        for a in lanes(m):
             z[here + a] += product(view(x.K, (k * m + a) * n), view(z, here + m), n)
         after = view(z, here + size + m)
-        for i in range(half, n):
+        for e in lanes(n - half):
+            i = half + e
             row = view(x.F, (k * n + i) * size)
             after[i] = product(row, view(z, here), size)
         if half > 0:
             move_positions(x, k, view(z, here + m), after)
-        for i in range(n):
+        for i in lanes(n):
             after[i] += x.gap[k * n + i]
 
 
@@ -329,11 +321,11 @@ def roll_out(x: Horizon):
 def move_positions(x: Horizon, k: int, now: "float[:]", after: "float[:]"):
     """Changes of positions after a step from those before, and from velocities after it."""
     nv = x.n // 2
-    for i in range(nv):
+    for i in lanes(nv):
         after[i] = now[i] + x.h * after[nv + i]
     for t in range(x.turns):
         first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
-        for i in range(count):
+        for i in lanes(count):
             total = 0.0
             for e in range(count):
                 total += x.turned[at + i * count + e] * now[first + e]
@@ -352,9 +344,9 @@ def solve_horizon(x: Horizon) -> int:
         else:
             pull_back(x, k)
         own = view(x.H, k * size * wide)
-        if factor_rows(own, m, wide) != 0:
+        if factor_tiles(own, m, wide) != 0:
             return 1
-        subtract_square(own, wide, own, own, m, m, size)
+        subtract_square_tiles(own, wide, own, own, m, m, size)
         find_gains(x, k)
     roll_out(x)
     return 0

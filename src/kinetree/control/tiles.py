@@ -7,7 +7,7 @@ loops have no remainders: what stands in the padding, and left of the diagonal o
 matrices, is overwritten with numbers that mean nothing.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.codegen.procedures import lanes, local, procedure, sqrt, view
 
 
 def pad_to_eight(count: int) -> int:
@@ -65,11 +65,24 @@ def product(a: "float[:]", b: "float[:]", count: int) -> float:
     return total
 
 
-@procedure(inline=True)
-def add_multiple(y: "float[:]", a: float, x: "float[:]", count: int):
-    """``add_row`` for any number of columns."""
-    for c in range(count):
-        y[c] += a * x[c]
+@procedure
+def add_transposed(
+    y: "float[:]", A: "float[:]", x: "float[:]", rows: int, count: int
+) -> None:
+    """``y += A' x`` for a matrix of ``rows`` rows and ``count`` columns, which lanes share."""
+    total = local("float", 8)
+    for tile in lanes((count + 7) // 8):
+        first = 8 * tile
+        if first + 8 <= count:
+            own = view(y, first, 8)
+            total[0:8] = own
+            for r in range(rows):
+                total += x[r] * view(A, r * count + first, 8)
+            own[0:8] = total
+        else:
+            for c in range(first, count):
+                for r in range(rows):
+                    y[c] += x[r] * A[r * count + c]
 
 
 @procedure(inline=True)
@@ -207,6 +220,38 @@ def subtract_square(
 
 
 @procedure
+def subtract_tiles(
+    C: "float[:]",
+    wide: int,
+    A: "float[:]",
+    wa: int,
+    B: "float[:]",
+    depth: int,
+    rows: int,
+    width: int,
+) -> None:
+    """``subtract``, whose tiles lanes share."""
+    across = width // 8
+    for tile in lanes((rows + 5) // 6 * across):
+        r, c = 6 * (tile // across), 8 * (tile % across)
+        to = view(C, r * wide + c)
+        subtract(to, wide, view(A, r), wa, view(B, c), depth, min(6, rows - r), 8)
+
+
+@procedure
+def subtract_square_tiles(
+    H: "float[:]", wide: int, A: "float[:]", B: "float[:]", depth: int, first: int, end: int
+) -> None:
+    """``subtract_square``, whose tiles lanes share."""
+    across = wide // 8
+    for tile in lanes((end - first + 5) // 6 * across):
+        r, c = first + 6 * (tile // across), 8 * (tile % across)
+        if c + 8 > r:
+            to = view(H, r * wide + c)
+            subtract(to, wide, view(A, r), wide, view(B, c), depth, min(6, end - r), 8)
+
+
+@procedure
 def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
     """Cholesky factor of a block of up to six rows: 0, or 1 if it is not positive.
 
@@ -274,6 +319,25 @@ def factor_rows(P: "float[:]", rows: int, wide: int) -> int:
         if factor_block(view(D, first), wide, count, U) != 0:
             return 1
         divide_rows(view(D, c), wide, count, U, wide - c)
+        first += count
+    return 0
+
+
+@procedure
+def factor_tiles(P: "float[:]", rows: int, wide: int) -> int:
+    """``factor_rows``, whose tiles lanes share."""
+    U = local("float", 36)
+    first = 0
+    while first < rows:
+        count, c = min(6, rows - first), 8 * (first // 8)
+        D = view(P, first * wide)
+        if first > 0:
+            own, before = view(D, c), view(P, first)
+            subtract_tiles(own, wide, before, wide, view(P, c), first, count, wide - c)
+        if factor_block(view(D, first), wide, count, U) != 0:
+            return 1
+        for tile in lanes((wide - c) // 8):
+            divide_rows(view(D, c + 8 * tile), wide, count, U, 8)
         first += count
     return 0
 
@@ -352,4 +416,30 @@ def solve_upper(
                 T[6 * a + b] = U[at + b]
             T[7 * a] = 1.0 / U[at + a]
         solve_block(own, wx, count, T, width)
+        end = first
+
+
+@procedure
+def solve_tiles(
+    U: "float[:]", wu: int, n: int, X: "float[:]", wx: int, width: int, room: "float[:]"
+) -> None:
+    """``solve_upper``, whose tiles lanes share."""
+    T = local("float", 36)
+    end = n
+    while end > 0:
+        first = max(0, end - 6)
+        count, rest = end - first, n - end
+        for e in lanes(rest):
+            for a in range(count):
+                room[6 * e + a] = U[(first + a) * wu + end + e]
+        for a in range(count):
+            at = (first + a) * wu + first
+            for b in range(a + 1, count):
+                T[6 * a + b] = U[at + b]
+            T[7 * a] = 1.0 / U[at + a]
+        for tile in lanes(width // 8):
+            own = view(X, first * wx + 8 * tile)
+            if rest > 0:
+                subtract(own, wx, room, 6, view(X, end * wx + 8 * tile), rest, count, 8)
+            solve_block(own, wx, count, T, 8)
         end = first

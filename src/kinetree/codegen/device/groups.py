@@ -166,12 +166,12 @@ def device_text(phases: Sequence[Any]) -> str:
     key = program_key(f"groups {digest}", "threads side by side")
     kept = open_store().get(key)
     if kept is None:
-        kept = _optimise(texts).encode()
+        kept = optimise_together(texts, "groups").encode()
         open_store().put(key, kept)
     return kept.decode()
 
 
-def _optimise(texts):
+def optimise_together(texts: Sequence[str], kernel: str) -> str:
     """Texts as one, after LLVM's passes: all functions are internal but the kernel."""
     with compiling() as llvm:
         target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu="sm_70", opt=3)
@@ -185,7 +185,7 @@ def _optimise(texts):
                 whole.link_in(module)
         assert whole is not None
         for function in whole.functions:
-            if not function.is_declaration and function.name != "groups":
+            if not function.is_declaration and function.name != kernel:
                 function.linkage = "internal"
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = False
@@ -206,7 +206,7 @@ def _texts(phases, scope):
     """Texts of all units that phases reach, with names that PTX can have."""
     units: dict[str, Unit] = {u.name: u for p in phases for u in procedure_units(p)}
     once = {p.request: p for p in _AT_ONCE}
-    texts = [_with_ptx_names(unit.write()) for name, unit in units.items() if name not in once]
+    texts = [with_ptx_names(unit.write()) for name, unit in units.items() if name not in once]
     for name, p in once.items():
         if name in units:
             text = _AT_ONCE[p].format(name=symbol(p.symbol), scope=scope)
@@ -214,7 +214,7 @@ def _texts(phases, scope):
     return texts
 
 
-def _with_ptx_names(text):
+def with_ptx_names(text: str) -> str:
     """A text whose functions that others call have names that PTX can have."""
     parts = text.split('@"')
     named = [parts[0]]

@@ -112,12 +112,16 @@ def _word(kind, text):
     return bits - (bits >> 63 << 64)
 
 
-def procedure_units(head: Any) -> list[Unit]:
-    """Units of a procedure and of all that it reaches."""
+def procedure_units(head: Any, lanes: int = 1) -> list[Unit]:
+    """Units of a procedure and of all that it reaches, for ``lanes`` that share loops over them."""
     from kinetree.codegen.procedures.writer import module_text
 
     parts = [p for p in head.reached if p.is_large or p is head]
-    return [Unit(p.request, lambda p=p: module_text(p, for_python=False), STEP) for p in parts]
+
+    def text_of(p):
+        return lambda: module_text(p, for_python=False, lanes=lanes)
+
+    return [Unit(p.request, text_of(p), STEP) for p in parts]
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ class KernelCode:
     """``Bound`` of general code; None where constants are those of the text."""
     cases: dict
     """Names of functions by their addresses on the CPU."""
+    arguments: int
+    """Number of its arguments and results."""
 
 
 def kernel_code(variant: Any, kernel: Any) -> KernelCode:
@@ -166,7 +172,8 @@ def _general(variant, kernel):
             return unit(code.record_loops(kinds, pairs), plan, domains, own, "float64", 1)
 
         units.append(_rename(program, unit_text))
-    return KernelCode(f"step_{code.step}", units, variant.bound.slots, variant.bound, cases)
+    ends = len(kernel.inputs) + len(kernel.outputs)
+    return KernelCode(f"step_{code.step}", units, variant.bound.slots, variant.bound, cases, ends)
 
 
 def _rename(program, write):
@@ -210,12 +217,18 @@ def _angles(group):
 
 def _specialise(variant, kernel):
     from kinetree.codegen.program import calls_of
-    from kinetree.codegen.render.llvm import render
-    from kinetree.codegen.schedule import BLOCK_SIZE
 
     program = kernel.program_with_calls
     if calls_of(program):
         raise TiedCodeError(f"{kernel.name} calls other code")
+    return specialised_code(program)
+
+
+def specialised_code(program: Any) -> KernelCode:
+    """The code of a program without calls, for one robot."""
+    from kinetree.codegen.render.llvm import render
+    from kinetree.codegen.schedule import BLOCK_SIZE
+
     text = render(program, "float64", 1, block_size=BLOCK_SIZE)
     name = program_of(text)[0]
     found = re.search(r"@kernel = constant \{.*?\[(\d+) x i64\] \[(.*?)\] \}", text)
@@ -236,7 +249,8 @@ def _specialise(variant, kernel):
         return _for_device(f"{head}@step_{name}({top}{{\n{label}{first}{body}")
 
     units.append(Unit(name, device, CASE))
-    return KernelCode(f"step_{name}", units, -(-workspace // 8), None, {})
+    ends = len(program.inputs) + len(program.outputs)
+    return KernelCode(f"step_{name}", units, -(-workspace // 8), None, {}, ends)
 
 
 def _is_for_python(part):

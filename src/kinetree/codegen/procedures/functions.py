@@ -63,6 +63,7 @@ class Functions(Expressions):
         if self.in_lanes:
             raise self.fail(f"{name} comes after a loop over lanes, not in it", e)
         if self.module.lanes > 1:
+            self.module.needs(f"declare double @{name}(double) convergent")
             x = self.op(f"call double @{name}(double {x})")
         return Number(x, FLOAT)
 

@@ -103,6 +103,7 @@ class _Writer(Functions):
                 )
             self.emit("ret void")
         inline = {True: " alwaysinline", False: " noinline", None: ""}[p.inline]
+        inline += " convergent" if self.module.lanes > 1 else ""
         link = "" if p is self.module.head else "internal "
         head = f"define {link}{text_of(p.returns)} {self.module.name(p)}({', '.join(arguments)})"
         return "\n".join([f"{head} nounwind{inline} {{", "entry:", *self.entry, *self.lines, "}"])
@@ -423,7 +424,12 @@ class _Writer(Functions):
         self.jump(head)
         self.start(end)
         if waits:
-            self.emit("call void @lanes_together()")
+            self.wait_for_lanes()
+
+    def wait_for_lanes(self):
+        """Let lanes wait for each other."""
+        self.module.needs("declare void @lanes_together() convergent")
+        self.emit("call void @lanes_together()")
 
     def writes(self, loop):
         """Whether a loop changes arrays or records that are not its own, so that lanes wait."""
@@ -442,7 +448,8 @@ class _Writer(Functions):
         if self.module.lanes == 1:
             return "0", 1
         if waits:
-            self.emit("call void @lanes_together()")
+            self.wait_for_lanes()
+        self.module.needs("declare i64 @lane_number()")
         return self.op("call i64 @lane_number()"), self.module.lanes
 
     def s_Break(self, s):
@@ -457,11 +464,10 @@ _HEAD = "; procedures of kinetree, optimised by LLVM"
 
 
 class _Module:
-    lanes = 1
     single = False
 
-    def __init__(self, head, at_once=True):
-        self.head, self.at_once = head, at_once
+    def __init__(self, head, at_once=True, lanes=1):
+        self.head, self.at_once, self.lanes = head, at_once, lanes
         self.names = {p: f"@{p.name}.{n}" for n, p in enumerate(head.members)}
         self.names[head] = f'@"{head.symbol}"'
         self.declared: dict[str, None] = {}
@@ -515,13 +521,13 @@ class _Module:
         return self.tables[key]
 
 
-def module_text(procedure, for_python=True) -> str:
+def module_text(procedure, for_python=True, lanes=1) -> str:
     """The module of a procedure, with a function that Python calls unless told otherwise.
 
     Without, numbers of arrays may be anywhere (see ``device.interleaved``), and are written one by
-    one.
+    one. Several ``lanes`` share loops over them.
     """
-    module = _Module(procedure, at_once=for_python)
+    module = _Module(procedure, for_python, lanes)
     functions = [write(p, module) for p in procedure.members]
     entry = _entry(procedure, module) if for_python else ""
     nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]

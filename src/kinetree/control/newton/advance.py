@@ -6,7 +6,7 @@ outside: see ``kinetree.control.outside``.
 
 import math
 
-from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
 from kinetree.control.newton.direction import find_costates, find_direction
 from kinetree.control.newton.records import Batch, Knots, Work
 from kinetree.control.newton.search import (
@@ -23,7 +23,7 @@ from kinetree.control.newton.search import (
     try_step,
 )
 from kinetree.control.newton.slopes import derive, find_curves
-from kinetree.control.newton.values import accept, evaluate, refresh, take_steps
+from kinetree.control.newton.values import accept, copy, evaluate, refresh, take_steps
 
 LITTLE = 0.1  # of what the barrier costs: the barrier falls where a step gains less
 NEAR = 10.0  # the barrier falls once errors are below this multiple of it
@@ -37,23 +37,19 @@ a trial, one step of the motion at the end, values of that."""
 def load(b: Batch, w: Work, sample: int):
     """Begin with a sample: its knots and arrays."""
     k, ends, s = w.tried, b.steps + 1, sample
-    for i in range(ends * b.nq):
-        k.q[i] = b.q[s * ends * b.nq + i]
-    for i in range(ends * b.nv):
-        k.qd[i] = b.qd[s * ends * b.nv + i]
-    for i in range(ends * b.m):
-        k.u[i] = b.u[s * ends * b.m + i]
-    for i in range(b.ng):
-        w.given[i] = b.given[s * b.ng + i]
-    for i in range(b.steps * b.memory):
+    copy(k.q, view(b.q, s * ends * b.nq), ends * b.nq)
+    copy(k.qd, view(b.qd, s * ends * b.nv), ends * b.nv)
+    copy(k.u, view(b.u, s * ends * b.m), ends * b.m)
+    copy(w.given, view(b.given, s * b.ng), b.ng)
+    for i in lanes(b.steps * b.memory):
         k.start[i] = 0.0
-    for i in range(b.steps * b.m * b.n):
+    for i in lanes(b.steps * b.m * b.n):
         w.kept[i] = 0.0
     w.sample = s
     w.damping = w.penalty = 0.0
     w.halted = w.accepted = 0
     w.wanted = BEGIN
-    b.count[s] = b.converged[s] = 0
+    w.count = b.count[s] = b.converged[s] = 0
 
 
 @procedure
@@ -63,10 +59,10 @@ def begin(b: Batch, w: Work):
     evaluate(b, w)
     mu = w.mu = b.mu[s] if b.mu[s] > 0.0 else first_barrier(b, k)
     least = WARM if b.warm == 1 else COLD
-    for i in range(b.steps + 1):
+    for i in lanes(b.steps + 1):
         for j in range(b.ni):
             begin_slack(b, w, i * b.ni + j, b.rho[j], mu, least)
-    for j in range(b.ne):
+    for j in lanes(b.ne):
         w.y[j] = b.y[s * b.ne + j] if b.warm == 1 else 0.0
     accept(b, w)
     b.history[s * (b.most + 1)] = k.cost
@@ -94,9 +90,9 @@ def first_barrier(b: Batch, k: Knots) -> float:
 def count_held(b: Batch) -> float:
     """Number of the inequalities that hold at some knot, each counted at all of them."""
     count = 0.0
-    for r in range((b.steps + 1) * b.ni):
+    for r in lanes((b.steps + 1) * b.ni):
         count += b.mask[r]
-    return count
+    return lane_sum(count)
 
 
 @procedure
@@ -125,33 +121,33 @@ def begin_slack(b: Batch, w: Work, r: int, rho: float, mu: float, least: float):
 def complementarity_error(b: Batch, w: Work, mu: float) -> float:
     """Largest distance of ``s z`` and ``e w`` from ``mu``."""
     x, worst = w.now, 0.0
-    for r in range((b.steps + 1) * b.ni):
+    for r in lanes((b.steps + 1) * b.ni):
         if b.mask[r] != 0.0:
             worst = max(worst, abs(x.s[r] * w.z[r] - mu))
             if b.soft[r] != 0.0:
                 worst = max(worst, abs(x.e[r] * w.w[r] - mu))
-    return worst
+    return lane_max(worst)
 
 
 @procedure
 def find_gap(b: Batch, w: Work) -> float:
     """The largest gap."""
     gap = 0.0
-    for i in range(b.steps * b.n):
+    for i in lanes(b.steps * b.n):
         gap = max(gap, abs(w.now.gap[i]))
-    return gap
+    return lane_max(gap)
 
 
 @procedure
 def find_violation(b: Batch, w: Work) -> float:
     """The largest violation of a limit or constraint."""
     beyond = 0.0
-    for r in range((b.steps + 1) * b.ni):
+    for r in lanes((b.steps + 1) * b.ni):
         if b.mask[r] != 0.0:
             beyond = max(beyond, w.now.c[r])
-    for i in range(b.ne):
+    for i in lanes(b.ne):
         beyond = max(beyond, abs(w.now.final[i]))
-    return beyond
+    return lane_max(beyond)
 
 
 @procedure
@@ -162,12 +158,12 @@ def find_error(b: Batch, w: Work) -> float:
     b.gap[s] = gap
     b.optimality[s] = dual
     error = max(gap, dual)
-    for r in range((b.steps + 1) * b.ni):
+    for r in lanes((b.steps + 1) * b.ni):
         if b.mask[r] != 0.0:
             error = max(error, abs(x.c[r] + x.s[r] - x.e[r]))
-    for i in range(b.ne):
+    for i in lanes(b.ne):
         error = max(error, abs(x.final[i]))
-    return error
+    return lane_max(error)
 
 
 @procedure
@@ -190,8 +186,8 @@ def lower_barrier(b: Batch, w: Work, error: float):
 def measure(b: Batch, w: Work):
     """Derivatives and errors; the sample is done where these are small, or it may not go on."""
     s = w.sample
-    ends = b.count[s] >= b.most or w.halted == 1
-    if ends and b.count[s] > 0 and b.lax > 0.0 and find_violation(b, w) <= b.lax:
+    ends = w.count >= b.most or w.halted == 1
+    if ends and w.count > 0 and b.lax > 0.0 and find_violation(b, w) <= b.lax:
         b.gap[s] = find_gap(b, w)
         w.wanted = STEP
     else:
@@ -251,8 +247,9 @@ def judge(b: Batch, w: Work):
 def end_iteration(b: Batch, w: Work):
     """Count, and go on with derivatives unless the sample is given up."""
     s = w.sample
-    b.count[s] += 1
-    b.history[s * (b.most + 1) + b.count[s]] = w.now.cost
+    w.count += 1
+    b.count[s] = w.count
+    b.history[s * (b.most + 1) + w.count] = w.now.cost
     w.left -= 1
     w.wanted = SLOPES
     if not adapt_damping(w):
@@ -287,8 +284,7 @@ def finish_step(b: Batch, w: Work):
     if w.at < b.steps:
         prepare_step(b, w)
         return
-    for i in range(b.steps * b.memory):
-        w.tried.start[i] = w.now.start[i]
+    copy(w.tried.start, w.now.start, b.steps * b.memory)
     w.wanted = END
 
 
@@ -296,27 +292,27 @@ def finish_step(b: Batch, w: Work):
 def finish(b: Batch, w: Work):
     """Results of a sample."""
     k, s, ends = w.tried, w.sample, b.steps + 1
-    for i in range(ends * b.ni):
-        k.s[i] = w.now.s[i]
-        k.e[i] = w.now.e[i]
+    copy(k.s, w.now.s, ends * b.ni)
+    copy(k.e, w.now.e, ends * b.ni)
     evaluate(b, w)
     beyond = 0.0
     hard = 0.0
-    for r in range(ends * b.ni):
+    for r in lanes(ends * b.ni):
         if b.mask[r] != 0.0:
             beyond = max(beyond, k.c[r])
             if b.soft[r] == 0.0:
                 hard = max(hard, k.c[r])
-    for i in range(b.ne):
+    for i in lanes(b.ne):
         beyond = max(beyond, abs(k.final[i]))
         hard = max(hard, abs(k.final[i]))
     gap = 0.0
-    for i in range(b.steps * b.n):
+    for i in lanes(b.steps * b.n):
         gap = max(gap, abs(k.gap[i]))
+    gap, hard = lane_max(gap), lane_max(hard)
     if not (gap < b.tolerance and hard < NEAR * b.tolerance):
         b.converged[s] = 0
     b.cost[s] = k.cost
-    b.violation[s] = beyond
+    b.violation[s] = lane_max(beyond)
     keep(b, w, s)
     w.sample = -1
     w.wanted = NOTHING
@@ -326,23 +322,16 @@ def finish(b: Batch, w: Work):
 def keep(b: Batch, w: Work, s: int):
     """Have the motion, its feedback and its multipliers among those of all samples."""
     k, ends = w.tried, b.steps + 1
-    for i in range(ends * b.nq):
-        b.q[s * ends * b.nq + i] = k.q[i]
-    for i in range(ends * b.nv):
-        b.qd[s * ends * b.nv + i] = k.qd[i]
-    for i in range(ends * b.m):
-        b.u[s * ends * b.m + i] = k.u[i]
-    for i in range(ends * b.ni):
-        b.z[s * ends * b.ni + i] = w.z[i]
-    for i in range(b.ne):
-        b.y[s * b.ne + i] = w.y[i]
+    copy(view(b.q, s * ends * b.nq), k.q, ends * b.nq)
+    copy(view(b.qd, s * ends * b.nv), k.qd, ends * b.nv)
+    copy(view(b.u, s * ends * b.m), k.u, ends * b.m)
+    copy(view(b.z, s * ends * b.ni), w.z, ends * b.ni)
+    copy(view(b.y, s * b.ne), w.y, b.ne)
     count = b.steps * b.m * b.n
-    for i in range(count):
-        b.K[s * count + i] = w.kept[i]
+    copy(view(b.K, s * count), w.kept, count)
     count = b.steps * b.contacts.rows
-    for i in range(count):
-        b.f[s * count + i] = w.stance.f[i]
-        b.impulse[s * count + i] = w.stance.impulse[i]
+    copy(view(b.f, s * count), w.stance.f, count)
+    copy(view(b.impulse, s * count), w.stance.impulse, count)
 
 
 # --- the loop ----------------------------------------------------------------------------------

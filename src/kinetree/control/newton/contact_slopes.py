@@ -8,7 +8,7 @@ Carpentier, Mansard, 2018: Analytical derivatives of rigid body dynamics algorit
 al., 2018: Differential dynamic programming for multi-phase rigid contact dynamics.
 """
 
-from kinetree.codegen.procedures import cross, dot, local, procedure, vector, view
+from kinetree.codegen.procedures import cross, dot, lanes, local, procedure, vector, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance
 from kinetree.control.newton.records import Batch, Work
@@ -35,13 +35,13 @@ def contact_slopes(b: Batch, w: Work):
     if s.fresh == 0:
         find_terms(b, w, s.now, k.qd, 0, b.steps)
         force = k.total if s.now.forced == 1 else k.held
-        for i in range(b.steps):
+        for i in lanes(b.steps):
             accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
     call(s.now.slopes, 0, b.steps)
     if s.now.forced == 1:
         call(s.now.force_slopes, 0, b.steps)
     gather_impacts(b, w)
-    for i in range(b.steps):
+    for i in lanes(b.steps):
         slopes_of_step(b, w, i)
 
 
@@ -55,9 +55,9 @@ def gather_impacts(b: Batch, w: Work):
             hits += c.landing[k * c.count + i]
         if hits > 0:
             s.hit[k] = 2 * count
-            for i in range(nq):
+            for i in lanes(nq):
                 s.hit_q[2 * count * nq + i] = s.hit_q[(2 * count + 1) * nq + i] = q[k * nq + i]
-            for i in range(nv):
+            for i in lanes(nv):
                 s.jump[2 * count * nv + i] = s.v[k * nv + i] - w.now.qd[k * nv + i]
                 s.jump[(2 * count + 1) * nv + i] = 0.0
             count += 1
@@ -439,7 +439,7 @@ def feet_slopes(b: Batch, w: Work):
         call(s.now.terms, 0, b.steps + 1)
     arm = view(s.R, 6, 3)
     way = view(s.R, 9, 3)
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         for i in range(c.count):
             at = 3 * (k * c.count + i)
             weight = view(c.weight, at, 3)

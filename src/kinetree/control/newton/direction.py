@@ -2,10 +2,11 @@
 
 import math
 
-from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
 from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.values import copy
 from kinetree.control.riccati import Horizon, along, solve_horizon
-from kinetree.control.tiles import add_multiple, product, subtract_square
+from kinetree.control.tiles import add_transposed, product, subtract_square
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
 PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are positive
@@ -14,7 +15,7 @@ PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are
 @procedure
 def add_inequalities(b: Batch, w: Work, weights: "float[:]"):
     """Add the gradient of inequalities times weights to ``gradient``."""
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         g = view(w.gradient, k * b.size)
         at = k * b.ni
         for j in range(b.nb):
@@ -30,18 +31,16 @@ def add_inequalities(b: Batch, w: Work, weights: "float[:]"):
 @procedure
 def begin_gradient(b: Batch, w: Work):
     """Let ``gradient`` be that of the cost."""
-    count = (b.steps + 1) * b.size
-    w.gradient[:count] = w.g[:count]
+    copy(w.gradient, w.g, (b.steps + 1) * b.size)
 
 
 @procedure
 def add_final(b: Batch, w: Work, scale: float):
     """Add the gradient of final constraints times multipliers, and ``scale`` times themselves."""
     g = view(w.gradient, b.steps * b.size)
-    for j in range(b.ne):
-        x = w.y[j] + scale * w.now.final[j]
-        for c in range(b.size):
-            g[c] += x * w.final[j * b.size + c]
+    for c in lanes(b.size):
+        for j in range(b.ne):
+            g[c] += (w.y[j] + scale * w.now.final[j]) * w.final[j * b.size + c]
 
 
 @procedure
@@ -64,26 +63,20 @@ def find_costates(b: Batch, w: Work) -> float:
         k = b.steps - 1 - e
         g = view(w.gradient, k * size)
         p = view(w.costates, k * n)
-        for i in range(n):
-            p[i] = w.gradient[(k + 1) * size + m + i]
+        copy(p, view(w.gradient, (k + 1) * size + m), n)
         pull = view(w.room, 0)
         if half > 0:
             pull_positions(x, k, p, pull, view(g, m))
         else:
-            pull[:n] = p[:n]
+            copy(pull, p, n)
         forces = view(w.room, n)
-        for c in range(m):
-            forces[c] = g[c]
-        for i in range(half, n):
-            weight = pull[i]
-            row = view(w.F, (k * n + i) * size)
-            for c in range(size):
-                g[c] += row[c] * weight
-        for c in range(m):
+        copy(forces, g, m)
+        add_transposed(g, view(w.F, (k * n + half) * size), view(pull, half), n - half, size)
+        for c in lanes(m):
             scale = max(scale, abs(g[c] - forces[c]))
             worst = larger(worst, abs(g[c]))
-            add_multiple(view(g, m), g[c], view(w.kept, (k * m + c) * n), n)
-    return worst / scale
+        add_transposed(view(g, m), view(w.kept, k * m * n), g, m, n)
+    return lane_max(worst) / lane_max(scale)
 
 
 @procedure
@@ -93,7 +86,7 @@ def pull_positions(x: Horizon, k: int, p: "float[:]", pull: "float[:]", g: "floa
     The former in ``pull``, the latter added to ``g``.
     """
     nv = x.n // 2
-    for i in range(nv):
+    for i in lanes(nv):
         pull[nv + i] = p[nv + i] + x.h * along(x, k, x.spun, p, i)
         g[i] += along(x, k, x.turned, p, i)
 
@@ -109,7 +102,7 @@ def eliminate_slacks(b: Batch, w: Work):
     """Weights of squares of inequalities, multipliers of no step, and the gradient with them."""
     x, mu = w.now, w.mu
     begin_gradient(b, w)
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         for j in range(b.ni):
             r = k * b.ni + j
             w.give[r] = w.ratio[r] = w.pull[r] = w.push[r] = 0.0
@@ -128,7 +121,7 @@ def eliminate_slacks(b: Batch, w: Work):
 @procedure
 def mix(b: Batch, w: Work, share: float):
     """A share of second derivatives of steps, the rest by Gauss and Newton, in ``mixed``."""
-    for r in range((b.steps + 1) * b.size * b.size):
+    for r in lanes((b.steps + 1) * b.size * b.size):
         w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r])
 
 
@@ -137,7 +130,7 @@ def fill_squares(b: Batch, w: Work):
     """The matrices of the linear-quadratic problem above their diagonals, with gradients."""
     size, wide = b.size, w.horizon.wide
     all_of_them = w.mixed if b.exact == 1 else w.H
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         own = view(w.square, k * size * wide)
         H = view(all_of_them, k * size * size)
         for i in range(size):
@@ -150,9 +143,9 @@ def fill_squares(b: Batch, w: Work):
             own[r * wide + r] += w.ratio[k * b.ni + j]
         if k < b.steps:
             add_path(b, w, k, own)
-    for j in range(b.ne):
-        end = view(w.square, b.steps * size * wide)
-        add_square(end, view(w.final, j * size), size, wide, 1.0 / PROXIMAL)
+        else:
+            for j in range(b.ne):
+                add_square(own, view(w.final, j * size), size, wide, 1.0 / PROXIMAL)
 
 
 @procedure
@@ -201,9 +194,9 @@ def find_knot_steps(b: Batch, w: Work) -> int:
         fill_squares(b, w)
         if solve_horizon(w.horizon) == 0:
             total = 0.0
-            for i in range((b.steps + 1) * b.size):
+            for i in lanes((b.steps + 1) * b.size):
                 total += 0.0 * w.dz[i]
-            return 0 if isfinite(total) else 1
+            return 0 if isfinite(lane_sum(total)) else 1
     return 1
 
 
@@ -213,17 +206,17 @@ def find_direction(b: Batch, w: Work):
     eliminate_slacks(b, w)
     w.failed = find_knot_steps(b, w)
     if w.failed == 1:
-        for i in range((b.steps + 1) * b.size):
+        for i in lanes((b.steps + 1) * b.size):
             w.dz[i] = 0.0
     else:
-        count = b.steps * b.m * b.n
-        w.kept[:count] = w.K[:count]
+        copy(w.kept, w.K, b.steps * b.m * b.n)
     w.keep = max(0.99, 1.0 - w.mu)
     w.primal = w.dual = 1.0
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         for j in range(b.ni):
             find_slack_step(b, w, k, j)
-    for j in range(b.ne):
+    w.primal, w.dual = -lane_max(-w.primal), -lane_max(-w.dual)
+    for j in lanes(b.ne):
         total = w.now.final[j]
         for c in range(b.size):
             total += w.final[j * b.size + c] * w.dz[b.steps * b.size + c]

@@ -189,7 +189,8 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
             (E * size * size, "H"),
             (exact, "mixed exact"),
             (E * size * pad_to_eight(size + 1), "square"),
-            (max(room_of(n, m), 2 * size * size), "room"),
+            (room_of(n, m), "room"),
+            (0, "scratch"),
             (T * b.nc * size, "path"),
             (2 * b.nc * pad_to_eight(size + 1), "rows"),
             (b.ne * size, "final"),
@@ -322,6 +323,7 @@ class Tying:
             return []
         found["curved" if name == "curve" else "end_curved"] = 1
         self.arrays[name] = np.zeros(count * self.b.size**2)
+        self.arrays["scratch"] = np.zeros(2 * self.b.size**2)
         return [self.arrays[name].reshape(count, self.b.size, self.b.size)]
 
     def by_rows(self, k, state, given):

@@ -190,8 +190,8 @@ class Work:
 
     Attributes:
         sample: that is solved, -1 for none;  wanted: what comes next;  left: iterations that it may
-            do in this call;  trials: of the search;  at: step of a rollout;  halted: 1 to
-            end the iterations of the sample.
+            do in this call;  count: that it has done;  trials: of the search;  at: step of a
+            rollout;  halted: 1 to end the iterations of the sample.
         now, tried: knots of the last step taken, and of a trial.
         steps, slopes, moving: kernels;  stance: what steps with contacts compute.
         F, g, H: derivatives of next states, gradients and second derivatives of the cost.
@@ -200,12 +200,14 @@ class Work:
         square: matrices of the linear-quadratic problem with gradients;  mixed: without squares.
         exact: second derivatives of the Lagrangian;  curve, end_curve: of other costs.
         dz, K, ds, de, dlam, dy: the step;  z, w, y: multipliers;  gradient, costates: of all knots.
+        room: working memory;  scratch: of one knot.
     """
 
     sample: int
     at_sample: int
     wanted: int
     left: int
+    count: int
     trials: int
     at: int
     mu: float
@@ -270,3 +272,4 @@ class Work:
     reached: "float[:]"
     away: "float[:]"
     room: "float[:]"
+    scratch: "float[:]"

@@ -2,10 +2,10 @@
 
 import math
 
-from kinetree.codegen.procedures import isfinite, procedure, view
+from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.records import Batch, Work
-from kinetree.control.newton.values import find_merit, is_finite, refresh, take_steps
+from kinetree.control.newton.values import copy, find_merit, is_finite, refresh, take_steps
 from kinetree.control.tiles import product
 
 TRIALS = 12  # halvings of a step before its matrices are damped instead
@@ -16,10 +16,10 @@ FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which 
 
 @procedure
 def find_curve(b: Batch, w: Work) -> float:
-    """Second derivative of the cost along the step of knots, by symmetric matrices."""
+    """What a lane has of the second derivative of the cost along the step of knots."""
     H = w.mixed if b.exact == 1 else w.H
     curve = 0.0
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         d = view(w.dz, k * b.size)
         for i in range(b.size):
             row = view(H, (k * b.size + i) * b.size + i)
@@ -34,10 +34,10 @@ def find_slope(b: Batch, w: Work) -> float:
     x, mu = w.now, w.mu
     count = (b.steps + 1) * b.size
     slope = 0.0
-    for i in range(count):
+    for i in lanes(count):
         slope += w.g[i] * w.dz[i]
     curve = find_curve(b, w)
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         for j in range(b.ni):
             r = k * b.ni + j
             if b.mask[r] != 0.0:
@@ -46,6 +46,8 @@ def find_slope(b: Batch, w: Work) -> float:
                 if b.soft[r] != 0.0:
                     slope += (b.rho[j] - mu / x.e[r]) * w.de[r]
                     curve += w.w[r] / x.e[r] * w.de[r] * w.de[r]
+    slope = lane_sum(slope)
+    curve = lane_sum(curve)
     if x.theta > 1e-12:
         w.penalty = max(w.penalty, (slope + 0.5 * max(curve, 0.0)) / (0.9 * x.theta))
     return slope
@@ -67,7 +69,7 @@ def begin_search(b: Batch, w: Work):
 def try_step(b: Batch, w: Work):
     """Knots after a part of the step; their steps are to be taken."""
     x, y, m, nv = w.now, w.tried, b.m, b.nv
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         d = view(w.dz, k * b.size)
         for j in range(m):
             y.u[k * m + j] = x.u[k * m + j] + w.alpha * d[j]
@@ -87,7 +89,7 @@ def try_step(b: Batch, w: Work):
 def try_slacks(b: Batch, w: Work):
     """Slacks and violations of the knots that are tried: a part of their steps, or what fits."""
     x, y = w.now, w.tried
-    for r in range((b.steps + 1) * b.ni):
+    for r in lanes((b.steps + 1) * b.ni):
         if b.touching == 0:
             y.s[r] = x.s[r] + w.alpha * w.ds[r]
             y.e[r] = x.e[r] + w.alpha * w.de[r]
@@ -117,7 +119,7 @@ def judge_trial(b: Batch, w: Work) -> bool:
 def find_deviation(b: Batch, w: Work, k: int):
     """Deviation of the knot that is tried from the present one, in ``change``."""
     x, y, nv = w.now, w.tried, b.nv
-    for j in range(nv):
+    for j in lanes(nv):
         w.change[b.n * k + nv + j] = y.qd[k * nv + j] - x.qd[k * nv + j]
         if b.flat == 1:
             w.change[b.n * k + j] = y.q[k * nv + j] - x.q[k * nv + j]
@@ -134,7 +136,7 @@ def feed_back(b: Batch, w: Work, k: int, gains: "float[:]", part: float, near: f
     x, y, m, n = w.now, w.tried, b.m, b.n
     d = view(w.dz, k * b.size)
     off = view(w.change, k * n)
-    for a in range(m):
+    for a in lanes(m):
         total = 0.0
         for c in range(n):
             behind = off[c] - part * d[m + c] if part != 0.0 else off[c]
@@ -153,9 +155,9 @@ def feed_back(b: Batch, w: Work, k: int, gains: "float[:]", part: float, near: f
 @procedure
 def begin_motion(b: Batch, w: Work):
     """Let the first knot of the motion that is tried be the present one."""
-    w.tried.q[: b.nq] = w.now.q[: b.nq]
-    w.tried.qd[: b.nv] = w.now.qd[: b.nv]
-    for j in range(b.m):
+    copy(w.tried.q, w.now.q, b.nq)
+    copy(w.tried.qd, w.now.qd, b.nv)
+    for j in lanes(b.m):
         w.tried.u[b.steps * b.m + j] = w.now.u[b.steps * b.m + j]
 
 
@@ -165,13 +167,13 @@ def end_step(b: Batch, w: Work, k: int, rest: float):
     x, y, nq, nv = w.now, w.tried, b.nq, b.nv
     fine = is_finite(y.q_after, k * nq, nq) and is_finite(y.v_after, k * nv, nv)
     to = (k + 1) * nq
-    for j in range(nq):
+    for j in lanes(nq):
         y.q[to + j] = y.q_after[k * nq + j] if fine else x.q[to + j]
-    for j in range(nv):
+    for j in lanes(nv):
         y.qd[(k + 1) * nv + j] = y.v_after[k * nv + j] if fine else x.qd[(k + 1) * nv + j]
     if rest == 0.0:
         return
-    for j in range(nv):
+    for j in lanes(nv):
         y.qd[(k + 1) * nv + j] -= rest * x.gap[k * b.n + nv + j]
         if not fine:
             y.qd[(k + 1) * nv + j] = math.inf
@@ -180,7 +182,7 @@ def end_step(b: Batch, w: Work, k: int, rest: float):
         else:
             w.away[j] = -rest * x.gap[k * b.n + j]
     if b.flat == 0:
-        w.reached[:nq] = y.q[to : to + nq]
+        copy(w.reached, view(y.q, to), nq)
         call(w.shift, k + 1, 1)
 
 
@@ -207,7 +209,7 @@ def roll(b: Batch, w: Work):
 @procedure
 def move_multipliers(b: Batch, w: Work):
     """Multipliers after a step that was taken; those of inequalities stay near ``mu / s``."""
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         for j in range(b.ni):
             r = k * b.ni + j
             if b.mask[r] == 0.0:
@@ -219,7 +221,7 @@ def move_multipliers(b: Batch, w: Work):
             if b.soft[r] != 0.0:
                 w.w[r] = w.w[r] - change - (moved - z)
             w.z[r] = moved
-    for j in range(b.ne):
+    for j in lanes(b.ne):
         w.y[j] += w.alpha * w.dy[j]
 
 

@@ -1,6 +1,6 @@
 """Derivatives of steps, costs and constraints at the present knots, of first and second order."""
 
-from kinetree.codegen.procedures import procedure, sqrt, view
+from kinetree.codegen.procedures import lanes, procedure, sqrt, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contact_slopes import contact_slopes, feet_slopes
 from kinetree.control.newton.records import Batch, Work
@@ -76,7 +76,7 @@ def simple_steps(b: Batch, w: Work):
     if w.slopes.forced == 1:
         call(w.slopes.force, 0, b.steps)
     call(w.slopes.accelerate, 0, b.steps)
-    for k in range(b.steps):
+    for k in lanes(b.steps):
         A_q = view(w.A_q, k * nv * nv)
         A_v = view(w.A_v, k * nv * nv)
         A_f = view(w.A_f, k * nv * nv)
@@ -106,7 +106,7 @@ def steps_by_rows(b: Batch, w: Work):
     if b.flat == 0:
         call(w.slopes.back, 0, b.steps)
     for r in range(n):
-        for k in range(b.steps):
+        for k in lanes(b.steps):
             at = k * wide
             for c in range(wide):
                 w.weights[at + c] = 0.0
@@ -118,7 +118,7 @@ def steps_by_rows(b: Batch, w: Work):
                 for c in range(nq):
                     w.weights[at + c] = w.back[(k * nv + r) * nq + c]
         call(w.slopes.rows, 0, b.steps)
-        for k in range(b.steps):
+        for k in lanes(b.steps):
             for c in range(b.size):
                 w.F[(k * n + r) * b.size + c] = w.row[k * b.size + c]
 
@@ -128,10 +128,10 @@ def clear_costs(b: Batch, w: Work):
     """Derivatives of costs, which those of feet are added to, where no kernel writes them."""
     first = b.steps if w.slopes.costly == 1 else 0
     end = b.steps if w.slopes.ending == 1 else b.steps + 1
-    for i in range(first * b.size, end * b.size):
-        w.g[i] = 0.0
-    for i in range(first * b.size * b.size, end * b.size * b.size):
-        w.H[i] = 0.0
+    for i in lanes((end - first) * b.size):
+        w.g[first * b.size + i] = 0.0
+    for i in lanes((end - first) * b.size * b.size):
+        w.H[first * b.size * b.size + i] = 0.0
 
 
 @procedure
@@ -143,13 +143,14 @@ def derive(b: Batch, w: Work):
     if s.costly == 1:
         call(s.knots, 0, b.steps)
     if s.curved == 1:
-        for k in range(b.steps):
+        for k in lanes(b.steps):
             at = k * size * size
-            add_convex(view(w.H, at), view(w.curve, at), size, w.room)
+            add_convex(view(w.H, at), view(w.curve, at), size, w.scratch)
     if s.ending == 1:
         call(s.end, 0, 1)
     if s.end_curved == 1:
-        add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.room)
+        for _ in lanes(1):
+            add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.scratch)
     if b.outside == 1:
         return
     if b.contacts.count > 0:
@@ -165,7 +166,7 @@ def derive(b: Batch, w: Work):
 def weigh_curves(b: Batch, w: Work):
     """Weights of ends of steps, coordinate by coordinate, and of path constraints."""
     nq, nv, n, nw = b.nq, b.nv, b.n, w.slopes.weights_of_knot
-    for k in range(b.steps):
+    for k in lanes(b.steps):
         at = k * nw
         p = view(w.costates, k * n)
         for c in range(nq):
@@ -186,11 +187,11 @@ def weigh_curves(b: Batch, w: Work):
 def bend(b: Batch, w: Work):
     """Take off what lines of the tangent space bend at the ends of steps."""
     nq, nv, n, size, nw = b.nq, b.nv, b.n, b.size, w.slopes.weights_of_knot
-    for k in range(b.steps):
+    for k in lanes(b.steps):
         for c in range(nq):
             w.row[k * nq + c] = w.weights[k * nw + c]
     call(w.slopes.bending, 0, b.steps)
-    for k in range(b.steps):
+    for k in lanes(b.steps):
         F = view(w.F, k * n * size)
         B = view(w.bending, k * nv * nv)
         H = view(w.exact, k * size * size)

@@ -8,7 +8,7 @@
 
 import math
 
-from kinetree.codegen.procedures import cross, procedure, view
+from kinetree.codegen.procedures import cross, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
 from kinetree.control.newton.records import Batch, Work
@@ -221,7 +221,8 @@ def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, 
     s, c = w.stance, b.contacts
     call(x.terms, first, count)
     call(x.mass, first, count)
-    for k in range(first, first + count):
+    for e in lanes(count):
+        k = first + e
         stop_contacts(b, c, s, k, view(qd, k * b.nv))
     if x.forced == 1:
         call(x.force, first, count)
@@ -235,9 +236,11 @@ def take_contact_steps(b: Batch, w: Work, first: int, count: int):
     s.fresh = 0
     find_terms(b, w, s.tried, k.qd, first, count)
     force = k.total if s.tried.forced == 1 else k.held
-    for i in range(first, first + count):
+    for e in lanes(count):
+        i = first + e
         accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
-    for i in range(first * nv, (first + count) * nv):
+    for e in lanes(count * nv):
+        i = first * nv + e
         v = s.v[i] + b.h * k.qdd[i]
         k.v_after[i] = v
         s.lines[i] = b.h * v
@@ -245,7 +248,8 @@ def take_contact_steps(b: Batch, w: Work, first: int, count: int):
             k.q_after[i] = k.q[i] + b.h * v
     if b.flat == 0:
         call(s.tried.move, first, count)
-    for i in range(first, first + count):
+    for e in lanes(count):
+        i = first + e
         find_cones(b, c, s, i, view(k.path, i * b.nc + c.before))
 
 
@@ -294,7 +298,7 @@ def follow_feet(b: Batch, w: Work) -> float:
     s, c, cost = w.stance, b.contacts, 0.0
     call(s.tried.terms, b.steps, 1)
     arm = view(s.R, 6, 3)
-    for k in range(b.steps + 1):
+    for k in lanes(b.steps + 1):
         for i in range(c.count):
             at = 3 * (k * c.count + i)
             if c.weight[at] + c.weight[at + 1] + c.weight[at + 2] > 0.0:
@@ -303,4 +307,4 @@ def follow_feet(b: Batch, w: Work) -> float:
                 for j in range(3):
                     off = arm[j] + first[4 * j + 3] - c.goal[at + j]
                     cost += 0.5 * c.weight[at + j] * off * off
-    return cost
+    return lane_sum(cost)

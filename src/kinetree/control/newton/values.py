@@ -2,7 +2,7 @@
 
 import math
 
-from kinetree.codegen.procedures import isfinite, procedure
+from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.records import Batch, Knots, Work
 from kinetree.control.newton.stance import follow_feet, take_contact_steps
@@ -13,7 +13,8 @@ FEW, MANY = 1e-100, 1e100  # products of slacks that are far from the ends of nu
 @procedure
 def hold(b: Batch, k: Knots, first: int, count: int):
     """Joint forces, or controls, that steps hold, for the controls that are sought."""
-    for i in range(first, first + count):
+    for e in lanes(count):
+        i = first + e
         for j in range(b.m):
             k.held[i * b.nf + b.columns[j]] = k.u[i * b.m + j]
 
@@ -32,7 +33,8 @@ def take_steps(b: Batch, w: Work, first: int, count: int):
     if s.forced == 1:
         call(s.force, first, count)
     call(s.accelerate, first, count)
-    for i in range(first * b.nv, (first + count) * b.nv):  # velocities first
+    for e in lanes(count * b.nv):  # velocities first
+        i = first * b.nv + e
         v = k.qd[i] + b.h * k.qdd[i]
         k.v_after[i] = v
         k.q_after[i] = k.q[i] + b.h * v
@@ -62,7 +64,7 @@ def find_gaps(b: Batch, w: Work):
     """Differences from the next knot to the end of every step, infinite where there is none."""
     k = w.tried
     nq, nv, n = b.nq, b.nv, b.n
-    for i in range(b.steps):
+    for i in lanes(b.steps):
         fine = is_finite(k.q_after, i * nq, nq) and is_finite(k.v_after, i * nv, nv)
         for j in range(nq):
             k.row[i * nq + j] = k.q_after[i * nq + j] if fine else k.q[(i + 1) * nq + j]
@@ -74,7 +76,7 @@ def find_gaps(b: Batch, w: Work):
                 k.gap[i * n + j] = k.row[i * nq + j] - k.q[(i + 1) * nq + j]
     if b.flat == 0:
         call(w.steps.difference, 0, b.steps)
-    for i in range(b.steps):
+    for i in lanes(b.steps):
         if not isfinite(k.gap[i * n + nv]):
             for j in range(nv):
                 k.gap[i * n + j] = math.inf
@@ -84,7 +86,7 @@ def find_gaps(b: Batch, w: Work):
 def find_inequalities(b: Batch, k: Knots):
     """Numbers that must be at most zero: bounds of variables, then path constraints."""
     m, nv = b.m, b.nv
-    for i in range(b.steps + 1):
+    for i in lanes(b.steps + 1):
         at = i * b.ni
         for j in range(b.nb):
             r = b.index[j]
@@ -124,14 +126,14 @@ def evaluate(b: Batch, w: Work):
 def find_merit(b: Batch, k: Knots, mu: float) -> float:
     """Cost with barrier and violations of soft limits; ``theta`` becomes the sum of all errors."""
     theta = 0.0
-    for i in range(b.steps * b.n):
+    for i in lanes(b.steps * b.n):
         theta += abs(k.gap[i])
-    for i in range(b.ne):
+    for i in lanes(b.ne):
         theta += abs(k.final[i])
     barrier = 0.0
     paid = 0.0
     together = 1.0  # of several slacks, which one logarithm takes
-    for i in range(b.steps + 1):
+    for i in lanes(b.steps + 1):
         for j in range(b.ni):
             r = i * b.ni + j
             if b.mask[r] != 0.0:
@@ -144,8 +146,15 @@ def find_merit(b: Batch, k: Knots, mu: float) -> float:
                     barrier += math.log(together)
                     together = 1.0
     barrier += math.log(together)
-    k.theta = theta
-    return k.cost + paid - mu * barrier
+    k.theta = lane_sum(theta)
+    return k.cost + lane_sum(paid) - mu * lane_sum(barrier)
+
+
+@procedure
+def copy(x: "float[:]", y: "float[:]", count: int):
+    """Let the first numbers of ``x`` be those of ``y``."""
+    for i in lanes(count):
+        x[i] = y[i]
 
 
 @procedure
@@ -153,23 +162,23 @@ def accept(b: Batch, w: Work):
     """Let the knots that were tried be the present ones."""
     x, y = w.now, w.tried
     T, ends = b.steps, b.steps + 1
-    x.q[: ends * b.nq] = y.q[: ends * b.nq]
-    x.qd[: ends * b.nv] = y.qd[: ends * b.nv]
-    x.u[: ends * b.m] = y.u[: ends * b.m]
-    x.held[: T * b.nf] = y.held[: T * b.nf]
-    x.total[: T * b.nv] = y.total[: T * b.nv]
-    x.q_after[: T * b.nq] = y.q_after[: T * b.nq]
-    x.v_after[: T * b.nv] = y.v_after[: T * b.nv]
-    x.start[: T * b.memory] = y.start[: T * b.memory]
-    x.after[: T * b.memory] = y.after[: T * b.memory]
-    x.path[: T * b.nc] = y.path[: T * b.nc]
-    x.final[: b.ne] = y.final[: b.ne]
-    x.gap[: T * b.n] = y.gap[: T * b.n]
-    x.c[: ends * b.ni] = y.c[: ends * b.ni]
-    x.s[: ends * b.ni] = y.s[: ends * b.ni]
-    x.e[: ends * b.ni] = y.e[: ends * b.ni]
+    copy(x.q, y.q, ends * b.nq)
+    copy(x.qd, y.qd, ends * b.nv)
+    copy(x.u, y.u, ends * b.m)
+    copy(x.held, y.held, T * b.nf)
+    copy(x.total, y.total, T * b.nv)
+    copy(x.q_after, y.q_after, T * b.nq)
+    copy(x.v_after, y.v_after, T * b.nv)
+    copy(x.start, y.start, T * b.memory)
+    copy(x.after, y.after, T * b.memory)
+    copy(x.path, y.path, T * b.nc)
+    copy(x.final, y.final, b.ne)
+    copy(x.gap, y.gap, T * b.n)
+    copy(x.c, y.c, ends * b.ni)
+    copy(x.s, y.s, ends * b.ni)
+    copy(x.e, y.e, ends * b.ni)
     if b.contacts.count > 0:
-        x.qdd[: T * b.nv] = y.qdd[: T * b.nv]
+        copy(x.qdd, y.qdd, T * b.nv)
         w.stance.fresh = 1
     x.cost = y.cost
     x.theta = y.theta
