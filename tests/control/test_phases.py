@@ -117,7 +117,7 @@ def shot(model, q0, phases, steps, actuated, dt=0.01):
         tau=np.zeros((steps, model.nv)), **problem.options,
     )  # fmt: skip
     shooting = Shooting(model, problem.terms, problem.columns, "tau", run, problem.schedule)
-    b = batch_of_problem(problem, shooting, 1)
+    b = batch_of_problem(problem, shooting, 1, shooting.samples)
     return b, work_of(shooting, b)
 
 

@@ -16,12 +16,17 @@ from kinetree.spelling import explain_call
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def on_host(function: F) -> F:
+def on_host_unless(stays: Callable[[dict], bool]) -> Callable[[F], F]:
+    """``on_host`` but for arguments, by name, that the function takes as they are."""
+    return lambda function: on_host(function, stays)
+
+
+def on_host(function: F, stays: Callable[[dict], bool] | None = None) -> F:
     """Let a function that computes on the CPU take arrays of other libraries, and return them.
 
     Arrays may be in lists, dicts and dataclasses, too. Their numbers are copied to the CPU, and
     those of arrays in the result to where the arrays were; single numbers stay numbers. Derivatives
-    stop here, with an error.
+    stop here, with an error. Arguments for which ``stays`` holds are left as they are.
     """
     signature = inspect.signature(function)
     name = function.__name__
@@ -52,13 +57,16 @@ def on_host(function: F) -> F:
             bound = signature.bind(*args, **options)
         except TypeError:
             return answer(args, options)  # which says what is wrong
+        if stays is not None and stays(bound.arguments):
+            return answer(args, options)
         kind = _kind(function.__name__.lstrip("_"), bound.arguments)
         for name, x in bound.arguments.items():
             bound.arguments[name] = _map(x, is_foreign, kind.to_numpy)
         result = answer(bound.args, bound.kwargs)
         return _map(result, _is_numeric, lambda x: kind.convert(x, found[0]))
 
-    wrapped.is_on_host = True  # pyright: ignore[reportAttributeAccessIssue]
+    if stays is None:
+        wrapped.is_on_host = True  # pyright: ignore[reportAttributeAccessIssue]
     return wrapped  # pyright: ignore[reportReturnType]
 
 

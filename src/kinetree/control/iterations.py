@@ -34,11 +34,16 @@ class Iterations:
         problem: with bounds, a goal and settings.
         shooting: its steps, costs and constraints.
         most: iterations.
+
+    Attributes:
+        xp: the library of its arrays.
     """
+
+    xp: Any = np
 
     def __init__(self, problem: Any, shooting: Shooting, most: int):
         self.problem, self.shooting = problem, shooting
-        self.batch: Batch = batch_of_problem(problem, shooting, most)
+        self.batch: Batch = batch_of_problem(problem, shooting, most, shooting.samples)
 
     def start_from(self, q0, qd0, begins):
         """Have other starts, of the same shapes, and another beginning of the schedule."""
@@ -56,14 +61,19 @@ class Iterations:
 
     def begin(self, guess, barrier):
         """Set all variables."""
-        if self.shooting.schedule is not None and not CONTROLS.intersection(guess):
-            guess = {**guess, "u": standing_controls(self.shooting)}
+        guess = self._complete(guess, lambda: self.shooting.run.arrays.q0)
         b, start = self.batch, FirstIterate(self.problem, self.shooting.run.arrays, guess)
         found = *start.knots(), *start.multipliers(b.ni, b.ne)
         for name, x in zip(("q", "qd", "u", "z", "y"), found, strict=True):
             getattr(b, name)[:] = x.reshape(-1)
         b.warm = int(start.is_warm)
         b.mu[:] = 0.0 if barrier is None else barrier
+
+    def _complete(self, guess, q0):
+        """A guess with controls, which hold the start on its contacts if none are given."""
+        if self.shooting.schedule is None or CONTROLS.intersection(guess):
+            return guess
+        return {**guess, "u": self.xp.asarray(standing_controls(self.shooting, q0()))}
 
     def run(self, budget: float | None = None):
         """Iterate until all samples are done, or for ``budget`` seconds, shared by the samples."""
@@ -81,13 +91,13 @@ class Iterations:
 
                 def piece(k):
                     own, first, end, done = workers[k], cuts[k], cuts[k + 1], 0
-                    start, own.at_sample = perf_counter(), first
-                    while own.at_sample < end:
-                        at = own.at_sample
+                    start, own.search.at_sample = perf_counter(), first
+                    while own.search.at_sample < end:
+                        at = own.search.at_sample
                         advance(b, own, end, each)
-                        if budget is not None and at == own.at_sample:
+                        if budget is not None and at == own.search.at_sample:
                             share = (at + 1 - first) / (end - first)
-                            own.halted = int(perf_counter() - start > share * budget)
+                            own.search.halted = int(perf_counter() - start > share * budget)
                         if not k:
                             done, before = int(b.count.sum()), done
                             work.advance(done - before)
@@ -96,34 +106,39 @@ class Iterations:
 
     def result(self) -> dict[str, Any]:
         """Arrays of the result, in the shapes of the caller: time first, then the batch."""
-        b, shape = self.batch, self.shooting.run.arrays.batch
-        S, T = b.samples, b.steps
+        b, shape, T = self.batch, self.shooting.run.arrays.batch, self.batch.steps
 
-        def timed(x, *sizes):
-            x = x.reshape(S, *sizes).swapaxes(0, 1)  # a copy: other plans come here
-            return np.array(x, order="C").reshape(sizes[0], *shape, *sizes[1:])
+        def timed(name, *sizes):
+            x = self.array(name)
+            x = x.reshape(len(x), *sizes).swapaxes(0, 1)
+            return x.copy(order="C").reshape(sizes[0], *shape, *sizes[1:])  # others come here
 
         found: dict[str, Any] = {
-            name: getattr(b, name).reshape(shape).copy()
+            name: self.array(name).reshape(shape).copy()
             for name in ("cost", "optimality", "gap", "violation")
         }
-        found["converged"] = b.converged.astype(bool).reshape(shape)
-        found["iterations"] = b.count.reshape(shape).copy()
+        found["converged"] = self.array("converged").astype(bool).reshape(shape)
+        found["iterations"] = self.array("count").reshape(shape).copy()
         found["history"] = self._history().reshape(-1, *shape)
-        found["multipliers"] = timed(b.z, T + 1, b.ni), b.y.reshape(*shape, b.ne).copy()
-        found |= {"q": timed(b.q, T + 1, b.nq), "qd": timed(b.qd, T + 1, b.nv)}
-        found["gains"] = timed(b.K, T, b.m, b.n)
-        found["u"] = timed(b.u, T + 1, b.m)[:-1]
+        y = self.array("y").reshape(*shape, b.ne).copy()
+        found["multipliers"] = timed("z", T + 1, b.ni), y
+        found |= {"q": timed("q", T + 1, b.nq), "qd": timed("qd", T + 1, b.nv)}
+        found["gains"] = timed("K", T, b.m, b.n)
+        found["u"] = timed("u", T + 1, b.m)[:-1]
         if b.contacts.count:
-            found |= contact_forces(self.shooting, b, found["q"], timed)
+            found |= contact_forces(self.shooting, b, found["q"], timed, self.xp)
         return found
+
+    def array(self, name: str) -> Any:
+        """Numbers of all samples, a row for each."""
+        return getattr(self.batch, name).reshape(self.shooting.samples, -1)
 
     def _history(self):
         """Costs of all iterations, (iterations + 1, samples): the last stays when one is done."""
-        b = self.batch
-        last = int(b.count.max(initial=0))
-        costs = b.history.reshape(b.samples, b.most + 1)[:, : last + 1]
-        if b.samples == 1:
+        count = self.array("count")
+        last = int(count.max()) if count.size else 0
+        costs = self.array("history")[:, : last + 1]
+        if len(costs) == 1:
             return costs.T.copy()
-        at = np.minimum(np.arange(last + 1), b.count[:, None])
-        return np.take_along_axis(costs, at, axis=1).T.copy()
+        at = self.xp.minimum(self.xp.arange(last + 1), count)
+        return self.xp.take_along_axis(costs, at, axis=1).T.copy()

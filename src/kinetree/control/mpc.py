@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen.device.callers import OnGpu, gpu_of
 from kinetree.control.optimized_motion import OptimizedMotion, Plan
 from kinetree.control.problem import TrajectoryProblem
 from kinetree.control.starts import later_guess
@@ -29,7 +30,8 @@ class MPC:
     Every ``replan`` steps of the plan, the problem of ``optimize`` is solved from the current
     state, starting from the last plan. In between, the joint forces are those of the plan, with
     its optimal feedback. Limits of states are soft: a mechanism that is pushed beyond them returns.
-    States may have batch axes: every robot has a plan.
+    States may have batch axes: every robot has a plan. Those of arrays of CuPy or torch on a GPU
+    are made there, and ``plan`` then has arrays of CuPy.
 
     On a robot, plans take time. ``budget`` is what one may take: the iterations end then, and the
     plan is as good as it is. ``delay`` is how much later it is followed: it begins at the state
@@ -99,6 +101,14 @@ class MPC:
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Joint forces, (..., nv)."""
+        gpu = gpu_of(q)
+        if gpu is None:
+            return self._forces(t, q, qd)
+        with OnGpu(gpu, q, "MPC") as place:
+            return place.as_given(self._forces(t, place.take(q), place.take(qd)))
+
+    def _forces(self, t, q, qd):
+        """Joint forces, by a new plan where it is time for one."""
         if self.coming is not None and t >= self.coming[1] - SOON:
             (self.plan, self.planned_at), self.coming = self.coming, None
         dt, plan = self.problem.dt, self.plan
@@ -124,11 +134,11 @@ class MPC:
         guess = later_guess(self.plan, k)
         limits = {"iterations": self.iterations, "budget": self.budget}
         found = p.solve(q, qd, guess=guess, begins=start, **limits)
-        wrong = np.asarray(_are_wrong(found))
+        wrong = _are_wrong(found)
         if self.budget is None and p.limit_penalty is not None and wrong.any():
             many = self.first_iterations
             found = p.solve(q, qd, guess=guess, iterations=many, begins=start)
-            wrong = np.asarray(_are_wrong(found))
+            wrong = _are_wrong(found)
         self.coming = _mend(found, wrong, self.plan, k) if wrong.any() else found, start
         if not self.delay:
             (self.plan, self.planned_at), self.coming = self.coming, None
@@ -157,7 +167,7 @@ def _are_wrong(plan):
     doubted = ~plan.converged & (plan.violation > WRONG)
     if plan.forces and doubted.any():
         largest = [np.abs(f).max(axis=(0, -2, -1)) for f in plan.forces.values()]
-        most = WRONG * np.maximum(1.0, np.max(largest, axis=0))
+        most = WRONG * np.maximum(1.0, np.stack(largest).max(axis=0))
         doubted = doubted & (plan.violation > most)
     return doubted | (~plan.converged & (plan.gap > WRONG))
 

@@ -15,8 +15,9 @@ implementation of an interior-point filter line-search algorithm.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from kinetree.arrays.host import on_host
+from kinetree.arrays.host import on_host_unless
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.device.callers import gpu_of
 from kinetree.control.inequalities import Limits, VariableLimits
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.phases import Phase, Schedule
@@ -24,7 +25,7 @@ from kinetree.control.problem import Drives, Horizon, Objective, Search, Traject
 from kinetree.model import Model
 
 
-@on_host
+@on_host_unless(lambda given: gpu_of(given["q0"]) is not None)
 def optimize(
     model: Model,
     q0: ArrayLike,
@@ -59,7 +60,7 @@ def optimize(
             running=kt.control.QuadraticCost(effort=0.01),
         )
 
-    Starts, guesses, goals and arguments may have batch axes.
+    Starts, guesses, goals and arguments may have batch axes; starts on a GPU are solved there.
 
     Args:
         model: the mechanism.

@@ -250,14 +250,14 @@ class Plan:
     def correct(self, k, change):
         """Joint forces of a step with a change of the driven ones, within bounds."""
         driven, own = list(self.motion.columns), self.tau[k]
-        tau = np.array(np.broadcast_to(own, (*change.shape[:-1], own.shape[-1])))
+        tau = np.broadcast_to(own, (*change.shape[:-1], own.shape[-1])).copy()
         tau[..., driven] = np.clip(tau[..., driven] + change, *self.motion.bounds)
         return tau
 
 
 def deviation(model, planned, state) -> np.ndarray:
     """Deviation of states from planned ones, (..., 2 nv)."""
-    dq, dqd = model.difference(planned[0], state[0]), np.asarray(state[1]) - planned[1]
+    dq, dqd = model.difference(planned[0], state[0]), np.subtract(state[1], planned[1])
     return np.concatenate(np.broadcast_arrays(dq, dqd), axis=-1)
 
 

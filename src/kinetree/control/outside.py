@@ -37,15 +37,15 @@ class Outside:
         b, waiting, active, done = self.b, list(range(self.b.samples)), list(self.workers), 0
         while active:
             for own in active:
-                if own.wanted == stages.NOTHING and waiting:
+                if own.search.wanted == stages.NOTHING and waiting:
                     stages.load(b, own, waiting.pop(0))
-            active = [own for own in active if own.wanted != stages.NOTHING]
+            active = [own for own in active if own.search.wanted != stages.NOTHING]
             with np.errstate(all="ignore"):  # samples that fail are given up
-                for wanted in sorted({own.wanted for own in active}):
-                    self.supply(wanted, [own for own in active if own.wanted == wanted])
+                for wanted in sorted({own.search.wanted for own in active}):
+                    self.supply(wanted, [own for own in active if own.search.wanted == wanted])
             late = budget is not None and perf_counter() - start > budget
             for own in self.workers:
-                own.halted = int(late)
+                own.search.halted = int(late)
             done, before = int(b.count.sum()), done
             work.advance(done - before)
 
@@ -84,7 +84,7 @@ class Outside:
     def step(self, workers):
         """End of the step at which each worker is."""
         t, *state = self.state(workers, "tried")
-        at = [own.at for own in workers]
+        at = [own.search.at for own in workers]
         one = [np.array([x[k] for x, k in zip(each, at, strict=True)]) for each in state]
         q, qd = self.steps.after(t[at], *one)
         for own, k, x, v in zip(workers, at, q, qd, strict=True):
@@ -104,7 +104,7 @@ class Outside:
         F = np.array([own.F.reshape(T, b.n, size) for own in workers])
         after = np.array([own.now.q_after.reshape(T, b.nq) for own in workers])
         v_after = np.array([own.now.v_after.reshape(T, b.nv) for own in workers])
-        which = np.array([own.sample for own in workers])
+        which = np.array([own.search.sample for own in workers])
         state, ends = self.state(workers, "now"), (after, v_after)
         found = self.shooting.curvature_of_steps(which, state, ends, F, (costates, path))
         for own, H in zip(workers, found, strict=True):

@@ -6,11 +6,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.independent import velocity_columns
-from kinetree.arrays.kinds import ArrayLike
+from kinetree.arrays.kinds import ArrayLike, as_numpy
+from kinetree.codegen.device.callers import OnGpu, gpu_of
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.inequalities import KnotBounds, VariableLimits
 from kinetree.control.iterations import Iterations
 from kinetree.control.newton.stances import require_stances
+from kinetree.control.on_device import IterationsOnDevice, require_tree
 from kinetree.control.optimized_motion import OptimizedMotion
 from kinetree.control.phases import as_schedule
 from kinetree.control.shooting import Shooting, Terms
@@ -110,7 +112,8 @@ class TrajectoryProblem:
         _require_known(options)
         self.options = {"integrator": horizon.integrator, "limits": None, **options}
         self.columns = _driven_columns(self.model, drives)
-        self.arguments = dict(objective.arguments or {})
+        given = dict(objective.arguments or {})
+        self.arguments = {name: as_numpy(x) for name, x in given.items()}
         self.goal = self._goal_configuration(objective.goal)
         self.terms = self._terms(objective)
         contact = options.get("contact")
@@ -156,8 +159,8 @@ class TrajectoryProblem:
         if goal is None:
             return None
         q, qd = goal if isinstance(goal, tuple) else (goal, None)
-        q = as_configuration(self.model, np.asarray(q, float), "goal")
-        qd = np.zeros(self.model.nv) if qd is None else np.asarray(qd, float)
+        q = as_configuration(self.model, as_numpy(q).astype(float), "goal")
+        qd = np.zeros(self.model.nv) if qd is None else as_numpy(qd).astype(float)
         qd = as_joint_vector(self.model, qd, "qd of goal")
         self.arguments |= {"goal_q": q, "goal_qd": qd}
         return q
@@ -204,16 +207,25 @@ class TrajectoryProblem:
         ``budget``: time after which the iterations end, wherever they are [s].  ``begins``: time
         of the schedule of contacts at which the motion begins [s], by default ``t0``.
         """
-        guess = as_guess(guess)
+        most = self.iterations if iterations is None else iterations
+        settings, gpu = (most, barrier, budget, begins), gpu_of(q0)
+        if gpu is None:
+            return self._solve(None, q0, qd0, as_guess(guess), settings)
+        with OnGpu(gpu, q0, "optimize") as place:
+            q0, qd0, guess = place.take_each((q0, qd0, as_guess(guess)))
+            return place.give_each(self._solve(gpu, q0, qd0, guess, settings))
+
+    def _solve(self, on, q0, qd0, guess, settings):
+        """The motions, by a device, or by the CPU where that is None."""
+        most, barrier, budget, begins = settings
         given = (x for name, x in guess.items() if name != "multipliers" and x is not None)
         lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given))
-        most = self.iterations if iterations is None else iterations
-        key = self._likeness(q0, qd0, lead, most)
+        key = self._likeness(on, q0, qd0, lead, most)
         found = self._idle.pop(key, None)
-        if found is not None:
-            found.start_from(q0, qd0, begins)
+        if found is None:
+            found = self._iterations(on, q0, qd0, lead, most, begins)
         else:
-            found = self._iterations(q0, qd0, lead, most, begins)
+            found.start_from(q0, qd0, begins)
         with found.shooting.run.task():
             found.begin(guess, barrier)
             found.run(budget)
@@ -222,23 +234,26 @@ class TrajectoryProblem:
             self._idle = {key: found, **dict([*self._idle.items()][: IDLE - 1])}
         u, tau = arrays.pop("u"), None
         if self.held == "tau":
-            tau = np.zeros((*u.shape[:-1], self.model.nv))
-            tau[..., self.columns] = u
+            tau = found.xp.zeros((*u.shape[:-1], self.model.nv))
+            tau[..., found.xp.asarray(self.columns)] = u
         return OptimizedMotion(
             self.model,
             found.shooting.times,
             tau=tau,
             controls=u if tau is None else None,
             columns=tuple(map(int, self.columns)),
-            bounds=(self.bounds.lower, self.bounds.upper),
+            bounds=(found.xp.asarray(self.bounds.lower), found.xp.asarray(self.bounds.upper)),
             options=self.options,
             schedule=self.schedule,
             **arrays,
         )
 
-    def _iterations(self, q0, qd0, lead, most, begins):
+    def _iterations(self, on, q0, qd0, lead, most, begins):
         """Iterations from these starts, all arguments checked; ``lead`` has axes of guesses."""
-        model, terms = self.model, self.terms
+        model, terms, starts = self.model, self.terms, (q0, qd0)
+        if on is not None:
+            require_tree(model)
+            q0, qd0 = _alike_on_host(model, q0, qd0)
         n = model.nv if self.held == "tau" else len(self.columns)
         run = run_of(
             model,
@@ -252,12 +267,16 @@ class TrajectoryProblem:
             **{self.held: np.zeros((self.steps, *lead, n))},
             **self.options,
         )
-        schedule = self.schedule, begins
+        schedule = self.schedule, begins, on is None
         shooting = Shooting(model, terms, self.columns, self.held, run, *schedule)
         with run.task():
-            return Iterations(self, shooting, most)
+            if on is None:
+                return Iterations(self, shooting, most)
+            found = IterationsOnDevice(self, shooting, most, on)
+            found.start_from(*starts, begins)
+            return found
 
-    def _likeness(self, q0, qd0, lead, most):
+    def _likeness(self, on, q0, qd0, lead, most):
         """Key of problems that differ in the numbers of their starts and guesses alone, or None.
 
         None where steps depend on more than on the arrays that it has.
@@ -269,7 +288,18 @@ class TrajectoryProblem:
         if not all(isinstance(x, np.ndarray) for x in self.arguments.values()):
             return None
         numbers = tuple((n, x.shape, x.dtype, x.tobytes()) for n, x in self.arguments.items())
-        return np.shape(q0), None if qd0 is None else np.shape(qd0), lead, most, numbers
+        shapes = np.shape(q0), None if qd0 is None else np.shape(qd0), lead
+        return getattr(on, "device", on), *shapes, most, numbers
+
+
+def _alike_on_host(model, q0, qd0):
+    """NumPy's arrays of the shapes of starts that are on a device."""
+    if q0.ndim < 1 or q0.shape[-1] != model.nq:
+        raise ShapeError(f"q0 must have shape (..., {model.nq}), got {q0.shape}")
+    if qd0 is not None and (qd0.ndim < 1 or qd0.shape[-1] != model.nv):
+        raise ShapeError(f"qd0 must have shape (..., {model.nv}), got {qd0.shape}")
+    q = np.broadcast_to(model.neutral(), q0.shape)
+    return q, None if qd0 is None else np.zeros(qd0.shape)
 
 
 def _require_known(options):

@@ -61,7 +61,17 @@ class Shooting:
         idle: workers that may solve it; None before it is solved.
     """
 
-    def __init__(self, model: Model, terms: Terms, columns, held, run, schedule=None, begins=None):
+    def __init__(
+        self,
+        model: Model,
+        terms: Terms,
+        columns,
+        held,
+        run,
+        schedule=None,
+        begins=None,
+        takes_arrays=True,
+    ):
         self.model, self.terms, self.columns, self.held = model, terms, tuple(columns), held
         self.run, self.transition = run, run.transition
         self.steps, self.samples = run.steps, run.arrays.size
@@ -79,7 +89,7 @@ class Shooting:
         self.schedule, self.idle = schedule, None
         self.begin_at(begins)
         phased = schedule is not None
-        on_arrays = held == "tau" and not phased and JointForceSteps.serve(run)
+        on_arrays = takes_arrays and held == "tau" and not phased and JointForceSteps.serve(run)
         self.on_arrays = JointForceSteps(run, self.columns) if on_arrays else None
         self.simple = not on_arrays and not phased and self._is_simple()
         large = self.force_rows > 0 or model.nv > LARGE

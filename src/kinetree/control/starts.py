@@ -18,14 +18,15 @@ class FirstIterate:
         arrays: of the ``Run``: initial states and the shape of the batch.
         guess: ``q``, ``qd``, ``tau``, ``controls``, ``u`` and ``multipliers``, of which any may
             be missing or None; time first.
+        xp: the library of these arrays.
     """
 
-    def __init__(self, problem: Any, arrays: Any, guess: dict[str, Any]):
-        self.problem, self.arrays, self.guess = problem, arrays, guess
+    def __init__(self, problem: Any, arrays: Any, guess: dict[str, Any], xp: Any = np):
+        self.problem, self.arrays, self.guess, self.xp = problem, arrays, guess, xp
         self.is_warm = guess.get("multipliers") is not None
         self.least = WARM if self.is_warm else COLD
 
-    def knots(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def knots(self) -> tuple[Any, Any, Any]:
         """Positions, velocities and controls, controls within their limits."""
         return *self._states(), self._controls()
 
@@ -38,16 +39,19 @@ class FirstIterate:
             self.problem.steps,
             self.problem.model,
         )
-        q, qd = np.empty((arrays.size, T + 1, model.nq)), np.empty((arrays.size, T + 1, model.nv))
+        xp, size = self.xp, arrays.size
+        q, qd = xp.empty((size, T + 1, model.nq)), xp.empty((size, T + 1, model.nv))
         q[:], qd[:] = arrays.q0[:, None], arrays.qd0[:, None]
         if guess.get("q") is not None:
             q[:, 1:] = self._spread(guess["q"], "q", T + 1, model.nq)[:, 1:]
             qd[:, 1:] = 0
         elif p.goal is not None:
-            ends = np.broadcast_to(p.goal, (*arrays.batch, model.nq)).reshape(len(q), model.nq)
+            ends = xp.broadcast_to(xp.asarray(p.goal), (*arrays.batch, model.nq)).reshape(
+                len(q), model.nq
+            )
             way = model.difference(arrays.q0, ends)[:, None]
-            part = np.linspace(0, 1, T + 1)[:, None]
-            q = np.ascontiguousarray(model.integrate(q, part * way))
+            part = xp.linspace(0, 1, T + 1)[:, None]
+            q = xp.ascontiguousarray(model.integrate(q, part * way))
             qd[:, 1:-1] = way / (T * p.dt)
         if guess.get("qd") is not None:
             qd[:, 1:] = self._spread(guess["qd"], "qd", T + 1, model.nv)[:, 1:]
@@ -56,14 +60,14 @@ class FirstIterate:
     def _controls(self):
         """Controls of the guess, else zero, moved off their limits."""
         p, T, m = self.problem, self.problem.steps, len(self.problem.columns)
-        u = np.zeros((self.arrays.size, T + 1, m))
+        u = self.xp.zeros((self.arrays.size, T + 1, m))
         full = {"tau": (p.model.nv, p.columns), "controls": (m, p.columns), "u": (m, slice(None))}
         for name, (size, columns) in full.items():
             if (given := self.guess.get(name)) is not None:
                 called = "tau" if name == "u" else name
                 u[:, :-1] = self._spread(given, called, T, size)[..., columns]
         if p.bounds.index.size and p.bounds.index.min() < m:  # some control has a limit
-            u[:, :-1] = np.clip(u[:, :-1], *self._inner_limits())
+            u[:, :-1] = self.xp.clip(u[:, :-1], *map(self.xp.asarray, self._inner_limits()))
         return u
 
     def _inner_limits(self):
@@ -81,7 +85,8 @@ class FirstIterate:
         """Multipliers of inequalities and of final constraints, (samples, ...); zeros if none."""
         T, size = self.problem.steps, self.arrays.size
         if not self.is_warm:
-            return np.zeros((size, T + 1, inequality_count)), np.zeros((size, final_count))
+            shapes = (size, T + 1, inequality_count), (size, final_count)
+            return self.xp.zeros(shapes[0]), self.xp.zeros(shapes[1])
         z, y = self.guess["multipliers"]
         if (z.shape[0], z.shape[-1]) != (T + 1, inequality_count) or y.shape[-1] != final_count:
             raise ShapeError(
@@ -93,7 +98,8 @@ class FirstIterate:
 
     def _spread(self, array, name, length, size):
         """Array of a guess, time first, as (samples, time, size)."""
-        array, batch = np.asarray(array, float), self.arrays.batch
+        xp, batch = self.xp, self.arrays.batch
+        array = xp.asarray(array, dtype="float64")
         if array.ndim < 2 or array.shape[0] != length or array.shape[-1] != size:
             raise ShapeError(
                 f"guess of {name} must have shape ({length}, ..., {size}), time first, "
@@ -101,11 +107,11 @@ class FirstIterate:
             )
         if not batch and array.ndim == 2:
             return array[None]
-        full = np.broadcast_to(
+        full = xp.broadcast_to(
             array.reshape(length, *[1] * (len(batch) - array.ndim + 2), *array.shape[1:]),
             (length, *batch, size),
         )
-        return np.array(np.moveaxis(full.reshape(length, self.arrays.size, size), 0, 1))
+        return xp.array(xp.moveaxis(full.reshape(length, self.arrays.size, size), 0, 1))
 
 
 def as_guess(guess) -> dict[str, Any]:

@@ -5,9 +5,12 @@
 Rows are multiples of eight numbers long (``pad_to_eight``) and are taken in whole tiles, so that
 loops have no remainders: what stands in the padding, and left of the diagonal of symmetric
 matrices, is overwritten with numbers that mean nothing.
+
+Where lanes share tiles, these have four columns: what lanes read at the same time lies side by
+side.
 """
 
-from kinetree.codegen.procedures import lanes, local, procedure, sqrt, view
+from kinetree.codegen.procedures import lane_count, lanes, local, procedure, sqrt, view
 
 
 def pad_to_eight(count: int) -> int:
@@ -66,11 +69,16 @@ def product(a: "float[:]", b: "float[:]", count: int) -> float:
 
 
 @procedure
-def add_transposed(
-    y: "float[:]", A: "float[:]", x: "float[:]", rows: int, count: int
-) -> None:
+def add_transposed(y: "float[:]", A: "float[:]", x: "float[:]", rows: int, count: int) -> None:
     """``y += A' x`` for a matrix of ``rows`` rows and ``count`` columns, which lanes share."""
     total = local("float", 8)
+    if lane_count() > 1:
+        for c in lanes(count):
+            whole = y[c]
+            for r in range(rows):
+                whole += x[r] * A[r * count + c]
+            y[c] = whole
+        return
     for tile in lanes((count + 7) // 8):
         first = 8 * tile
         if first + 8 <= count:
@@ -219,6 +227,41 @@ def subtract_square(
         r += count
 
 
+@procedure(inline=False)
+def subtract_tile(
+    C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int, rows: int
+) -> None:
+    """Four columns of ``C -= A' B`` for up to six rows; rows of ``B`` are ``wide`` numbers long."""
+    if rows == 6:
+        x = local("float", 6, 4)
+        x[0] = view(C, 0, 4)
+        x[1] = view(C, wide, 4)
+        x[2] = view(C, 2 * wide, 4)
+        x[3] = view(C, 3 * wide, 4)
+        x[4] = view(C, 4 * wide, 4)
+        x[5] = view(C, 5 * wide, 4)
+        for e in range(depth):
+            k = e * wa
+            row = view(B, e * wide, 4)
+            x[0] -= A[k] * row
+            x[1] -= A[k + 1] * row
+            x[2] -= A[k + 2] * row
+            x[3] -= A[k + 3] * row
+            x[4] -= A[k + 4] * row
+            x[5] -= A[k + 5] * row
+        for r in range(6):
+            own = view(C, r * wide, 4)
+            own[0:4] = x[r]
+        return
+    y = local("float", 4)
+    for r in range(rows):
+        own = view(C, r * wide, 4)
+        y[0:4] = own
+        for e in range(depth):
+            y -= A[e * wa + r] * view(B, e * wide, 4)
+        own[0:4] = y
+
+
 @procedure
 def subtract_tiles(
     C: "float[:]",
@@ -231,6 +274,13 @@ def subtract_tiles(
     width: int,
 ) -> None:
     """``subtract``, whose tiles lanes share."""
+    if lane_count() > 1:
+        quarter = width // 4
+        for tile in lanes((rows + 5) // 6 * quarter):
+            r, c = 6 * (tile // quarter), 4 * (tile % quarter)
+            to = view(C, r * wide + c)
+            subtract_tile(to, wide, view(A, r), wa, view(B, c), depth, min(6, rows - r))
+        return
     across = width // 8
     for tile in lanes((rows + 5) // 6 * across):
         r, c = 6 * (tile // across), 8 * (tile % across)
@@ -243,6 +293,14 @@ def subtract_square_tiles(
     H: "float[:]", wide: int, A: "float[:]", B: "float[:]", depth: int, first: int, end: int
 ) -> None:
     """``subtract_square``, whose tiles lanes share."""
+    if lane_count() > 1:
+        quarter = wide // 4
+        for tile in lanes((end - first + 5) // 6 * quarter):
+            r, c = first + 6 * (tile // quarter), 4 * (tile % quarter)
+            if c >= 4 * (r // 4):
+                to = view(H, r * wide + c)
+                subtract_tile(to, wide, view(A, r), wide, view(B, c), depth, min(6, end - r))
+        return
     across = wide // 8
     for tile in lanes((end - first + 5) // 6 * across):
         r, c = first + 6 * (tile // across), 8 * (tile % across)
@@ -251,8 +309,8 @@ def subtract_square_tiles(
             subtract(to, wide, view(A, r), wide, view(B, c), depth, min(6, end - r), 8)
 
 
-@procedure
-def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
+@procedure(inline=True)
+def fill_factor(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
     """Cholesky factor of a block of up to six rows: 0, or 1 if it is not positive.
 
     ``U`` has rows of six numbers, with inverse pivots on its diagonal.
@@ -271,6 +329,14 @@ def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
                 x -= U[6 * e + a] * U[6 * e + b]
             U[6 * a + b] = scale * x
     return 0
+
+
+@procedure
+def factor_block(D: "float[:]", wide: int, count: int, U: "float[36]") -> int:
+    """``fill_factor``; by lanes, whole blocks without loops."""
+    if lane_count() > 1 and count == 6:
+        return fill_factor(D, wide, 6, U)
+    return fill_factor(D, wide, count, U)
 
 
 @procedure(inline=True)
@@ -323,6 +389,16 @@ def factor_rows(P: "float[:]", rows: int, wide: int) -> int:
     return 0
 
 
+@procedure(inline=True)
+def divide_column(X: "float[:]", wide: int, count: int, U: "float[36]") -> None:
+    """One column of ``divide_rows``."""
+    for a in range(count):
+        total = X[a * wide]
+        for e in range(a):
+            total -= U[6 * e + a] * X[e * wide]
+        X[a * wide] = U[7 * a] * total
+
+
 @procedure
 def factor_tiles(P: "float[:]", rows: int, wide: int) -> int:
     """``factor_rows``, whose tiles lanes share."""
@@ -336,8 +412,14 @@ def factor_tiles(P: "float[:]", rows: int, wide: int) -> int:
             subtract_tiles(own, wide, before, wide, view(P, c), first, count, wide - c)
         if factor_block(view(D, first), wide, count, U) != 0:
             return 1
-        for tile in lanes((wide - c) // 8):
-            divide_rows(view(D, c + 8 * tile), wide, count, U, 8)
+        if lane_count() > 1:
+            for k in lanes(wide - c):
+                if count == 6:
+                    divide_column(view(D, c + k), wide, 6, U)
+                else:
+                    divide_column(view(D, c + k), wide, count, U)
+        else:
+            divide_rows(view(D, c), wide, count, U, wide - c)
         first += count
     return 0
 
@@ -394,36 +476,22 @@ def solve_block(X: "float[:]", wide: int, count: int, U: "float[36]", width: int
         c += 8
 
 
-@procedure
-def solve_upper(
-    U: "float[:]", wu: int, n: int, X: "float[:]", wx: int, width: int, room: "float[:]"
-) -> None:
-    """``X`` becomes ``U⁻¹ X``, (n, width), a multiple of eight; ``room`` for ``6 n`` numbers."""
-    T = local("float", 36)
-    end = n
-    while end > 0:
-        first = max(0, end - 6)
-        count, rest = end - first, n - end
-        own = view(X, first * wx)
-        if rest > 0:
-            for e in range(rest):
-                for a in range(count):
-                    room[6 * e + a] = U[(first + a) * wu + end + e]
-            subtract(own, wx, room, 6, view(X, end * wx), rest, count, width)
-        for a in range(count):
-            at = (first + a) * wu + first
-            for b in range(a + 1, count):
-                T[6 * a + b] = U[at + b]
-            T[7 * a] = 1.0 / U[at + a]
-        solve_block(own, wx, count, T, width)
-        end = first
+@procedure(inline=True)
+def solve_column(X: "float[:]", wide: int, count: int, U: "float[36]") -> None:
+    """One column of ``solve_block``."""
+    for k in range(count):
+        a = count - 1 - k
+        total = X[a * wide]
+        for e in range(a + 1, count):
+            total -= U[6 * a + e] * X[e * wide]
+        X[a * wide] = U[7 * a] * total
 
 
 @procedure
 def solve_tiles(
     U: "float[:]", wu: int, n: int, X: "float[:]", wx: int, width: int, room: "float[:]"
 ) -> None:
-    """``solve_upper``, whose tiles lanes share."""
+    """``X`` becomes ``U⁻¹ X``, (n, width), a multiple of eight; ``room`` for ``6 n`` numbers."""
     T = local("float", 36)
     end = n
     while end > 0:
@@ -437,9 +505,18 @@ def solve_tiles(
             for b in range(a + 1, count):
                 T[6 * a + b] = U[at + b]
             T[7 * a] = 1.0 / U[at + a]
-        for tile in lanes(width // 8):
-            own = view(X, first * wx + 8 * tile)
+        if lane_count() > 1:
             if rest > 0:
-                subtract(own, wx, room, 6, view(X, end * wx + 8 * tile), rest, count, 8)
-            solve_block(own, wx, count, T, 8)
+                subtract_tiles(
+                    view(X, first * wx), wx, room, 6, view(X, end * wx), rest, count, width
+                )
+            for c in lanes(width):
+                if count == 6:
+                    solve_column(view(X, first * wx + c), wx, 6, T)
+                else:
+                    solve_column(view(X, first * wx + c), wx, count, T)
+        else:
+            if rest > 0:
+                subtract(view(X, first * wx), wx, room, 6, view(X, end * wx), rest, count, width)
+            solve_block(view(X, first * wx), wx, count, T, width)
         end = first

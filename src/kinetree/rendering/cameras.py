@@ -10,6 +10,7 @@ import numpy as np
 from kinetree.arguments import guard_module
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.device.callers import OnGpu, gpu_of
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.errors import (
     ModelError,
@@ -27,7 +28,7 @@ from kinetree.model.memo import kept
 from kinetree.model.names import number_of
 from kinetree.quantities import kinematics
 from kinetree.rendering.bodies import drawn_pieces, round_number, shapes_seen
-from kinetree.rendering.on_device import ManyPictures, OnGpu, draw_small, gpu_of
+from kinetree.rendering.on_device import ManyPictures, draw_small
 from kinetree.rendering.renderer import (
     GROUND,
     LINES,

@@ -4,64 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.device import external_stream
-from kinetree.arrays.kinds import Array, kind_of, module_of
+from kinetree.arrays.kinds import Array
 from kinetree.codegen.device.groups import launcher, record_words
-from kinetree.codegen.device.running import Gpu
 from kinetree.codegen.runtime.threads import on_threads, threads
-from kinetree.errors import ArrayKindError
 from kinetree.rendering.many import PHASES, ROOM, Pictures, draw_all
 from kinetree.rendering.renderer import Renderer, Viewpoint
-
-
-def gpu_of(x: Any) -> Gpu | None:
-    """The GPU that an array of CuPy or torch is on; None for any other array."""
-    kind = kind_of(x)
-    if kind == "cupy" or (kind == "torch" and x.is_cuda):
-        gpu = Gpu()
-        gpu.device = x.device.id if kind == "cupy" else x.device.index
-        return gpu
-    return None
-
-
-class OnGpu:
-    """Arrays of CuPy on the device and the stream of an array ``x``, a context.
-
-    ``take(x)`` is an array as one of CuPy's, ``given(y)`` one as ``x`` is.
-    """
-
-    def __init__(self, gpu: Gpu, x: Any):
-        self.gpu, self._is_torch = gpu, kind_of(x) == "torch"
-        self._contexts = [gpu.xp.cuda.Device(gpu.device)]
-        if self._is_torch:
-            import torch  # pyright: ignore[reportMissingImports]
-
-            self._torch = torch
-            stream = torch.cuda.current_stream(gpu.device).cuda_stream
-            self._contexts.append(external_stream(stream))
-
-    def __enter__(self):
-        for context in self._contexts:
-            context.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        for context in reversed(self._contexts):
-            context.__exit__(*error)
-
-    def take(self, x: Any) -> Array:
-        """An array of float64 of CuPy."""
-        if self._is_torch:
-            if module_of("torch").is_followed(x):
-                raise ArrayKindError(
-                    "render has no derivative: detach q first, or call it elsewhere"
-                )
-            x = x.detach()
-        return self.gpu.xp.asarray(x, dtype="float64")
-
-    def as_given(self, y: Array) -> Array:
-        """An array of the library of the caller."""
-        return self._torch.from_dlpack(y) if self._is_torch else y
 
 
 class ManyPictures:

@@ -1,8 +1,9 @@
 """Records and arrays of one item as words, of which a device has many copies.
 
 Every address in a record, or in a frame of a kernel, lies in a known array or record: so the whole
-can be moved. An item has *own* words, which its lanes share, and words of each *lane*: all records,
-and the arrays that are working memory of one lane.
+can be moved. Arrays are words of an *item*. A *team* copies the records, which it only reads, to
+where it reads fast. What each *lane* has for itself lies on its stack: a few records that it
+writes, which are the same for all lanes and kept from call to call, and working memory.
 """
 
 from bisect import bisect_right
@@ -15,6 +16,9 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.codegen.procedures.language import ArrayType, Record, is_record
 
+ITEM, TEAM, LANE = 0, 1, 2
+"""Whose words are meant."""
+
 
 @dataclass
 class _Region:
@@ -23,7 +27,9 @@ class _Region:
     start: int
     end: int
     data: Array
-    of_lane: bool
+    whose: int
+    is_kept: bool
+    """Whether its words are copied, not only reserved."""
     at: int = 0
 
 
@@ -33,29 +39,34 @@ class Copies:
     Args:
         records: that a procedure takes.
         scratch: arrays, by record and field, that every lane has for itself.
+        written: kinds of records that every lane has for itself, without addresses.
         loops: records of kernels, whose arrays are in ``keeps``.
         numbers: those of kernels, by the records of their loops.
 
     Attributes:
-        own: words that all lanes share;  lane: words of each lane.
+        arrays: words of an item;  records: words of a team;  kept: words of a lane that last.
+        lane: how many words a lane has.
+        where, target: places of addresses among the words of a team; four times the word that they
+            lead to, and whose that is.
     """
 
     def __init__(
         self,
         records: Sequence[Record],
         scratch: Collection[tuple[type, str]],
+        written: Collection[type],
         loops: Sequence[Any],
         numbers: Sequence[int],
     ):
         self._regions: list[_Region] = []
         self._records: dict[int, Record] = {}
-        self._scratch = frozenset(scratch)
+        self._scratch, self._written = frozenset(scratch), frozenset(written)
         for record in records:
             self._visit(record)
         for loop in loops:
             for array in loop.keeps:
                 if array.size:
-                    self._note(array, False)
+                    self._note(array, ITEM)
         self._merge()
         self._lay_out()
         self._move_addresses(loops, numbers)
@@ -67,21 +78,22 @@ class Copies:
             return
         self._records[record.address] = record
         raw = np.frombuffer(record, dtype=np.uint8)
-        self._regions.append(_Region(record.address, record.address + len(raw), raw, True))
+        whose = LANE if type(record) in self._written else TEAM
+        self._regions.append(_Region(record.address, record.address + len(raw), raw, whose, True))
         for name, kind in record.types.items():
             value = getattr(record, name)
             if is_record(kind):
                 self._visit(value)
             elif isinstance(kind, ArrayType) and value.size:
-                self._note(value, (type(record), name) in self._scratch)
+                self._note(value, LANE if (type(record), name) in self._scratch else ITEM)
 
-    def _note(self, array, of_lane):
+    def _note(self, array, whose):
         whole = array
         while isinstance(whole.base, np.ndarray) and not whole.flags.c_contiguous:
             whole = whole.base  # rows of which some numbers are left out
         raw = np.ascontiguousarray(whole).reshape(-1).view(np.uint8)
         start = whole.ctypes.data
-        self._regions.append(_Region(start, start + whole.nbytes, raw, of_lane))
+        self._regions.append(_Region(start, start + whole.nbytes, raw, whose, whose == ITEM))
 
     def _merge(self):
         """Arrays that overlap lie together; what some call working memory is that for all."""
@@ -89,35 +101,40 @@ class Copies:
         for r in sorted(self._regions, key=lambda r: (r.start, -r.end)):
             last = self._merged[-1] if self._merged else None
             if last is not None and r.start < last.end:
-                last.of_lane = last.of_lane or r.of_lane
+                last.whose, last.is_kept = max(last.whose, r.whose), last.is_kept and r.is_kept
                 if r.end > last.end:
                     last.data = np.concatenate([last.data, r.data[last.end - r.start :]])
                     last.end = r.end
             else:
-                self._merged.append(_Region(r.start, r.end, r.data, r.of_lane))
+                self._merged.append(_Region(r.start, r.end, r.data, r.whose, r.is_kept))
         self._starts = [r.start for r in self._merged]
 
     # --- where it goes ---------------------------------------------------------------------------
 
     def _lay_out(self):
-        sizes = {False: 0, True: 0}
+        sizes, kept = [0, 0, 0], [0, 0, 0]
+        for region in sorted(self._merged, key=lambda r: not r.is_kept):
+            region.at = sizes[region.whose]
+            sizes[region.whose] += -(-(region.end - region.start) // 16) * 2
+            if region.is_kept:
+                kept[region.whose] = sizes[region.whose]
+        words = [np.zeros(count, np.int64) for count in kept]
+        self.arrays, self.records, self.kept = words
+        self.lane = sizes[LANE]
         for region in self._merged:
-            region.at = sizes[region.of_lane]
-            sizes[region.of_lane] += -(-(region.end - region.start) // 16) * 2
-        self.own, self.lane = (np.zeros(sizes[x], dtype=np.int64) for x in (False, True))
-        for region in self._merged:
-            words = np.zeros(-(-len(region.data) // 8) * 8, dtype=np.uint8)
-            words[: len(region.data)] = region.data
-            into = self.lane if region.of_lane else self.own
-            into[region.at : region.at + len(words) // 8] = words.view(np.int64)
-        self._pointers: dict[bool, dict[int, tuple[bool, int]]] = {False: {}, True: {}}
+            if region.is_kept:
+                data = np.zeros(-(-len(region.data) // 8) * 8, dtype=np.uint8)
+                data[: len(region.data)] = region.data
+                words[region.whose][region.at : region.at + len(data) // 8] = data.view(np.int64)
+        self._of_item: dict[int, int] = {}
+        self._of_team: dict[int, tuple[int, int]] = {}
 
-    def place(self, address: int) -> tuple[bool, int]:
-        """Whether an address is of a lane, and its word there."""
+    def place(self, address: int) -> tuple[int, int]:
+        """Whose word an address is, and which."""
         k = bisect_right(self._starts, address) - 1
         region = self._merged[k]
-        assert k >= 0 and address < region.end, "an address outside of all arrays"
-        return region.of_lane, region.at + (address - region.start) // 8
+        assert address < region.end, "an address outside of all arrays"
+        return region.whose, region.at + (address - region.start) // 8
 
     def _move_addresses(self, loops, numbers):
         for record in self._records.values():
@@ -133,48 +150,49 @@ class Copies:
             for k, array in enumerate(loop.keeps):
                 self._point(start + 8 * k, array.ctypes.data if array.size else start)
             _, at = self.place(loop.address)
-            self.lane[at + loop.offsets["code"] // 8] = number
+            self.records[at + loop.offsets["code"] // 8] = number
+        self.where = np.array([*self._of_team], dtype=np.int64)
+        self.target = np.array([4 * at + whose for whose, at in self._of_team.values()], np.int64)
 
     def _point(self, holder, address):
-        of_lane, word = self.place(holder)
-        target = self.place(address)
-        assert of_lane or not target[0], "what all lanes share leads to what each has for itself"
-        self._pointers[of_lane][word] = target
+        (whose, word), (to, target) = self.place(holder), self.place(address)
+        assert whose == TEAM or (whose, to) == (ITEM, ITEM), "arrays lead to arrays alone"
+        if whose == TEAM:
+            self._of_team[word] = to, target
+        else:
+            self._of_item[word] = target
 
     # --- on a device -----------------------------------------------------------------------------
 
-    def words_on(self, xp: Any, count: int, lanes: int, address: Any) -> Any:
-        """Words of ``count`` items with ``lanes`` each on a device, (count, words).
+    def words_on(self, xp: Any, count: int, address: Any) -> Any:
+        """Words of ``count`` items on a device, (count, words): arrays, records, what lanes keep.
 
         ``address`` is a function from an array there to its address.
         """
-        first, size = len(self.own), len(self.lane)
-        row = np.concatenate([self.own, np.tile(self.lane, lanes)])
-        places, targets = [], []
-        for word, (_, target) in self._pointers[False].items():
-            places.append(word)
-            targets.append(target)
-        for word, (of_lane, target) in self._pointers[True].items():
-            for k in range(lanes):
-                own = first + k * size
-                places.append(own + word)
-                targets.append(own + target if of_lane else target)
-        row[places] = 8 * np.array(targets, dtype=np.int64)
+        row = np.concatenate([self.arrays, self.records, self.kept])
+        places = xp.asarray(np.array([*self._of_item], dtype=np.int64))
+        row[[*self._of_item]] = [8 * at for at in self._of_item.values()]
         words = xp.empty((count, len(row)), dtype="int64")
         words[:] = xp.asarray(row)
         starts = address(words) + 8 * len(row) * xp.arange(count, dtype="int64")
-        words[:, xp.asarray(np.array(places))] += starts[:, None]
+        words[:, places] += starts[:, None]
         return words
 
     def slice_of(self, record: Record, name: str) -> slice:
-        """Own words of an array."""
+        """Words of an array, in those of an item."""
         array = getattr(record, name)
         if not array.size:
             return slice(0, 0)
-        of_lane, at = self.place(array.ctypes.data)
-        assert not of_lane
+        whose, at = self.place(array.ctypes.data)
+        assert whose == ITEM
         return slice(at, at + array.size)
 
-    def word_of(self, record: Record, name: str = "") -> int:
-        """Word of a record, or of a number of it, among those of a lane."""
-        return self.place(record.address)[1] + (record.offsets[name] // 8 if name else 0)
+    def word_of(self, record: Record, name: str) -> int:
+        """Word of a number of a record, in those of an item and what follows them."""
+        whose, at = self.place(record.address)
+        first = len(self.arrays) + (len(self.records) if whose == LANE else 0)
+        return first + at + record.offsets[name] // 8
+
+    def team_word(self, record: Record) -> int:
+        """Word of a record, in those of a team."""
+        return self.place(record.address)[1]

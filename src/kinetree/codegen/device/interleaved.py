@@ -55,6 +55,14 @@ class Interleaved:
         return json.dumps([self.frames, self.calls, self.chosen])
 
 
+_TWO_IN_ONE = re.compile(
+    r"(?m)^( *)(%[\w.]+) = shufflevector <1 x double> (\S+), <1 x double> (\S+), "
+    r"<2 x i32> <i32 0, i32 1>$"
+)
+_STORE_OF_TWO = re.compile(r"(?m)^( *)store <2 x double> (%[\w.]+), ptr (%[\w.]+), align 8$")
+"""Two results that lie side by side, as code for a processor stores them."""
+
+
 def symbol(name: str) -> str:
     """A name as PTX can have it."""
     return re.sub(r"\W", "_", name)
@@ -62,6 +70,14 @@ def symbol(name: str) -> str:
 
 def scalar_text(text: str) -> str:
     """The text of general code for one sample at a time, without vectors of one number."""
+    text = _TWO_IN_ONE.sub(
+        r"\1\2 = bitcast double \3 to double\n\1\2.b = bitcast double \4 to double", text
+    )
+    text = _STORE_OF_TWO.sub(
+        r"\1store double \2, ptr \3\n\1\3.b = getelementptr double, ptr \3, i64 1\n"
+        r"\1store double \2.b, ptr \3.b",
+        text,
+    )
     text = re.sub(
         r"(getelementptr) <1 x (double)>, (ptr \S+, i64 [\w%.]+), i64 \S+", r"\1 \2, \3", text
     )

@@ -69,6 +69,10 @@ class Functions(Expressions):
 
     f_lane_max = f_lane_sum
 
+    def f_lane_count(self, e, name):
+        """How many lanes there are."""
+        return literal(self.module.lanes)
+
     def f_worlds_max(self, e, name):
         """The largest of what the worlds of a warp have, or of the only one."""
         x = self.integer(e.args[0])

@@ -341,6 +341,11 @@ def lanes(count: int) -> range:
     return range(count)
 
 
+def lane_count() -> int:
+    """How many lanes share loops over ``lanes``: 1 on a CPU. A constant of the code."""
+    return 1
+
+
 def lane_sum(x: float) -> float:
     """The sum over all lanes of what each has added up in a loop over ``lanes``."""
     return x
@@ -377,7 +382,7 @@ _BUILTINS: dict[Any, str] = {
     dot: "dot", np.dot: "dot", invoke: "invoke", local: "local", view: "view", vector: "vector",
     isfinite: "isfinite", math.isfinite: "isfinite", np.isfinite: "isfinite",
     math.isnan: "isnan", np.isnan: "isnan",
-    lanes: "lanes", lane_sum: "lane_sum", lane_max: "lane_max",
+    lanes: "lanes", lane_count: "lane_count", lane_sum: "lane_sum", lane_max: "lane_max",
     worlds_max: "worlds_max",
     abs: "abs", min: "min", max: "max", float: "float", int: "int", bool: "bool", len: "len",
     math.fabs: "abs", math.floor: "floor", math.ceil: "ceil", math.copysign: "copysign",

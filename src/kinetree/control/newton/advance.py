@@ -45,19 +45,19 @@ def load(b: Batch, w: Work, sample: int):
         k.start[i] = 0.0
     for i in lanes(b.steps * b.m * b.n):
         w.kept[i] = 0.0
-    w.sample = s
-    w.damping = w.penalty = 0.0
-    w.halted = w.accepted = 0
-    w.wanted = BEGIN
-    w.count = b.count[s] = b.converged[s] = 0
+    w.search.sample = s
+    w.search.damping = w.search.penalty = 0.0
+    w.search.halted = w.search.accepted = 0
+    w.search.wanted = BEGIN
+    w.search.count = b.count[s] = b.converged[s] = 0
 
 
 @procedure
 def begin(b: Batch, w: Work):
     """Slacks and multipliers that fit the first knots; these are the present ones now."""
-    k, s = w.tried, w.sample
+    k, s = w.tried, w.search.sample
     evaluate(b, w)
-    mu = w.mu = b.mu[s] if b.mu[s] > 0.0 else first_barrier(b, k)
+    mu = w.search.mu = b.mu[s] if b.mu[s] > 0.0 else first_barrier(b, k)
     least = WARM if b.warm == 1 else COLD
     for i in lanes(b.steps + 1):
         for j in range(b.ni):
@@ -66,7 +66,7 @@ def begin(b: Batch, w: Work):
         w.y[j] = b.y[s * b.ne + j] if b.warm == 1 else 0.0
     accept(b, w)
     b.history[s * (b.most + 1)] = k.cost
-    w.wanted = SLOPES
+    w.search.wanted = SLOPES
 
 
 @procedure
@@ -110,7 +110,7 @@ def begin_slack(b: Batch, w: Work, r: int, rho: float, mu: float, least: float):
         k.e[r] = max(c + k.s[r], mu / rho)
     z = min(mu / k.s[r], 0.5 * rho)
     if b.warm == 1:
-        given = b.z[w.sample * (b.steps + 1) * b.ni + r]
+        given = b.z[w.search.sample * (b.steps + 1) * b.ni + r]
         z = min(max(given, 1e-2 * z), 0.99 * rho)
     w.z[r] = z
     if b.soft[r] != 0.0:
@@ -153,7 +153,7 @@ def find_violation(b: Batch, w: Work) -> float:
 @procedure
 def find_error(b: Batch, w: Work) -> float:
     """Largest error of constraints and of derivatives of the Lagrangian."""
-    x, s, gap = w.now, w.sample, find_gap(b, w)
+    x, s, gap = w.now, w.search.sample, find_gap(b, w)
     dual = find_costates(b, w)
     b.gap[s] = gap
     b.optimality[s] = dual
@@ -172,37 +172,41 @@ def lower_barrier(b: Batch, w: Work, error: float):
     least = b.tolerance / NEAR
     if b.ni == 0:
         return
-    small = w.accepted == 1 and w.trials == 0 and w.fall < LITTLE * w.mu * count_held(b)
+    small = (
+        w.search.accepted == 1
+        and w.search.trials == 0
+        and w.search.fall < LITTLE * w.search.mu * count_held(b)
+    )
     for _ in range(8):
-        off = max(error, complementarity_error(b, w, w.mu))
-        if not ((small or off <= NEAR * w.mu) and w.mu > least):
+        off = max(error, complementarity_error(b, w, w.search.mu))
+        if not ((small or off <= NEAR * w.search.mu) and w.search.mu > least):
             return
         small = False
-        w.mu = max(least, min(0.2 * w.mu, w.mu * math.sqrt(w.mu)))
-        w.penalty = 0.0
+        w.search.mu = max(least, min(0.2 * w.search.mu, w.search.mu * math.sqrt(w.search.mu)))
+        w.search.penalty = 0.0
 
 
 @procedure
 def measure(b: Batch, w: Work):
     """Derivatives and errors; the sample is done where these are small, or it may not go on."""
-    s = w.sample
-    ends = w.count >= b.most or w.halted == 1
-    if ends and w.count > 0 and b.lax > 0.0 and find_violation(b, w) <= b.lax:
+    s = w.search.sample
+    ends = w.search.count >= b.most or w.search.halted == 1
+    if ends and w.search.count > 0 and b.lax > 0.0 and find_violation(b, w) <= b.lax:
         b.gap[s] = find_gap(b, w)
-        w.wanted = STEP
+        w.search.wanted = STEP
     else:
         derive(b, w)
         error = find_error(b, w)
         if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
             b.converged[s] = 1
-            w.wanted = STEP
+            w.search.wanted = STEP
         elif ends:
-            w.wanted = STEP
+            w.search.wanted = STEP
         else:
             lower_barrier(b, w, error)
-            w.wanted = CURVES
-    if w.wanted == STEP:
-        w.at = 0
+            w.search.wanted = CURVES
+    if w.search.wanted == STEP:
+        w.search.at = 0
         begin_motion(b, w)
         prepare_step(b, w)
 
@@ -214,7 +218,7 @@ def set_out(b: Batch, w: Work):
         find_curves(b, w)
     find_direction(b, w)
     begin_search(b, w)
-    if w.failed == 1:
+    if w.search.failed == 1:
         end_iteration(b, w)
         return
     propose(b, w)
@@ -227,17 +231,17 @@ def propose(b: Batch, w: Work):
         roll(b, w)
     else:
         try_step(b, w)
-    w.wanted = TRIAL
+    w.search.wanted = TRIAL
 
 
 @procedure
 def judge(b: Batch, w: Work):
     """Take a trial, or propose a shorter one."""
     evaluate(b, w)
-    if not judge_trial(b, w) and w.trials < TRIALS:
+    if not judge_trial(b, w) and w.search.trials < TRIALS:
         propose(b, w)
         return
-    if w.accepted == 1:
+    if w.search.accepted == 1:
         accept(b, w)
         move_multipliers(b, w)
     end_iteration(b, w)
@@ -246,15 +250,15 @@ def judge(b: Batch, w: Work):
 @procedure
 def end_iteration(b: Batch, w: Work):
     """Count, and go on with derivatives unless the sample is given up."""
-    s = w.sample
-    w.count += 1
-    b.count[s] = w.count
-    b.history[s * (b.most + 1) + w.count] = w.now.cost
-    w.left -= 1
-    w.wanted = SLOPES
+    s = w.search.sample
+    w.search.count += 1
+    b.count[s] = w.search.count
+    b.history[s * (b.most + 1) + w.search.count] = w.now.cost
+    w.search.left -= 1
+    w.search.wanted = SLOPES
     if not adapt_damping(w):
-        w.wanted = STEP
-        w.at = 0
+        w.search.wanted = STEP
+        w.search.at = 0
         begin_motion(b, w)
         prepare_step(b, w)
 
@@ -265,7 +269,7 @@ def end_iteration(b: Batch, w: Work):
 @procedure
 def prepare_step(b: Batch, w: Work):
     """Controls of a step of the motion at the end, corrected by the feedback."""
-    k = w.at
+    k = w.search.at
     find_deviation(b, w, k)
     feed_back(b, w, k, w.kept, 0.0, 0.0)
     if b.memory > 0:
@@ -279,19 +283,19 @@ def prepare_step(b: Batch, w: Work):
 @procedure
 def finish_step(b: Batch, w: Work):
     """Go on with the next step of that motion, or with its values."""
-    end_step(b, w, w.at, 0.0)
-    w.at += 1
-    if w.at < b.steps:
+    end_step(b, w, w.search.at, 0.0)
+    w.search.at += 1
+    if w.search.at < b.steps:
         prepare_step(b, w)
         return
     copy(w.tried.start, w.now.start, b.steps * b.memory)
-    w.wanted = END
+    w.search.wanted = END
 
 
 @procedure
 def finish(b: Batch, w: Work):
     """Results of a sample."""
-    k, s, ends = w.tried, w.sample, b.steps + 1
+    k, s, ends = w.tried, w.search.sample, b.steps + 1
     copy(k.s, w.now.s, ends * b.ni)
     copy(k.e, w.now.e, ends * b.ni)
     evaluate(b, w)
@@ -314,8 +318,8 @@ def finish(b: Batch, w: Work):
     b.cost[s] = k.cost
     b.violation[s] = lane_max(beyond)
     keep(b, w, s)
-    w.sample = -1
-    w.wanted = NOTHING
+    w.search.sample = -1
+    w.search.wanted = NOTHING
 
 
 @procedure
@@ -340,11 +344,15 @@ def keep(b: Batch, w: Work, s: int):
 @procedure
 def take_wanted_steps(b: Batch, w: Work):
     """Ends of the steps that the next stage needs, where they were not taken on the way."""
-    if w.wanted == STEP:
-        take_steps(b, w, w.at, 1)
+    if w.search.wanted == STEP:
+        take_steps(b, w, w.search.at, 1)
         return
-    taken = b.touching == 1 if w.wanted == TRIAL else w.wanted == END and b.memory == 0
-    if not taken and (w.wanted == BEGIN or w.wanted == TRIAL or w.wanted == END):
+    taken = (
+        b.touching == 1 if w.search.wanted == TRIAL else w.search.wanted == END and b.memory == 0
+    )
+    if not taken and (
+        w.search.wanted == BEGIN or w.search.wanted == TRIAL or w.search.wanted == END
+    ):
         take_steps(b, w, 0, b.steps)
 
 
@@ -353,32 +361,32 @@ def go_on(b: Batch, w: Work):
     """One stage: from what came next to what comes then."""
     if b.outside == 0:
         take_wanted_steps(b, w)
-    if w.wanted == BEGIN:
+    if w.search.wanted == BEGIN:
         begin(b, w)
-    elif w.wanted == SLOPES:
+    elif w.search.wanted == SLOPES:
         measure(b, w)
-    elif w.wanted == CURVES:
+    elif w.search.wanted == CURVES:
         set_out(b, w)
-    elif w.wanted == TRIAL:
+    elif w.search.wanted == TRIAL:
         judge(b, w)
-    elif w.wanted == STEP:
+    elif w.search.wanted == STEP:
         finish_step(b, w)
-    elif w.wanted == END:
+    elif w.search.wanted == END:
         finish(b, w)
 
 
 @procedure
 def advance(b: Batch, w: Work, end: int, iterations: int) -> int:
     """Solve samples up to ``end - 1``, with ``iterations`` at most; the sample that comes next."""
-    w.left = iterations
-    if w.wanted == NOTHING and w.at_sample < end:
-        load(b, w, w.at_sample)
-    while w.wanted != NOTHING:
-        if w.wanted == SLOPES and w.left <= 0:
-            return w.at_sample
+    w.search.left = iterations
+    if w.search.wanted == NOTHING and w.search.at_sample < end:
+        load(b, w, w.search.at_sample)
+    while w.search.wanted != NOTHING:
+        if w.search.wanted == SLOPES and w.search.left <= 0:
+            return w.search.at_sample
         go_on(b, w)
-        if w.wanted == NOTHING:
-            w.at_sample += 1
-            if w.at_sample < end:
-                load(b, w, w.at_sample)
-    return w.at_sample
+        if w.search.wanted == NOTHING:
+            w.search.at_sample += 1
+            if w.search.at_sample < end:
+                load(b, w, w.search.at_sample)
+    return w.search.at_sample

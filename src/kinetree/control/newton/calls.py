@@ -29,9 +29,9 @@ class Loop:
     status: "int[:]"
 
 
-@procedure
+@procedure(inline=False)
 def call(loop: Loop, first: int, count: int):
-    """Call a kernel for ``count`` knots from ``first`` on."""
+    """Call a kernel for ``count`` knots from ``first`` on, which the lanes of a team share."""
     for i in range(loop.arrays):
         loop.frame[i] += first * loop.steps[i]
     loop.count[0] = count

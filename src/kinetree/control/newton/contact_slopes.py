@@ -13,7 +13,8 @@ from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance
 from kinetree.control.newton.records import Batch, Work
 from kinetree.control.newton.stance import (
-    accelerate,
+    accelerate_all,
+    count_landings,
     fill_matrix,
     find_arm,
     find_motions,
@@ -31,17 +32,24 @@ SMALL = 1e-18  # terms of series that no longer count
 @procedure
 def contact_slopes(b: Batch, w: Work):
     """Derivatives of all steps, and of the cones of their contact forces, at the present knots."""
-    k, s, c, nv = w.now, w.stance, b.contacts, b.nv
+    k, s, c = w.now, w.stance, b.contacts
     if s.fresh == 0:
         find_terms(b, w, s.now, k.qd, 0, b.steps)
         force = k.total if s.now.forced == 1 else k.held
-        for i in lanes(b.steps):
-            accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+        accelerate_all(b, s, force, k.qdd, 0, b.steps)
     call(s.now.slopes, 0, b.steps)
     if s.now.forced == 1:
         call(s.now.force_slopes, 0, b.steps)
     gather_impacts(b, w)
+    for i in range(b.steps):
+        if count_landings(c, i) > 0:
+            impact_slopes(b, w, i)
     for i in lanes(b.steps):
+        find_motions(b, c, s, i, view(k.qdd, i * b.nv))
+        find_rows(b, c, s, i)
+        contact_rows(b, c, s, i)
+        force_rows(b, c, s, i, s.f)
+    for i in range(b.steps):
         slopes_of_step(b, w, i)
 
 
@@ -50,10 +58,7 @@ def gather_impacts(b: Batch, w: Work):
     """Derivatives by positions of inertia times jumps of velocities, and of weight, at impacts."""
     s, c, q, nq, nv, count = w.stance, b.contacts, w.now.q, b.nq, b.nv, 0
     for k in range(b.steps):
-        hits = 0
-        for i in range(c.count):
-            hits += c.landing[k * c.count + i]
-        if hits > 0:
+        if count_landings(c, k) > 0:
             s.hit[k] = 2 * count
             for i in lanes(nq):
                 s.hit_q[2 * count * nq + i] = s.hit_q[(2 * count + 1) * nq + i] = q[k * nq + i]
@@ -67,33 +72,26 @@ def gather_impacts(b: Batch, w: Work):
 
 @procedure
 def slopes_of_step(b: Batch, w: Work, k: int):
-    """Derivatives of one step and of its cones."""
+    """Derivatives of one step and of its cones, from those of its contacts."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
-    hits = 0
-    for i in range(c.count):
-        hits += c.landing[k * c.count + i]
-    if hits > 0:
-        impact_slopes(b, w, k)
-    find_motions(b, c, s, k, view(w.now.qdd, k * nv))
-    live = find_rows(b, c, s, k)
+    live, hits = s.live[k], count_landings(c, k)
     third = pad(nv) + pad(live)
     wide = third + pad(size)
     fill_matrix(b, s, k, live, wide)
-    contact_rows(b, c, s, k, live)
-    force_rows(b, c, s, k, s.f)
     fill_right(b, s, k, third, wide)
     right = view(s.Q, pad(live))
-    for r in range(live):
+    for r in lanes(live):
         row = view(right, r * wide)
+        at = (k * c.rows + r) * nv
         for j in range(m):
             row[j] = 0.0
         for j in range(nv):
-            row[m + j] = -s.A_q[r * nv + j]
-            row[m + nv + j] = -s.A_v[r * nv + j]
+            row[m + j] = -s.A_q[at + j]
+            row[m + nv + j] = -s.A_v[at + j]
     solve_rows(s, nv, live, size)
     if hits > 0:
-        chain_impact(b, s, view(s.P, third), wide, nv)
-        chain_impact(b, s, right, wide, live)
+        chain_impact(b, s, k, view(s.P, third), wide, nv)
+        chain_impact(b, s, k, right, wide, live)
     fill_step(b, w, k, live, hits)
     cone_rows(b, w, k, live)
 
@@ -102,7 +100,7 @@ def slopes_of_step(b: Batch, w: Work, k: int):
 def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
     """Derivatives of joint and contact forces without what inverse dynamics need."""
     nv, m, size = b.nv, b.m, b.size
-    for i in range(nv):
+    for i in lanes(nv):
         row = view(s.P, i * wide + first)
         at = (k * nv + i) * nv
         if s.now.forced == 1:
@@ -113,21 +111,20 @@ def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
             for j in range(size):
                 row[j] = 0.0
         for j in range(nv):
-            row[m + j] += s.D[i * nv + j] - s.E_q[at + j]
+            row[m + j] += s.D[at + j] - s.E_q[at + j]
             row[m + nv + j] -= s.E_v[at + j]
     if s.now.forced == 0:
-        for j in range(m):
+        for j in lanes(m):
             s.P[b.columns[j] * wide + first + j] += 1.0
 
 
 @procedure
-def contact_rows(b: Batch, c: Contacts, s: Stance, k: int, live: int):
+def contact_rows(b: Batch, c: Contacts, s: Stance, k: int):
     """Derivatives of the accelerations of contacts at given ``qdd``, with damping."""
-    nv = b.nv
-    for i in range(live * nv):
-        s.A_q[i] = s.A_v[i] = 0.0
+    nv, at = b.nv, k * c.rows
+    for i in range(s.live[k] * nv):
+        s.A_q[at * nv + i] = s.A_v[at * nv + i] = 0.0
     arm = view(s.R, 6, 3)
-    at = 0
     for i in range(c.count):
         if c.active[k * c.count + i] == 0:
             continue
@@ -191,8 +188,9 @@ def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
     that nearer to the base moves the axis of the other.
     """
     nv = b.nv
+    D = view(s.D, k * nv * nv)
     for i in range(nv * nv):
-        s.D[i] = 0.0
+        D[i] = 0.0
     arm = view(s.R, 6, 3)
     for i in range(c.count):
         if c.active[k * c.count + i] == 0:
@@ -212,7 +210,7 @@ def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
             own = view(s.room, 9 * (x - begin))
             way = view(own, 0, 3)
             push = view(own, 3, 3)
-            to = view(s.D, c.path[x] * nv)
+            to = view(D, c.path[x] * nv)
             for y in range(begin, end):
                 other = view(s.room, 9 * (y - begin))
                 if c.owner[y] <= c.owner[x]:
@@ -230,40 +228,42 @@ def impact_slopes(b: Batch, w: Work, k: int):
     s, c, nv = w.stance, b.contacts, b.nv
     I_q = view(s.I_q, s.hit[k] * nv * nv)
     G_q = view(I_q, nv * nv)
-    for i in range(nv):
-        s.room[i] = 0.0
-    find_motions(b, c, s, k, s.room)
-    live = find_rows(b, c, s, k)
+    for _ in lanes(1):
+        for i in range(nv):
+            s.room[i] = 0.0
+        find_motions(b, c, s, k, s.room)
+        find_rows(b, c, s, k)
+        force_rows(b, c, s, k, s.impulse)
+        speed_rows(b, c, s, k)
+    live = s.live[k]
     third = pad(nv) + pad(live)
     wide = third + pad(2 * nv)
     fill_matrix(b, s, k, live, wide)
-    force_rows(b, c, s, k, s.impulse)
-    for i in range(nv):
+    for i in lanes(nv):
         row = view(s.P, i * wide + third)
+        at = (k * nv + i) * nv
         for j in range(nv):
-            row[j] = s.D[i * nv + j] - I_q[i * nv + j] + G_q[i * nv + j]
-            row[nv + j] = s.M[(k * nv + i) * nv + j]
-    speed_rows(b, c, s, k, live)
-    for r in range(live):
+            row[j] = s.D[at + j] - I_q[i * nv + j] + G_q[i * nv + j]
+            row[nv + j] = s.M[at + j]
+    for r in lanes(live):
         row = view(s.Q, r * wide + pad(live))
         for j in range(nv):
-            row[j] = -s.A_q[r * nv + j]
+            row[j] = -s.A_q[(k * c.rows + r) * nv + j]
             row[nv + j] = 0.0
     solve_rows(s, nv, live, 2 * nv)
-    for i in range(nv):
+    for i in lanes(nv):
         row = view(s.P, i * wide + third)
         for j in range(2 * nv):
-            s.B[i * 2 * nv + j] = row[j]
+            s.B[(k * nv + i) * 2 * nv + j] = row[j]
 
 
 @procedure
-def speed_rows(b: Batch, c: Contacts, s: Stance, k: int, live: int):
+def speed_rows(b: Batch, c: Contacts, s: Stance, k: int):
     """Derivatives of the velocities of contacts by positions, in ``A_q``."""
-    nv = b.nv
-    for i in range(live * nv):
-        s.A_q[i] = 0.0
+    nv, at = b.nv, k * c.rows
+    for i in range(s.live[k] * nv):
+        s.A_q[at * nv + i] = 0.0
     arm = view(s.R, 6, 3)
-    at = 0
     for i in range(c.count):
         if c.active[k * c.count + i] == 0:
             continue
@@ -287,16 +287,16 @@ def speed_rows(b: Batch, c: Contacts, s: Stance, k: int, live: int):
 
 
 @procedure
-def chain_impact(b: Batch, s: Stance, X: "float[:]", wide: int, rows: int):
+def chain_impact(b: Batch, s: Stance, k: int, X: "float[:]", wide: int, rows: int):
     """Derivatives by the state before an impact, from those by the state after it."""
     nv, m = b.nv, b.m
-    for i in range(rows):
+    for i in lanes(rows):
         row = view(X, i * wide + m)
         for j in range(nv):
             s.room[j] = row[j]
             s.room[nv + j] = 0.0
         for e in range(nv):
-            x, of_speed = row[nv + e], view(s.B, e * 2 * nv)
+            x, of_speed = row[nv + e], view(s.B, (k * nv + e) * 2 * nv)
             for j in range(2 * nv):
                 s.room[j] += x * of_speed[j]
         for j in range(2 * nv):
@@ -310,18 +310,18 @@ def fill_step(b: Batch, w: Work, k: int, live: int, hits: int):
     third = pad(nv) + pad(live)
     wide = third + pad(size)
     V = view(w.F, (k * n + nv) * size)
-    for i in range(nv):
+    for i in lanes(nv):
         a = view(s.P, i * wide + third)
         row = view(V, i * size)
         for j in range(size):
             row[j] = h * a[j]
         if hits > 0:
             for j in range(2 * nv):
-                row[m + j] += s.B[i * 2 * nv + j]
+                row[m + j] += s.B[(k * nv + i) * 2 * nv + j]
         else:
             row[m + nv + i] += 1.0
     c = b.contacts
-    for t in range(c.turns):
+    for t in lanes(c.turns):
         first, count = c.turn[t], c.width[t]
         at = (k * c.turns + t) * 36
         motion = view(w.now.v_after, k * nv + first)
@@ -390,21 +390,21 @@ def cone_rows(b: Batch, w: Work, k: int, live: int):
             of_point, row_width = df, wide
             if on == 1 and c.size[i] == 6:
                 point_slopes(b, w, k, i, p, df, wide)
-                of_point, row_width = s.room, size
+                of_point, row_width = s.bench, size
             x = view(of_point, 0)
             y = view(of_point, row_width)
             z = view(of_point, 2 * row_width)
             for e in range(c.cone_first[p], c.cone_first[p + 1]):
                 row = view(w.path, (k * b.nc + c.before + e) * size)
                 G = view(c.cone, 3 * e)
-                for j in range(size):
+                for j in lanes(size):
                     row[j] = G[0] * x[j] + G[1] * y[j] + G[2] * z[j] if on == 1 else 0.0
         at += on * c.size[i]
 
 
 @procedure
 def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide: int):
-    """Derivatives of the force at a point by all variables of a knot, in ``room``, (3, size)."""
+    """Derivatives of the force at a point by all variables of a knot, in ``bench``, (3, size)."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     y = view(s.R, 9, 3)
     find_point_force(c, s, k, i, p, y)
@@ -412,15 +412,15 @@ def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide
     force = view(f, 0, 3)
     moment = view(f, 3, 3)
     more = view(s.R, 24, 3)
-    for j in range(size):
+    for j in lanes(size):
         x = view(s.R, 18, 6)
         for e in range(6):
             x[e] = df[e * wide + j]
         spread_force(c, s, k, i, p, x, more)
         for e in range(3):
-            s.room[e * size + j] = more[e]
-    for e in range(c.path_first[i], c.path_first[i + 1]):
-        d = c.path[e]
+            s.bench[e * size + j] = more[e]
+    for at in lanes(c.path_first[i + 1] - c.path_first[i]):
+        d = c.path[c.path_first[i] + at]
         turn = view(s.S, (k * nv + d) * 6, 3)
         x = view(s.R, 18, 6)
         x[0:3] = -1.0 * cross(turn, force)
@@ -428,7 +428,7 @@ def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide
         spread_force(c, s, k, i, p, x, more)
         turned = cross(turn, y)
         for j in range(3):
-            s.room[j * size + m + d] += more[j] + turned[j]
+            s.bench[j * size + m + d] += more[j] + turned[j]
 
 
 @procedure

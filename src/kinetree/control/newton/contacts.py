@@ -94,11 +94,12 @@ class Stance:
         E_q, E_v: derivatives of inverse dynamics;  zero: numbers;  hit: where
             impacts of a step are in hit_q, jump, I_q: positions, jumps of velocities and zeros,
             derivatives of inertia times these, two for each.
-        vel, acc: motions of bodies of one knot;  J, drift: rows of active contacts;  row: their
-            numbers, live: how many, in one array.
-        P, Q, Y: factors;  A_q, A_v: derivatives of contact accelerations;  B: of impacts;  D: of
-            contact forces on joints.
+        vel, acc: motions of bodies of one knot;  J, drift: rows of active contacts, (steps, rows,
+            ...), of which the first ``live`` count;  row: their numbers.
+        P, Q, Y: factors of one step;  A_q, A_v: derivatives of contact accelerations;  B: of
+            impacts;  D: of contact forces on joints.
         turned, spun: derivatives of moves along the manifold.
+        R, room: working memory of one knot;  bench: of the factors of one.
     """
 
     fresh: int
@@ -126,6 +127,7 @@ class Stance:
     J: "float[:]"
     drift: "float[:]"
     row: "int[:]"
+    live: "int[:]"
     P: "float[:]"
     Q: "float[:]"
     Y: "float[:]"
@@ -137,3 +139,4 @@ class Stance:
     turned: "float[:]"
     spun: "float[:]"
     room: "float[:]"
+    bench: "float[:]"

@@ -100,7 +100,7 @@ def larger(x: float, y: float) -> float:
 @procedure
 def eliminate_slacks(b: Batch, w: Work):
     """Weights of squares of inequalities, multipliers of no step, and the gradient with them."""
-    x, mu = w.now, w.mu
+    x, mu = w.now, w.search.mu
     begin_gradient(b, w)
     for k in lanes(b.steps + 1):
         for j in range(b.ni):
@@ -137,7 +137,7 @@ def fill_squares(b: Batch, w: Work):
             for c in range(i, size):
                 own[i * wide + c] = H[i * size + c]
             own[i * wide + size] = w.gradient[k * size + i]
-            own[i * wide + i] += w.damping
+            own[i * wide + i] += w.search.damping
         for j in range(b.nb):
             r = b.index[j]
             own[r * wide + r] += w.ratio[k * b.ni + j]
@@ -204,18 +204,18 @@ def find_knot_steps(b: Batch, w: Work) -> int:
 def find_direction(b: Batch, w: Work):
     """Steps of all variables, and how far slacks and multipliers may go along theirs."""
     eliminate_slacks(b, w)
-    w.failed = find_knot_steps(b, w)
-    if w.failed == 1:
+    w.search.failed = find_knot_steps(b, w)
+    if w.search.failed == 1:
         for i in lanes((b.steps + 1) * b.size):
             w.dz[i] = 0.0
     else:
         copy(w.kept, w.K, b.steps * b.m * b.n)
-    w.keep = max(0.99, 1.0 - w.mu)
-    w.primal = w.dual = 1.0
+    w.search.keep = max(0.99, 1.0 - w.search.mu)
+    w.search.primal = w.search.dual = 1.0
     for k in lanes(b.steps + 1):
         for j in range(b.ni):
             find_slack_step(b, w, k, j)
-    w.primal, w.dual = -lane_max(-w.primal), -lane_max(-w.dual)
+    w.search.primal, w.search.dual = -lane_max(-w.search.primal), -lane_max(-w.search.dual)
     for j in lanes(b.ne):
         total = w.now.final[j]
         for c in range(b.size):
@@ -236,16 +236,16 @@ def find_slack_step(b: Batch, w: Work, k: int, j: int):
         row = view(w.path, (k * b.nc + j - b.nb) * b.size)
         way = product(row, view(w.dz, k * b.size), b.size)
     dlam = w.pull[r] + w.ratio[r] * way  # not from push: what give magnifies has all digits
-    de = w.mu / w.w[r] - x.e[r] + w.give[r] * dlam if b.soft[r] != 0.0 else 0.0
+    de = w.search.mu / w.w[r] - x.e[r] + w.give[r] * dlam if b.soft[r] != 0.0 else 0.0
     ds = -(x.c[r] + x.s[r] - x.e[r]) - way + de
     w.dlam[r] = dlam
     w.de[r] = de
     w.ds[r] = ds
-    w.primal = min(w.primal, farthest(x.s[r], ds, w.keep))
-    w.dual = min(w.dual, farthest(w.z[r], dlam, w.keep))
+    w.search.primal = min(w.search.primal, farthest(x.s[r], ds, w.search.keep))
+    w.search.dual = min(w.search.dual, farthest(w.z[r], dlam, w.search.keep))
     if b.soft[r] != 0.0:
-        w.primal = min(w.primal, farthest(x.e[r], de, w.keep))
-        w.dual = min(w.dual, farthest(w.w[r], -dlam, w.keep))
+        w.search.primal = min(w.search.primal, farthest(x.e[r], de, w.search.keep))
+        w.search.dual = min(w.search.dual, farthest(w.w[r], -dlam, w.search.keep))
 
 
 @procedure

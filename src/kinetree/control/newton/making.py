@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.control.inequalities import Inequalities
 from kinetree.control.newton.calls import Loop, no_loop, renew, tie
-from kinetree.control.newton.records import Batch, Knots, Slopes, Steps, Work
+from kinetree.control.newton.records import Batch, Knots, Search, Slopes, Steps, Work
 from kinetree.control.newton.stances import cone_mask, contacts_of, put_timetable, stance_of
 from kinetree.control.riccati import Horizon, room_of
 from kinetree.control.shooting import Shooting
@@ -17,9 +17,9 @@ from kinetree.model.define import kernel_of
 from kinetree.model.memo import kept
 
 
-def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
-    """Sizes, limits and results of all samples of a problem; variables are still to be set."""
-    f, bounds, S = shooting, problem.bounds, shooting.samples
+def batch_of_problem(problem: Any, shooting: Shooting, most: int, samples: int) -> Batch:
+    """Sizes, limits and results of the first samples of a problem, without variables."""
+    f, bounds, S = shooting, problem.bounds, samples
     model, T, m, n = f.model, f.steps, f.m, f.n
     nc, ne = _count(f.values_kernel()), _count(f.final_values_kernel())
     contacts = contacts_of(shooting, nc)
@@ -64,7 +64,7 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int) -> Batch:
         soft=_numbers(limits.soft),
         rho=_numbers(limits.rho),
         K=np.zeros(S * T * m * n),
-        given=_numbers(_given_rows(f)),
+        given=_numbers(given_rows(f)[:S]),
         mu=np.zeros(S),
         optimality=np.full(S, np.inf),
         gap=np.full(S, np.inf),
@@ -112,8 +112,8 @@ def _size(g) -> int:
     return int(np.prod(g.shape, dtype=int))
 
 
-def _given_rows(shooting):
-    """Their numbers, one sample after the other."""
+def given_rows(shooting: Shooting) -> np.ndarray:
+    """Numbers that kernels take besides what is held, a row for each sample."""
     S, T = shooting.samples, shooting.steps
     rows = [
         np.moveaxis(g.array[:T], 0, 1).reshape(S, -1) if g.timed else g.array.reshape(S, -1)
@@ -163,7 +163,7 @@ def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
             renew(loop, b.steps * b.samples)
     except IndexError:
         found = work_of(shooting, b)
-    found.sample, found.wanted = -1, 0
+    found.search.sample, found.search.wanted = -1, 0
     yield found
     if len(idle) < IDLE:  # not after an interrupt, which may have left it anywhere
         idle.append(found)
@@ -223,7 +223,9 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
     blocks |= {"turned": stance.turned, "spun": stance.spun}
     sizes = {"n": n, "m": m, "steps": T, "wide": pad_to_eight(size + 1)}
     horizon = Horizon(**sizes, h=h, gap=now.gap, **of_knots, **blocks)
-    work = Work(sample=-1, now=now, horizon=horizon, tried=tried, **kernels, **arrays)
+    work = Work(
+        search=Search(sample=-1), now=now, horizon=horizon, tried=tried, **kernels, **arrays
+    )
     work.loops = tied.loops
     return work
 

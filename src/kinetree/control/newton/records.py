@@ -185,22 +185,17 @@ class Slopes:
 
 
 @record
-class Work:
-    """Arrays of one worker, which solves one sample after the other.
+class Search:
+    """Where the iterations of a sample are. Lanes that share a worker have one each.
 
     Attributes:
-        sample: that is solved, -1 for none;  wanted: what comes next;  left: iterations that it may
-            do in this call;  count: that it has done;  trials: of the search;  at: step of a
-            rollout;  halted: 1 to end the iterations of the sample.
-        now, tried: knots of the last step taken, and of a trial.
-        steps, slopes, moving: kernels;  stance: what steps with contacts compute.
-        F, g, H: derivatives of next states, gradients and second derivatives of the cost.
-        path, final: derivatives of constraints;  rows: those of a knot that act, and scaled.
-        A_q, A_v, A_f: derivatives of accelerations;  f_z: of joint forces.
-        square: matrices of the linear-quadratic problem with gradients;  mixed: without squares.
-        exact: second derivatives of the Lagrangian;  curve, end_curve: of other costs.
-        dz, K, ds, de, dlam, dy: the step;  z, w, y: multipliers;  gradient, costates: of all knots.
-        room: working memory;  scratch: of one knot.
+        sample: that is solved, -1 for none;  at_sample: that comes next, or is solved.
+        wanted: what comes next;  left: iterations that are allowed in this call;  count: that are
+            done;  trials: of the search;  at: step of a rollout;  halted: 1 to end the iterations.
+        mu: barrier;  damping: of matrices;  penalty: of errors in the merit function.
+        merit, fall: its value, and how fast it falls;  alpha: part of the step;  keep, primal,
+            dual: how much of slacks stays, how far they and multipliers may go.
+        failed, accepted: whether there is no direction; whether a trial was taken.
     """
 
     sample: int
@@ -222,6 +217,26 @@ class Work:
     failed: int
     accepted: int
     halted: int
+
+
+@record
+class Work:
+    """Arrays of one worker, which solves one sample after the other.
+
+    Attributes:
+        search: where its iterations are.
+        now, tried: knots of the last step taken, and of a trial.
+        steps, slopes, moving: kernels;  stance: what steps with contacts compute.
+        F, g, H: derivatives of next states, gradients and second derivatives of the cost.
+        path, final: derivatives of constraints;  rows: those of a knot that act, and scaled.
+        A_q, A_v, A_f: derivatives of accelerations;  f_z: of joint forces.
+        square: matrices of the linear-quadratic problem with gradients;  mixed: without squares.
+        exact: second derivatives of the Lagrangian;  curve, end_curve: of other costs.
+        dz, K, ds, de, dlam, dy: the step;  z, w, y: multipliers;  gradient, costates: of all knots.
+        room: working memory;  scratch: of one knot.
+    """
+
+    search: Search
     now: Knots
     tried: Knots
     steps: Steps

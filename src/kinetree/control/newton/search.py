@@ -16,7 +16,7 @@ FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which 
 
 @procedure
 def find_curve(b: Batch, w: Work) -> float:
-    """What a lane has of the second derivative of the cost along the step of knots."""
+    """Share of a lane in the second derivative of the cost along the step of knots."""
     H = w.mixed if b.exact == 1 else w.H
     curve = 0.0
     for k in lanes(b.steps + 1):
@@ -31,7 +31,7 @@ def find_curve(b: Batch, w: Work) -> float:
 @procedure
 def find_slope(b: Batch, w: Work) -> float:
     """Slope of the merit function without penalty; raises the penalty as needed."""
-    x, mu = w.now, w.mu
+    x, mu = w.now, w.search.mu
     count = (b.steps + 1) * b.size
     slope = 0.0
     for i in lanes(count):
@@ -49,20 +49,20 @@ def find_slope(b: Batch, w: Work) -> float:
     slope = lane_sum(slope)
     curve = lane_sum(curve)
     if x.theta > 1e-12:
-        w.penalty = max(w.penalty, (slope + 0.5 * max(curve, 0.0)) / (0.9 * x.theta))
+        w.search.penalty = max(w.search.penalty, (slope + 0.5 * max(curve, 0.0)) / (0.9 * x.theta))
     return slope
 
 
 @procedure
 def begin_search(b: Batch, w: Work):
     """Value of the merit function, and how fast it falls."""
-    merit = find_merit(b, w.now, w.mu)
+    merit = find_merit(b, w.now, w.search.mu)
     slope = find_slope(b, w)
-    w.merit = merit + w.penalty * w.now.theta
-    w.fall = w.penalty * w.now.theta - slope
-    w.alpha = w.primal
-    w.trials = 0
-    w.accepted = 0
+    w.search.merit = merit + w.search.penalty * w.now.theta
+    w.search.fall = w.search.penalty * w.now.theta - slope
+    w.search.alpha = w.search.primal
+    w.search.trials = 0
+    w.search.accepted = 0
 
 
 @procedure
@@ -72,13 +72,13 @@ def try_step(b: Batch, w: Work):
     for k in lanes(b.steps + 1):
         d = view(w.dz, k * b.size)
         for j in range(m):
-            y.u[k * m + j] = x.u[k * m + j] + w.alpha * d[j]
+            y.u[k * m + j] = x.u[k * m + j] + w.search.alpha * d[j]
         for j in range(nv):
-            y.qd[k * nv + j] = x.qd[k * nv + j] + w.alpha * d[m + nv + j]
+            y.qd[k * nv + j] = x.qd[k * nv + j] + w.search.alpha * d[m + nv + j]
             if b.flat == 1:
-                y.q[k * nv + j] = x.q[k * nv + j] + w.alpha * d[m + j]
+                y.q[k * nv + j] = x.q[k * nv + j] + w.search.alpha * d[m + j]
             else:
-                w.lines[k * nv + j] = w.alpha * d[m + j]
+                w.lines[k * nv + j] = w.search.alpha * d[m + j]
         if b.memory > 0 and k < b.steps:
             refresh(b, w, k, view(x.after, k * b.memory))
     if b.flat == 0:
@@ -91,10 +91,10 @@ def try_slacks(b: Batch, w: Work):
     x, y = w.now, w.tried
     for r in lanes((b.steps + 1) * b.ni):
         if b.touching == 0:
-            y.s[r] = x.s[r] + w.alpha * w.ds[r]
-            y.e[r] = x.e[r] + w.alpha * w.de[r]
+            y.s[r] = x.s[r] + w.search.alpha * w.ds[r]
+            y.e[r] = x.e[r] + w.search.alpha * w.de[r]
         else:
-            least = 1.0 - w.keep
+            least = 1.0 - w.search.keep
             y.s[r] = max(-y.c[r], least * x.s[r]) if b.mask[r] != 0.0 else 1.0
             y.e[r] = max(y.c[r] + y.s[r], least * x.e[r]) if b.soft[r] != 0.0 else 0.0
 
@@ -103,12 +103,14 @@ def try_slacks(b: Batch, w: Work):
 def judge_trial(b: Batch, w: Work) -> bool:
     """Whether the merit function has fallen enough; the step is halved otherwise."""
     try_slacks(b, w)
-    new = find_merit(b, w.tried, w.mu) + w.penalty * w.tried.theta
-    if new <= w.merit - 1e-4 * w.alpha * w.fall + 1e-12 * (1.0 + abs(w.merit)):
-        w.accepted = 1
+    new = find_merit(b, w.tried, w.search.mu) + w.search.penalty * w.tried.theta
+    if new <= w.search.merit - 1e-4 * w.search.alpha * w.search.fall + 1e-12 * (
+        1.0 + abs(w.search.merit)
+    ):
+        w.search.accepted = 1
         return True
-    w.alpha *= 0.5
-    w.trials += 1
+    w.search.alpha *= 0.5
+    w.search.trials += 1
     return False
 
 
@@ -196,11 +198,11 @@ def roll(b: Batch, w: Work):
     begin_motion(b, w)
     for k in range(b.steps):
         find_deviation(b, w, k)
-        feed_back(b, w, k, w.K, w.alpha, 1.0 - w.keep)
+        feed_back(b, w, k, w.K, w.search.alpha, 1.0 - w.search.keep)
         if b.memory > 0:
             refresh(b, w, k, view(w.now.after, k * b.memory))
         take_steps(b, w, k, 1)
-        end_step(b, w, k, 1.0 - w.alpha)
+        end_step(b, w, k, 1.0 - w.search.alpha)
 
 
 # --- what follows ------------------------------------------------------------------------------
@@ -214,28 +216,28 @@ def move_multipliers(b: Batch, w: Work):
             r = k * b.ni + j
             if b.mask[r] == 0.0:
                 continue
-            change = w.dual * w.dlam[r]
+            change = w.search.dual * w.dlam[r]
             z = w.z[r] + change
-            middle = w.mu / w.now.s[r]
+            middle = w.search.mu / w.now.s[r]
             moved = min(max(z, 1e-10 * middle), min(1e10 * middle, b.rho[j]))
             if b.soft[r] != 0.0:
                 w.w[r] = w.w[r] - change - (moved - z)
             w.z[r] = moved
     for j in lanes(b.ne):
-        w.y[j] += w.alpha * w.dy[j]
+        w.y[j] += w.search.alpha * w.dy[j]
 
 
 @procedure
 def adapt_damping(w: Work) -> bool:
     """Damp matrices more after short steps, less after long ones; False where that fails."""
-    damping = w.damping
+    damping = w.search.damping
     more = max(10.0 * damping, FIRST)
-    if w.accepted == 1:
+    if w.search.accepted == 1:
         more = min(more, max(damping, MOST))
-        if w.alpha >= FAR * w.primal:
-            w.damping = damping / 10.0 if damping > FIRST else 0.0
-        elif w.alpha < SHORT * w.primal:
-            w.damping = more
+        if w.search.alpha >= FAR * w.search.primal:
+            w.search.damping = damping / 10.0 if damping > FIRST else 0.0
+        elif w.search.alpha < SHORT * w.search.primal:
+            w.search.damping = more
     else:
-        w.damping = more
-    return w.damping <= GIVEN_UP
+        w.search.damping = more
+    return w.search.damping <= GIVEN_UP

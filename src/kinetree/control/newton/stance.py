@@ -12,7 +12,7 @@ from kinetree.codegen.procedures import cross, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
 from kinetree.control.newton.records import Batch, Work
-from kinetree.control.tiles import factor_rows, solve_upper, subtract
+from kinetree.control.tiles import factor_tiles, solve_tiles, subtract_tiles
 
 SOFT = 1e-9  # accelerations for unit forces [1/kg]
 
@@ -61,17 +61,17 @@ def find_arm(c: Contacts, s: Stance, k: int, i: int, arm: "float[3]"):
 
 
 @procedure
-def find_rows(b: Batch, c: Contacts, s: Stance, k: int) -> int:
-    """Jacobian and drift of the contacts that are closed at a knot: how many rows there are."""
+def find_rows(b: Batch, c: Contacts, s: Stance, k: int):
+    """Jacobian and drift of the contacts that are closed at a knot, and how many rows there are."""
     live, nv = 0, b.nv
     arm = view(s.R, 6, 3)
     for i in range(c.count):
         if c.active[k * c.count + i] == 0:
             continue
         for j in range(c.size[i]):
-            s.row[live + j] = c.first[i] + j
+            s.row[k * c.rows + live + j] = c.first[i] + j
         find_arm(c, s, k, i, arm)
-        J = view(s.J, live * nv)
+        J = view(s.J, (k * c.rows + live) * nv)
         for j in range(c.size[i] * nv):
             J[j] = 0.0
         for e in range(c.path_first[i], c.path_first[i + 1]):
@@ -83,9 +83,9 @@ def find_rows(b: Batch, c: Contacts, s: Stance, k: int) -> int:
                 J[j * nv + d] = way[j]
                 if c.size[i] == 6:
                     J[(3 + j) * nv + d] = axis[j]
-        find_drift(c, s, i, arm, view(s.drift, live))
+        find_drift(c, s, i, arm, view(s.drift, k * c.rows + live))
         live += c.size[i]
-    return live
+    s.live[k] = live
 
 
 @procedure
@@ -113,12 +113,13 @@ def fill_matrix(b: Batch, s: Stance, k: int, live: int, wide: int):
     """``[M | Jᵀ]`` in the first columns of ``P``, each padded."""
     nv, second = b.nv, pad(b.nv)
     M = view(s.M, k * nv * nv)
-    for i in range(nv):
+    J = view(s.J, k * b.contacts.rows * nv)
+    for i in lanes(nv):
         row = view(s.P, i * wide)
         for j in range(i, nv):
             row[j] = M[i * nv + j]
         for r in range(live):
-            row[second + r] = s.J[r * nv + i]
+            row[second + r] = J[r * nv + i]
 
 
 @procedure
@@ -132,33 +133,42 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
     second, third, count = pad(nv), pad(nv) + pad(live), pad(columns)
     wide = third + count
     P, Q = s.P, s.Q
-    if factor_rows(P, nv, wide) != 0:
+    if factor_tiles(P, nv, wide) != 0:
         return 1
     right = view(P, third)
     if live > 0:
         Y = view(P, second)
         forces = view(Q, pad(live))
-        for i in range(live):
+        for i in lanes(live):
             for j in range(i, live):
                 Q[i * wide + j] = 0.0
         for r in range(0, live, 6):
             c = 8 * (r // 8)
             rows, to = min(6, live - r), view(Q, r * wide + c)
-            subtract(to, wide, view(Y, r), wide, view(Y, c), nv, rows, pad(live) - c)
-        for i in range(live):
+            subtract_tiles(to, wide, view(Y, r), wide, view(Y, c), nv, rows, pad(live) - c)
+        for i in lanes(live):
             for j in range(i, live):
                 Q[i * wide + j] = -Q[i * wide + j]
             Q[i * wide + i] += SOFT
-        subtract(forces, wide, Y, wide, right, nv, live, count)
-        if factor_rows(Q, live, wide) != 0:
+        subtract_tiles(forces, wide, Y, wide, right, nv, live, count)
+        if factor_tiles(Q, live, wide) != 0:
             return 1
-        solve_upper(Q, wide, live, forces, wide, count, s.room)
-        for i in range(nv):
+        solve_tiles(Q, wide, live, forces, wide, count, s.bench)
+        for i in lanes(nv):
             for j in range(live):
                 s.Y[j * nv + i] = -Y[i * wide + j]
-        subtract(right, wide, s.Y, nv, forces, live, nv, count)
-    solve_upper(P, wide, nv, right, wide, count, s.room)
+        subtract_tiles(right, wide, s.Y, nv, forces, live, nv, count)
+    solve_tiles(P, wide, nv, right, wide, count, s.bench)
     return 0
+
+
+@procedure
+def count_landings(c: Contacts, k: int) -> int:
+    """How many contacts touch down at the beginning of a step."""
+    hits = 0
+    for i in range(c.count):
+        hits += c.landing[k * c.count + i]
+    return hits
 
 
 @procedure
@@ -166,53 +176,58 @@ def stop_contacts(b: Batch, c: Contacts, s: Stance, k: int, qd: "float[:]"):
     """Velocities after what touches down at the beginning of a step has stopped."""
     nv = b.nv
     own = view(s.v, k * nv)
-    hits = 0
-    for i in range(c.count):
-        hits += c.landing[k * c.count + i]
-    for i in range(nv):
-        own[i] = qd[i]
-    for r in range(c.rows):
-        s.impulse[k * c.rows + r] = 0.0
-    if hits == 0:
-        return
-    live = find_rows(b, c, s, k)
+    J = view(s.J, k * c.rows * nv)
+    for _ in lanes(1):
+        find_rows(b, c, s, k)
+    live = s.live[k]
     left, right = pad(live), pad(nv) + pad(live)
     fill_matrix(b, s, k, live, right + 8)
-    for i in range(nv):
+    for i in lanes(nv):
         s.P[i * (right + 8) + right] = 0.0
-    for r in range(live):
+    for r in lanes(live):
         total = 0.0
         for i in range(nv):
-            total -= s.J[r * nv + i] * qd[i]
+            total -= J[r * nv + i] * qd[i]
         s.Q[r * (right + 8) + left] = total
     failed = solve_rows(s, nv, live, 1)
-    for i in range(nv):
+    for i in lanes(nv):
         own[i] += s.P[i * (right + 8) + right] if failed == 0 else math.inf
-    for r in range(live):
-        s.impulse[k * c.rows + s.row[r]] = s.Q[r * (right + 8) + left]
+    for r in lanes(live):
+        s.impulse[k * c.rows + s.row[k * c.rows + r]] = s.Q[r * (right + 8) + left]
 
 
 @procedure
 def accelerate(b: Batch, c: Contacts, s: Stance, k: int, force: "float[:]", qdd: "float[:]"):
-    """Accelerations and contact forces of a knot under joint forces."""
-    nv = b.nv
-    for i in range(nv):
-        qdd[i] = 0.0
-    find_motions(b, c, s, k, qdd)
-    live = find_rows(b, c, s, k)
+    """Accelerations and contact forces of a knot under joint forces, whose rows are there."""
+    nv, live = b.nv, s.live[k]
     left, right = pad(live), pad(nv) + pad(live)
     fill_matrix(b, s, k, live, right + 8)
-    for i in range(nv):
+    for i in lanes(nv):
         s.P[i * (right + 8) + right] = force[i] - s.bias[k * nv + i]
-    for r in range(live):
-        s.Q[r * (right + 8) + left] = -s.drift[r]
+    for r in lanes(live):
+        s.Q[r * (right + 8) + left] = -s.drift[k * c.rows + r]
     failed = solve_rows(s, nv, live, 1)
-    for i in range(nv):
+    for i in lanes(nv):
         qdd[i] = s.P[i * (right + 8) + right] if failed == 0 else math.inf
-    for r in range(c.rows):
+    for r in lanes(c.rows):
         s.f[k * c.rows + r] = 0.0
-    for r in range(live):
-        s.f[k * c.rows + s.row[r]] = s.Q[r * (right + 8) + left]
+    for r in lanes(live):
+        s.f[k * c.rows + s.row[k * c.rows + r]] = s.Q[r * (right + 8) + left]
+
+
+@procedure
+def accelerate_all(b: Batch, s: Stance, force: "float[:]", qdd: "float[:]", first: int, count: int):
+    """Accelerations and contact forces of ``count`` knots from ``first`` on."""
+    c, nv = b.contacts, b.nv
+    for e in lanes(count):
+        k = first + e
+        own = view(qdd, k * nv)
+        for i in range(nv):
+            own[i] = 0.0
+        find_motions(b, c, s, k, own)
+        find_rows(b, c, s, k)
+    for k in range(first, first + count):
+        accelerate(b, c, s, k, view(force, k * nv), view(qdd, k * nv))
 
 
 @procedure
@@ -221,9 +236,13 @@ def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, 
     s, c = w.stance, b.contacts
     call(x.terms, first, count)
     call(x.mass, first, count)
-    for e in lanes(count):
-        k = first + e
-        stop_contacts(b, c, s, k, view(qd, k * b.nv))
+    for e in lanes(count * b.nv):
+        s.v[first * b.nv + e] = qd[first * b.nv + e]
+    for e in lanes(count * c.rows):
+        s.impulse[first * c.rows + e] = 0.0
+    for k in range(first, first + count):
+        if count_landings(c, k) > 0:
+            stop_contacts(b, c, s, k, view(qd, k * b.nv))
     if x.forced == 1:
         call(x.force, first, count)
     call(x.bias, first, count)
@@ -236,9 +255,7 @@ def take_contact_steps(b: Batch, w: Work, first: int, count: int):
     s.fresh = 0
     find_terms(b, w, s.tried, k.qd, first, count)
     force = k.total if s.tried.forced == 1 else k.held
-    for e in lanes(count):
-        i = first + e
-        accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+    accelerate_all(b, s, force, k.qdd, first, count)
     for e in lanes(count * nv):
         i = first * nv + e
         v = s.v[i] + b.h * k.qdd[i]

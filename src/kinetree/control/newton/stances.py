@@ -170,24 +170,27 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
         "I_q": 2 * T * nv * nv,
         "vel": 6 * (c.bodies + 1),
         "acc": 6 * (c.bodies + 1),
-        "J": R * nv,
-        "drift": R,
+        "J": T * R * nv,
+        "drift": T * R,
         "P": nv * (pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(size, 2 * nv))),
         "Q": R * (pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(size, 2 * nv))),
         "Y": R * nv,
-        "A_q": R * nv,
-        "A_v": R * nv,
-        "B": 2 * nv * nv,
-        "D": nv * nv,
+        "A_q": T * R * nv,
+        "A_v": T * R * nv,
+        "B": T * 2 * nv * nv,
+        "D": T * nv * nv,
+        "bench": max(3 * size, 6 * nv, 6 * R),
         "R": 32,
         "turned": T * 36 * c.turns,
         "spun": T * 36 * c.turns,
-        "room": max(3 * size, 9 * nv, 6 * R, 108),
+        "room": max(9 * nv, 108),
     }
     a = {name: np.zeros(count) for name, count in sizes.items()}
     of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, slopes=True)
-    rows, hit = np.zeros(max(R, 1), np.int64), np.zeros(T, np.int64)
-    return Stance(tried=of_trial, now=of_now, row=rows, hit=hit, **a)
+    a |= {
+        name: np.zeros(count, np.int64) for name, count in (("row", T * R), ("live", T), ("hit", T))
+    }
+    return Stance(tried=of_trial, now=of_now, **a)
 
 
 def _no_kernels():
@@ -226,10 +229,13 @@ def _kernels(tied, a, k, slopes=False):
     return StanceKernels(**found)
 
 
-def contact_forces(shooting: Any, b: Any, q: np.ndarray, timed: Any) -> dict[str, Any]:
-    """Forces at the points of all contacts, and impulses, by name; ``timed`` shapes arrays."""
+def contact_forces(shooting: Any, b: Any, q: Any, timed: Any, xp: Any) -> dict[str, Any]:
+    """Forces at the points of all contacts, and impulses, by name.
+
+    ``timed`` shapes arrays by name, which are those of the library ``xp``.
+    """
     c, T, model = b.contacts, b.steps, shooting.model
-    f, impulse = (timed(x, T, c.rows) for x in (b.f, b.impulse))
+    f, impulse = (timed(name, T, c.rows) for name in ("f", "impulse"))
     forces, impulses = {}, {}
     for i, contact in enumerate(shooting.schedule.contacts.values()):
         at = slice(c.first[i], c.first[i] + c.size[i])
@@ -237,24 +243,23 @@ def contact_forces(shooting: Any, b: Any, q: np.ndarray, timed: Any) -> dict[str
         if c.size[i] == 3:
             forces[contact.frame] = own[..., None, :]
             continue
-        R = np.asarray(pose(model, q[:-1], model.body_names[c.body[i]]))[..., :3, :3]
-        local = np.concatenate(
-            [np.einsum("...ij,...i->...j", R, own[..., k : k + 3]) for k in (0, 3)], axis=-1
+        R = pose(model, q[:-1], model.body_names[c.body[i]])[..., :3, :3]
+        local = xp.concatenate(
+            [(own[..., None, k : k + 3] @ R)[..., 0, :] for k in (0, 3)], axis=-1
         )
-        spread = c.spread.reshape(-1, 3, 6)[c.point_first[i] : c.point_first[i + 1]]
-        forces[contact.frame] = np.einsum("...ij,pjk,...k->...pi", R, spread, local)
+        spread = xp.asarray(c.spread.reshape(-1, 3, 6)[c.point_first[i] : c.point_first[i + 1]])
+        forces[contact.frame] = xp.einsum("...ij,pjk,...k->...pi", R, spread, local)
     return {"forces": forces, "impulses": impulses}
 
 
-def standing_controls(shooting: Any) -> np.ndarray:
-    """Forces of the motors that hold the start on the contacts of every step, (steps, ..., m).
+def standing_controls(shooting: Any, q: np.ndarray) -> np.ndarray:
+    """Forces of the motors that hold starts on the contacts of every step, (steps, ..., m).
 
     Of least squares, together with contact forces, where that does not determine them.
     """
     model, run, table = shooting.model, shooting.run, shooting.timetable
     columns, nv = list(shooting.columns), model.nv
-    q = run.arrays.q0
-    zero, J = np.zeros_like(run.arrays.qd0), {}
+    zero, J = np.zeros((len(q), nv)), {}
     for name, c in shooting.schedule.contacts.items():
         rows = [jacobian(model, q, name, frame="aligned", point=p)[..., 3:, :] for p in c.points]
         J[name] = np.concatenate(rows, axis=-2)
