@@ -192,3 +192,35 @@ def test_others_compile_while_the_background_is_at_work(monkeypatch):
         assert background.is_alive()
     done.set()
     background.join()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_a_background_that_failed(found, monkeypatch):
+    sums, _ = found
+
+    def fail(name, job):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(improving, "_compile_in_background", fail)
+    x = np.arange(1.0, 4.0)
+    first = sums(x, 3)
+    waiting = threading.Thread(target=improving.improve_now, daemon=True)
+    waiting.start()
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert sums(x, 3) == first
+    assert improving._State.jobs == []
+
+
+def test_a_text_is_parsed_again_where_threads_got_in_each_others_way(monkeypatch):
+    parse, failed = native.ast.parse, []
+
+    def sometimes(text):
+        if len(failed) < 3:
+            failed.append(text)
+            raise SystemError("AST constructor recursion depth mismatch (before=48, after=173)")
+        return parse(text)
+
+    monkeypatch.setattr(native.ast, "parse", sometimes)
+    assert Procedure(_root).tree.name == "_root"
+    assert len(failed) == 3

@@ -249,13 +249,13 @@ def test_loads_that_cannot_be_shared_as_before_are_shared_otherwise():
     dynamics = dynamics_of(mu)
     seen = []
 
-    def solved(problem, t, thorough):
+    def solve(problem, t, thorough):
         seen.append((problem, t))
         return np.ones((4, 3)), np.zeros((4, 3))
 
     transitions = SimpleNamespace(
         dynamics=dynamics, mode=mode, settings=SimpleNamespace(acceleration_tolerance=1e-8),
-        problem=lambda now, zeta, which: zeta[which], solved=solved,
+        problem=lambda now, zeta, which: zeta[which], solve=solve,
     )  # fmt: skip
     found = loads(transitions, now, 0.5, qd)
     assert not found.motion.regular

@@ -369,13 +369,13 @@ def crowd(count):
 
 
 def test_what_slots_do_not_apply_to_is_rejected():
-    b = kt.ModelBuilder("drums")
-    for name in ("one", "other"):
+    b = kt.ModelBuilder("a wall that falls")
+    for name, shape in (("wall", kt.geometry.Plane()), ("ball", kt.geometry.Sphere(0.1))):
         b.body(name, joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0))
-        b.geometry(kt.geometry.Cylinder(0.1, 0.2), on=name)
-    drums = kt.contact.with_ground(b.build())
-    reasons = "'one/other' is of a Cylinder and Cylinder", "more than 192 variables move bodies"
-    for model, reason in zip((drums, crowd(34)), reasons, strict=True):
+        b.geometry(shape, on=name)
+    walls = kt.contact.with_ground(b.build())
+    reasons = "is of a (Plane and Sphere|Sphere and Plane)", "more than 192 variables move bodies"
+    for model, reason in zip((walls, crowd(34)), reasons, strict=True):
         contact = TimeStepping(Scene(model), compiled_rows=0)
         with pytest.raises(kt.errors.ModelError, match=reason):
             run_of(model, model.neutral(), steps=1, contact=contact, dtype="float64",

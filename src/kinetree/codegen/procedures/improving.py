@@ -96,7 +96,16 @@ def improve_now(progress=lambda done, total: None) -> None:
 
 
 def _improve():
-    """Work of the background: parts in another order in each process, so that several share."""
+    """Work of the background."""
+    try:
+        _improve_jobs()
+    except BaseException:
+        _give_up()
+        raise
+
+
+def _improve_jobs():
+    """Improve jobs, parts in another order in each process, so that several share them."""
     _State.number = get_native_id()
     _set_niceness(_POLITE)
     order, known = random.Random(os.getpid()), {}
@@ -117,6 +126,14 @@ def _improve():
         if name not in known:
             known[name] = kept_procedure(name, 1, job.store) or _compile_in_background(name, job)
         job.found[name] = known[name]
+
+
+def _give_up():
+    """Forget the job that failed, whose quick code goes on, and let nobody wait for the thread."""
+    with _changed:
+        del _State.jobs[:1]
+        _State.thread = None
+        _changed.notify_all()
 
 
 def _set_niceness(value):

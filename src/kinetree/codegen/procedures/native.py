@@ -8,6 +8,7 @@ import operator
 import os
 import re
 import textwrap
+import time
 from functools import cache, cached_property, partial
 from threading import RLock
 from types import CellType, FunctionType, ModuleType
@@ -43,6 +44,19 @@ if hasattr(os, "register_at_fork"):  # who holds it would not be there to releas
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )
+
+
+TRIES = 20  # of parsing a text that nothing is wrong with
+
+
+def _parse(text):
+    """The syntax tree of a text; Python up to 3.11.4 may fail while another thread parses, too."""
+    for _ in range(TRIES - 1):
+        try:
+            return ast.parse(text)
+        except SystemError:
+            time.sleep(1e-3)
+    return ast.parse(text)
 
 
 class Procedure:
@@ -134,7 +148,7 @@ class Procedure:
     def tree(self) -> Any:
         """Syntax tree of the function."""
         lines, self.first_line = inspect.getsourcelines(self.function)
-        return ast.parse(textwrap.dedent("".join(lines))).body[0]
+        return _parse(textwrap.dedent("".join(lines))).body[0]
 
     @cached_property
     def assigned(self) -> set[str]:
