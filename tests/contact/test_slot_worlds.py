@@ -19,7 +19,7 @@ import kinetree as kt
 from kinetree.codegen.render.cuda import ROUTINES
 from kinetree.contact import Scene, TimeStepping
 
-SCENES = int(os.environ.get("KINETREE_WORLDS", "2"))
+SCENES = int(os.environ.get("KINETREE_WORLDS", "1"))
 WORLDS, H, BEFORE, STEPS = 33, 2e-3, 40, 10
 """Worlds of a scene, length of a step [s], steps of the engine before those that are compared."""
 ERRORS = {"float64": 1e-5, "float32": 2e-3}
