@@ -9,8 +9,9 @@ break within a phrase does not hide it. Docstrings of the source must not begin 
 ``OPENINGS``: they lead with the noun, or with a verb.
 
 Names of functions are verbs, or the quantity that they return, not bare participles such as
-``held``; properties may say what something is. Two packages have no classes of one name. What broke
-this when the rule came is counted by package in ``words_known.txt``: it may shrink, and not grow.
+``held``; properties may say what something is. Two packages have no classes of one name. What
+broke this when the rule came is counted by package in ``words_known.txt``: it may shrink, and not
+grow. Public names, which users call or import, stay: they are listed there with the reason.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks", "docs", "examples")
@@ -135,6 +137,11 @@ def openings(text: str) -> Iterator[tuple[int, str]]:
 # --- Names ---------------------------------------------------------------------------------------
 
 KNOWN = Path(__file__).with_name("words_known.txt")
+HEADER = """\
+# Names that break the rules of words.py; they may become fewer.
+# participles PACKAGE COUNT: functions named by bare participles.  public PACKAGE NAME, reason: one
+# that users call.  class NAME PACKAGE..., reason: public in these packages, and in no others.
+"""
 IRREGULAR = re.findall(
     r"\w+",
     "become begun bent borne bought bound broken brought built caught chosen dealt done drawn "
@@ -160,14 +167,26 @@ def package_of(path: Path) -> str:
     return path.relative_to(ROOT / "src" / "kinetree").parts[0].removesuffix(".py")
 
 
-def participles() -> dict[str, list[str]]:
+class KnownNames(NamedTuple):
+    """Names that may break the rules, as ``words_known.txt`` lists them."""
+
+    counts: dict[str, int]
+    """How many participles a package may have."""
+    public: dict[str, str]
+    """Public participles, ``"package name"``, and why they stay."""
+    classes: dict[str, tuple[set[str], str]]
+    """Class names with the packages that may have them, and why."""
+
+
+def participles(known: KnownNames) -> dict[str, list[str]]:
     """Functions that are named by a bare participle, as places with names, by package."""
     found = defaultdict(list)
     for path in sorted((ROOT / "src").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for match in _FUNCTION.finditer(text):
             above = text[: match.start()].rpartition("\n")[0].rpartition("\n")[2]
-            if is_participle(match[1]) and "property" not in above:
+            public = f"{package_of(path)} {match[1]}" in known.public
+            if is_participle(match[1]) and "property" not in above and not public:
                 line = text.count("\n", 0, match.start(1)) + 1
                 place = f"{path.relative_to(ROOT).as_posix()}:{line}"
                 found[package_of(path)].append(f"{place}: {match[1]}")
@@ -183,42 +202,65 @@ def twins() -> dict[str, set[str]]:
     return {name: packages for name, packages in found.items() if len(packages) > 1}
 
 
-def known_names() -> tuple[dict[str, int], set[str]]:
-    """How many participles each package may have, and class names that several may have."""
-    counts, classes = {}, set()
+def known_names() -> KnownNames:
+    """Names that ``words_known.txt`` lists."""
+    known = KnownNames({}, {}, {})
     for line in KNOWN.read_text(encoding="utf-8").splitlines() if KNOWN.exists() else ():
-        kind, *words = line.split()
+        names, _, reason = line.partition(", ")
+        kind, *words = names.split()
         if kind == "participles":
-            counts[words[0]] = int(words[1])
+            known.counts[words[0]] = int(words[1])
+        elif kind == "public":
+            known.public[" ".join(words)] = reason
         elif kind == "class":
-            classes.add(words[0])
-    return counts, classes
+            known.classes[words[0]] = set(words[1:]), reason
+    return known
+
+
+def shrunk(known: KnownNames, several: dict[str, set[str]]) -> KnownNames:
+    """Known names without those that are gone."""
+    found, every = participles(known), participles(KnownNames({}, {}, {}))
+    present = {f"{p} {line.rpartition(' ')[2]}" for p, lines in every.items() for line in lines}
+    return KnownNames(
+        {p: min(len(lines), known.counts.get(p, len(lines))) for p, lines in found.items()},
+        {name: why for name, why in known.public.items() if name in present},
+        {n: (p & several[n], why) for n, (p, why) in known.classes.items() if n in several},
+    )
+
+
+def write_known(known: KnownNames) -> None:
+    """Write ``words_known.txt``."""
+    lines = [f"participles {package} {n}" for package, n in sorted(known.counts.items()) if n]
+    lines += [f"public {name}, {reason}" for name, reason in sorted(known.public.items())]
+    for name, (packages, reason) in sorted(known.classes.items()):
+        lines.append(f"class {' '.join([name, *sorted(packages)])}, {reason}")
+    KNOWN.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def check_names(*, listed: bool, shrink: bool) -> int:
     """Print names that break the rules more often than is known, or all; how many they are."""
-    found, several = participles(), twins()
-    counts, classes = known_names()
+    known, several = known_names(), twins()
     if shrink:
-        counts = {p: min(len(x), counts.get(p, len(x))) for p, x in found.items()}
-        classes &= set(several)
-        lines = ["# Names that break the rules of words.py, by package; they may become fewer."]
-        lines += [f"participles {package} {n}" for package, n in sorted(counts.items())]
-        lines += [f"class {name}" for name in sorted(classes)]
-        KNOWN.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    count = 0
+        known = shrunk(known, several)
+        write_known(known)
+    found, count = participles(known), 0
     for package, names in found.items():
-        more = len(names) > counts.get(package, 0)
-        count += more * (len(names) - counts.get(package, 0))
+        more = len(names) > known.counts.get(package, 0)
+        count += more * (len(names) - known.counts.get(package, 0))
         for name in names if more or listed else ():
             print(f"{name}: a function is a verb, or the quantity that it returns")
-    for name, packages in several.items():
-        if name not in classes or listed:
-            print(f"class {name} is in {', '.join(sorted(packages))}: say which in the name")
-        count += name not in classes
-    total = sum(map(len, found.values()))
-    print(f"{total} functions named by participles, {len(several)} class names in several packages")
-    return count
+    new = {n: p for n, p in several.items() if not p <= known.classes.get(n, (set(), ""))[0]}
+    for name, packages in new.items():
+        print(f"class {name} is in {', '.join(sorted(packages))}: say which in the name")
+    for name, reason in known.public.items() if listed else ():
+        print(f"{name} is public: {reason}")
+    for name, (packages, reason) in known.classes.items() if listed else ():
+        print(f"class {name} is public in {', '.join(sorted(packages))}: {reason}")
+    print(
+        f"{sum(map(len, found.values()))} functions named by participles and {len(known.public)} "
+        f"public ones; {len(new)} class names in several packages and {len(known.classes)} public"
+    )
+    return count + len(new)
 
 
 def main(arguments=()) -> int:

@@ -31,7 +31,7 @@ from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.model.edit import floating, grounded
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.closed_chains import actuator_forces
 from kinetree.quantities.dynamics import Names
 from kinetree.quantities.dynamics import forward_dynamics as closed_forward_dynamics
@@ -256,7 +256,7 @@ def _floating(base) -> Model:
     def make():
         return floating(base.tree.replace(gravity=(0.0, 0.0, 0.0)), inertia=base.inertia)
 
-    return kept(base.tree, ("floating", *base.inertia.parameters().tolist()), make)
+    return remember(base.tree, ("floating", *base.inertia.parameters().tolist()), make)
 
 
 @on_host

@@ -102,12 +102,12 @@ def explains(function: F) -> F:
     return wrapped  # pyright: ignore[reportReturnType]
 
 
-def renamed(**names: str) -> Callable[[F], F]:
+def takes_former(**names: str) -> Callable[[F], F]:
     """Let a public function take options by their former names, ``former="present"``."""
 
     def takes_both(function: F) -> F:
         @wraps(function)
-        def called(*args, **named):
+        def with_present_names(*args, **named):
             for former, present in names.items():
                 if former in named:
                     value = named.pop(former)
@@ -118,8 +118,8 @@ def renamed(**names: str) -> Callable[[F], F]:
             return function(*args, **named)
 
         # A guard goes past what explains a function to what it explains, and would go past this.
-        vars(called).pop(EXPLAINED, None)
-        return called  # pyright: ignore[reportReturnType]
+        vars(with_present_names).pop(EXPLAINED, None)
+        return with_present_names  # pyright: ignore[reportReturnType]
 
     return takes_both
 

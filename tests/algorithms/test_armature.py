@@ -28,7 +28,7 @@ from kinetree.errors import ModelError, SingularError
 from kinetree.functional.parameters import with_parameters
 from kinetree.joints import REPRESENTATIVES, Fixed, Prismatic, Revolute, Spherical
 from kinetree.model import JointDynamics, ModelBuilder
-from kinetree.model.views import axial_view, condensed, dense_view
+from kinetree.model.views import axial_view, condensed_view, dense_view
 from kinetree.samples import random_inertia, random_tree
 from kinetree.textbook import (
     aba_variants,
@@ -64,7 +64,7 @@ def test_inertia_matrices_have_it_on_their_diagonal(case):
         "columns": np.array([crba_variants.column(model, q, k).tau for k in range(model.nv)]).T,
         "stacked": stacked.joint_space_inertia(model, q),
         "closed form": closed_form.equation_of_motion(model, q).H,
-        "condensed": crba.joint_space_inertia(axial_view(condensed(model)), q),
+        "condensed": crba.joint_space_inertia(axial_view(condensed_view(model)), q),
         "Newton-Euler": np.array([rnea.inertia_product(model, q, e) for e in np.eye(model.nv)]).T,
     }.items():
         assert actual.shape == H.shape, name

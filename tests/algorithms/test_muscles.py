@@ -121,7 +121,9 @@ def test_activations_follow_their_differential_equation(rng):
             x += h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(u, x + h * k3))
         found = muscles.muscle_activation(u, a, (rise, fall), 0.03)
         assert found == pytest.approx(x, abs=1e-10)
-        assert compiled.excited.python(u, a, rise, fall, 0.03) == pytest.approx(found, abs=1e-15)
+        assert compiled.muscle_activation.python(u, a, rise, fall, 0.03) == pytest.approx(
+            found, abs=1e-15
+        )
     assert muscles.muscle_activation(1.0, 0.0, (rise, fall), 100.0) == pytest.approx(1.0, abs=1e-15)
     assert muscles.muscle_activation(0.0, 1.0, (rise, fall), 100.0) == pytest.approx(0.0, abs=1e-15)
     assert muscles.muscle_activation(0.3, 0.3, (rise, fall), 1.0) == 0.3

@@ -9,7 +9,7 @@ from kinetree.contact.collision.tables import Found, Shapes
 from kinetree.contact.engine import arrivals, bounces, undoing
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import Step
+from kinetree.contact.engine.parts import StepState
 from kinetree.contact.engine.row_tables import Rows, moment_of
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import Problem
@@ -24,7 +24,7 @@ NV = len(NODE)
 def a_step(rng):
     names = ("v", "change", "ahead", "later", "v_m", "after", "mean", "x", "y", "tau", "spring",
              "resist", "free")  # fmt: skip
-    return Step(h=H, rest=0.1, work=2.0, **{name: rng.normal(size=NV) for name in names})
+    return StepState(h=H, rest=0.1, work=2.0, **{name: rng.normal(size=NV) for name in names})
 
 
 def trees(**options):

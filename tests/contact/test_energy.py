@@ -63,10 +63,10 @@ def test_what_islands_gain_and_what_is_taken(shifts, drift, rng):
         f = Found(bodies=np.array([[0, 2], [3, 1]]), drift=np.zeros((2, 3)))
         f.drift[1, rng.integers(3)] = 0.1 * drift
         rows, w, p = Rows(contacts=2, contact=np.array([0, 1])), Flight(any=0), of_trees(6, 2)
-        assert energy.weighed(b, w, p, rows, f) is False
+        assert energy.find_excess(b, w, p, rows, f) is False
         v = rng.normal(size=12)
         given = v.copy()
-        taken, left = energy.balanced(b, w, Mechanism(), p, v)
+        taken, left = energy.limit_energy(b, w, Mechanism(), p, v)
 
         gone, most, factor = 0.0, 0.0, np.ones(6)
         for i in (0, 1):
@@ -211,8 +211,8 @@ def test_only_motion_relative_to_that_as_one_is_made_smaller(rng):
         b.energy[:] = b.total
         b.energy[0] -= extra
         rows, f = Rows(contacts=0), Found()
-        assert energy.weighed(b, w, p, rows, f) is True
-        taken, left = energy.balanced(b, w, m, p, v)
+        assert energy.find_excess(b, w, p, rows, f) is True
+        taken, left = energy.limit_energy(b, w, m, p, v)
         assert_close(taken, was - kinetic(w, given, trees, v), scale=10.0, ulps=1e4)
         assert_close(taken, min(extra, was - w.moving[0]), scale=10.0, ulps=1e4)
         assert_close(left, extra - taken, scale=extra + 10, ulps=1e4)

@@ -185,7 +185,7 @@ def test_what_rests_sleeps_until_it_is_touched_or_driven():
     weight = found.force[found.contacts.predecessor == 0, 0].sum()
     assert abs(weight - 3 * 9.81) < 1e-5
     other = OnlyMotion(Engine(model, scene, sleeping=True))  # saved and loaded: the same bits
-    memory = motion.saved(0)
+    memory = motion.memory_of(0)
     both = [e.step(end.q, end.qd, H, count=100, memory=m) for e, m in (
         (motion, None), (other, memory))]  # fmt: skip
     assert np.array_equal(both[0].q, both[1].q)
@@ -210,7 +210,7 @@ def test_memories_belong_to_motions():
     model, scene, q = bodies((0, 0, 0.1), (0.02, 0, 0.3))
     motion, zero = OnlyMotion(Engine(model, scene)), np.zeros(12)
     first = motion.step(q, zero, H, count=20)
-    memory = motion.saved(0)
+    memory = motion.memory_of(0)
     motion.step(q + np.eye(14)[0], zero, H, count=3, memory={})
     again = motion.step(first.q, first.qd, H, memory=memory)
     whole = OnlyMotion(Engine(model, scene)).step(q, zero, H, count=21)

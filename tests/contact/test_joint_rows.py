@@ -9,7 +9,7 @@ from kinetree.contact.engine import joint_rows, shift, targets
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.loops import Loops
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import Step
+from kinetree.contact.engine.parts import StepState
 from kinetree.contact.engine.row_tables import FULL, UNBOUNDED, Rows
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import BOUNDS, CONE, problem_of, with_room, workspace
@@ -288,7 +288,7 @@ def test_targets_of_gaps_rest_and_bounces(timed, rng):
         p = a_problem()
         rows = filled(rng, p, timed)
         rows.moment[:2] = rng.choice([-1.0, 0.3 * h], 2) if timed else -1.0
-        s = Step(h=h, deep=deep, rest=rest, alpha=alpha, change=0.3 * rng.normal(size=NV))
+        s = StepState(h=h, deep=deep, rest=rest, alpha=alpha, change=0.3 * rng.normal(size=NV))
         f = Found(restitution=np.array([0.0, 0.6]))
         given, first = p.target.copy(), int(rng.integers(0, 2))
         J = first_rows(p, p.J) + first_rows(p, rows.fixed)
@@ -347,7 +347,7 @@ def test_where_positions_are_too_deep_at_the_end(rng):
         p = a_problem()
         rows = filled(rng, p)
         rows.gap[:2] = rng.choice([-0.05, -GROWN / 2, 0.01], 2)
-        s = Step(closed=closed, x=rng.choice([1e-3, 1.0]) * rng.normal(size=NV),
+        s = StepState(closed=closed, x=rng.choice([1e-3, 1.0]) * rng.normal(size=NV),
                  residuals=np.zeros(10))  # fmt: skip
         island = np.array([1, 0])
         b = Balance(island=np.zeros(2, INT), deep=np.ones(2, INT))

@@ -8,7 +8,7 @@ from support.closeness import assert_close
 
 from kinetree.contact.engine import step
 from kinetree.contact.engine.energy import Balance
-from kinetree.contact.engine.parts import Parts, Step
+from kinetree.contact.engine.parts import Parts, StepState
 from kinetree.contact.newton.problem import Problem
 
 SUMMED = [5, 6, 7, 9]
@@ -26,7 +26,7 @@ def test_steps_are_counted_and_what_they_miss(strict, rng):
     ):
         residuals = rng.uniform(0, 1e-5, 10)
         residuals[0], residuals[8] = fast, gain
-        s = Step(residuals=residuals, work=0.3, overlap=deep, overlap_before=was)
+        s = StepState(residuals=residuals, work=0.3, overlap=deep, overlap_before=was)
         b = Balance(kinetic=kinetic, lifted=lifted, shifts=shifts)
         a = Parts(step=s, balance=b, problem=Problem(trees=2), since=since, counts=counts,
                   limits=limits, strict=strict)  # fmt: skip

@@ -126,7 +126,7 @@ def test_condensed_steps_are_those_of_the_whole_matrix(tmp_path):
     condensed, kept = 0, {}
     for _ in range(120):
         found = [motion.step(q, qd, 2e-3, memory=kept) for motion in motions]
-        kept = motions[0].saved(0)
+        kept = motions[0].memory_of(0)
         condensed += engines[0].rows.contacts > 0 and engines[0].work.condensed > 0
         # Bars turn about their own axes with hardly any inertia: energy is what is solved for.
         error, H = found[0].qd - found[1].qd, kt.mass_matrix(model.spanning_tree, q)

@@ -8,7 +8,7 @@ from kinetree.contact.engine import moving
 from kinetree.contact.engine.drives import Actuators
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import Parts, Step
+from kinetree.contact.engine.parts import Parts, StepState
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.newton.problem import problem_of, with_room
 
@@ -55,7 +55,7 @@ def test_the_ledger_of_a_step(rng):
     for _ in range(10):
         p, fixed, J, _ = a_problem(rng)
         names = ("v_m", "after", "mean", "tau", "spring", "fluid", "across", "resist", "drive", "x")
-        s = Step(h=H, residuals=np.full(10, 7.0), **{n: rng.normal(size=NV) for n in names})
+        s = StepState(h=H, residuals=np.full(10, 7.0), **{n: rng.normal(size=NV) for n in names})
         s.drive[:] = 0.0
         across = s.across.copy()
         m = Mechanism(nv=NV, lead=rng.normal(size=NV), lag=rng.normal(size=NV))
@@ -87,7 +87,7 @@ def test_the_change_to_expect_of_velocities(conserving, rng):
     jumps = set()
     for _ in range(40):
         names = ("after", "v_m", "free", "last", "change")
-        s = Step(conserving=conserving, **{n: rng.normal(size=NV) for n in names})
+        s = StepState(conserving=conserving, **{n: rng.normal(size=NV) for n in names})
         s.last += s.after - s.v_m - s.last * rng.choice([0.1, 1, 5], NV)
         last = s.last.copy()
         b = Balance(flown=rng.choice([1.0, 0.9], 2))

@@ -46,12 +46,12 @@ def test_another_joint_force_wakes():
     for k, expected in ((0, [0, 1, 0, 1]), (3, [1, 0, 0, 0]), (7, [1, 0, 0, 0]), (5, [1, 1, 0, 1])):
         z = asleep([1, 1, 0, 1], [0, 1, 2, 1])
         tau = z.tau.copy()
-        sleep.driven(z, tau, 8)
+        sleep.wake_driven(z, tau, 8)
         assert z.sleeps.tolist() == [1, 1, 0, 1]
         tau[k] += 1e-9
-        sleep.driven(z, tau, k)
+        sleep.wake_driven(z, tau, k)
         assert z.sleeps.tolist() == [1, 1, 0, 1]
-        sleep.driven(z, tau, 8)
+        sleep.wake_driven(z, tau, 8)
         assert z.sleeps.tolist() == expected
 
 

@@ -13,7 +13,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.codegen.program import Argument, trace
 from kinetree.diagnosis import equivalence
 from kinetree.expr.interpret import evaluate
-from kinetree.model.views import uncondensed
+from kinetree.model.views import uncondensed_view
 from kinetree.samples import random_inertia, random_tree
 from kinetree.spatial import Inertia
 
@@ -210,7 +210,7 @@ def test_generated_code_computes_with_lumped_inertias():
         tau = evaluate(text.graph, text.roots, {"q": q, "qd": qd})
         return np.array(tau), len(text.graph.reachable(text.roots))
 
-    (lumped, short), (plain, long) = run(m), run(uncondensed(m))
+    (lumped, short), (plain, long) = run(m), run(uncondensed_view(m))
     assert_close(lumped, plain, condition=10)
     assert_close(lumped, kt.inverse_dynamics(m, q, qd, qd), condition=10)
     assert short < long

@@ -13,7 +13,7 @@ from kinetree import geometry
 from kinetree.codegen.device.assembly import assemble, assembler, ptx
 from kinetree.codegen.device.groups import device_text, lower_to, next_number, raise_to
 from kinetree.codegen.device.running import Processor
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.rendering import cameras
 from kinetree.rendering.many import FEW, PHASES, ROOM
 
@@ -22,7 +22,7 @@ KINDS = ("depth", "shape", "body")
 
 def images(model, q, camera):
     """The images of single pictures, and those of the text of a GPU and of many on a CPU."""
-    stage = kept(model, ("render", False), lambda: cameras.ShapeStage(model, False))
+    stage = remember(model, ("render", False), lambda: cameras.ShapeStage(model, False))
     single = [
         kt.render(model, x, camera, KINDS) for x in q.reshape(math.prod(q.shape[:-1]), model.nq)
     ]

@@ -11,7 +11,7 @@ from kinetree.integration.field import Field
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.simulation.rollouts.rollout import rollout
-from kinetree.spelling import explains, renamed
+from kinetree.spelling import explains, takes_former
 
 DT = 2e-3
 PENDULUM = kt.samples.double_pendulum()
@@ -403,7 +403,7 @@ def test_policy_is_the_former_name_of_a_controller():
         old = rollout(*start, steps=3, policy=damped)
     assert np.array_equal(new.q, old.q)
     with pytest.warns(DeprecationWarning, match="use controller="):
-        with_guard(renamed(policy="controller")(explains(_of_controller)))(policy=damped)
+        with_guard(takes_former(policy="controller")(explains(_of_controller)))(policy=damped)
 
 
 @explains

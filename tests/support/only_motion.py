@@ -25,7 +25,7 @@ class OnlyMotion(Machine):
         self.raise_errors()
 
     def step(self, q, qd, h, tau=0.0, *, count=1, memory=None) -> Stepped:
-        """The state after steps under the same joint forces, with a memory of ``saved``."""
+        """The state after steps under the same joint forces, with a memory of ``memory_of``."""
         q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
         if memory is None:
             self.put(q[None], qd[None])

@@ -95,10 +95,25 @@ def test_participles_and_classes_of_one_name_are_counted(named, capsys):
 
 
 def test_what_is_known_may_become_fewer_and_not_more(named, capsys):
-    named.KNOWN.write_text("participles one 5\nclass Report\nclass Gone\n")
+    named.KNOWN.write_text(
+        "participles one 5\nclass Report one two, why\nclass Gone one two, why\n"
+    )
     assert named.check_names(listed=False, shrink=False) == 0
     named.check_names(listed=False, shrink=True)
-    assert named.KNOWN.read_text().splitlines()[1:] == ["participles one 2", "class Report"]
-    named.KNOWN.write_text("participles one 1\nclass Report\n")
+    kept = [line for line in named.KNOWN.read_text().splitlines() if not line.startswith("#")]
+    assert kept == ["participles one 2", "class Report one two, why"]
+    named.KNOWN.write_text("participles one 1\nclass Report one two, why\n")
     assert named.check_names(listed=False, shrink=False) == 1
     assert capsys.readouterr().out.count("a function is a verb") == 2
+
+
+def test_public_names_are_known_with_the_reason_and_a_further_package_is_found(named, capsys):
+    known = "public one kept, users call it\nparticiples one 1\nclass Report one, users import it\n"
+    named.KNOWN.write_text(known)
+    assert named.check_names(listed=True, shrink=False) == 1
+    printed = capsys.readouterr().out
+    assert "one kept is public: users call it" in printed
+    assert "class Report is in one, two: say which" in printed
+    named.KNOWN.write_text("public one gone, users called it\nclass Report one two, why\n")
+    named.check_names(listed=False, shrink=True)
+    assert "gone" not in named.KNOWN.read_text()

@@ -18,7 +18,7 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
     subspace_rate,
 )
-from kinetree.model.views import axial_view, condensed, uncondensed
+from kinetree.model.views import axial_view, condensed_view, uncondensed_view
 from kinetree.spatial import Force, Inertia, Plucker, crf, cross
 from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import norm
@@ -79,7 +79,7 @@ def momentum_matrix(model, q, *, centroidal=False):
 
 def _momentum_columns(model, q, centroidal=False):
     """Columns of each joint: momentum of all bodies beyond it, as one rigid body."""
-    light = condensed(model)  # inertia that it moves to the base has no momentum
+    light = condensed_view(model)  # inertia that it moves to the base has no momentum
     X_0 = _to_bodies(model, joint_transforms(light, q)[0], centroidal)
     IC, S = _composites(axial_view(light), q)
     A = model.table()
@@ -138,7 +138,7 @@ def momentum_rate(model, q, qd, qdd):
 
 def total_inertia(model, q):
     """Inertia of the mechanism with its joints locked, in base coordinates."""
-    return _composites(axial_view(condensed(model)), q)[0][0]
+    return _composites(axial_view(condensed_view(model)), q)[0][0]
 
 
 def _composites(model, q):
@@ -257,7 +257,7 @@ def centroidal_momentum_bias(model, q, qd):
 def centroidal_inertia(model, q):
     """Inertia of the locked mechanism about its mass centre, axes of the base, (6, 6)."""
     X_G = centroidal_transforms(model, joint_transforms(model, q)[0])
-    X = joint_transforms(axial_view(uncondensed(model)), q)[0]
+    X = joint_transforms(axial_view(uncondensed_view(model)), q)[0]
     I = _sum_at_center(model, X_G, X, model.copy_table(model.inertia), Inertia.zero())
     return Inertia(I.mass, 0 * I.first_moment, I.rotational).to_matrix()
 

@@ -22,7 +22,7 @@ from kinetree.algorithms.kinematics import (
 from kinetree.algorithms.passive import stretch, tendon_stretch
 from kinetree.model.limits import has_dynamics
 from kinetree.model.tendon_paths import tendon_motion
-from kinetree.model.views import axial_view, condensed
+from kinetree.model.views import axial_view, condensed_view
 from kinetree.spatial import crf
 
 
@@ -117,7 +117,7 @@ def mass_matrix_rate(model, q, qd):
 
 def mass_matrix_rate_by_axial_turns(model, q, qd):
     """``dH/dt`` in fewer operations."""
-    return inertia_rate(axial_view(condensed(model)), q, qd)
+    return inertia_rate(axial_view(condensed_view(model)), q, qd)
 
 
 @for_all_joints()

@@ -1,9 +1,9 @@
 """The formulations that generated code prefers: the same quantities in fewer operations.
 
 Three devices, all exact: inertia moved towards the base where that cannot be noticed
-(``model.views.condensed``), rotations about coordinate axes applied as such (``axial_view``), and
-velocity terms by acceleration tensors (``rnea_tensor``). Forward dynamics takes the bias force from
-the last of these and then solves ``H qdd = tau - C`` for a mechanism at rest, without gravity.
+(``model.views.condensed_view``), rotations about coordinate axes applied as such (``axial_view``),
+and velocity terms by acceleration tensors (``rnea_tensor``). Forward dynamics takes the bias force
+from the last of these and then solves ``H qdd = tau - C`` for a mechanism at rest, without gravity.
 Derivatives come in two systems of coordinates: which of them is cheaper depends on the model.
 """
 
@@ -21,14 +21,14 @@ from kinetree.algorithms import (
 from kinetree.algorithms.honours import refuses, timed_joints
 from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.algorithms.sparsity import sparsity
-from kinetree.model.views import axial_view, condensed, uncondensed
+from kinetree.model.views import axial_view, condensed_view, uncondensed_view
 
 
 def as_built(algorithm):
     """A formulation with every inertia left where it is, not moved towards the base."""
 
     def of_model(model, *arrays, **options):
-        return algorithm(uncondensed(model), *arrays, **options)
+        return algorithm(uncondensed_view(model), *arrays, **options)
 
     of_model.as_built = algorithm
     return of_model
@@ -48,49 +48,49 @@ def suits(model, algorithm) -> bool:
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """``tau = H(q) qdd + C(q, qd)``."""
-    return rnea_tensor.inverse_dynamics(condensed(model), q, qd, qdd, f_ext)
+    return rnea_tensor.inverse_dynamics(condensed_view(model), q, qd, qdd, f_ext)
 
 
 def bias_force(model, q, qd, f_ext=None):
     """``C(q, qd)``, gravity included."""
-    return rnea_tensor.bias_force(condensed(model), q, qd, f_ext)
+    return rnea_tensor.bias_force(condensed_view(model), q, qd, f_ext)
 
 
 def gravity_force(model, q):
     """``C(q, 0)``."""
-    return rnea.gravity_force(axial_view(condensed(model)), q)
+    return rnea.gravity_force(axial_view(condensed_view(model)), q)
 
 
 def joint_space_inertia(model, q):
     """``H(q)``."""
-    return crba.joint_space_inertia(axial_view(condensed(model)), q)
+    return crba.joint_space_inertia(axial_view(condensed_view(model)), q)
 
 
 def inertia_factors(model, q):
     """``L`` and ``D`` of ``H(q)``."""
-    return crba.inertia_factors(axial_view(condensed(model)), q)
+    return crba.inertia_factors(axial_view(condensed_view(model)), q)
 
 
 def coriolis_matrix_by_axial_turns(model, q, qd):
     """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric."""
-    return coriolis.coriolis_matrix(axial_view(condensed(model)), q, qd)
+    return coriolis.coriolis_matrix(axial_view(condensed_view(model)), q, qd)
 
 
 def coriolis_matrix_in_root_coordinates(model, q, qd):
     """Coriolis matrix in root coordinates; shorter for short chains."""
     if not is_applicable(model) or any(not j.constant_subspace for j in model.joint[1:]):
-        return coriolis.coriolis_matrix(condensed(model), q, qd)
-    return coriolis.coriolis_matrix_in_root_coordinates(condensed(model), q, qd)
+        return coriolis.coriolis_matrix(condensed_view(model), q, qd)
+    return coriolis.coriolis_matrix_in_root_coordinates(condensed_view(model), q, qd)
 
 
 def inverse_mass_matrix(model, q):
     """``H(q)⁻¹``."""
-    return minv.inverse_mass_matrix(axial_view(condensed(model)), q)
+    return minv.inverse_mass_matrix(axial_view(condensed_view(model)), q)
 
 
 def inverse_mass_matrix_by_factors(model, q):
     """``H(q)⁻¹``, by the sparse factors of ``H``."""
-    return minv.inverse_mass_matrix_by_factors(axial_view(condensed(model)), q)
+    return minv.inverse_mass_matrix_by_factors(axial_view(condensed_view(model)), q)
 
 
 @refuses("loops", use="implicit.forward_dynamics")
@@ -101,11 +101,11 @@ def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
     gravity are in these and nowhere else.
     """
     if timed_joints(model):  # which are never at rest
-        return aba.forward_dynamics(condensed(model), q, qd, tau, f_ext)
+        return aba.forward_dynamics(condensed_view(model), q, qd, tau, f_ext)
     if model.couplings:
         return forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext)
-    forces = rnea_tensor.inertia_forces(condensed(model), q, qd, model.zero_velocity, f_ext)
-    return aba.accelerations_at_rest(axial_view(condensed(model)), q, tau, forces)
+    forces = rnea_tensor.inertia_forces(condensed_view(model), q, qd, model.zero_velocity, f_ext)
+    return aba.accelerations_at_rest(axial_view(condensed_view(model)), q, tau, forces)
 
 
 @refuses("loops", use="implicit.forward_dynamics")
@@ -134,5 +134,7 @@ def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None, *, in_body_coord
 def _coordinates(model, in_body_coordinates):
     """Condensed model, and the composite bodies in the coordinates that are requested."""
     if in_body_coordinates:
-        return axial_view(condensed(model)), rnea_derivatives.composite_bodies_in_body_coordinates
-    return condensed(model), rnea_derivatives.composite_bodies
+        return axial_view(
+            condensed_view(model)
+        ), rnea_derivatives.composite_bodies_in_body_coordinates
+    return condensed_view(model), rnea_derivatives.composite_bodies

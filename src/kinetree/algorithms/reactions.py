@@ -29,7 +29,7 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.passive import own_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.errors import IndeterminateWarning, ShapeError, SingularError, warn
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 
@@ -234,4 +234,4 @@ def _columns(model) -> Any:
         pivots = np.array([positive_solution(x.T @ x, np.zeros(r))[1] for x in A])
         return list(map(int, best)), np.median(pivots.reshape(len(A), r), axis=0)
 
-    return kept(model, "columns of loop constraints", make)
+    return remember(model, "columns of loop constraints", make)

@@ -67,7 +67,7 @@ def as_reference(model, reference, *, may_rest=False) -> Callable[[float], Any]:
         q = as_configuration(model, reference, "reference")
         return lambda t: (q, zero, zero)
 
-    def checked(t):
+    def read_reference(t):
         found = reference(t)
         if found is None and may_rest:
             return None
@@ -78,7 +78,7 @@ def as_reference(model, reference, *, may_rest=False) -> Callable[[float], Any]:
             as_joint_vector(model, qdd, "reference qdd"),
         )
 
-    return checked
+    return read_reference
 
 
 class Freedoms:

@@ -12,20 +12,20 @@ from kinetree.codegen.program import calls_of, trace
 from kinetree.codegen.progress import working
 from kinetree.control.iterations import Iterations
 from kinetree.control.newton.advance import advance
-from kinetree.control.newton.calls import Loop, call
+from kinetree.control.newton.calls import InnerLoop, call
 from kinetree.control.newton.contacts import Stance
 from kinetree.control.newton.making import batch_of_problem, given_rows, renew_schedule, work_of
-from kinetree.control.newton.records import Search, Work
+from kinetree.control.newton.records import Search, WorkerArrays
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import FirstIterate
 from kinetree.errors import ModelError
 from kinetree.expr.calls import calls
 from kinetree.model import Model
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 SCRATCH = (
-    (Work, "rows"),
-    (Work, "scratch"),
+    (WorkerArrays, "rows"),
+    (WorkerArrays, "scratch"),
     *((Stance, name) for name in ("vel", "acc", "R", "room")),
 )
 """Working memory of one knot, which every lane has for itself."""
@@ -52,13 +52,13 @@ class IterationsOnDevice(Iterations):
         self._copies = Copies((b, w), SCRATCH, (Search,), w.loops, numbers)
         c, xp = self._copies, on.xp
         program, sizes = (
-            TeamProgram(advance, call, Loop, kernels, c),
+            TeamProgram(advance, call, InnerLoop, kernels, c),
             (len(c.records), len(c.kept), c.lane),
         )
         symbols = tuple(k.symbol for k in kernels)
         key = "teams", type(on), getattr(on, "device", 0), symbols, sizes
         with working("code of optimize for a GPU", 0, ""):
-            self._start = kept(shooting.model, key, lambda: team_launcher(program, on))
+            self._start = remember(shooting.model, key, lambda: team_launcher(program, on))
         size = 8 * (len(c.arrays) + len(c.records) + len(c.kept))
         on.have_room(size * shooting.samples, f"{shooting.samples} motions of {b.steps} steps")
         self._words = c.words_on(xp, shooting.samples, on.address)

@@ -204,7 +204,7 @@ def as_task_reference(reference, task, *, may_rest=False, owner="") -> Callable[
         fixed = _target_of(reference, task, name), np.zeros(size), np.zeros(size)
         return lambda t: fixed
 
-    def checked(t):
+    def read_reference(t):
         found = reference(t)
         if found is None and may_rest:
             return None
@@ -216,7 +216,7 @@ def as_task_reference(reference, task, *, may_rest=False, owner="") -> Callable[
             checked_vector(a, (size,), f"{name} acceleration"),
         )
 
-    return checked
+    return read_reference
 
 
 def _target_of(given, task, name):

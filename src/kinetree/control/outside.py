@@ -68,12 +68,12 @@ class Outside:
         for own in workers:
             hold_all(b, getattr(own, which))
 
-        def stacked(name, rows, size):
+        def stack_rows(name, rows, size):
             found = [getattr(getattr(own, which), name).reshape(rows, size)[:T] for own in workers]
             return np.array(found)
 
-        q, qd = stacked("q", T + 1, b.nq), stacked("qd", T + 1, b.nv)
-        return self.shooting.times[:-1], q, qd, stacked("held", T, b.nf)
+        q, qd = stack_rows("q", T + 1, b.nq), stack_rows("qd", T + 1, b.nv)
+        return self.shooting.times[:-1], q, qd, stack_rows("held", T, b.nf)
 
     def values(self, workers):
         """Ends of all steps."""

@@ -25,7 +25,7 @@ from kinetree.integration.manifold import turns_over
 from kinetree.model import Model
 from kinetree.model.define import kernel_of
 from kinetree.model.limits import has_passive_forces
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import forward_dynamics
 from kinetree.simulation.rollouts.gradient import inverse_rates
 from kinetree.simulation.rollouts.inputs import apply
@@ -154,7 +154,7 @@ class Shooting:
             )
             return kernel
 
-        return kept(model, (t, what, self.terms, self.columns), built)
+        return remember(model, (t, what, self.terms, self.columns), built)
 
     def _now(self, t, q, qd, rest):
         """The model, and what costs and constraints take, by name."""

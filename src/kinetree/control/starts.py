@@ -133,13 +133,13 @@ def later_guess(plan, k):
     """A guess from a plan of which ``k`` steps have passed: its last knots are repeated."""
     found = as_guess(plan)
 
-    def moved(x):
+    def shift(x):
         found, rest = np.empty_like(x), max(len(x) - k, 0)
         found[:rest], found[rest:] = x[k:], x[-1:]
         return found
 
     z, y = found.pop("multipliers")
-    shifted = {name: moved(x) for name, x in found.items()}
+    shifted = {name: shift(x) for name, x in found.items()}
     inner = z.copy()
-    inner[:-1] = moved(z[:-1])
+    inner[:-1] = shift(z[:-1])
     return shifted | {"multipliers": (inner, y)}

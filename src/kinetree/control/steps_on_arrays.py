@@ -12,7 +12,7 @@ import numpy as np
 from kinetree.errors import KinetreeError
 from kinetree.integration.adjoints import has_adjoint, pulled_back
 from kinetree.integration.on_arrays import field_on_arrays
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.simulation.rollouts.on_arrays import suits
 
 ITERATIONS = 10
@@ -43,7 +43,7 @@ class JointForceSteps:
         t, self.model, self.h = run.transition, run.model, run.dt
         self.method, self.field = t.method, field_on_arrays(run.model, t.field)
         self.columns = list(columns)
-        self._seen = kept(run.model, ("steps whose curvature was found", t), lambda: [0])
+        self._seen = remember(run.model, ("steps whose curvature was found", t), lambda: [0])
 
     def after(self, t, q, qd, tau) -> tuple[Any, Any]:
         """States at the end of steps from ``q, qd``; nan where there is none.

@@ -23,7 +23,7 @@ from kinetree.control.infeasible import as_matrices, why_not
 from kinetree.control.lexicographic import InfeasibleError, minimize
 from kinetree.control.motors import driven_variables, force_limits
 from kinetree.control.stance import RELAXED, Stance, WholeBodyRobot
-from kinetree.control.whole_body_loop import CompiledWholeBody, Loop, tables, warn_once
+from kinetree.control.whole_body_loop import CompiledWholeBody, WholeBodyLoop, tables, warn_once
 from kinetree.control.whole_body_quantities import Quantities, forget_failures
 from kinetree.control.whole_body_step import (
     NOT_COMPUTED,
@@ -233,12 +233,12 @@ class WholeBody:
             return None
         return CompiledWholeBody(self, lambda: WholeBody(self.model, self.tasks, **self._options))
 
-    def loop(self, t: Array, q: Array, qd: Array, out: Array) -> Loop:
+    def loop(self, t: Array, q: Array, qd: Array, out: Array) -> WholeBodyLoop:
         """Tables of this controller, tied to the state of a motion and to its forces."""
         at = self._stance_at(0.0)
         self._follow(0.0, at)
         state = {"t": t, "q": q, "qd": qd, "out": out, "nq": self.model.nq, "nv": self.model.nv}
-        return Loop(
+        return WholeBodyLoop(
             codes=self._quantities.codes, strict=self.strict, **tables(at, self._live), **state
         )
 

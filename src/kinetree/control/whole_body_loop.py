@@ -22,7 +22,7 @@ _FEW = 8  # states that Python computes
 
 
 @record
-class Loop:
+class WholeBodyLoop:
     """State of a motion, tables of a controller for all that may give way, and its forces.
 
     Attributes:
@@ -61,7 +61,7 @@ class Loop:
 
 
 @procedure
-def act(s: Loop) -> None:
+def act(s: WholeBodyLoop) -> None:
     """Forces of the motors for the present state; a call without an answer adds to ``status``."""
     for i in range(s.nq):
         s.first.q[i] = s.q[i]
@@ -86,7 +86,7 @@ def act(s: Loop) -> None:
 
 
 @procedure
-def _note(s: Loop) -> None:
+def _note(s: WholeBodyLoop) -> None:
     """Note the forces of a time at which they are wanted; a step may begin more than once."""
     while s.row < s.rows and s.times[s.row] < s.t[0]:
         s.row += 1
@@ -97,7 +97,13 @@ def _note(s: Loop) -> None:
 
 @procedure
 def act_along(
-    s: Loop, first: int, rows: int, t: "float[:]", q: "float[:]", qd: "float[:]", tau: "float[:]"
+    s: WholeBodyLoop,
+    first: int,
+    rows: int,
+    t: "float[:]",
+    q: "float[:]",
+    qd: "float[:]",
+    tau: "float[:]",
 ) -> int:
     """Write forces where they are NaN: the number of the first state without any, or ``rows``."""
     for k in range(first, rows):
@@ -189,7 +195,7 @@ class CompiledWholeBody:
             tau[k * model.nv : (k + 1) * model.nv] = self.original(times[k], q, qd)
 
     @cached_property
-    def _along(self) -> Loop:
+    def _along(self) -> WholeBodyLoop:
         """Machine code of the controller in its loop, for arrays of one state."""
         model = self.original.model
         t, q, qd, out = (np.zeros(n) for n in (1, model.nq, model.nv, model.nv))
@@ -204,7 +210,7 @@ class CompiledWholeBody:
 
 
 def tables(at: Any, live: tuple[bool, ...]) -> dict[str, Any]:
-    """Instants and problems of a stance by their names in a ``Loop``."""
+    """Instants and problems of a stance by their names in a ``WholeBodyLoop``."""
     stages = [at.stage(k, live) for k in range(len(RELAXED))]
     names = ("first", "whole"), ("second", "looser"), ("third", "loosest")
     found: dict[str, Any] = {}

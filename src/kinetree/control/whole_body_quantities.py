@@ -13,7 +13,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.define import kernel_of
 from kinetree.model.general.gears import gears_of
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
 
 _NAMES = "H", "h", "J", "drift", "arms", "Jt", "e", "v", "c"
@@ -45,7 +45,7 @@ class Quantities:
         self.model, nv = model, model.nv
         key = ("WholeBody", tuple(c.key for c in contacts), tuple(r.key for r in rows))
         damping = tuple(float(c.damping) for c in contacts)
-        self._user = kept(model, (*key, *damping), lambda: _kernel(contacts, rows))
+        self._user = remember(model, (*key, *damping), lambda: _kernel(contacts, rows))
         moving = sum(r.size for r in rows)
         jacobians = sum(r.size for r in rows if r.fixed is None)
         held = sum(3 + len(c.turns) for c in contacts)

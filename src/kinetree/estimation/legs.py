@@ -17,7 +17,7 @@ from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import require_tree
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.kinematics import jacobian, pose
 
 
@@ -144,7 +144,7 @@ class EstimatorSetup:
         """The kernel of the kinematics."""
         frames = tuple(foot.frame for foot in self.feet)
         key = ("estimation", self.imu, frames)
-        return kept(self.model, key, lambda: _kinematics(self.imu, frames))
+        return remember(self.model, key, lambda: _kinematics(self.imu, frames))
 
     def tie(self, samples: int) -> None:
         """Have the machine code that so many more calls have earned."""

@@ -24,7 +24,7 @@ from kinetree.functional.transformed import Transformed
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.model.define import DEFINITIONS
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.spelling import close_names, explains
 
 
@@ -140,7 +140,7 @@ class CompiledFunction:
             )
         call = bind(self.function, (self.model, *args[:n]), {**self.options, **options})
         key = (self.function, "compiled", self.parameters, call.key)
-        prepared = kept(self.model, key, lambda: self._prepare(call))
+        prepared = remember(self.model, key, lambda: self._prepare(call))
         if not options and self.dtype is None and len(call.arrays) == n:
             self._remember(_look(args), prepared)
         arrays = [

@@ -27,7 +27,7 @@ from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import SingularError
 from kinetree.functional.kernel import kernel
 from kinetree.model.define import FUNCTIONS, kernel_of
-from kinetree.model.views import condensed
+from kinetree.model.views import condensed_view
 
 FEWEST = 8
 """Velocity variables from which on compiled derivatives take longer than their first answers may:
@@ -95,9 +95,9 @@ class _Solution(NamedTuple):
 def plan_rows(m, q, qd):
     """``K``, ``k`` of the plan, then of what it leaves out; errors, their rates, alignments."""
     plan = next(ways(m)).plan
-    c = stacked_rows(condensed(m), q, qd, plan.axes)
+    c = stacked_rows(condensed_view(m), q, qd, plan.axes)
     rows, left = list(plan.rows), list(plan.redundant)
-    closures = [closure_error(condensed(m), loop, q) for loop in m.loops]
+    closures = [closure_error(condensed_view(m), loop, q) for loop in m.loops]
     own = c.error[sum(len(e) for e, _ in closures) :]
     error = np.concatenate([m.zero_velocity[:0], *(e for e, _ in closures), own])
     out = np.concatenate([c.K[left], c.k[left][:, None]], axis=1)
@@ -111,7 +111,7 @@ def plan_rows(m, q, qd):
 def constraint_terms(m, q, qd, qdd, mu):
     """``K qdd - k`` and ``Kᵀ mu`` of the rows of the plan."""
     plan = next(ways(m)).plan
-    c = stacked_rows(condensed(m), q, qd, plan.axes)
+    c = stacked_rows(condensed_view(m), q, qd, plan.axes)
     K, k = c.K[list(plan.rows)], c.k[list(plan.rows)]
     return K @ qdd - k, K.T @ mu
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 
 def labels(model):
@@ -65,12 +65,12 @@ class Variable(NamedTuple):
 
 def positions(model) -> tuple[Variable, ...]:
     """The entries of ``q``."""
-    return kept(model, ("layout.positions",), lambda: tuple(_each(model, 0)))
+    return remember(model, ("layout.positions",), lambda: tuple(_each(model, 0)))
 
 
 def velocities(model) -> tuple[Variable, ...]:
     """The entries of ``qd`` and of joint forces."""
-    return kept(model, ("layout.velocities",), lambda: tuple(_each(model, 1)))
+    return remember(model, ("layout.velocities",), lambda: tuple(_each(model, 1)))
 
 
 def actuators(model) -> dict[str, tuple]:

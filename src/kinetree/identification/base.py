@@ -21,7 +21,7 @@ from kinetree.loops.kinematics.constraint import constraint, null_space
 from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.notebook import block, table
 from kinetree.quantities.loops import coordinate_count
 from kinetree.quantities.regressors import regressor
@@ -94,7 +94,7 @@ def base_parameters(
     def make():
         return _decide(model, options, tolerance, np.random.default_rng(rng))
 
-    return kept(as_model(model), key, make) if isinstance(rng, int) else make()
+    return remember(as_model(model), key, make) if isinstance(rng, int) else make()
 
 
 def require_freedoms(model, function):

@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.codegen import tiers
 from kinetree.codegen.tiers import TierChoice
 from kinetree.ik import problem as texts
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 LARGE = 16
 """Velocity variables of a linkage from which the iterations run on arrays."""
@@ -22,7 +22,7 @@ def serve(problem, count: int) -> bool:
     if not problem.closing_rows or problem.model.nv < LARGE or tiers.setting() != "auto":
         return False
     key = "inverse kinematics on arrays", *(task.signature for task in problem.tasks)
-    choice = kept(problem.model, key, lambda: TierChoice(REPAID))
+    choice = remember(problem.model, key, lambda: TierChoice(REPAID))
     return choice.tier_for(count * texts.STEPS) == "general"
 
 

@@ -30,7 +30,7 @@ from kinetree.model import Model
 from kinetree.model.gearing import with_leaders
 from kinetree.model.kernels import kernel_for
 from kinetree.model.limits import position_index
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.names import joints_of
 
 # --- The damped step -----------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class TaskProblem:
         """The problem of these tasks, new or known; ``joints`` are those that may move."""
         joints = None if joints is None else joints_of(model, joints)
         key = ("inverse_kinematics", *(task.signature for task in tasks), *_key_of_joints(joints))
-        return kept(
+        return remember(
             model,
             key,
             lambda: cls(model, tuple(replace(task, target=None) for task in tasks), joints),

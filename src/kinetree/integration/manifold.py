@@ -16,7 +16,7 @@ import numpy as np
 from kinetree.functional.kernel import kernel
 from kinetree.joints.jet import jets
 from kinetree.model.limits import has_dynamics
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.spatial.ops import less, select, stumpff, stumpff_rate
 
 _SERIES = ((1, 1 / 2), (2, 1 / 12), (4, -1 / 720))  # brackets, coefficient: Bernoulli numbers
@@ -49,7 +49,7 @@ def _movable(model):
 
     Springs and limits are about the variables: where there are some, these must not be changed.
     """
-    return kept(model, ("movable",), lambda: (_found_movable(model),))[0]
+    return remember(model, ("movable",), lambda: (_found_movable(model),))[0]
 
 
 def _found_movable(model):
@@ -73,7 +73,7 @@ def _settle(model, q, qd):
 
 def is_flat(model):
     """Whether all velocity variables are derivatives of position variables."""
-    return kept(
+    return remember(
         model, ("flat",), lambda: (all(b.joint.rates_are_velocities for b in model.bodies),)
     )[0]
 

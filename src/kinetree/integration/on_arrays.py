@@ -20,7 +20,7 @@ from kinetree.functional.products import vjp
 from kinetree.integration.field import Field, times, too_stiff
 from kinetree.integration.manifold import bracket_matrix, dexp, is_flat
 from kinetree.model.limits import has_passive_forces
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import dynamics
 
 LARGE = 24, 12
@@ -62,7 +62,7 @@ def choose_arrays(
     if model.scalar_type().kind != "f" or not _is_group(model):
         return False
     many = (REPAID_BACK if back else REPAID) * model.nv
-    choice = kept(model, ("steps on arrays", method, back), lambda: TierChoice(many))
+    choice = remember(model, ("steps on arrays", method, back), lambda: TierChoice(many))
     return choice.tier_for(samples) == "general"
 
 

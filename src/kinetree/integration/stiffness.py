@@ -23,7 +23,7 @@ from kinetree.algorithms.closed.rank import rank_at, scaling
 from kinetree.integration.explicit import SemiImplicitEuler
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import has_dynamics
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.tendon_paths import tendon_motion
 from kinetree.quantities import dynamics
 
@@ -85,7 +85,7 @@ def fastest_motion(
         configurations = _configurations(model, q)
         parts = resistances(model, configurations[0], servos=servos)
     else:
-        parts = kept(
+        parts = remember(
             model, ("resistances", servos), lambda: resistances(model, None, servos=servos)
         )
     if not parts:

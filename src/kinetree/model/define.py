@@ -9,9 +9,9 @@ compiled code, arrays that may be None are inputs when they are given, and whate
 is an option that is compiled in. A function that names no algorithm is itself the algorithm.
 
 ``kernel_for`` of ``model/kernels.py`` is the only constructor of kernels for a model, and
-``Model.kernels`` keeps those of quantities by name and options; ``kept`` of ``model/memo.py`` keeps
-everything else that belongs to a model. Batches, arrays of other libraries, derivatives, exported
-code, the reference and the tests find all functions in ``FUNCTIONS``.
+``Model.kernels`` keeps those of quantities by name and options; ``remember`` of ``model/memo.py``
+keeps everything else that belongs to a model. Batches, arrays of other libraries, derivatives,
+exported code, the reference and the tests find all functions in ``FUNCTIONS``.
 """
 
 import functools

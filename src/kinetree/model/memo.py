@@ -6,7 +6,7 @@ from kinetree import errors
 from kinetree.codegen.program import note, noting
 
 
-def kept(model, key, make) -> Any:
+def remember(model, key, make) -> Any:
     """Result of ``make()`` for a key, kept with the model as long as it lives.
 
     Args:

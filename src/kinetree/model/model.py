@@ -172,7 +172,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
 
     @cached_property
     def memo(self) -> dict:
-        """Other objects kept with this model, by ``kinetree.model.memo.kept``."""
+        """Other objects kept with this model, by ``kinetree.model.memo.remember``."""
         return {}
 
     @cached_property

@@ -182,23 +182,23 @@ _ROUNDING = 8 * np.finfo(float).eps
 # --- inertia moved towards the base: the same equation of motion — RBDA §9.7 ---------------------
 # Part of a body's inertia can move to its parent without any change in the equation of motion:
 # what the joint cannot accelerate by itself (``I_Δ S = 0``) and what looks the same from the
-# parent in every position of the joint. ``condensed`` moves as much as possible towards the base.
-# The zeros it leaves behind make generated code shorter; forces inside the mechanism and inertias
-# of single bodies are no longer the real ones.
+# parent in every position of the joint. ``condensed_view`` moves as much as possible towards the
+# base. The zeros it leaves behind make generated code shorter; forces inside the mechanism and
+# inertias of single bodies are no longer the real ones.
 
 
-def condensed(model) -> ModelView:
+def condensed_view(model) -> ModelView:
     """The model with inertia moved from bodies to their parents wherever that changes nothing.
 
     Entry 0 of its ``inertia`` is what has come to rest in the base.
     """
     if isinstance(model, _WithInertia) or model.is_general:
-        return uncondensed(model)
+        return uncondensed_view(model)
     return _WithInertia(model, lumped_inertias(model))
 
 
-def uncondensed(model) -> ModelView:
-    """The model as it is, in a form that ``condensed`` leaves alone.
+def uncondensed_view(model) -> ModelView:
+    """The model as it is, in a form that ``condensed_view`` leaves alone.
 
     Where many numbers are zero from the start, moving inertia can cost operations.
     """

@@ -41,7 +41,7 @@ from kinetree.expr.node import Expr
 from kinetree.model.array_arguments import argument_shape, validate
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
 from kinetree.model.kernels import AtInstant, is_by_the_book, kernel_for
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.few_samples import are_few
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
@@ -272,8 +272,8 @@ def _compile(model, key, names, sizes, text, reference):
         )
 
     if not timed:
-        return kept(model, key, make)
-    return AtInstant(kept(base, ("at an instant", *key), make), model.instant)
+        return remember(model, key, make)
+    return AtInstant(remember(base, ("at an instant", *key), make), model.instant)
 
 
 def _way(model, number):

@@ -10,7 +10,7 @@ from kinetree.codegen.program import Argument
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, check_finite
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.spatial import Force, Motion
 
 _FLOAT = np.dtype(float)
@@ -54,7 +54,7 @@ def _places(model):
         zero.flags.writeable = False
         return {n: model.frame(n).body for n in names}, zero
 
-    return kept(model, "external_forces", make)
+    return remember(model, "external_forces", make)
 
 
 def _any_forces(model, f_ext):

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.codegen.tiers import TierChoice
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 LARGE = 8
 """Velocity variables from which compiling takes longer than a first answer may."""
@@ -38,5 +38,5 @@ def are_few(model, key, arrays, core) -> bool:
         )
     except ValueError:  # which whoever computes explains
         return False
-    choice = kept(model, ("few samples", *key), lambda: TierChoice(REPAID))
+    choice = remember(model, ("few samples", *key), lambda: TierChoice(REPAID))
     return choice.tier_for(int(np.prod(batch))) == "general"

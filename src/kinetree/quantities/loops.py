@@ -31,7 +31,7 @@ from kinetree.errors import LoopError, ShapeError, SingularError, TraceError, ca
 from kinetree.model.arrays import as_model, require_unit_parts
 from kinetree.model.define import quantity
 from kinetree.model.kernels import kernel_for
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.few_samples import are_few
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
@@ -78,7 +78,7 @@ def with_loops(text, keep=None):
         chosen = chosen if chosen is None or isinstance(chosen, str) else tuple(chosen)
         with calling(definition.called):
             key = ("loops", definition.name, *options.values(), chosen, extra)
-            closed = kept(
+            closed = remember(
                 model, key, lambda: _Closed(model, definition, text, keep, extra, options, chosen)
             )
             return closed.result([given[n] for n in closed.names])

@@ -24,7 +24,7 @@ from kinetree.model import Model
 from kinetree.model.array_arguments import ArrayArgument as Argument
 from kinetree.model.arrays import as_configuration, as_given, as_model
 from kinetree.model.define import quantity, register
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import closed_chains
 from kinetree.quantities.dynamics import Forces, forward_dynamics
 from kinetree.quantities.external_forces import external_forces
@@ -311,4 +311,4 @@ def _warn(model):
         )
         return "warned"
 
-    kept(model, "uniqueness of reactions", make)
+    remember(model, "uniqueness of reactions", make)

@@ -24,7 +24,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration
 from kinetree.model.cameras import Camera, check_camera
 from kinetree.model.geometry import Plane
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.names import number_of
 from kinetree.quantities import kinematics
 from kinetree.rendering.bodies import drawn_pieces, round_number, shapes_seen
@@ -94,7 +94,7 @@ def render(
                 f"a camera has no images of kind {kind!r}; {did_you_mean(meant, KINDS)}"
             )
     camera = chosen_camera(model, camera)
-    stage = kept(model, ("render", bool(collision)), lambda: ShapeStage(model, collision))
+    stage = remember(model, ("render", bool(collision)), lambda: ShapeStage(model, collision))
     with calling("render"):
         gpu = None if "color" in kinds else gpu_of(q)
         if gpu is None:

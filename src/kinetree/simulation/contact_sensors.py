@@ -15,7 +15,7 @@ from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.soft.history import SoftHistory
 from kinetree.errors import ContactError, ShapeError
 from kinetree.model.geometry import Plane, Solid
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.parts import Frame
 
 # --- contact forces ------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def nearest(model, sensor, q) -> np.ndarray:
         ordered = [id(pair.first) in first for pair in scene.pairs]
         return scene, dict(zip(scene.pair_names, ordered, strict=True))
 
-    scene, in_order = kept(model, ("nearest shapes", sensor.of, sensor.reference), make)
+    scene, in_order = remember(model, ("nearest shapes", sensor.of, sensor.reference), make)
     found = scene.contacts(q, sensor.cutoff)
     size = {"distance": 1, "normal": 3, "fromto": 6}[sensor.kind]
     if not found.size:

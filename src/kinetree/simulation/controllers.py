@@ -15,7 +15,7 @@ from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
 from kinetree.model.limits import effort_bounds
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.parts import Posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.spelling import explains_itself
@@ -226,7 +226,7 @@ class Controls:
         self.function: Any = (
             call_with_model(controls, model) if callable(controls) else Constant(controls)
         )
-        self._tables = kept(model, ("Controls",), lambda: _ActuatorTables.of(model))
+        self._tables = remember(model, ("Controls",), lambda: _ActuatorTables.of(model))
         if hasattr(self.function, "next_instant"):  # when the controls change next
             self.next_instant = self.function.next_instant
         self.reset()
@@ -359,7 +359,7 @@ class _Checked:
         if hasattr(function, "next_instant"):
             self.next_instant = function.next_instant
 
-    def compiled(self):
+    def as_kernel(self):
         """The kernel ``(t, q, qd)`` of a controller that is a kernel; None for other functions.
 
         Or what the ``compiled_control(model)`` of the controller returns: an object with ``tie``,

@@ -13,6 +13,6 @@ class Later:
     """Function that finds it."""
 
 
-def found(value: Any) -> Any:
+def resolve(value: Any) -> Any:
     """A value, or what is found for it."""
     return value.find() if type(value) is Later else value

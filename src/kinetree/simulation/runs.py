@@ -112,7 +112,7 @@ class RunningMotion:
 
     def control_kernel(self, stepper):
         """The kernel of what steps hold, where compiled code can call it, or None."""
-        kernel = getattr(self.controller, "compiled", lambda: None)()
+        kernel = getattr(self.controller, "as_kernel", lambda: None)()
         return kernel if kernel is not None and stepper.can_call(kernel) else None
 
     def tau(self, t, before=None):

@@ -16,7 +16,7 @@ from kinetree.contact import Contacts, Scene
 from kinetree.errors import ContactError, ModelError
 from kinetree.model import Model, Sensor
 from kinetree.model.arrays import as_model
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.names import number_of
 from kinetree.model.sensors import KINDS, size_of
 from kinetree.quantities.actuators import needs_of, sensor_readings
@@ -39,7 +39,7 @@ def sensors(model: Model, only: Sequence[Sensor | str] | None = None) -> "Sensor
     """
     as_model(model)
     if only is None:
-        return kept(model, ("sensors",), lambda: Sensors(model))
+        return remember(model, ("sensors",), lambda: Sensors(model))
     names = [s.name for s in model.sensors]
     chosen = [
         model.sensors[number_of(s, names, "a sensor", "model")] if isinstance(s, str) else s

@@ -19,7 +19,7 @@ from kinetree.spatial.vector import SpatialVector, Transposed
 
 __all__ = [
     "PlanarForce", "PlanarMotion", "PlanarTransform", "Xpln", "displacement_velocity", "exp", "log",
-    "moment", "simple_displacement_velocity", "turned",
+    "moment", "planar_cross", "simple_displacement_velocity",
 ]  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def moment(r: ArrayLike, f: ArrayLike) -> Any:
     return r[0] * f[1] - r[1] * f[0]
 
 
-def turned(w: Any, r: ArrayLike) -> Array:
+def planar_cross(w: Any, r: ArrayLike) -> Array:
     """``ω × r`` of a turn ``w`` and a position in the plane."""
     return np.array([-r[1] * w, r[0] * w])
 
@@ -58,11 +58,11 @@ class PlanarMotion(PlanarVector):
         w, v = self.angular[0], self.linear
         if isinstance(other, PlanarMotion):
             m = other.angular
-            linear = turned(w, other.linear) - turned(m[0], v)
+            linear = planar_cross(w, other.linear) - planar_cross(m[0], v)
             return PlanarMotion(np.zeros(m.shape, dtype=int), linear)
         if isinstance(other, PlanarForce):
             f = other.linear
-            return PlanarForce(np.array([moment(v, f)]), turned(w, f))
+            return PlanarForce(np.array([moment(v, f)]), planar_cross(w, f))
         raise SpatialTypeError(
             f"PlanarMotion.cross needs a planar motion or force, got {type(other).__name__}"
         )
@@ -180,7 +180,7 @@ class PlanarTransform(CoordinateTransform):
     def apply(self, x: Any) -> Any:
         """A planar motion, force or inertia from A to B."""
         if isinstance(x, PlanarMotion):
-            return PlanarMotion(x.angular, self.E @ (x.linear + turned(x.angular[0], self.r)))
+            return PlanarMotion(x.angular, self.E @ (x.linear + planar_cross(x.angular[0], self.r)))
         if isinstance(x, PlanarForce):
             return PlanarForce(x.angular - moment(self.r, x.linear), self.E @ x.linear)
         if not isinstance(x, PlanarOperator):
@@ -190,7 +190,7 @@ class PlanarTransform(CoordinateTransform):
     def inv_apply(self, x: Any) -> Any:
         """A planar motion, force or inertia from B back to A."""
         if isinstance(x, PlanarMotion):
-            return PlanarMotion(x.angular, self.E.T @ x.linear - turned(x.angular[0], self.r))
+            return PlanarMotion(x.angular, self.E.T @ x.linear - planar_cross(x.angular[0], self.r))
         if isinstance(x, PlanarForce):
             f = self.E.T @ x.linear
             return PlanarForce(x.angular + moment(self.r, f), f)
@@ -217,7 +217,7 @@ def exp(v: "PlanarMotion") -> "PlanarTransform":
     """Transform to the frame reached by moving at velocity ``v`` for one second."""
     w, u = v.angular[0], v.linear
     c = stumpff(w * w)
-    return PlanarTransform(c[0], w * c[1], c[1] * u + c[2] * turned(w, u))
+    return PlanarTransform(c[0], w * c[1], c[1] * u + c[2] * planar_cross(w, u))
 
 
 def log(X: "PlanarTransform") -> "PlanarMotion":
@@ -225,7 +225,7 @@ def log(X: "PlanarTransform") -> "PlanarMotion":
     theta = atan2(X.s, X.c)
     c = stumpff(theta * theta)
     # θ/2 cot(θ/2) = c₁ / 2c₂ is smooth at zero and vanishes at 180°.
-    return PlanarMotion(theta, c[1] / (2 * c[2]) * X.r - turned(theta, X.r) / 2)
+    return PlanarMotion(theta, c[1] / (2 * c[2]) * X.r - planar_cross(theta, X.r) / 2)
 
 
 def displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":

@@ -11,7 +11,7 @@ from kinetree.spatial.planar import (
     PlanarOperator,
     PlanarTransform,
     moment,
-    turned,
+    planar_cross,
 )
 from kinetree.spatial.transform import Plucker
 from kinetree.spatial.vector import Force, Motion
@@ -77,7 +77,9 @@ class PlanarInertia(PlanarOperator):
     def __matmul__(self, v):
         _require_motion(v)
         h, w, u = self.first_moment, v.angular, v.linear
-        return PlanarForce(self.rotational * w + moment(h, u), self.mass * u + turned(w[0], h))
+        return PlanarForce(
+            self.rotational * w + moment(h, u), self.mass * u + planar_cross(w[0], h)
+        )
 
     def transformed(self, X):
         """``X* I X⁻¹``: the same inertia in the new coordinates."""
@@ -109,7 +111,7 @@ class PlanarArticulatedInertia(PlanarOperator):
     def from_rigid(cls, I):
         """The articulated-body inertia of a body on its own."""
         m = I.mass
-        return cls(I.rotational, turned(1, I.first_moment), np.array([[m, 0], [0, m]]))
+        return cls(I.rotational, planar_cross(1, I.first_moment), np.array([[m, 0], [0, m]]))
 
     @classmethod
     def from_matrix(cls, I):
@@ -149,7 +151,7 @@ class PlanarArticulatedInertia(PlanarOperator):
 
     def transformed(self, X):
         """``X* Iᴬ X⁻¹``: the same inertia in the new coordinates."""
-        t = turned(1, X.r)
+        t = planar_cross(1, X.r)
         Y = self.H - self.M @ t
         return PlanarArticulatedInertia(
             self.I - t @ (self.H + Y), X.E @ Y, _rotate(X.c, X.s, self.M)
@@ -157,7 +159,7 @@ class PlanarArticulatedInertia(PlanarOperator):
 
     def inverse_transformed(self, X):
         """``Xᵀ Iᴬ X``: back to the old coordinates."""
-        t = turned(1, X.r)
+        t = planar_cross(1, X.r)
         H, M = X.E.T @ self.H, _rotate(X.c, -X.s, self.M)
         Y = H + M @ t
         return PlanarArticulatedInertia(self.I + t @ (H + Y), Y, M)

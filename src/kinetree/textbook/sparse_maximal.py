@@ -32,7 +32,7 @@ from kinetree.errors import SingularError, calling
 from kinetree.loops.dynamics.methods import Accelerations, ConstrainedEquations
 from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.spatial import Motion, Plucker, crf, crm
 from kinetree.textbook.elimination_order import EliminationOrder, elimination_order
 
@@ -68,7 +68,7 @@ def order_of(model: Model) -> EliminationOrder:
         rows += [whole] * sum(c.rows for c in model.constraints)
         return elimination_order(model.body_count, ends, rows, links)
 
-    return kept(model, "elimination order", make)
+    return remember(model, "elimination order", make)
 
 
 def solve(instant: ConstrainedEquations) -> Accelerations:

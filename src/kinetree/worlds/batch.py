@@ -81,7 +81,7 @@ class Worlds:
         given["give"] = self._give if self.columns else None
         if {"mass", "size"} & {*self.columns}:
             given["parameters"] = {"inertia": self._inertias}
-        given["memory_of"] = self._batch.saved if self._batch.has_stepped else None
+        given["memory_of"] = self._batch.memory_of if self._batch.has_stepped else None
         own = self.world.simulation_start()
         state = {"time": self.time, "activation": self.activation, "memory": {}}
         return own._replace(state=own.state._replace(q=self.q, qd=self.qd, **state), **given)
@@ -276,7 +276,7 @@ class Worlds:
         """Close loops of some worlds that are open by little; positions of all worlds."""
         b, qd, closed = self._batch, self.qd, q.copy()
         for k in new:
-            closed[k], qd[k] = self._steps.start.closed(b.engine, q[k], qd[k])
+            closed[k], qd[k] = self._steps.start.close_loops(b.engine, q[k], qd[k])
         if not np.array_equal(closed, q):
             b.put(closed, qd)
         return closed
@@ -309,7 +309,7 @@ class Worlds:
             q=b.q[k],
             qd=b.qd[k],
             activation=self.activation[k].copy(),
-            memory=b.saved(k),
+            memory=b.memory_of(k),
         )
 
     def _set(self, k, state):
@@ -343,7 +343,7 @@ class Worlds:
         b, labels = self._batch, self._steps.labels
         if not b.motions.ends[k, 3]:
             return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)
-        return of_stored(*b.listed(k), labels)
+        return of_stored(*b.listed_contacts(k), labels)
 
     def read_sensors(self) -> Readings:
         """Readings of all worlds, (n, ...) each, as of ``World.read_sensors``."""

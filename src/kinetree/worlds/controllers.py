@@ -205,5 +205,5 @@ class CompiledParts:
 def control_of(model: Any, controller: Any) -> Any:
     """A controller for loops of compiled code, or None where it is Python."""
     checked = as_controller(call_with_model(controller, model), model, (model.nv,))
-    compiled = getattr(checked, "compiled", None)
-    return None if compiled is None else compiled()
+    kernel = getattr(checked, "as_kernel", None)
+    return None if kernel is None else kernel()

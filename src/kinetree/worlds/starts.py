@@ -94,7 +94,7 @@ class StartCheck:
             if i and at.start < at.stop and beyond[at].max() > DEEP
         ]
 
-    def closed(
+    def close_loops(
         self, engine: Engine, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """A state with loops closed that are open by little, as ``simulate`` closes them."""

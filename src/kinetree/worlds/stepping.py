@@ -91,7 +91,7 @@ class WorldSteps:
     def copy_memory(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
         if self.memory is None:
-            return self.machine.saved(0)
+            return self.machine.memory_of(0)
         return {name: np.array(x) for name, x in self.memory.items()}
 
     def restore(self, memory: dict[str, np.ndarray]):
@@ -106,7 +106,7 @@ class WorldSteps:
         """Warn of what is wrong with a start, unless it was checked since it was set."""
         if not self.checked:
             self.checked = True
-            q, qd = self.start.closed(self.engine, whole.q, whole.qd)
+            q, qd = self.start.close_loops(self.engine, whole.q, whole.qd)
             if q is not whole.q:
                 whole.q, whole.qd = q, qd
             self.start.check(self.engine, q)
@@ -329,7 +329,7 @@ class WorldSteps:
         """The contacts of the last step; after a change, those at the state of ``whole``."""
         q = whole.q  # which brings the state up to date
         if self.model.nv and q is self.end:
-            return of_stored(*self.machine.listed(0), self.labels)
+            return of_stored(*self.machine.listed_contacts(0), self.labels)
         return contacts_at(self.engine, self.engine.contacts(q), q, whole.qd, self.labels)
 
     @cached_property

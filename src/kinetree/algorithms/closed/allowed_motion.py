@@ -29,7 +29,7 @@ from kinetree.algorithms.closed.scaling import velocity_turns
 from kinetree.algorithms.dual import Dual, duals, rate_of
 from kinetree.algorithms.honours import timed_joints
 from kinetree.errors import JointError, SingularError
-from kinetree.model.views import condensed
+from kinetree.model.views import condensed_view
 
 SMALLEST_INERTIA = 1e-12
 """Smallest pivot of ``H_y``, relative to its diagonal."""
@@ -171,7 +171,7 @@ class AllowedMotion:
         return self._half_inertia_rate(self.qd if qd is None else qd)
 
     def _half_inertia_rate(self, qd):
-        C = coriolis.half_inertia_rate(condensed(self.model), self.q, qd)
+        C = coriolis.half_inertia_rate(condensed_view(self.model), self.q, qd)
         return self.G.T @ (C @ self.G + self.H @ self.rate_along(qd))
 
     def inertia_rate(self):

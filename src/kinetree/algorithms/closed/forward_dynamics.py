@@ -30,8 +30,8 @@ from kinetree.algorithms.closed.plan import (
 from kinetree.algorithms.closed.rank import closed_configurations, rank_policy, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.errors import SingularError
-from kinetree.model.memo import kept
-from kinetree.model.views import condensed
+from kinetree.model.memo import remember
+from kinetree.model.views import condensed_view
 from kinetree.spatial.ops import absolute, less, select
 
 SMALLEST_PIVOT = 1e-3
@@ -109,7 +109,7 @@ def health_of(way, sizes, c, qdd):
 
 def _solve(model, q, qd, tau, f_ext, method, plan, stabilization=None):
     """``qdd``, pivots and constraints by one of the methods."""
-    c = stacked_rows(condensed(model), q, qd, plan.axes)
+    c = stacked_rows(condensed_view(model), q, qd, plan.axes)
     k = c.k if stabilization is None else c.with_stabilization(stabilization)
     b = tau - fewest.bias_force(model, q, qd, f_ext)
     if method == "null space":
@@ -155,7 +155,7 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         A list of conditions. They are stricter than those of ``joint_space``, whose errors
         explain what is wrong.
     """
-    closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
+    closures = [closure_error(condensed_view(model), loop, q) for loop in model.loops]
     own = c.error[sum(len(e) for e, _ in closures) :]  # of user-defined constraints, not of loops
     error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures), own])
     aligned = [less(0, alignment) for _, alignment in closures]
@@ -170,7 +170,7 @@ def ways(model):
     Raises SingularError where there is none: the mechanism must be solved sample by sample.
     """
     model = model.numeric
-    known = kept(model, "ways to solve loops", dict)
+    known = remember(model, "ways to solve loops", dict)
     known["samples"] = closed_configurations(model)  # known, too, after the first time
     if "null space" not in known:
         known["null space"] = _best_way(model, "null space", known["samples"])
@@ -207,7 +207,7 @@ def way_for(model, independent) -> Way | None:
         next(ways(model))
     except SingularError:
         return None
-    known = kept(model, "ways to solve loops", dict)
+    known = remember(model, "ways to solve loops", dict)
     best = known["null space"]
     if independent is None or best is None:
         return best

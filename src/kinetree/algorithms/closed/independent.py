@@ -29,8 +29,8 @@ from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import LoopError, SingularError, UnknownNameError
 from kinetree.model.gearing import require_leader
-from kinetree.model.memo import kept
-from kinetree.model.views import condensed
+from kinetree.model.memo import remember
+from kinetree.model.views import condensed_view
 from kinetree.spatial.ops import absolute, less, select
 
 # --- by a plan: compiled -------------------------------------------------------------------------
@@ -60,14 +60,14 @@ def coordinate_plan(model, keep=()) -> CoordinatePlan | None:
         best = min((f for f in found if f), key=lambda f: f[0], default=None)
         return (best and best[1],)
 
-    return kept(model, ("coordinate_plan", keep), make)[0]
+    return remember(model, ("coordinate_plan", keep), make)[0]
 
 
 def _rehearse(model, axes, keep):
     """The cost of a plan, and the plan; None where there is none."""
 
     def sizes(q):
-        c = stacked_rows(condensed(model), q, model.zero_velocity, axes)
+        c = stacked_rows(condensed_view(model), q, model.zero_velocity, axes)
         found = null_space_basis(c.K, c.k, plan.pivots)
         return [x for row in found.G for x in row.values()], found.pivots
 
@@ -111,11 +111,11 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
     """
     plan, moves = chosen.plan, qd is not None
     qd = qd if moves else model.zero_velocity
-    c = stacked_rows(condensed(model), q, qd, plan.axes)
+    c = stacked_rows(condensed_view(model), q, qd, plan.axes)
     found = (_orthogonal if anywhere else _eliminate)(model, c, chosen)
 
     def rates(model, q, qd):
-        return stacked_rows(condensed(model), q, qd, plan.axes).rate
+        return stacked_rows(condensed_view(model), q, qd, plan.axes).rate
 
     at = AllowedMotion(model, q, qd, found.G, found.g, chosen.columns, rates, found.solve)
 

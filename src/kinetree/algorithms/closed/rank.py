@@ -29,7 +29,7 @@ from kinetree.algorithms.closed.samples import CLOSED, SAMPLES, Manifold, sample
 from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
-from kinetree.model.memo import kept, warn_once
+from kinetree.model.memo import remember, warn_once
 
 if TYPE_CHECKING:
     from kinetree.model import Model
@@ -47,7 +47,7 @@ def scaling(model: "Model") -> Scaling:
         units.policy = RankPolicy(model.numeric)
         return units
 
-    return kept(model.numeric, "scaling of loops", make)
+    return remember(model.numeric, "scaling of loops", make)
 
 
 def rank_policy(model: "Model") -> "RankPolicy":

@@ -19,7 +19,7 @@ from kinetree.algorithms.closed.constraints import (
     stack_constraints,
 )
 from kinetree.model.gearing import with_leaders
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 _LOOKS = 3  # configurations in which user-defined constraints are evaluated
 
@@ -98,7 +98,7 @@ def units_of(model) -> Scaling:
     columns = [1.0 if turns else own[i] for i, joint in joints for turns in velocity_turns(joint)]
     if model.constraints:
         sizes = partial(_sizes_of_functions, model, np.array(columns), whole)
-        lengths += list(kept(model, "sizes of constraints", sizes))
+        lengths += list(remember(model, "sizes of constraints", sizes))
         rows += [1 / size for size in lengths[len(model.loops) :]]
     rounding = max(1.0, whole / min(lengths, default=whole))
     return Scaling(np.array(rows), np.array(columns), whole, rounding)

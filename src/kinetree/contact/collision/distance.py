@@ -16,7 +16,7 @@ from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.arrays import as_model
 from kinetree.model.geometry import HeightField, Mesh, Plane
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 from kinetree.spelling import did_you_mean
@@ -134,7 +134,7 @@ def _shapes(model, numbers, triangles=False):
         nothing = [0] * (model.body_count + 1)  # pairs are given, so rules do not matter
         return shapes_of(chosen, nothing, nothing, {"friction": None, "restitution": None})
 
-    return kept(model, ("shapes in tables", numbers, triangles), make)
+    return remember(model, ("shapes in tables", numbers, triangles), make)
 
 
 def own_poses(shapes) -> Shapes:
@@ -168,7 +168,7 @@ def _tables(model, asked):
             np.arange(len(used)),
         )
 
-    shapes, *rest = kept(model, ("distances of", asked), make)
+    shapes, *rest = remember(model, ("distances of", asked), make)
     return own_poses(shapes), *rest
 
 

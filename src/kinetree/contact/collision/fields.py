@@ -146,7 +146,7 @@ def put_foot(
 
 
 @workspace
-class Part:
+class ShapePart:
     """Part of a convex shape that the ground is sampled against, in coordinates of the field.
 
     Attributes:
@@ -260,7 +260,7 @@ def conditions(
 
 @procedure
 def settle(
-    shapes: Shapes, touch: Touch, part: Part, x: float, y: float, reach: float, feature: int
+    shapes: Shapes, touch: Touch, part: ShapePart, x: float, y: float, reach: float, feature: int
 ):
     """A contact from a start on: Newton's method, within ``reach`` of it."""
     mode, par = part.mode, part.par
@@ -327,7 +327,7 @@ def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
 def sample_ground(
     shapes: Shapes,
     touch: Touch,
-    part: Part,
+    part: ShapePart,
     low: "float[2]",
     high: "float[2]",
     limit: float,

@@ -7,7 +7,7 @@ from kinetree.contact.collision.fields import (
     FACE,
     ROUND,
     SAMPLES,
-    Part,
+    ShapePart,
     along_curve,
     height_at,
     sample_ground,
@@ -36,7 +36,7 @@ def corner_foot(
     shapes: Shapes, touch: Touch, L: "float[12]", x: float, y: float, z: float, feature: int
 ):
     """The contact of a corner, given in the shape."""
-    part = local(Part)
+    part = local(ShapePart)
     par = part.par
     part.mode = ROUND
     par[:3] = L[::4] * x + L[1::4] * y + L[2::4] * z + L[3::4]
@@ -75,7 +75,7 @@ def face_feet(
     feature: int,
 ):
     """Peaks of the ground against a face, given by a corner and its normal in the field."""
-    part = local(Part)
+    part = local(ShapePart)
     part.mode = FACE
     part.frame[:] = L
     part.par[:3] = corner
@@ -91,7 +91,7 @@ def round_feet(
     """Contacts of what is round about the part of the shape's axis from ``bottom`` to ``top``."""
     j = touch.second
     margin = touch.margin
-    part = local(Part)
+    part = local(ShapePart)
     par = part.par
     part.mode = ROUND
     low, high = local("float", 2, 2)
@@ -132,7 +132,7 @@ def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     """Contacts of an ellipsoid."""
     i = touch.first
     j = touch.second
-    part = local(Part)
+    part = local(ShapePart)
     par = part.par
     part.mode = BALL
     low, high = local("float", 2, 2)

@@ -11,7 +11,7 @@ from kinetree.contact.engine.arrivals import overlap_at_end
 from kinetree.contact.engine.carrying import (
     ROOM,
     carry,
-    copied,
+    copy_numbers,
     inputs_of_call,
     inputs_of_step,
     own_numbers,
@@ -129,9 +129,9 @@ def store_record(a: Parts, b: Motions, w: int, k: int) -> int:
             x.potential[k] += e.of_place[i, 0]
     x.joints[k * x.nj : (k + 1) * x.nj] = 0.0
     if b.bare[w] == 0:
-        i = copied(rows.stop_kept, rows.stops, x.joints, k * x.nj, True)
-        i = copied(rows.dry_kept, rows.dry, x.joints, i, True)
-        copied(rows.loop_kept, rows.loops, x.joints, i, True)
+        i = copy_numbers(rows.stop_kept, rows.stops, x.joints, k * x.nj, True)
+        i = copy_numbers(rows.dry_kept, rows.dry, x.joints, i, True)
+        copy_numbers(rows.loop_kept, rows.loops, x.joints, i, True)
     for i in range(m.nv if m.prescribed == 1 else 0):
         x.push[k * m.nv + i] = s.push[i] / s.h if b.bare[w] == 0 else 0.0
     for g in range(n):
@@ -152,8 +152,8 @@ def store(a: Parts, b: Motions, w: int, time: int) -> int:
     """Store the present state of a motion; 0, or ``LIST_FULL``."""
     s, m, x = a.step, a.mechanism, b.storage
     k = time * b.worlds + w
-    copied(s.q, m.nq, x.q, k * m.nq, True)
-    copied(s.v, m.nv, x.v, k * m.nv, True)
+    copy_numbers(s.q, m.nq, x.q, k * m.nq, True)
+    copy_numbers(s.v, m.nv, x.v, k * m.nv, True)
     x.work[k] = a.total[10]
     if x.columns > 0 and b.bare[w] == 0:
         store_forces(a, x, k)
@@ -201,8 +201,8 @@ def begin_motion(a: Parts, b: Motions, t: WorkerState) -> int:
 def stand_still(a: Parts, b: Motions, w: int):
     """Go back to where the last step of a motion began, without memory of earlier ones."""
     s, m = a.step, a.mechanism
-    at = copied(s.q, m.nq, b.row, w * b.width, False)
-    copied(s.v, m.nv, b.row, at, False)
+    at = copy_numbers(s.q, m.nq, b.row, w * b.width, False)
+    copy_numbers(s.v, m.nv, b.row, at, False)
     s.change[: m.nv] = s.last[: m.nv] = 0.0
     a.rows.follows = a.rows.known = a.rows.contacts = a.balance.known = 0
     a.sleep.sleeps[: a.sleep.trees] = a.sleep.calm[: a.sleep.trees] = 0
@@ -212,8 +212,8 @@ def stand_still(a: Parts, b: Motions, w: int):
 def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
     """One step of the motion of a worker; 0, or the code of why there is none, or no trust."""
     s, m, w, i = a.step, a.mechanism, t.world, b.inputs
-    at = copied(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
-    copied(s.v, m.nv, b.row, at, True)
+    at = copy_numbers(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
+    copy_numbers(s.v, m.nv, b.row, at, True)
     if i.clocked == 1:
         s.time[0] = i.start + (b.done + t.step - i.base) * s.h
     if i.controlled == 1:
@@ -244,7 +244,7 @@ def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
     b.bare[w] = t.flew
     b.ends[w, 3] += 1
     if t.step == b.steps - 1:
-        copied(s.began, m.nv, b.last, w * m.nv, True)
+        copy_numbers(s.began, m.nv, b.last, w * m.nv, True)
     if b.storage.full == 1:
         t.pivot = min(t.pivot, smallest_pivot(a.problem, s.factors))
     return code
@@ -275,12 +275,12 @@ def end_motion(a: Parts, b: Motions, t: WorkerState) -> int:
         elif b.lists == 1:
             list_contacts(a, b, w)
     i = b.inputs
-    copied(a.drives.activation, i.states, i.activation, w * i.states, True)
+    copy_numbers(a.drives.activation, i.states, i.activation, w * i.states, True)
     if b.worlds > 1:
         return carry(a, b, w, True)
-    at = copied(a.step.q, a.mechanism.nq, b.row, 0, True)  # the rest stays in the engine
-    at = copied(a.step.v, a.mechanism.nv, b.row, at, True)
-    copied(a.step.time, 1, b.row, at, True)
+    at = copy_numbers(a.step.q, a.mechanism.nq, b.row, 0, True)  # the rest stays in the engine
+    at = copy_numbers(a.step.v, a.mechanism.nv, b.row, at, True)
+    copy_numbers(a.step.time, 1, b.row, at, True)
     return 0
 
 

@@ -19,7 +19,7 @@ from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism, divide
-from kinetree.contact.engine.parts import Kernels, Step
+from kinetree.contact.engine.parts import Kernels, StepState
 from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep
@@ -33,7 +33,7 @@ PASSES_OF_BOUNCES = 5
 
 
 @procedure
-def look_ahead(s: Step, m: Mechanism, p: Problem, rows: Rows):
+def look_ahead(s: StepState, m: Mechanism, p: Problem, rows: Rows):
     """Velocities with which bodies come to where they are looked at, in half a step."""
     for i in range(m.nv):
         s.ahead[i] = s.v[i]
@@ -64,7 +64,7 @@ def parties(p: Problem, rows: Rows, shapes: Shapes, pairs: Pairs, f: Found, z: S
 
 
 @procedure
-def find_resting(s: Step, p: Problem, rows: Rows, f: Found):
+def find_resting(s: StepState, p: Problem, rows: Rows, f: Found):
     """Mark the trees on which rows act that do not bounce, in ``rows.rests``."""
     rows.rests[: p.trees + 1] = 0
     for g in range(p.groups):
@@ -75,7 +75,7 @@ def find_resting(s: Step, p: Problem, rows: Rows, f: Found):
 
 
 @procedure
-def foresee_forces(s: Step, p: Problem, rows: Rows, f: Found):
+def foresee_forces(s: StepState, p: Problem, rows: Rows, f: Found):
     """Change of velocities to expect: of what nothing held in the last step, that without rows."""
     if rows.timed == 0:
         find_resting(s, p, rows, f)
@@ -86,7 +86,7 @@ def foresee_forces(s: Step, p: Problem, rows: Rows, f: Found):
 
 @procedure
 def times_of_impact(
-    s: Step, p: Problem, rows: Rows, f: Found, shapes: Shapes, pairs: Pairs, z: Sleep
+    s: StepState, p: Problem, rows: Rows, f: Found, shapes: Shapes, pairs: Pairs, z: Sleep
 ) -> bool:
     """Find the trees of parties in which something bounces, and when: is there any?"""
     found = looked = False
@@ -113,7 +113,7 @@ def times_of_impact(
 
 
 @procedure
-def products_in_parts(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
+def products_in_parts(s: StepState, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
     """Velocity products of bodies that bounce, before and after it; what rows want then.
 
     ``later`` becomes ``d``.
@@ -151,7 +151,7 @@ def products_in_parts(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels)
 
 
 @procedure
-def way_to_end(s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, beta: float):
+def way_to_end(s: StepState, m: Mechanism, p: Problem, rows: Rows, f: Found, beta: float):
     """Velocities ``x`` with which bodies that bounce come from the surface to the end."""
     h = s.h
     find_resting(s, p, rows, f)
@@ -164,7 +164,7 @@ def way_to_end(s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, beta: fl
 
 
 @procedure
-def account_of_bounce(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, beta: float):
+def account_of_bounce(s: StepState, m: Mechanism, p: Problem, rows: Rows, b: Balance, beta: float):
     """Work on trees that bounce: of rows at the mean velocity then, of joints on the way taken.
 
     ``y`` are the impulses of the rows at the joints.
@@ -189,7 +189,7 @@ def account_of_bounce(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance,
 
 
 @procedure
-def account_of_rest(s: Step, p: Problem, rows: Rows, b: Balance):
+def account_of_rest(s: StepState, p: Problem, rows: Rows, b: Balance):
     """Let rows of islands that bounce have done the work that no other force has, but no positive.
 
     ``b.total`` is known. Dampers resist in the whole step, not when something hits.

@@ -11,7 +11,7 @@ ROOM = -8
 
 
 @procedure
-def copied(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
+def copy_numbers(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
     """Copy ``n`` numbers from a row, or back into it: where the next ones are."""
     if back:
         row[at : at + n] = x[:n]
@@ -37,18 +37,18 @@ def carry(a: Parts, b: Motions, w: int, back: bool) -> int:
     m = a.mechanism
     rows = a.rows
     z = a.sleep
-    at = copied(s.q, m.nq, b.row, w * b.width, back)
-    at = copied(s.v, m.nv, b.row, at, back)
-    at = copied(s.time, 1, b.row, at, back)
-    at = copied(s.change, m.nv, b.row, at, back)
-    at = copied(s.last, m.nv, b.row, at, back)
-    at = copied(a.balance.energy, a.problem.trees, b.row, at, back)
-    at = copied(rows.stop_kept, rows.stops, b.row, at, back)
-    at = copied(rows.stop_was, rows.stops, b.row, at, back)
-    at = copied(rows.dry_kept, rows.dry, b.row, at, back)
-    at = copied(rows.loop_kept, rows.loops, b.row, at, back)
-    at = copied(rows.loop_ended, rows.loops, b.row, at, back)
-    at = copied(z.tau, m.nv, b.row, at, back)
+    at = copy_numbers(s.q, m.nq, b.row, w * b.width, back)
+    at = copy_numbers(s.v, m.nv, b.row, at, back)
+    at = copy_numbers(s.time, 1, b.row, at, back)
+    at = copy_numbers(s.change, m.nv, b.row, at, back)
+    at = copy_numbers(s.last, m.nv, b.row, at, back)
+    at = copy_numbers(a.balance.energy, a.problem.trees, b.row, at, back)
+    at = copy_numbers(rows.stop_kept, rows.stops, b.row, at, back)
+    at = copy_numbers(rows.stop_was, rows.stops, b.row, at, back)
+    at = copy_numbers(rows.dry_kept, rows.dry, b.row, at, back)
+    at = copy_numbers(rows.loop_kept, rows.loops, b.row, at, back)
+    at = copy_numbers(rows.loop_ended, rows.loops, b.row, at, back)
+    at = copy_numbers(z.tau, m.nv, b.row, at, back)
     at = w * b.whole
     if back:
         if rows.known > b.room:

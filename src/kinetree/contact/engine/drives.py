@@ -20,7 +20,7 @@ import numpy as np
 
 from kinetree.codegen.procedures import ProcedureTable, procedure, record
 from kinetree.contact.engine.mechanism import Mechanism, resistance
-from kinetree.contact.engine.muscles import excited, muscle_force, numbers_of
+from kinetree.contact.engine.muscles import muscle_activation, muscle_force, numbers_of
 from kinetree.contact.newton.problem import Problem
 from kinetree.model.actuator import ACTIVATIONS
 from kinetree.model.limits import counted_compensation, effort_bounds, position_index
@@ -365,7 +365,7 @@ def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", 
     for k in range(a.count):
         x = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
         if a.state[k] >= 0:
-            x = followed(a, k, a.activation[a.state[k]], h / 2.0)
+            x = next_activation(a, k, a.activation[a.state[k]], h / 2.0)
         l = a.offset[k]
         ld = 0.0
         for j in range(a.arm_first[k], a.arm_first[k + 1]):
@@ -594,13 +594,13 @@ def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
 
 
 @procedure
-def integrated(u: float, x: float, rise: float, fall: float, h: float) -> float:
+def integrate(u: float, x: float, rise: float, fall: float, h: float) -> float:
     """``x' = u``."""
     return x + u * h
 
 
 @procedure
-def filtered(u: float, x: float, rise: float, fall: float, h: float) -> float:
+def low_pass(u: float, x: float, rise: float, fall: float, h: float) -> float:
     """``x' = (u - x) / rise``."""
     return u + (x - u) * exp(-h / rise) if rise > 0.0 else u
 
@@ -613,13 +613,13 @@ def ramp(u: float, x: float, rise: float, fall: float, h: float) -> float:
 
 
 _NUMBERS = {name: k for k, name in enumerate(ACTIVATIONS)}
-MOVING = {"integrator": integrated, "filter": filtered, "muscle": excited, "ramp": ramp}
-FOLLOWING = ProcedureTable({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
+MOVING = {"integrator": integrate, "filter": low_pass, "muscle": muscle_activation, "ramp": ramp}
+FOLLOWING = ProcedureTable({_NUMBERS[name]: p for name, p in MOVING.items()}, low_pass)
 """Activations after ``h`` seconds with a held control, by number: see ``algorithms.actuators``."""
 
 
 @procedure
-def followed(a: Actuators, k: int, x: float, h: float) -> float:
+def next_activation(a: Actuators, k: int, x: float, h: float) -> float:
     """Activation ``x`` after ``h`` seconds with a held control: see ``algorithms.actuators``."""
     u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
     x = FOLLOWING[a.kind[k]](u, x, a.time[k], a.fall[k], h)
@@ -630,7 +630,7 @@ def followed(a: Actuators, k: int, x: float, h: float) -> float:
 def setpoint(a: Actuators, k: int, h: float) -> float:
     """Setpoint of an integral after ``h`` seconds with a held control."""
     if a.state[k] >= 0:
-        return followed(a, k, a.activation[a.state[k]], h)
+        return next_activation(a, k, a.activation[a.state[k]], h)
     return min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
 
 
@@ -640,7 +640,7 @@ def follow_controls(a: Actuators, h: float):
     for k in range(a.count):
         n = a.state[k]
         if n >= 0:
-            a.activation[n] = followed(a, k, a.activation[n], h)
+            a.activation[n] = next_activation(a, k, a.activation[n], h)
 
 
 @procedure

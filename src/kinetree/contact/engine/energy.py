@@ -276,7 +276,7 @@ def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
 
 
 @procedure
-def weighed(b: Balance, w: Flight, p: Problem, rows: Rows, f: Found) -> bool:
+def find_excess(b: Balance, w: Flight, p: Problem, rows: Rows, f: Found) -> bool:
     """``excess`` and the like of islands: is there too much in one that flies?
 
     Rows give none, unless a surface drifts.
@@ -319,7 +319,9 @@ def gains_any(b: Balance, i: int) -> bool:
 
 
 @procedure
-def balanced(b: Balance, w: Flight, m: Mechanism, p: Problem, v: "float[:]") -> "(float, float)":
+def limit_energy(
+    b: Balance, w: Flight, m: Mechanism, p: Problem, v: "float[:]"
+) -> "(float, float)":
     """Let islands have no more energy than they had or were given: what was taken, what is left."""
     taken = left = 0.0
     for i in range(p.trees):

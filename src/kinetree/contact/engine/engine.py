@@ -196,7 +196,7 @@ class Engine:
             worst=np.full((1, 2), -1, dtype=np.int64),
             balance=self.balance,
             flight=self.flight,
-            kernels=self.tied(),
+            kernels=self.bind_kernels(),
             sleep=self.sleep,
             before=before_of(self.rows, self.balance, self.sleep, self.tree.nv),
             drives=self.drives,
@@ -342,7 +342,7 @@ class Engine:
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    def tied(self) -> Kernels:
+    def bind_kernels(self) -> Kernels:
         """The code of a step, tied to the arrays here."""
         s, m, b, w, rows = self.s, self.mechanism, self.balance, self.flight, self.rows
         h, one, now = s.part, m.pose[1:], (s.time, s.q, s.v, s.inputs)
@@ -405,12 +405,12 @@ class Engine:
             return
         self.parts.warned = 1
         warn(
-            f"{self.untrusted()}. Further ones are counted: report().unsolved, or "
+            f"{self.first_untrusted_step()}. Further ones are counted: report().unsolved, or "
             f"strict=True raises an error. Take shorter steps, or masses that differ less",
             SimulationWarning,
         )
 
-    def untrusted(self) -> str:
+    def first_untrusted_step(self) -> str:
         """The first step that cannot be trusted, in words."""
         p, n = self.parts, self.parts.counts
         parts = []

@@ -376,7 +376,9 @@ class Machine(MotionStates):
                 engine.held[:] = self._control.call(float(s.time[0]), s.q.copy(), s.v.copy())
             worker.answered = 1
         elif code == NO_TRUST:
-            raise SimulationError(f"{engine.untrusted()}. Take shorter steps, or strict=False")
+            raise SimulationError(
+                f"{engine.first_untrusted_step()}. Take shorter steps, or strict=False"
+            )
         else:
             with NamingTime(engine.model, s.time[0], s.v[engine.of_v], s.h, "contact"):
                 engine._help(code)

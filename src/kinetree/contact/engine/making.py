@@ -77,7 +77,7 @@ def native_forces(model, field, *, own=False) -> dict:
 
 
 def compiled_forces(source, inputs, *, resists) -> dict:
-    """Kernels of ``native_forces`` for a ``Source``, with inputs of some shape."""
+    """Kernels of ``native_forces`` for a ``ForceSource``, with inputs of some shape."""
     full = source.model.uncoupled
     start = 0.0, full.neutral(), np.zeros(full.nv), inputs
     found = {"forces": _forces.compiled(full, *start, source=source)}
@@ -87,7 +87,7 @@ def compiled_forces(source, inputs, *, resists) -> dict:
 
 
 @dataclass(frozen=True)
-class Source(ABC):
+class ForceSource(ABC):
     """Forces in the variables that follow no others, as functions of those of all joints."""
 
     model: Any
@@ -116,7 +116,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True)
-class OfField(Source):
+class OfField(ForceSource):
     """Forces of a field."""
 
     field: Any
@@ -125,7 +125,7 @@ class OfField(Source):
     """Whether inertias are the last inputs."""
 
     def at(self, t, q, qd, inputs):
-        """See ``Source``."""
+        """See ``ForceSource``."""
         model, field = self.model, self.field
         if self.own:
             size = 10 * model.body_count

@@ -14,12 +14,12 @@ from kinetree.contact.engine.drives import (
 from kinetree.contact.engine.energy import (
     Balance,
     Flight,
-    balanced,
     energy_of_trees,
+    find_excess,
     flying,
+    limit_energy,
     sum_up,
     turn_back,
-    weighed,
 )
 from kinetree.contact.engine.known_contacts import remember
 from kinetree.contact.engine.mechanism import (
@@ -29,7 +29,7 @@ from kinetree.contact.engine.mechanism import (
 from kinetree.contact.engine.parts import (
     Kernels,
     Parts,
-    Step,
+    StepState,
 )
 from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.shift import (
@@ -120,7 +120,7 @@ def account(a: Parts):
 
 
 @procedure
-def keep_momentum(s: Step, m: Mechanism, p: Problem, b: Balance, w: Flight, k: Kernels):
+def keep_momentum(s: StepState, m: Mechanism, p: Problem, b: Balance, w: Flight, k: Kernels):
     """Let islands that fly have the angular momentum with which the step began."""
     run(k.terms_before)
     sum_up(w, b, m, p, s.v)
@@ -131,7 +131,7 @@ def keep_momentum(s: Step, m: Mechanism, p: Problem, b: Balance, w: Flight, k: K
 
 
 @procedure
-def foresee(s: Step, p: Problem, b: Balance):
+def foresee(s: StepState, p: Problem, b: Balance):
     """The change of velocities to expect in the next step: that of this one, unless it was a jump.
 
     After an impact bodies go on as if free: its change, taken for that of the next step, would have
@@ -209,10 +209,10 @@ def keep_energy(a: Parts):
     if a.rows.timed == 1:
         account_of_rest(s, p, a.rows, b)
     b.fresh = 1
-    if weighed(b, w, p, a.rows, a.found) and b.shifts == 0:
+    if find_excess(b, w, p, a.rows, a.found) and b.shifts == 0:
         keep_momentum(s, m, p, b, w, a.kernels)
         b.fresh = 0
-    s.residuals[7], s.residuals[8] = balanced(b, w, m, p, s.v_e)
+    s.residuals[7], s.residuals[8] = limit_energy(b, w, m, p, s.v_e)
     if s.residuals[7] > 0.0:
         b.fresh = 0
     s.work -= s.residuals[7]

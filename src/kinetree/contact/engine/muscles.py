@@ -73,7 +73,7 @@ def muscle_force(
 
 
 @procedure
-def excited(u: float, a: float, rise: float, fall: float, h: float) -> float:
+def muscle_activation(u: float, a: float, rise: float, fall: float, h: float) -> float:
     """Activation after ``h`` seconds with a held control."""
     u = min(max(u, 0.0), 1.0)
     a = min(max(a, 0.0), 1.0)

@@ -19,9 +19,9 @@ from kinetree.contact.newton.problem import Problem, Work
 
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN, NO_CONTROL = -1, -2, -3, -4, -5, -6, -9
 NO_TRUST = -7
-"""Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
-of the solver, of contacts are too small, nothing is near and flight was requested, something that
-slept was hit or something bounces (the step is taken again), or controls are not finite."""
+"""Codes of steps that were not taken: a joint moves no inertia (``StepState.culprit``), lists of
+rows, of the solver, of contacts are too small, nothing is near and flight was requested, something
+that slept was hit or something bounces (the step is taken again), or controls are not finite."""
 
 
 @record
@@ -69,7 +69,7 @@ class Kernels:
 
 
 @record
-class Step:
+class StepState:
     """Settings, state and results of a step.
 
     Attributes:
@@ -194,14 +194,14 @@ class Step:
     unsolved: int
 
 
-def step_of(tree, numbers) -> Step:
+def step_of(tree, numbers) -> StepState:
     """Room for the state of a spanning tree, and for ``numbers`` of its inertia matrix."""
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
     vectors += ("end_v", "push")
     vectors += ("more_K", "more_D", "held", "resist", "across", "carried", "fluid")
-    return Step(
+    return StepState(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e", "end_q")},
         **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
@@ -228,10 +228,10 @@ class Parts:
         strict: 1 where a step that cannot be trusted ends a call;  warned: 1 where nobody is to be
             told of the first one, or has been.
         late: contacts at the end of a step;  worst: shapes that overlap most there, or -1, (1, 2).
-        most_turn: of ``Step.turn``, beyond which a call returns 1.
+        most_turn: of ``StepState.turn``, beyond which a call returns 1.
     """
 
-    step: Step
+    step: StepState
     mechanism: Mechanism
     problem: Problem
     work: Work

@@ -69,7 +69,7 @@ class _InAllJoints:
 
 
 @kernel
-def _prescribed(full, t, h, q, qd, *, motion):
+def _prescribed_motion(full, t, h, q, qd, *, motion):
     """Motion of prescribed joints in a step."""
     return motion(t, h, q, qd)
 
@@ -78,7 +78,7 @@ def prescribed_kernel(prescription, model):
     """The kernel of ``prescribed_motion`` in the variables of all joints, for compiled steps."""
     full = model.uncoupled
     start = 0.0, 1.0, full.neutral(), np.zeros(full.nv)
-    return _prescribed.compiled(full, *start, motion=_InAllJoints(model, prescription))
+    return _prescribed_motion.compiled(full, *start, motion=_InAllJoints(model, prescription))
 
 
 def prescribed_places(prescription, model):

@@ -3,11 +3,11 @@
 from kinetree.codegen.procedures import procedure
 from kinetree.codegen.tied import run
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import Kernels, Step
+from kinetree.contact.engine.parts import Kernels, StepState
 
 
 @procedure
-def have_bias(s: Step, m: Mechanism, k: Kernels):
+def have_bias(s: StepState, m: Mechanism, k: Kernels):
     """``bias``: velocity products and gravity, less forces of fluids, at the mean velocity."""
     run(k.bias)
     if s.immersed == 1:

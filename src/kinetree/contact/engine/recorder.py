@@ -140,8 +140,8 @@ class Recorder:
         of_joints, residuals = self.array("joints"), self.array("residuals")
         shape, named = (self.times, *self.batch), partial(columns, self.engine)
 
-        def found():
+        def collect():
             counts, totals = np.diff(first, axis=0).reshape(shape), summary[:, :10]
             return RecordedHistory(counts, key, force, of_joints, residuals, named, totals)
 
-        return found
+        return collect

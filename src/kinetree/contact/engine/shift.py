@@ -11,7 +11,7 @@ from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.joint_rows import copy_traced, loop_velocities
 from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import WORK_FULL, Kernels, Step
+from kinetree.contact.engine.parts import WORK_FULL, Kernels, StepState
 from kinetree.contact.engine.row_tables import UNBOUNDED, Rows
 from kinetree.contact.engine.targets import gap_at_end, row_velocity
 from kinetree.contact.newton.newton import solve
@@ -48,7 +48,7 @@ def close_at_end(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
 
 
 @procedure
-def look_at_start(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
+def look_at_start(s: StepState, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
     """Velocities of rows of loops at the start of a step that follows no other."""
     s.q_e[: m.nq] = s.q[: m.nq]
     close_at_end(m, p, rows, k)
@@ -57,7 +57,7 @@ def look_at_start(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
 
 @procedure
 def deepest(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
+    s: StepState, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
 ) -> bool:
     """Penetration and opening of loops at the end of the step, in ``residuals``: is any too large?
 
@@ -145,7 +145,14 @@ def shifts_wanted(
 
 @procedure
 def shifted(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, k: Kernels, beta: float
+    s: StepState,
+    m: Mechanism,
+    p: Problem,
+    work: Work,
+    rows: Rows,
+    b: Balance,
+    k: Kernels,
+    beta: float,
 ) -> int:
     """Take penetration and errors of loops out of the positions at the end; 0, or a code.
 

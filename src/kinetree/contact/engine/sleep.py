@@ -91,7 +91,7 @@ def wake(z: Sleep, t: int):
 
 
 @procedure
-def driven(z: Sleep, tau: "float[:]", nv: int):
+def wake_driven(z: Sleep, tau: "float[:]", nv: int):
     """Wake those on which other joint forces act than when they fell asleep."""
     for k in range(nv):
         t = z.tree_of_v[k]

@@ -37,7 +37,7 @@ from kinetree.contact.engine.parts import (
     WOKEN,
     WORK_FULL,
     Parts,
-    Step,
+    StepState,
 )
 from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.row_tables import Rows
@@ -76,7 +76,14 @@ TRIES = 4
 
 @procedure
 def rows_of_step(
-    s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool, z: Sleep
+    s: StepState,
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    f: Found,
+    slack: float,
+    again: bool,
+    z: Sleep,
 ) -> int:
     """All groups of the step, with what they want; 0, or ``FULL``."""
     p.begins = 0 if again else 1
@@ -94,7 +101,7 @@ def rows_of_step(
 
 
 @procedure
-def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
+def solved(s: StepState, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
     """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
     for k in range(m.nv):
         p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
@@ -120,7 +127,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
 
 
 @procedure
-def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
+def solved_from_sticking(s: StepState, m: Mechanism, p: Problem, work: Work) -> int:
     """Solve from where contacts would be if friction held all of them; 0, or ``WORK_FULL``.
 
     Where more than one solution exists, or none with finite forces (Painlevé), that is the one.
@@ -137,7 +144,7 @@ def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
 
 
 @procedure
-def rouse(s: Step, m: Mechanism, f: Found, z: Sleep, slack: float):
+def rouse(s: StepState, m: Mechanism, f: Found, z: Sleep, slack: float):
     """Wake what something that is awake can touch; what sleeps on has no velocity."""
     changed = True
     while changed:

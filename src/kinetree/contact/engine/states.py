@@ -212,15 +212,16 @@ class MotionStates:
         b = self.motions
         b.failed[new], b.ends[new], b.overlap[new] = 0, 0, np.inf
 
-    def saved(self, k: int) -> dict[str, Array]:
+    def memory_of(self, k: int) -> dict[str, Array]:
         """Impulses that a step of motion ``k`` leaves for the next, by which solutions start.
 
-        By the names of ``Rows``, ``Step``, ``Balance`` and ``Sleep``; and the state it belongs to.
+        By the names of ``Rows``, ``StepState``, ``Balance`` and ``Sleep``; and the state that it
+        belongs to.
         """
         return self.snapshot(k)()
 
     def snapshot(self, k: int) -> Callable[[], dict[str, Array]]:
-        """Function that returns what ``saved`` would return now."""
+        """Function that returns what ``memory_of`` would return now."""
         self._fetch()
         b = self.motions
         n, first = int(self._whole["known"][k]), k * b.room
@@ -229,9 +230,10 @@ class MotionStates:
         lists = _NO_CONTACTS
         if n:
             lists = {name: getattr(b, name)[first : first + n].copy() for name in _KEPT}
-        return lambda: self._memory_of(row, number, lists)
+        return lambda: self._memory_from(row, number, lists)
 
-    def _memory_of(self, row, number, lists):
+    def _memory_from(self, row, number, lists):
+        """Memory by name, from copies of a motion's row, its integers and its lists."""
         e = self.engine
         found = {name: row[self._at[name]] for name in _MEMORY}
         found |= {name: np.asarray(number[self._at[name]]) for name in _WHOLE}
@@ -257,12 +259,12 @@ class MotionStates:
         self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
 
     def start_from(self, q: Array, qd: Array, memory_of: Callable[[int], dict]) -> None:
-        """Put all motions into states, (n, ...), with what ``saved`` returned of each."""
+        """Put all motions into states, (n, ...), with what ``memory_of`` returned of each."""
         for k in range(len(self)):
             self.restore(k, q[k], qd[k], memory_of(k))
 
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
-        """Put motion ``k`` into a state with what ``saved`` returned."""
+        """Put motion ``k`` into a state with what ``memory_of`` returned."""
         self.forget(k)
         b, key = self.motions, arrays.get("key", ())
         while len(key) > b.room:
@@ -311,7 +313,7 @@ class MotionStates:
                 self._have_room(2 * b.room)
             list_contacts(self.engine.parts, b, 0)
 
-    def listed(self, k: int) -> tuple[Array, Array]:
+    def listed_contacts(self, k: int) -> tuple[Array, Array]:
         """``place`` and ``which`` of contacts that had rows in the last step of motion ``k``."""
         self._list()
         first = k * self.motions.room
@@ -320,7 +322,7 @@ class MotionStates:
 
     def forces(self, k: int) -> ContactForces:
         """Contacts of motion ``k`` that had rows in its last step."""
-        place, which = self.listed(k)
+        place, which = self.listed_contacts(k)
         x = place.copy()
         names = tuple(self.engine.name_of(*key) for key in which[:, :3].tolist())
         ends = which[:, 3].copy(), which[:, 4].copy()

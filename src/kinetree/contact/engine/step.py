@@ -69,7 +69,7 @@ from kinetree.contact.engine.parts import (
     WOKEN,
     Kernels,
     Parts,
-    Step,
+    StepState,
 )
 from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.pushes import add_pushes, wake_pushed
@@ -78,7 +78,7 @@ from kinetree.contact.engine.shift import (
     close_in_middle,
     look_at_start,
 )
-from kinetree.contact.engine.sleep import driven, fall_asleep
+from kinetree.contact.engine.sleep import fall_asleep, wake_driven
 from kinetree.contact.engine.solving import rouse, rows_of_step, solve_until_geometry_agrees
 from kinetree.contact.engine.springs import add_springs, force_across
 from kinetree.contact.engine.undoing import keep_before, undo
@@ -88,8 +88,8 @@ LEAST_GAIN = 1e-6
 """Gain of energy in a step that always can be trusted [J]."""
 
 INSIDE = 3.0
-"""Overlap in the middle of a step, in units of ``Step.arrives``, from which on contacts are looked
-at where the step begins."""
+"""Overlap in the middle of a step, in units of ``StepState.arrives``, from which on contacts are
+looked at where the step begins."""
 
 
 @procedure
@@ -105,7 +105,7 @@ def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) ->
 
 
 @procedure
-def note_turns(s: Step, shapes: Shapes):
+def note_turns(s: StepState, shapes: Shapes):
     """Remember which body turns farthest in a step; spheres turn as they like."""
     for n in range(shapes.count):
         turn = s.before[shapes.body[n], :3]
@@ -128,7 +128,7 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 
 @procedure
-def unconstrained(s: Step, m: Mechanism, p: Problem, drives: Actuators, springs: Actuators):
+def unconstrained(s: StepState, m: Mechanism, p: Problem, drives: Actuators, springs: Actuators):
     """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
     resisting_force(drives, springs, m, s.v_m, s.v_m, s.x)
     for k in range(m.nv):
@@ -162,7 +162,7 @@ def resist_joints(a: Parts):
 
 
 @procedure
-def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
+def middle(s: StepState, m: Mechanism, shapes: Shapes, k: Kernels):
     """Go to the middle of the step, and have the terms there; ``alpha`` says where it is."""
     s.alpha = 0.5 - 0.5 * s.at_start
     while True:
@@ -196,7 +196,7 @@ def drive(a: Parts) -> bool:
         run(k.forces)
     exert(a.drives, s.held, s.tau)
     if z.asleep > 0:
-        driven(z, s.tau, m.nv)
+        wake_driven(z, s.tau, m.nv)
         wake_pushed(a.pushes, z)
         if z.asleep == z.trees:
             return True
@@ -306,7 +306,7 @@ def solve_step(a: Parts) -> int:
 
 
 @procedure
-def place_prescribed(s: Step, m: Mechanism):
+def place_prescribed(s: StepState, m: Mechanism):
     """Have prescribed variables exactly where their motions lead."""
     for n in range(s.placed):
         s.q[s.places[n]] = s.end_q[s.places[n]]
@@ -348,7 +348,7 @@ def record_step(a: Parts, moved: bool) -> int:
 
 
 @procedure
-def sleep_on(s: Step) -> int:
+def sleep_on(s: StepState) -> int:
     """A step in which everything sleeps."""
     s.residuals[:3] = 0.0
     s.residuals[5:9] = 0.0

@@ -219,7 +219,7 @@ class EngineStepper(Stepper):
 
     def copy_memory(self):
         """See ``Stepper``; motions of a batch have none."""
-        return {} if self.batch else self.machine.saved(0)
+        return {} if self.batch else self.machine.memory_of(0)
 
     def snapshot(self):
         """See ``Stepper``."""
@@ -362,7 +362,7 @@ class EngineStepper(Stepper):
         b = self.machine.motions
         for k, at in enumerate(np.ndindex(*self.batch)):
             b.inputs.base = b.done
-            self._hold(self._applied(t, h, q[at], qd[at], tau[at]))
+            self._hold(self._forces_at_start(t, h, q[at], qd[at], tau[at]))
             self._advance(t, h, 1, slice(k, k + 1))
 
     def drive_forces(self, arrays):
@@ -378,7 +378,7 @@ class EngineStepper(Stepper):
             found[at] = drives_at(*given, q, qd, tau, push[at])
         return found
 
-    def _applied(self, t, h, q, qd, tau):
+    def _forces_at_start(self, t, h, q, qd, tau):
         """Joint forces at the start of a step; resistance and prescribed motion are passed on."""
         model, field, engine = self.model, self.field.for_steps, self.engine
         if self.prescription is not None and not self.prescription.traceable:

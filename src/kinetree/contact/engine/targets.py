@@ -2,7 +2,7 @@
 
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.tables import Found
-from kinetree.contact.engine.parts import Step
+from kinetree.contact.engine.parts import StepState
 from kinetree.contact.engine.row_tables import Rows, moment_of
 from kinetree.contact.newton.problem import Problem
 from kinetree.contact.newton.problem import row_velocity as velocities_of_rows
@@ -57,7 +57,7 @@ def bounce(
 
 
 @procedure
-def targets(s: Step, p: Problem, rows: Rows, f: Found, first: int):
+def targets(s: StepState, p: Problem, rows: Rows, f: Found, first: int):
     """Additions to the rows of groups from ``first`` on before they must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:

@@ -23,7 +23,7 @@ from kinetree.model.general.kernels import loop_kernel, record_text
 from kinetree.model.general.tables import data_of
 from kinetree.model.kernels import kernel_for
 from kinetree.model.limits import has_dynamics
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.tendon_paths import tendon_motion
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
@@ -116,10 +116,11 @@ SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "x": ("nv",), "h": (1,), 
 
 def term_kernel(model, name):
     """The kernel of one of ``TEXTS`` for a tree, kept with it."""
-    return kept(model, ("engine.term_kernel", name), lambda: (_made(model, name),))[0]
+    return remember(model, ("engine.term_kernel", name), lambda: (_term_kernel_of(model, name),))[0]
 
 
-def _made(model, name):
+def _term_kernel_of(model, name):
+    """A new kernel of one of the ``TEXTS``, by general code where the model allows it."""
     text, names, results = TEXTS[name]
     inputs = [Argument(n, _sizes(model, SHAPES[n])) for n in names]
     outputs = [Argument(f"out{k}", _sizes(model, shape)) for k, shape in enumerate(results)]
@@ -140,7 +141,7 @@ def _made(model, name):
     )  # fmt: skip
 
 
-def _traced(model, name, text, inputs):
+def _kernel_of_text(model, name, text, inputs):
     """A kernel of a text for one model, with as many results as it has."""
     zeros = [np.zeros(i.shape) for i in inputs]
     zeros[0] = model.uncoupled.neutral()
@@ -189,7 +190,7 @@ def constraint_kernel(model, loops, others):
             errors.append(np.array([q[full.q_slice[c.joint].start] - c.position(x)]))
         return np.concatenate(parts), np.concatenate(errors)
 
-    return _traced(model, "constraints", text, [Argument("q", (full.nq,))])
+    return _kernel_of_text(model, "constraints", text, [Argument("q", (full.nq,))])
 
 
 def springs_of_loops(model) -> list:
@@ -221,7 +222,7 @@ def moving_spring_kernel(model):
             arms.append(B.T)
         return np.concatenate(lengths), np.concatenate(arms)
 
-    return _traced(model, "moving springs", text, [Argument("q", (full.nq,))])
+    return _kernel_of_text(model, "moving springs", text, [Argument("q", (full.nq,))])
 
 
 def moving_row_kernel(model, *, loops):
@@ -246,7 +247,7 @@ def moving_row_kernel(model, *, loops):
             arms.append(at.B.T)
         return np.concatenate(places), np.concatenate(arms)
 
-    return _traced(model, "moving rows", text, [Argument("q", (full.nq,))])
+    return _kernel_of_text(model, "moving rows", text, [Argument("q", (full.nq,))])
 
 
 def _of_tendons(full, tendons, q):
@@ -261,7 +262,9 @@ def carrying_kernel(model):
         return None
     full = model.uncoupled
     inputs = [Argument("q", (full.nq,))]
-    return _traced(model, "gravity compensation", lambda q: compensation_force(full, q), inputs)
+    return _kernel_of_text(
+        model, "gravity compensation", lambda q: compensation_force(full, q), inputs
+    )
 
 
 def fluid_kernel(model):
@@ -270,7 +273,7 @@ def fluid_kernel(model):
         return None
     full = model.uncoupled
     inputs = [Argument("q", (full.nq,)), Argument("qd", (full.nv,))]
-    return _traced(model, "fluid", lambda q, qd: fluid_force(full, q, qd), inputs)
+    return _kernel_of_text(model, "fluid", lambda q, qd: fluid_force(full, q, qd), inputs)
 
 
 def arm_kernel(model, which):
@@ -288,7 +291,7 @@ def arm_kernel(model, which):
         found = [transmission_of(full, full.actuators[k], q, full.zero_velocity) for k in which]
         return np.array([x for x, _ in found]), np.array([r for _, r in found])
 
-    return _traced(model, "arms of actuators", text, [Argument("q", (full.nq,))])
+    return _kernel_of_text(model, "arms of actuators", text, [Argument("q", (full.nq,))])
 
 
 def _independent(model):

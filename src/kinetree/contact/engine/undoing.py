@@ -24,7 +24,7 @@ class Before:
     """Memory with which a step began, by the names of ``Rows``, ``Balance``, ``Sleep``.
 
     Attributes:
-        nv: number of velocities;  change: of these, as in ``Step``;  overlap: likewise.
+        nv: number of velocities;  change: of these, as in ``StepState``;  overlap: likewise.
         energy_known: ``Balance.known``.
     """
 

@@ -12,7 +12,7 @@ from kinetree.errors import LoadError, ModelError, ModelWarning, ShapeError, Unk
 from kinetree.joints import Fixed
 from kinetree.model.arrays import as_configuration
 from kinetree.model.geometry import Geometry, HeightField, Plane, Surface, joined_surface
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.model.names import ShapeNames
 from kinetree.model.parts import Posture
 from kinetree.spelling import did_you_mean
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
 
 def names_of(model) -> ShapeNames:
     """Names of the shapes of a model."""
-    return kept(model, ("shape_names",), lambda: ShapeNames(model))
+    return remember(model, ("shape_names",), lambda: ShapeNames(model))
 
 
 def pairs_of(model, pairs, ignore=(), posture=None):

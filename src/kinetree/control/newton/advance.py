@@ -8,7 +8,7 @@ import math
 
 from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
 from kinetree.control.newton.direction import find_costates, find_direction
-from kinetree.control.newton.records import Batch, Knots, Work
+from kinetree.control.newton.records import Batch, Knots, WorkerArrays
 from kinetree.control.newton.search import (
     TRIALS,
     adapt_damping,
@@ -34,7 +34,7 @@ a trial, one step of the motion at the end, values of that."""
 
 
 @procedure
-def load(b: Batch, w: Work, sample: int):
+def load(b: Batch, w: WorkerArrays, sample: int):
     """Begin with a sample: its knots and arrays."""
     k, ends, s = w.tried, b.steps + 1, sample
     copy(k.q, view(b.q, s * ends * b.nq), ends * b.nq)
@@ -53,7 +53,7 @@ def load(b: Batch, w: Work, sample: int):
 
 
 @procedure
-def begin(b: Batch, w: Work):
+def begin(b: Batch, w: WorkerArrays):
     """Slacks and multipliers that fit the first knots; these are the present ones now."""
     k, s = w.tried, w.search.sample
     evaluate(b, w)
@@ -96,7 +96,7 @@ def count_held(b: Batch) -> float:
 
 
 @procedure
-def begin_slack(b: Batch, w: Work, r: int, rho: float, mu: float, least: float):
+def begin_slack(b: Batch, w: WorkerArrays, r: int, rho: float, mu: float, least: float):
     """Slack, violation and multiplier of an inequality at a knot."""
     k = w.tried
     c = k.c[r]
@@ -118,7 +118,7 @@ def begin_slack(b: Batch, w: Work, r: int, rho: float, mu: float, least: float):
 
 
 @procedure
-def complementarity_error(b: Batch, w: Work, mu: float) -> float:
+def complementarity_error(b: Batch, w: WorkerArrays, mu: float) -> float:
     """Largest distance of ``s z`` and ``e w`` from ``mu``."""
     x, worst = w.now, 0.0
     for r in lanes((b.steps + 1) * b.ni):
@@ -130,7 +130,7 @@ def complementarity_error(b: Batch, w: Work, mu: float) -> float:
 
 
 @procedure
-def find_gap(b: Batch, w: Work) -> float:
+def find_gap(b: Batch, w: WorkerArrays) -> float:
     """The largest gap."""
     gap = 0.0
     for i in lanes(b.steps * b.n):
@@ -139,7 +139,7 @@ def find_gap(b: Batch, w: Work) -> float:
 
 
 @procedure
-def find_violation(b: Batch, w: Work) -> float:
+def find_violation(b: Batch, w: WorkerArrays) -> float:
     """The largest violation of a limit or constraint."""
     beyond = 0.0
     for r in lanes((b.steps + 1) * b.ni):
@@ -151,7 +151,7 @@ def find_violation(b: Batch, w: Work) -> float:
 
 
 @procedure
-def find_error(b: Batch, w: Work) -> float:
+def find_error(b: Batch, w: WorkerArrays) -> float:
     """Largest error of constraints and of derivatives of the Lagrangian."""
     x, s, gap = w.now, w.search.sample, find_gap(b, w)
     dual = find_costates(b, w)
@@ -167,7 +167,7 @@ def find_error(b: Batch, w: Work) -> float:
 
 
 @procedure
-def lower_barrier(b: Batch, w: Work, error: float):
+def lower_barrier(b: Batch, w: WorkerArrays, error: float):
     """Lower the barrier parameter near the solution for it."""
     least = b.tolerance / NEAR
     if b.ni == 0:
@@ -187,7 +187,7 @@ def lower_barrier(b: Batch, w: Work, error: float):
 
 
 @procedure
-def measure(b: Batch, w: Work):
+def measure(b: Batch, w: WorkerArrays):
     """Derivatives and errors; the sample is done where these are small, or it may not go on."""
     s = w.search.sample
     ends = w.search.count >= b.most or w.search.halted == 1
@@ -212,7 +212,7 @@ def measure(b: Batch, w: Work):
 
 
 @procedure
-def set_out(b: Batch, w: Work):
+def set_out(b: Batch, w: WorkerArrays):
     """A direction, and the first trial along it."""
     if b.exact == 1:
         find_curves(b, w)
@@ -225,7 +225,7 @@ def set_out(b: Batch, w: Work):
 
 
 @procedure
-def propose(b: Batch, w: Work):
+def propose(b: Batch, w: WorkerArrays):
     """The knots of a trial."""
     if b.touching == 1:
         roll(b, w)
@@ -235,7 +235,7 @@ def propose(b: Batch, w: Work):
 
 
 @procedure
-def judge(b: Batch, w: Work):
+def judge(b: Batch, w: WorkerArrays):
     """Take a trial, or propose a shorter one."""
     evaluate(b, w)
     if not judge_trial(b, w) and w.search.trials < TRIALS:
@@ -248,7 +248,7 @@ def judge(b: Batch, w: Work):
 
 
 @procedure
-def end_iteration(b: Batch, w: Work):
+def end_iteration(b: Batch, w: WorkerArrays):
     """Count, and go on with derivatives unless the sample is given up."""
     s = w.search.sample
     w.search.count += 1
@@ -267,7 +267,7 @@ def end_iteration(b: Batch, w: Work):
 
 
 @procedure
-def prepare_step(b: Batch, w: Work):
+def prepare_step(b: Batch, w: WorkerArrays):
     """Controls of a step of the motion at the end, corrected by the feedback."""
     k = w.search.at
     find_deviation(b, w, k)
@@ -281,7 +281,7 @@ def prepare_step(b: Batch, w: Work):
 
 
 @procedure
-def finish_step(b: Batch, w: Work):
+def finish_step(b: Batch, w: WorkerArrays):
     """Go on with the next step of that motion, or with its values."""
     end_step(b, w, w.search.at, 0.0)
     w.search.at += 1
@@ -293,7 +293,7 @@ def finish_step(b: Batch, w: Work):
 
 
 @procedure
-def finish(b: Batch, w: Work):
+def finish(b: Batch, w: WorkerArrays):
     """Results of a sample."""
     k, s, ends = w.tried, w.search.sample, b.steps + 1
     copy(k.s, w.now.s, ends * b.ni)
@@ -323,7 +323,7 @@ def finish(b: Batch, w: Work):
 
 
 @procedure
-def keep(b: Batch, w: Work, s: int):
+def keep(b: Batch, w: WorkerArrays, s: int):
     """Have the motion, its feedback and its multipliers among those of all samples."""
     k, ends = w.tried, b.steps + 1
     copy(view(b.q, s * ends * b.nq), k.q, ends * b.nq)
@@ -342,7 +342,7 @@ def keep(b: Batch, w: Work, s: int):
 
 
 @procedure
-def take_wanted_steps(b: Batch, w: Work):
+def take_wanted_steps(b: Batch, w: WorkerArrays):
     """Ends of the steps that the next stage needs, where they were not taken on the way."""
     if w.search.wanted == STEP:
         take_steps(b, w, w.search.at, 1)
@@ -357,7 +357,7 @@ def take_wanted_steps(b: Batch, w: Work):
 
 
 @procedure
-def go_on(b: Batch, w: Work):
+def go_on(b: Batch, w: WorkerArrays):
     """One stage: from what came next to what comes then."""
     if b.outside == 0:
         take_wanted_steps(b, w)
@@ -376,7 +376,7 @@ def go_on(b: Batch, w: Work):
 
 
 @procedure
-def advance(b: Batch, w: Work, end: int, iterations: int) -> int:
+def advance(b: Batch, w: WorkerArrays, end: int, iterations: int) -> int:
     """Solve samples up to ``end - 1``, with ``iterations`` at most; the sample that comes next."""
     w.search.left = iterations
     if w.search.wanted == NOTHING and w.search.at_sample < end:

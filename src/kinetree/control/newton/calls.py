@@ -10,7 +10,7 @@ from kinetree.codegen.runtime.loops import LoopVariant
 
 
 @record
-class Loop:
+class InnerLoop:
     """Machine code of a kernel, tied to rows of arrays; NumPy's convention of an inner loop.
 
     Attributes:
@@ -30,7 +30,7 @@ class Loop:
 
 
 @procedure(inline=False)
-def call(loop: Loop, first: int, count: int):
+def call(loop: InnerLoop, first: int, count: int):
     """Call a kernel for ``count`` knots from ``first`` on, which the lanes of a team share."""
     for i in range(loop.arrays):
         loop.frame[i] += first * loop.steps[i]
@@ -41,12 +41,12 @@ def call(loop: Loop, first: int, count: int):
         loop.frame[i] -= first * loop.steps[i]
 
 
-def no_loop() -> Loop:
+def no_loop() -> InnerLoop:
     """Code that is never called."""
-    return Loop(code=0, alone=0, arrays=0)
+    return InnerLoop(code=0, alone=0, arrays=0)
 
 
-def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
+def tie(kernel: Any, arrays: Any, samples: int) -> InnerLoop:
     """The code of a kernel for batches, tied to arrays.
 
     Args:
@@ -62,7 +62,7 @@ def tie(kernel: Any, arrays: Any, samples: int) -> Loop:
         timed = len(strides) > len(of.shape)
         outer.append(strides[0] if timed else 0)
         inner += strides[1:] if timed else strides
-    loop = Loop(
+    loop = InnerLoop(
         arrays=len(outer),
         frame=np.array([address_of(a) for a in arrays], dtype=np.int64),
         count=np.ones(1, dtype=np.int64),

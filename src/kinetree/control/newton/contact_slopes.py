@@ -10,8 +10,8 @@ al., 2018: Differential dynamic programming for multi-phase rigid contact dynami
 
 from kinetree.codegen.procedures import cross, dot, lanes, local, procedure, vector, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.contacts import Contacts, Stance
-from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.contacts import ContactTables, Stance
+from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.stance import (
     accelerate_all,
     count_landings,
@@ -30,7 +30,7 @@ SMALL = 1e-18  # terms of series that no longer count
 
 
 @procedure
-def contact_slopes(b: Batch, w: Work):
+def contact_slopes(b: Batch, w: WorkerArrays):
     """Derivatives of all steps, and of the cones of their contact forces, at the present knots."""
     k, s, c = w.now, w.stance, b.contacts
     if s.fresh == 0:
@@ -54,7 +54,7 @@ def contact_slopes(b: Batch, w: Work):
 
 
 @procedure
-def gather_impacts(b: Batch, w: Work):
+def gather_impacts(b: Batch, w: WorkerArrays):
     """Derivatives by positions of inertia times jumps of velocities, and of weight, at impacts."""
     s, c, q, nq, nv, count = w.stance, b.contacts, w.now.q, b.nq, b.nv, 0
     for k in range(b.steps):
@@ -71,7 +71,7 @@ def gather_impacts(b: Batch, w: Work):
 
 
 @procedure
-def slopes_of_step(b: Batch, w: Work, k: int):
+def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
     """Derivatives of one step and of its cones, from those of its contacts."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     live, hits = s.live[k], count_landings(c, k)
@@ -119,7 +119,7 @@ def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
 
 
 @procedure
-def contact_rows(b: Batch, c: Contacts, s: Stance, k: int):
+def contact_rows(b: Batch, c: ContactTables, s: Stance, k: int):
     """Derivatives of the accelerations of contacts at given ``qdd``, with damping."""
     nv, at = b.nv, k * c.rows
     for i in range(s.live[k] * nv):
@@ -135,7 +135,7 @@ def contact_rows(b: Batch, c: Contacts, s: Stance, k: int):
 
 
 @procedure
-def columns_of_variable(b: Batch, c: Contacts, s: Stance, k: int, i: int, e: int, at: int):
+def columns_of_variable(b: Batch, c: ContactTables, s: Stance, k: int, i: int, e: int, at: int):
     """One column of these derivatives."""
     nv, d, body, damping = b.nv, c.path[e], c.body[i], c.damping[i]
     arm = view(s.R, 6, 3)
@@ -181,7 +181,7 @@ def columns_of_variable(b: Batch, c: Contacts, s: Stance, k: int, i: int, e: int
 
 
 @procedure
-def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
+def force_rows(b: Batch, c: ContactTables, s: Stance, k: int, forces: "float[:]"):
     """Derivatives of the joint forces of contact forces that are held along the base, in ``D``.
 
     A variable moves a contact by its way, and turns it. Of two variables on the path to a contact,
@@ -223,7 +223,7 @@ def force_rows(b: Batch, c: Contacts, s: Stance, k: int, forces: "float[:]"):
 
 
 @procedure
-def impact_slopes(b: Batch, w: Work, k: int):
+def impact_slopes(b: Batch, w: WorkerArrays, k: int):
     """Derivatives of velocities after impacts by positions and velocities before, in ``B``."""
     s, c, nv = w.stance, b.contacts, b.nv
     I_q = view(s.I_q, s.hit[k] * nv * nv)
@@ -258,7 +258,7 @@ def impact_slopes(b: Batch, w: Work, k: int):
 
 
 @procedure
-def speed_rows(b: Batch, c: Contacts, s: Stance, k: int):
+def speed_rows(b: Batch, c: ContactTables, s: Stance, k: int):
     """Derivatives of the velocities of contacts by positions, in ``A_q``."""
     nv, at = b.nv, k * c.rows
     for i in range(s.live[k] * nv):
@@ -304,7 +304,7 @@ def chain_impact(b: Batch, s: Stance, k: int, X: "float[:]", wide: int, rows: in
 
 
 @procedure
-def fill_step(b: Batch, w: Work, k: int, live: int, hits: int):
+def fill_step(b: Batch, w: WorkerArrays, k: int, live: int, hits: int):
     """Derivatives of velocities after a step, from those of accelerations; blocks of positions."""
     s, nv, m, n, size, h = w.stance, b.nv, b.m, b.n, b.size, b.h
     third = pad(nv) + pad(live)
@@ -378,7 +378,7 @@ def add_term(n: int, A: "float[3, 3]", B: "float[3, 3]", part: float, to: "float
 
 
 @procedure
-def cone_rows(b: Batch, w: Work, k: int, live: int):
+def cone_rows(b: Batch, w: WorkerArrays, k: int, live: int):
     """Derivatives of the cones of a step, which ``Q`` has for contact forces."""
     s, c, size = w.stance, b.contacts, b.size
     wide = pad(b.nv) + pad(live) + pad(size)
@@ -403,7 +403,7 @@ def cone_rows(b: Batch, w: Work, k: int, live: int):
 
 
 @procedure
-def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide: int):
+def point_slopes(b: Batch, w: WorkerArrays, k: int, i: int, p: int, df: "float[:]", wide: int):
     """Derivatives of the force at a point by all variables of a knot, in ``bench``, (3, size)."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     y = view(s.R, 9, 3)
@@ -432,7 +432,7 @@ def point_slopes(b: Batch, w: Work, k: int, i: int, p: int, df: "float[:]", wide
 
 
 @procedure
-def feet_slopes(b: Batch, w: Work):
+def feet_slopes(b: Batch, w: WorkerArrays):
     """Derivatives of the cost of the places of contacts, added to those of other costs."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     if s.fresh == 0:

@@ -6,11 +6,11 @@ tree, angular first.
 """
 
 from kinetree.codegen.procedures import record
-from kinetree.control.newton.calls import Loop
+from kinetree.control.newton.calls import InnerLoop
 
 
 @record
-class Contacts:
+class ContactTables:
     """Tables of a robot, its contacts and their schedule.
 
     Attributes:
@@ -71,14 +71,14 @@ class StanceKernels:
     """
 
     forced: int
-    terms: Loop
-    mass: Loop
-    force: Loop
-    bias: Loop
-    move: Loop
-    slopes: Loop
-    force_slopes: Loop
-    impact: Loop
+    terms: InnerLoop
+    mass: InnerLoop
+    force: InnerLoop
+    bias: InnerLoop
+    move: InnerLoop
+    slopes: InnerLoop
+    force_slopes: InnerLoop
+    impact: InnerLoop
 
 
 @record

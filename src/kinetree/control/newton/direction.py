@@ -3,7 +3,7 @@
 import math
 
 from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
-from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.values import copy
 from kinetree.control.riccati import Horizon, along, solve_horizon
 from kinetree.control.tiles import add_transposed, product, subtract_square
@@ -13,7 +13,7 @@ PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are
 
 
 @procedure
-def add_inequalities(b: Batch, w: Work, weights: "float[:]"):
+def add_inequalities(b: Batch, w: WorkerArrays, weights: "float[:]"):
     """Add the gradient of inequalities times weights to ``gradient``."""
     for k in lanes(b.steps + 1):
         g = view(w.gradient, k * b.size)
@@ -29,13 +29,13 @@ def add_inequalities(b: Batch, w: Work, weights: "float[:]"):
 
 
 @procedure
-def begin_gradient(b: Batch, w: Work):
+def begin_gradient(b: Batch, w: WorkerArrays):
     """Let ``gradient`` be that of the cost."""
     copy(w.gradient, w.g, (b.steps + 1) * b.size)
 
 
 @procedure
-def add_final(b: Batch, w: Work, scale: float):
+def add_final(b: Batch, w: WorkerArrays, scale: float):
     """Add the gradient of final constraints times multipliers, and ``scale`` times themselves."""
     g = view(w.gradient, b.steps * b.size)
     for c in lanes(b.size):
@@ -44,7 +44,7 @@ def add_final(b: Batch, w: Work, scale: float):
 
 
 @procedure
-def find_costates(b: Batch, w: Work) -> float:
+def find_costates(b: Batch, w: WorkerArrays) -> float:
     """Gradients of the Lagrangian by controls in ``gradient``, and costates; largest relative one.
 
     Relative to the largest force of the costates, at least 1. Costates are those of motions with
@@ -98,7 +98,7 @@ def larger(x: float, y: float) -> float:
 
 
 @procedure
-def eliminate_slacks(b: Batch, w: Work):
+def eliminate_slacks(b: Batch, w: WorkerArrays):
     """Weights of squares of inequalities, multipliers of no step, and the gradient with them."""
     x, mu = w.now, w.search.mu
     begin_gradient(b, w)
@@ -119,14 +119,14 @@ def eliminate_slacks(b: Batch, w: Work):
 
 
 @procedure
-def mix(b: Batch, w: Work, share: float):
+def mix(b: Batch, w: WorkerArrays, share: float):
     """A share of second derivatives of steps, the rest by Gauss and Newton, in ``mixed``."""
     for r in lanes((b.steps + 1) * b.size * b.size):
         w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r])
 
 
 @procedure
-def fill_squares(b: Batch, w: Work):
+def fill_squares(b: Batch, w: WorkerArrays):
     """The matrices of the linear-quadratic problem above their diagonals, with gradients."""
     size, wide = b.size, w.horizon.wide
     all_of_them = w.mixed if b.exact == 1 else w.H
@@ -149,7 +149,7 @@ def fill_squares(b: Batch, w: Work):
 
 
 @procedure
-def add_path(b: Batch, w: Work, k: int, own: "float[:]"):
+def add_path(b: Batch, w: WorkerArrays, k: int, own: "float[:]"):
     """Add the squares of the path constraints of a knot with their weights."""
     size, wide, count = b.size, w.horizon.wide, 0
     rows = view(w.rows, 0)
@@ -180,7 +180,7 @@ def add_square(H: "float[:]", a: "float[:]", size: int, wide: int, weight: float
 
 
 @procedure
-def find_knot_steps(b: Batch, w: Work) -> int:
+def find_knot_steps(b: Batch, w: WorkerArrays) -> int:
     """Steps of knots with feedback; 0, or 1 where no matrices were positive.
 
     Second derivatives of steps are used as far as they leave the problem convex.
@@ -201,7 +201,7 @@ def find_knot_steps(b: Batch, w: Work) -> int:
 
 
 @procedure
-def find_direction(b: Batch, w: Work):
+def find_direction(b: Batch, w: WorkerArrays):
     """Steps of all variables, and how far slacks and multipliers may go along theirs."""
     eliminate_slacks(b, w)
     w.search.failed = find_knot_steps(b, w)
@@ -224,7 +224,7 @@ def find_direction(b: Batch, w: Work):
 
 
 @procedure
-def find_slack_step(b: Batch, w: Work, k: int, j: int):
+def find_slack_step(b: Batch, w: WorkerArrays, k: int, j: int):
     """Steps of the slack, the violation and the multiplier of an inequality at a knot."""
     x, r = w.now, k * b.ni + j
     if b.mask[r] == 0.0:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from kinetree.control.inequalities import Inequalities
-from kinetree.control.newton.calls import Loop, no_loop, renew, tie
-from kinetree.control.newton.records import Batch, Knots, Search, Slopes, Steps, Work
+from kinetree.control.newton.calls import InnerLoop, no_loop, renew, tie
+from kinetree.control.newton.records import Batch, Knots, Search, Slopes, Steps, WorkerArrays
 from kinetree.control.newton.stances import cone_mask, contacts_of, put_timetable, stance_of
 from kinetree.control.riccati import Horizon, room_of
 from kinetree.control.shooting import Shooting
 from kinetree.control.tiles import pad_to_eight
 from kinetree.model.define import kernel_of
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 
 def batch_of_problem(problem: Any, shooting: Shooting, most: int, samples: int) -> Batch:
@@ -152,7 +152,7 @@ IDLE = 4  # workers that are kept of one kind
 
 
 @contextmanager
-def worker(shooting: Shooting, b: Batch) -> Iterator[Work]:
+def worker(shooting: Shooting, b: Batch) -> Iterator[WorkerArrays]:
     """A worker, which may have solved other problems of the same structure before."""
     if shooting.idle is None:
         shooting.idle = _idle_workers(shooting, b)
@@ -174,10 +174,10 @@ def _idle_workers(f, b):
     given = tuple((g.kind, g.shape, g.timed) for g in f.run.arrays.given)
     stances = () if f.schedule is None else f.schedule.key
     sizes = b.steps, b.h, f.run.t0, b.nb, b.exact, b.outside, f.simple, stances
-    return kept(f.model, ("workers", f.transition, f.terms, f.columns, given, sizes), list)
+    return remember(f.model, ("workers", f.transition, f.terms, f.columns, given, sizes), list)
 
 
-def work_of(shooting: Shooting, b: Batch) -> Work:
+def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     """A worker: its arrays, and kernels tied to them."""
     T, E, m, n, nv, size = b.steps, b.steps + 1, b.m, b.n, b.nv, b.size
     exact, simple = b.exact * E * size * size, shooting.simple * T * nv
@@ -223,7 +223,7 @@ def work_of(shooting: Shooting, b: Batch) -> Work:
     blocks |= {"turned": stance.turned, "spun": stance.spun}
     sizes = {"n": n, "m": m, "steps": T, "wide": pad_to_eight(size + 1)}
     horizon = Horizon(**sizes, h=h, gap=now.gap, **of_knots, **blocks)
-    work = Work(
+    work = WorkerArrays(
         search=Search(sample=-1), now=now, horizon=horizon, tried=tried, **kernels, **arrays
     )
     work.loops = tied.loops
@@ -243,7 +243,7 @@ class Tying:
         self.shooting, self.b, self.arrays = shooting, b, arrays
         self.times, self.h = shooting.times.copy(), np.array(float(b.h))
         self.samples = b.steps * b.samples
-        self.loops: list[Loop] = []
+        self.loops: list[InnerLoop] = []
 
     def steps(self, k: Knots) -> Steps:
         """Kernels of the knots that are tried."""
@@ -359,7 +359,7 @@ class Tying:
             y = a["y"][: max(b.ne, 1)]
             found["end_curve"] = self.tied(kernel, *self.end(k), y, exact[T])
 
-    def on_manifold(self, now: Knots, tried: Knots) -> dict[str, Loop]:
+    def on_manifold(self, now: Knots, tried: Knots) -> dict[str, InnerLoop]:
         """Moves along the manifold, and differences, between the present knots and a trial."""
         if self.b.flat:
             return dict.fromkeys(("move", "deviate", "shift"), no_loop())
@@ -375,7 +375,7 @@ class Tying:
 
     # --- arguments ---------------------------------------------------------------------------
 
-    def tied(self, kernel, *arrays) -> Loop:
+    def tied(self, kernel, *arrays) -> InnerLoop:
         """The code of a kernel, tied to arrays."""
         self.loops.append(tie(kernel, arrays, self.samples))
         return self.loops[-1]

@@ -5,8 +5,8 @@ A knot has the variables ``z = (u, dq, dqd)``. Arrays are flat, one knot after t
 """
 
 from kinetree.codegen.procedures import record
-from kinetree.control.newton.calls import Loop
-from kinetree.control.newton.contacts import Contacts, Stance
+from kinetree.control.newton.calls import InnerLoop
+from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.riccati import Horizon
 
 
@@ -85,7 +85,7 @@ class Batch:
     count: "int[:]"
     converged: "int[:]"
     history: "float[:]"
-    contacts: Contacts
+    contacts: ContactTables
     f: "float[:]"
     impulse: "float[:]"
 
@@ -144,12 +144,12 @@ class Steps:
     forced: int
     costly: int
     ending: int
-    force: Loop
-    accelerate: Loop
-    step: Loop
-    difference: Loop
-    running: Loop
-    final: Loop
+    force: InnerLoop
+    accelerate: InnerLoop
+    step: InnerLoop
+    difference: InnerLoop
+    running: InnerLoop
+    final: InnerLoop
 
 
 @record
@@ -173,15 +173,15 @@ class Slopes:
     curved: int
     end_curved: int
     weights_of_knot: int
-    force: Loop
-    accelerate: Loop
-    rows: Loop
-    knots: Loop
-    end: Loop
-    back: Loop
-    bending: Loop
-    curve: Loop
-    end_curve: Loop
+    force: InnerLoop
+    accelerate: InnerLoop
+    rows: InnerLoop
+    knots: InnerLoop
+    end: InnerLoop
+    back: InnerLoop
+    bending: InnerLoop
+    curve: InnerLoop
+    end_curve: InnerLoop
 
 
 @record
@@ -220,7 +220,7 @@ class Search:
 
 
 @record
-class Work:
+class WorkerArrays:
     """Arrays of one worker, which solves one sample after the other.
 
     Attributes:
@@ -243,9 +243,9 @@ class Work:
     slopes: Slopes
     horizon: Horizon
     stance: Stance
-    move: Loop
-    deviate: Loop
-    shift: Loop
+    move: InnerLoop
+    deviate: InnerLoop
+    shift: InnerLoop
     given: "float[:]"
     F: "float[:]"
     g: "float[:]"

@@ -4,7 +4,7 @@ import math
 
 from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.values import copy, find_merit, is_finite, refresh, take_steps
 from kinetree.control.tiles import product
 
@@ -15,7 +15,7 @@ FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which 
 
 
 @procedure
-def find_curve(b: Batch, w: Work) -> float:
+def find_curve(b: Batch, w: WorkerArrays) -> float:
     """Share of a lane in the second derivative of the cost along the step of knots."""
     H = w.mixed if b.exact == 1 else w.H
     curve = 0.0
@@ -29,7 +29,7 @@ def find_curve(b: Batch, w: Work) -> float:
 
 
 @procedure
-def find_slope(b: Batch, w: Work) -> float:
+def find_slope(b: Batch, w: WorkerArrays) -> float:
     """Slope of the merit function without penalty; raises the penalty as needed."""
     x, mu = w.now, w.search.mu
     count = (b.steps + 1) * b.size
@@ -54,7 +54,7 @@ def find_slope(b: Batch, w: Work) -> float:
 
 
 @procedure
-def begin_search(b: Batch, w: Work):
+def begin_search(b: Batch, w: WorkerArrays):
     """Value of the merit function, and how fast it falls."""
     merit = find_merit(b, w.now, w.search.mu)
     slope = find_slope(b, w)
@@ -66,7 +66,7 @@ def begin_search(b: Batch, w: Work):
 
 
 @procedure
-def try_step(b: Batch, w: Work):
+def try_step(b: Batch, w: WorkerArrays):
     """Knots after a part of the step; their steps are to be taken."""
     x, y, m, nv = w.now, w.tried, b.m, b.nv
     for k in lanes(b.steps + 1):
@@ -86,7 +86,7 @@ def try_step(b: Batch, w: Work):
 
 
 @procedure
-def try_slacks(b: Batch, w: Work):
+def try_slacks(b: Batch, w: WorkerArrays):
     """Slacks and violations of the knots that are tried: a part of their steps, or what fits."""
     x, y = w.now, w.tried
     for r in lanes((b.steps + 1) * b.ni):
@@ -100,7 +100,7 @@ def try_slacks(b: Batch, w: Work):
 
 
 @procedure
-def judge_trial(b: Batch, w: Work) -> bool:
+def judge_trial(b: Batch, w: WorkerArrays) -> bool:
     """Whether the merit function has fallen enough; the step is halved otherwise."""
     try_slacks(b, w)
     new = find_merit(b, w.tried, w.search.mu) + w.search.penalty * w.tried.theta
@@ -118,7 +118,7 @@ def judge_trial(b: Batch, w: Work) -> bool:
 
 
 @procedure
-def find_deviation(b: Batch, w: Work, k: int):
+def find_deviation(b: Batch, w: WorkerArrays, k: int):
     """Deviation of the knot that is tried from the present one, in ``change``."""
     x, y, nv = w.now, w.tried, b.nv
     for j in lanes(nv):
@@ -130,7 +130,7 @@ def find_deviation(b: Batch, w: Work, k: int):
 
 
 @procedure
-def feed_back(b: Batch, w: Work, k: int, gains: "float[:]", part: float, near: float):
+def feed_back(b: Batch, w: WorkerArrays, k: int, gains: "float[:]", part: float, near: float):
     """Controls of a knot of a motion: a part of the step, with feedback, within limits.
 
     ``near`` is how much of the distance to a limit must be left.
@@ -155,7 +155,7 @@ def feed_back(b: Batch, w: Work, k: int, gains: "float[:]", part: float, near: f
 
 
 @procedure
-def begin_motion(b: Batch, w: Work):
+def begin_motion(b: Batch, w: WorkerArrays):
     """Let the first knot of the motion that is tried be the present one."""
     copy(w.tried.q, w.now.q, b.nq)
     copy(w.tried.qd, w.now.qd, b.nv)
@@ -164,7 +164,7 @@ def begin_motion(b: Batch, w: Work):
 
 
 @procedure
-def end_step(b: Batch, w: Work, k: int, rest: float):
+def end_step(b: Batch, w: WorkerArrays, k: int, rest: float):
     """The next knot of a motion: the end of its step, and ``rest`` of the gap that was there."""
     x, y, nq, nv = w.now, w.tried, b.nq, b.nv
     fine = is_finite(y.q_after, k * nq, nq) and is_finite(y.v_after, k * nv, nv)
@@ -189,7 +189,7 @@ def end_step(b: Batch, w: Work, k: int, rest: float):
 
 
 @procedure
-def roll(b: Batch, w: Work):
+def roll(b: Batch, w: WorkerArrays):
     """A part of a step, as a motion: knots follow each other but for what is left of gaps.
 
     Feet that stand on the ground stay there, where knots that move on their own would be pushed
@@ -209,7 +209,7 @@ def roll(b: Batch, w: Work):
 
 
 @procedure
-def move_multipliers(b: Batch, w: Work):
+def move_multipliers(b: Batch, w: WorkerArrays):
     """Multipliers after a step that was taken; those of inequalities stay near ``mu / s``."""
     for k in lanes(b.steps + 1):
         for j in range(b.ni):
@@ -228,7 +228,7 @@ def move_multipliers(b: Batch, w: Work):
 
 
 @procedure
-def adapt_damping(w: Work) -> bool:
+def adapt_damping(w: WorkerArrays) -> bool:
     """Damp matrices more after short steps, less after long ones; False where that fails."""
     damping = w.search.damping
     more = max(10.0 * damping, FIRST)

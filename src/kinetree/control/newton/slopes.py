@@ -3,7 +3,7 @@
 from kinetree.codegen.procedures import lanes, procedure, sqrt, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contact_slopes import contact_slopes, feet_slopes
-from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.records import Batch, WorkerArrays
 
 SWEEPS = 30  # of Jacobi's method, at most
 
@@ -70,7 +70,7 @@ def add_convex(H: "float[:]", C: "float[:]", n: int, room: "float[:]"):
 
 
 @procedure
-def simple_steps(b: Batch, w: Work):
+def simple_steps(b: Batch, w: WorkerArrays):
     """Derivatives of velocities after semi-implicit Euler's steps from those of accelerations."""
     nv, n, m, size, h = b.nv, b.n, b.m, b.size, b.h
     if w.slopes.forced == 1:
@@ -100,7 +100,7 @@ def simple_steps(b: Batch, w: Work):
 
 
 @procedure
-def steps_by_rows(b: Batch, w: Work):
+def steps_by_rows(b: Batch, w: WorkerArrays):
     """Derivatives of steps by one reverse pass for each row."""
     nq, nv, n, wide = b.nq, b.nv, b.n, b.nq + b.nv
     if b.flat == 0:
@@ -124,7 +124,7 @@ def steps_by_rows(b: Batch, w: Work):
 
 
 @procedure
-def clear_costs(b: Batch, w: Work):
+def clear_costs(b: Batch, w: WorkerArrays):
     """Derivatives of costs, which those of feet are added to, where no kernel writes them."""
     first = b.steps if w.slopes.costly == 1 else 0
     end = b.steps if w.slopes.ending == 1 else b.steps + 1
@@ -135,7 +135,7 @@ def clear_costs(b: Batch, w: Work):
 
 
 @procedure
-def derive(b: Batch, w: Work):
+def derive(b: Batch, w: WorkerArrays):
     """All first derivatives, and second ones of costs; those of steps may be there already."""
     s, size = w.slopes, b.size
     if b.contacts.count > 0:
@@ -163,7 +163,7 @@ def derive(b: Batch, w: Work):
 
 
 @procedure
-def weigh_curves(b: Batch, w: Work):
+def weigh_curves(b: Batch, w: WorkerArrays):
     """Weights of ends of steps, coordinate by coordinate, and of path constraints."""
     nq, nv, n, nw = b.nq, b.nv, b.n, w.slopes.weights_of_knot
     for k in lanes(b.steps):
@@ -184,7 +184,7 @@ def weigh_curves(b: Batch, w: Work):
 
 
 @procedure
-def bend(b: Batch, w: Work):
+def bend(b: Batch, w: WorkerArrays):
     """Take off what lines of the tangent space bend at the ends of steps."""
     nq, nv, n, size, nw = b.nq, b.nv, b.n, b.size, w.slopes.weights_of_knot
     for k in lanes(b.steps):
@@ -205,7 +205,7 @@ def bend(b: Batch, w: Work):
 
 
 @procedure
-def find_curves(b: Batch, w: Work):
+def find_curves(b: Batch, w: WorkerArrays):
     """Second derivatives of the Lagrangian; those of steps may be there already."""
     if b.outside == 0:
         if b.flat == 0:

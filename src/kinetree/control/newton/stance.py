@@ -10,15 +10,15 @@ import math
 
 from kinetree.codegen.procedures import cross, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
-from kinetree.control.newton.records import Batch, Work
+from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
+from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.tiles import factor_tiles, solve_tiles, subtract_tiles
 
 SOFT = 1e-9  # accelerations for unit forces [1/kg]
 
 
 @procedure
-def find_motions(b: Batch, c: Contacts, s: Stance, k: int, qdd: "float[:]"):
+def find_motions(b: Batch, c: ContactTables, s: Stance, k: int, qdd: "float[:]"):
     """Velocities and accelerations of all bodies at a knot, without gravity."""
     for i in range(6):
         s.vel[i] = s.acc[i] = 0.0
@@ -50,7 +50,7 @@ def find_motions(b: Batch, c: Contacts, s: Stance, k: int, qdd: "float[:]"):
 
 
 @procedure
-def find_arm(c: Contacts, s: Stance, k: int, i: int, arm: "float[3]"):
+def find_arm(c: ContactTables, s: Stance, k: int, i: int, arm: "float[3]"):
     """The first point of contact ``i`` from the origin of the first body of its tree."""
     own = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
     first = view(s.pose, (k * c.bodies + c.root[c.body[i]] - 1) * 12)
@@ -61,7 +61,7 @@ def find_arm(c: Contacts, s: Stance, k: int, i: int, arm: "float[3]"):
 
 
 @procedure
-def find_rows(b: Batch, c: Contacts, s: Stance, k: int):
+def find_rows(b: Batch, c: ContactTables, s: Stance, k: int):
     """Jacobian and drift of the contacts that are closed at a knot, and how many rows there are."""
     live, nv = 0, b.nv
     arm = view(s.R, 6, 3)
@@ -89,7 +89,7 @@ def find_rows(b: Batch, c: Contacts, s: Stance, k: int):
 
 
 @procedure
-def find_drift(c: Contacts, s: Stance, i: int, arm: "float[3]", drift: "float[:]"):
+def find_drift(c: ContactTables, s: Stance, i: int, arm: "float[3]", drift: "float[:]"):
     """Acceleration of a contact without ``J a``, with its damping."""
     v = view(s.vel, 6 * c.body[i])
     a = view(s.acc, 6 * c.body[i])
@@ -163,7 +163,7 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
 
 
 @procedure
-def count_landings(c: Contacts, k: int) -> int:
+def count_landings(c: ContactTables, k: int) -> int:
     """How many contacts touch down at the beginning of a step."""
     hits = 0
     for i in range(c.count):
@@ -172,7 +172,7 @@ def count_landings(c: Contacts, k: int) -> int:
 
 
 @procedure
-def stop_contacts(b: Batch, c: Contacts, s: Stance, k: int, qd: "float[:]"):
+def stop_contacts(b: Batch, c: ContactTables, s: Stance, k: int, qd: "float[:]"):
     """Velocities after what touches down at the beginning of a step has stopped."""
     nv = b.nv
     own = view(s.v, k * nv)
@@ -197,7 +197,7 @@ def stop_contacts(b: Batch, c: Contacts, s: Stance, k: int, qd: "float[:]"):
 
 
 @procedure
-def accelerate(b: Batch, c: Contacts, s: Stance, k: int, force: "float[:]", qdd: "float[:]"):
+def accelerate(b: Batch, c: ContactTables, s: Stance, k: int, force: "float[:]", qdd: "float[:]"):
     """Accelerations and contact forces of a knot under joint forces, whose rows are there."""
     nv, live = b.nv, s.live[k]
     left, right = pad(live), pad(nv) + pad(live)
@@ -231,7 +231,7 @@ def accelerate_all(b: Batch, s: Stance, force: "float[:]", qdd: "float[:]", firs
 
 
 @procedure
-def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, count: int):
+def find_terms(b: Batch, w: WorkerArrays, x: StanceKernels, qd: "float[:]", first: int, count: int):
     """Terms of the dynamics of steps and of impacts, which come before accelerations."""
     s, c = w.stance, b.contacts
     call(x.terms, first, count)
@@ -249,7 +249,7 @@ def find_terms(b: Batch, w: Work, x: StanceKernels, qd: "float[:]", first: int, 
 
 
 @procedure
-def take_contact_steps(b: Batch, w: Work, first: int, count: int):
+def take_contact_steps(b: Batch, w: WorkerArrays, first: int, count: int):
     """Ends of steps with contacts, of the knots that are tried."""
     k, s, c, nv = w.tried, w.stance, b.contacts, b.nv
     s.fresh = 0
@@ -271,7 +271,7 @@ def take_contact_steps(b: Batch, w: Work, first: int, count: int):
 
 
 @procedure
-def spread_force(c: Contacts, s: Stance, k: int, i: int, p: int, f: "float[6]", y: "float[3]"):
+def spread_force(c: ContactTables, s: Stance, k: int, i: int, p: int, f: "float[6]", y: "float[3]"):
     """Force at a point for a force and a moment, all along the axes of the base."""
     R = view(s.pose, (k * c.bodies + c.body[i] - 1) * 12)
     x = view(s.R, 12, 3)
@@ -287,7 +287,7 @@ def spread_force(c: Contacts, s: Stance, k: int, i: int, p: int, f: "float[6]", 
 
 
 @procedure
-def find_point_force(c: Contacts, s: Stance, k: int, i: int, p: int, y: "float[3]"):
+def find_point_force(c: ContactTables, s: Stance, k: int, i: int, p: int, y: "float[3]"):
     """Force at point ``p`` of contact ``i``, along the axes of the base."""
     f = view(s.f, k * c.rows + c.first[i])
     if c.size[i] == 3:
@@ -298,7 +298,7 @@ def find_point_force(c: Contacts, s: Stance, k: int, i: int, p: int, y: "float[3
 
 
 @procedure
-def find_cones(b: Batch, c: Contacts, s: Stance, k: int, path: "float[:]"):
+def find_cones(b: Batch, c: ContactTables, s: Stance, k: int, path: "float[:]"):
     """Cones of all contact forces, numbers that are at most zero."""
     y = view(s.R, 9, 3)
     for i in range(c.count):
@@ -310,7 +310,7 @@ def find_cones(b: Batch, c: Contacts, s: Stance, k: int, path: "float[:]"):
 
 
 @procedure
-def follow_feet(b: Batch, w: Work) -> float:
+def follow_feet(b: Batch, w: WorkerArrays) -> float:
     """Cost of the places of contacts at all knots that are tried, whose steps have been taken."""
     s, c, cost = w.stance, b.contacts, 0.0
     call(s.tried.terms, b.steps, 1)

@@ -6,13 +6,13 @@ import numpy as np
 
 from kinetree.contact.engine.terms import term_kernel
 from kinetree.control.newton.calls import no_loop
-from kinetree.control.newton.contacts import Contacts, Stance, StanceKernels
+from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
 from kinetree.control.tiles import pad_to_eight
 from kinetree.errors import ModelError
 from kinetree.functional.differentiate import differentiate
 from kinetree.joints import Free, Spherical
 from kinetree.model.define import kernel_of
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import bias_force, inverse_dynamics, jacobian, passive_force, pose
 from kinetree.spatial import skew
 
@@ -41,21 +41,21 @@ def require_stances(model: Any, contacts: Any) -> None:
             )
 
 
-def contacts_of(shooting: Any, before: int) -> Contacts:
+def contacts_of(shooting: Any, before: int) -> ContactTables:
     """Tables of the contacts of a problem, with its schedule."""
     if shooting.schedule is None:
-        return Contacts(before=before)
+        return ContactTables(before=before)
     tables = dict(_tables_of(shooting.model, shooting.schedule))
     del tables["sizes"]
     table = shooting.timetable._asdict()
     kinds = {name: np.int64 if x.dtype == bool else np.float64 for name, x in table.items()}
     tables |= {name: np.zeros(x.size, kinds[name]) for name, x in table.items()}
-    found = Contacts(before=before, **tables)
+    found = ContactTables(before=before, **tables)
     put_timetable(found, shooting)
     return found
 
 
-def put_timetable(contacts: Contacts, shooting: Any) -> None:
+def put_timetable(contacts: ContactTables, shooting: Any) -> None:
     """Let contacts close, touch down and move by the timetable of a problem."""
     for name, x in shooting.timetable._asdict().items():
         getattr(contacts, name)[:] = x.reshape(-1)
@@ -72,11 +72,11 @@ def cone_mask(shooting: Any) -> np.ndarray:
 
 
 def _tables_of(model, schedule):
-    return kept(model, ("stances", schedule.key), lambda: _tables(model, schedule.contacts))
+    return remember(model, ("stances", schedule.key), lambda: _tables(model, schedule.contacts))
 
 
 def _tables(model, contacts):
-    """Numbers of a robot and its contacts; see ``Contacts``."""
+    """Numbers of a robot and its contacts; see ``ContactTables``."""
     NB, parent = model.body_count, [max(p, 0) for p in model.parent]
     root = list(range(NB + 1))
     for i in range(1, NB + 1):
@@ -100,7 +100,9 @@ def _tables(model, contacts):
         rows += _add_contact(found, model, c, rows)
     found |= {"count": len(contacts), "rows": rows, "cones": len(found["offset"])}
     sizes = found.pop("sizes")
-    whole = {n for n, kind in Contacts.types.items() if getattr(kind, "dtype", None) == np.int64}
+    whole = {
+        n for n, kind in ContactTables.types.items() if getattr(kind, "dtype", None) == np.int64
+    }
     found = {
         n: np.array(x, np.int64 if n in whole else np.float64).reshape(-1)
         if isinstance(x, list)

@@ -4,7 +4,7 @@ import math
 
 from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.records import Batch, Knots, Work
+from kinetree.control.newton.records import Batch, Knots, WorkerArrays
 from kinetree.control.newton.stance import follow_feet, take_contact_steps
 
 FEW, MANY = 1e-100, 1e100  # products of slacks that are far from the ends of numbers
@@ -20,7 +20,7 @@ def hold(b: Batch, k: Knots, first: int, count: int):
 
 
 @procedure
-def take_steps(b: Batch, w: Work, first: int, count: int):
+def take_steps(b: Batch, w: WorkerArrays, first: int, count: int):
     """Ends of ``count`` steps from knot ``first`` on, of the knots that are tried."""
     k, s = w.tried, w.steps
     hold(b, k, first, count)
@@ -41,7 +41,7 @@ def take_steps(b: Batch, w: Work, first: int, count: int):
 
 
 @procedure
-def refresh(b: Batch, w: Work, start: int, found: "float[:]"):
+def refresh(b: Batch, w: WorkerArrays, start: int, found: "float[:]"):
     """Memory that contact starts from in a step: forces, without notes of other steps."""
     own = w.tried.start
     at = start * b.memory
@@ -60,7 +60,7 @@ def is_finite(x: "float[:]", first: int, count: int) -> bool:
 
 
 @procedure
-def find_gaps(b: Batch, w: Work):
+def find_gaps(b: Batch, w: WorkerArrays):
     """Differences from the next knot to the end of every step, infinite where there is none."""
     k = w.tried
     nq, nv, n = b.nq, b.nv, b.n
@@ -103,7 +103,7 @@ def find_inequalities(b: Batch, k: Knots):
 
 
 @procedure
-def evaluate(b: Batch, w: Work):
+def evaluate(b: Batch, w: WorkerArrays):
     """Gaps, costs and constraints of the knots that are tried, whose steps are there."""
     k, s = w.tried, w.steps
     find_gaps(b, w)
@@ -158,7 +158,7 @@ def copy(x: "float[:]", y: "float[:]", count: int):
 
 
 @procedure
-def accept(b: Batch, w: Work):
+def accept(b: Batch, w: WorkerArrays):
     """Let the knots that were tried be the present ones."""
     x, y = w.now, w.tried
     T, ends = b.steps, b.steps + 1

@@ -25,7 +25,7 @@ from kinetree.loops.kinematics.descent import descend, smallest_error
 from kinetree.loops.kinematics.space import metric, space_of, tree_inertia
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 POSITION_TOLERANCE = 1e-12
 """Closure error [rad, or fraction of the size of a loop] with which a configuration is closed."""
@@ -188,7 +188,7 @@ def fast_projection(model, q, qd, tolerance):
 
     None where no kernel will do: then ranks have to be decided anew.
     """
-    known, units = kept(model, "rows of projection", list), scaling(model)
+    known, units = remember(model, "rows of projection", list), scaling(model)
     for rows in (*reversed(known), None):
         if rows is None:
             rows = _independent_rows_near(model, q.reshape(prod(q.shape[:-1]), model.nq)[:1])

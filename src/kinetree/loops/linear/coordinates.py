@@ -15,7 +15,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def far_from_dependent(model, G) -> Coordinates:
         direction = rest[:, best] / lengths[best]
         rest = rest - np.outer(direction, direction @ rest)
     columns = tuple(sorted(chosen))
-    return kept(model, ("coordinates", columns), lambda: _from_columns(model, columns))
+    return remember(model, ("coordinates", columns), lambda: _from_columns(model, columns))
 
 
 def are_names(independent):

@@ -41,7 +41,7 @@ from kinetree.functional.products import brackets, is_vector_space, jvp
 from kinetree.model.array_arguments import argument_shape, validate
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.kernels import kernel_for
-from kinetree.model.views import condensed
+from kinetree.model.views import condensed_view
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
 from kinetree.spatial import Force
 from kinetree.spatial.ops import select
@@ -164,14 +164,14 @@ def _of_tree(model, q, qd, tau, *forces):
 def _forces(m, q, qd, qdd, lam, f_ext=None, *, axes=None):
     """``f`` and ``a``, one after the other."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
-    c = stacked_rows(condensed(m), q, qd, axes)
+    c = stacked_rows(condensed_view(m), q, qd, axes)
     load = fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
     return np.concatenate([load - c.K.T @ lam, c.K @ qdd - c.k])
 
 
 @kernel
 def _rate(m, q, qd, *, axes=None):
-    return stacked_rows(condensed(m), q, qd, axes).rate
+    return stacked_rows(condensed_view(m), q, qd, axes).rate
 
 
 _forces_along = jvp(_forces, wrt=("q", "qd"))
@@ -226,7 +226,7 @@ def _text(m, way, q, qd, tau, f_ext=None):
     """``G``, ``V``, ``W``, ``U``, ``B``, ``qdd`` and their health, by one plan."""
     axes, pivots = way.plan.axes, way.plan.pivots
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
-    c, n = stacked_rows(condensed(m), q, qd, axes), m.nv
+    c, n = stacked_rows(condensed_view(m), q, qd, axes), m.nv
     H = fewest.joint_space_inertia(m, q)
     total = tau + passive.passive_force(m, q, qd)
     b = total - fewest.bias_force(m, q, qd, forces)

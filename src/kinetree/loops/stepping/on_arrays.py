@@ -28,7 +28,7 @@ from kinetree.integration.on_arrays import (
 )
 from kinetree.integration.on_arrays import choose_arrays as chosen_on_arrays
 from kinetree.loops.kinematics.constraint import equations
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import dynamics
 
 _pull = vjp(equations, wrt=("q", "qd"))
@@ -46,7 +46,7 @@ def are_few(model, method, field) -> bool:
     if model.nv < LARGE:
         return False
     key = "simulated on arrays", method
-    choice = kept(model, key, lambda: TierChoice(REPAID * model.nv))
+    choice = remember(model, key, lambda: TierChoice(REPAID * model.nv))
     return choice.tier_for(0) == "general" and chosen_on_arrays(model, method, field)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from kinetree.model.define import kernel_of
 from kinetree.model.gearing import Gearing
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 
 def gears_of(model) -> "Gears | None":
     """The gears of a model with couplings; None where their ratios change, or it has loops."""
-    return kept(model, ("gears_of",), lambda: (_gears_of(model),))[0]
+    return remember(model, ("gears_of",), lambda: (_gears_of(model),))[0]
 
 
 def _gears_of(model):

@@ -22,7 +22,7 @@ from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.joints.prescribed import Prescribed
 from kinetree.model.fingerprint import is_plain_value
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 
 MOST_KINDS = 64
 """Kinds of one robot up to which general code is worth having: each is compiled by itself."""
@@ -155,7 +155,7 @@ WORLD = {"gravity": 3}
 
 def data_of(model) -> Data | None:
     """A robot as data, kept with the model; None where general code cannot serve it."""
-    return kept(model, ("general.data_of",), lambda: (_data_of(model),))[0]
+    return remember(model, ("general.data_of",), lambda: (_data_of(model),))[0]
 
 
 def _data_of(model):

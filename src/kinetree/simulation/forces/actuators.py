@@ -16,7 +16,7 @@ from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.functional.kernel import select
 from kinetree.integration.refusals import CURVES_ALONE, CURVES_IN_TREE, CURVES_OF_LEADERS
 from kinetree.model.limits import counted_compensation, effort_bounds, ratio_to_leader
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.actuators import (
     activation_after,
     driving_force,
@@ -87,7 +87,7 @@ def servos_of(model, *, always=False) -> Servos | None:
             f"model {model.name!r} has no actuators to control; give joint forces "
             f"(controller=), or add some: ModelBuilder.actuator"
         )
-    found, varies = kept(model, ("servos_of",), lambda: _servos_of(model))
+    found, varies = remember(model, ("servos_of",), lambda: _servos_of(model))
     return found if varies or always else None
 
 

@@ -19,7 +19,7 @@ from kinetree.integration.refusals import VARYING_RATIO
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import ratio_to_leader
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import kinematics
 
 
@@ -193,7 +193,7 @@ def neutral_mobility(tree) -> np.ndarray:
         plain = all(isinstance(x, (int, float)) for x in found.ravel())
         return found.astype(float) if plain else found
 
-    return kept(tree, ("neutral_mobility",), make)
+    return remember(tree, ("neutral_mobility",), make)
 
 
 def at_least(least, x) -> Any:

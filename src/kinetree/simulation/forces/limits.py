@@ -16,7 +16,7 @@ from kinetree.functional.kernel import select
 from kinetree.model import Model
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import counted_compensation, position_bounds, position_index
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities.tendons import tendon_lengths
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 from kinetree.spatial.ops import sqrt
@@ -182,7 +182,7 @@ def warn_outside(model, q):
 
 def limits_effort(model) -> bool:
     """Whether joints of a model have limits of effort; one of zero means that it is unknown."""
-    return kept(model, ("limits_effort",), lambda: (_limits_effort(model.effort_limits),))[0]
+    return remember(model, ("limits_effort",), lambda: (_limits_effort(model.effort_limits),))[0]
 
 
 def _limits_effort(efforts):

@@ -17,7 +17,7 @@ from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.reactions import joint_reactions
 from kinetree.simulation.forces.applied import ExternalForce
 from kinetree.simulation.forces.limits import limits_effort
-from kinetree.simulation.later import Later, found
+from kinetree.simulation.later import Later, resolve
 
 
 class Observables(NamedTuple):
@@ -136,17 +136,17 @@ def driven_motion(stepper, servos, arrays) -> dict:
     """
     new, prescribed = {}, stepper.field.prescription is not None
     if prescribed:
-        arrays["tau"] = found(arrays["tau"])
+        arrays["tau"] = resolve(arrays["tau"])
         new["tau"] = drive_forces(stepper, arrays)
     if servos is not None:
         t, q, qd, held = (arrays[name] for name in ("t", "q", "qd", "tau"))
         t = t.reshape(-1, *[1] * (qd.ndim - 2))
         if servos.states:
-            held = found(held)
+            held = resolve(held)
             new["activation"] = servos.state(stepper.model, t, q, qd, held)[1]
         if not prescribed:
-            tau = Later(lambda: servos(stepper.model, t, q, qd, found(held)))
-            new["tau"] = found(tau) if limits_effort(stepper.model) else tau
+            tau = Later(lambda: servos(stepper.model, t, q, qd, resolve(held)))
+            new["tau"] = resolve(tau) if limits_effort(stepper.model) else tau
     return new
 
 

@@ -16,11 +16,11 @@ from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.stepping.health import SingularPass
 from kinetree.model.limits import has_dynamics
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.notebook import block, table
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort, limits_effort
-from kinetree.simulation.later import Later, found
+from kinetree.simulation.later import Later, resolve
 from kinetree.simulation.results.observables import of_states
 
 _WHERE_ANY = (
@@ -228,7 +228,7 @@ def _energy_error(model, seen, work, summary):
 
     Or over the weight times 1e-12 m: what rests exchanges nothing but errors of rounding.
     """
-    weight = kept(model, ("weight",), lambda: (_weight(model),))[0]
+    weight = remember(model, ("weight",), lambda: (_weight(model),))[0]
     if summary is not None:
         rows = summary[:, KINETIC : UNBALANCED + 1].tolist()
         return max((_relative(*five, weight=weight) for five in rows), default=0.0)
@@ -298,7 +298,7 @@ def _floats_freely(model, field, tau):
         and not any(model.children[0][0] in t.moves_with(model) for t in model.tendons)
         and not (model.is_constrained or field.forces)
         and not (model.gravity_compensation or model.fluid_forces)
-        and not np.any(np.asarray(found(tau))[..., :6])
+        and not np.any(np.asarray(resolve(tau))[..., :6])
     )
 
 
@@ -399,7 +399,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
         )
     too_strong = None
     if limits_effort(model):
-        too_strong = beyond_effort(model, found(arrays["tau"]), arrays["t"])
+        too_strong = beyond_effort(model, resolve(arrays["tau"]), arrays["t"])
     if too_strong:
         yield f"{name}: {too_strong}"
     if report.contact is not None:
@@ -410,7 +410,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
 
 def _distances(model, q):
     """Distances of joint variables from their singularities, by name of the joint, (T, ...)."""
-    joints = kept(model, ("singular joints",), lambda: (_may_be_singular(model),))[0]
+    joints = remember(model, ("singular joints",), lambda: (_may_be_singular(model),))[0]
     if not joints or not q.size:
         return {}
     found = _singularities(model, q)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.contact.engine.machine import Machine
 from kinetree.contact.engine.making import (
-    Source,
+    ForceSource,
     beside_actuators,
     compiled_forces,
     engine_of,
@@ -62,7 +62,7 @@ def run_by_engine(setup, arrays, called, give, memory_of=None):
 
 
 @dataclass(frozen=True)
-class _Packed(Source):
+class _Packed(ForceSource):
     """Arguments of a step, packed: numbers and shapes of the arrays in ``order``."""
 
     transition: Any

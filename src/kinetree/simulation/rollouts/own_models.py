@@ -13,7 +13,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.parameters import with_parameters
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
 from kinetree.integration.on_arrays import FieldOnArrays
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.quantities import dynamics
 
 _KEPT = 64  # models with other parameters that are kept with one
@@ -26,7 +26,7 @@ def models_of(transition, values) -> list:
         transition: one step of the run.
         values: arrays of its parameters, (samples, ...) each.
     """
-    known = kept(transition.model, (transition, "own models"), dict)
+    known = remember(transition.model, (transition, "own models"), dict)
     if len(known) > _KEPT:
         known.clear()
     found = []

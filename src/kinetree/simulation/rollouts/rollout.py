@@ -46,10 +46,10 @@ from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import checked_setup, with_stable_method
-from kinetree.spelling import explains, renamed
+from kinetree.spelling import explains, takes_former
 
 
-@renamed(policy="controller")
+@takes_former(policy="controller")
 @explains
 def rollout(
     model: Any,
@@ -312,7 +312,7 @@ class RolloutCall:
         return closed_arrays(model, arrays, self.t0), given
 
 
-@renamed(policy="controller")
+@takes_former(policy="controller")
 def run_of(model, q0, qd0=None, tau=None, **options) -> Run:
     """The ``Run`` of a call with the fields of ``RolloutCall`` as options."""
     return RolloutCall(model=model, q0=q0, qd0=qd0, tau=tau, **options).run()

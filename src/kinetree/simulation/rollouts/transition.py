@@ -33,7 +33,7 @@ from kinetree.integration.step import OneCopy
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.kernels import kernel_for
-from kinetree.model.memo import kept
+from kinetree.model.memo import remember
 from kinetree.simulation.forces.stateful import StagewiseForce, StatefulField, stateful_forces
 from kinetree.simulation.rollouts.inputs import ACTIVATION, FRICTION, apply, number
 
@@ -344,12 +344,12 @@ class Transition:
 
     def _keep(self, what, make):
         """Compiled code, made once for each model."""
-        return kept(self.model, (self, what), make)
+        return remember(self.model, (self, what), make)
 
     def _compile(self, name, inputs, function):
         """Kernel of a function of the transition."""
 
-        def traced(*symbols):
+        def on_symbols(*symbols):
             self._require(inputs, symbols)
             return function(*(a if a.shape else a[()] for a in symbols))
 
@@ -364,14 +364,14 @@ class Transition:
 
         rigid = self.contact is not None  # whose general code is the engine
         tier = "specialised" if rigid else tiers.first_calls()
-        made = Traced(lambda: trace(traced, inputs, name), tier)
+        made = Traced(lambda: trace(on_symbols, inputs, name), tier)
         return self._kernel(name, inputs, made, reference, general=not rigid)
 
     def _gradients(self, name, inputs, function):
         """A kernel of a number, and of the gradients of another with respect to the inputs."""
         n = len(self.given) + len(self.parameters)
 
-        def traced(*symbols):
+        def on_symbols(*symbols):
             self._require(inputs, symbols)
             value, total = function(*(a if a.shape else a[()] for a in symbols))
             found = [a for i, a in zip(inputs, symbols, strict=True) if i.name not in _BOTH]
@@ -384,7 +384,7 @@ class Transition:
             # Copies share what both passes need, and gain a tenth by it, unless they are long.
             copied = calls_to() == "specialised" and self.model.nv < _LARGE
             with calls(None if copied else calls_to()):
-                return compact(trace(traced, inputs, name))
+                return compact(trace(on_symbols, inputs, name))
 
         try:
             made = Traced(make, tiers.first_calls())
