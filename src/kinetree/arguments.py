@@ -12,14 +12,14 @@ import reprlib
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from math import isnan
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from kinetree.errors import ArgumentError, KinetreeError, joined_class
-from kinetree.spelling import EXPLAINED, explain_call
+from kinetree.spelling import EXPLAINED, explain_call, from_textbook
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,6 +87,31 @@ def guard(found: Any) -> Any:
             if kind.__module__.startswith("kinetree."):
                 _guard_class(kind)
     return found
+
+
+def text_getter(package: str, texts: Mapping[str, str | tuple[str, ...]]) -> Callable[[str], Any]:
+    """``__getattr__`` of a package for public names that are texts of ``kinetree.textbook``.
+
+    Args:
+        package: its name.
+        texts: public names by text; one name alone is that of the text as a whole.
+    """
+    text_of = {name: text for text, names in texts.items() for name in _names_of(names)}
+
+    def getter(name: str) -> Any:
+        if name not in text_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        text = text_of[name]
+        found = guard(from_textbook(text, None if texts[text] == name else name))
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return getter
+
+
+def _names_of(names):
+    """Several names, or one."""
+    return (names,) if isinstance(names, str) else names
 
 
 def missing_guards(found: Any) -> list[str]:

@@ -71,13 +71,14 @@ def module_of(package, name, renamed: Mapping[str, str] = MappingProxyType({})):
     return import_module(f"{package}.{name}")
 
 
-def from_textbook(module: str, name: str) -> Any:
-    """Text of ``kinetree.textbook`` that a package below it has among its public names.
+def from_textbook(module: str, name: str | None = None) -> Any:
+    """Text of ``kinetree.textbook``, or a name in it, that a package below it has as a public name.
 
     The textbook may use any of these packages, and none of them needs it: so it is imported when
     somebody asks for the name.
     """
-    return getattr(import_module(f"kinetree.textbook.{module}"), name)
+    text = import_module(f"kinetree.textbook.{module}")
+    return text if name is None else getattr(text, name)
 
 
 # --- Calls with arguments that a function does not have ----------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.contact.complementarity import cones, lcp, quadratic
+from kinetree.contact.complementarity import cones, lcp, pivoting
 from kinetree.contact.complementarity.residuals import residuals
 from kinetree.contact.complementarity.rows import MixedRows, newton_matrix, obey
 
@@ -66,7 +66,7 @@ def test_ties_are_measured_by_the_least_ratio():
 def test_sizes_of_terms_are_those_of_their_summands(rng):
     M, d, lam = rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
     expected = [sum(abs(M[i, j] * lam[j]) for j in range(4)) + abs(d[i]) for i in range(4)]
-    np.testing.assert_allclose(quadratic.Dense(M, d).terms(lam), expected, rtol=1e-14)
+    np.testing.assert_allclose(pivoting.Dense(M, d).terms(lam), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(("force", "motion"), [(-2.0, 3.0), (1.5, 3.0), (3.0, -4.0), (0.5, -4.0)])

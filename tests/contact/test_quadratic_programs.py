@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from kinetree.contact.complementarity import lcp, quadratic
+from kinetree.contact.complementarity import lcp, pivoting, quadratic
 from kinetree.errors import ShapeError, SingularError
 
 INF = np.inf
@@ -105,7 +105,7 @@ def test_wrong_programs_are_rejected():
 def test_what_pivoting_cannot_do_is_said(monkeypatch):
     with pytest.raises(SingularError, match="a force moves its own contact the wrong way"):
         quadratic.in_forces(np.array([[1.0, 2.0], [2.0, 1.0]]), [-2.0, -1.0], -INF)
-    monkeypatch.setattr(quadratic, "_PER_ROW", 0)
+    monkeypatch.setattr(pivoting, "_PER_ROW", 0)
     with pytest.raises(SingularError, match="did not end after 0 changes of the basis of 1 rows"):
         quadratic.in_forces([[1.0]], [-1.0])
 

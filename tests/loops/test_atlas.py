@@ -7,7 +7,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.state_space.charts.atlas import _AdamsBashforth
+from kinetree.textbook.chart_motion import _AdamsBashforth
 
 
 def test_four_steps_of_equal_length_take_one_rate_each():

@@ -17,11 +17,10 @@ from support.linkages import (
 from kinetree import samples
 from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.loops.state_space import charts, multipliers
-from kinetree.loops.state_space.charts.atlas import runge_kutta_step
-from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.quantities import dynamics
-from kinetree.textbook.system_invariants import drift
+from kinetree.textbook.chart_motion import runge_kutta_step
+from kinetree.textbook.system_invariants import drift, project_position
 from kinetree.textbook.system_motion import integrate_system
 
 ANGLE, RATE, TIME = -1.0, 7.0, 1.0  # fast enough to go over the top

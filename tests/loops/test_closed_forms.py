@@ -10,7 +10,6 @@ from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import LoopError, UnknownNameError, UnreachableError
 from kinetree.joints import Prismatic, Revolute, SphereInCylinder, Universal
-from kinetree.loops.dynamics.closed_forms import closure, four_bar, leg, parallelogram, triangle
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import ModelBuilder
 from kinetree.samples import (
@@ -24,6 +23,7 @@ from kinetree.samples import (
 )
 from kinetree.samples import four_bar as four_bar_model
 from kinetree.spatial import Plucker, rotz, xlt
+from kinetree.textbook.closure_rules import closure, four_bar, leg, parallelogram, triangle
 
 
 def anywhere_four_bar(rng):

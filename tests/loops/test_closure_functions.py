@@ -7,10 +7,10 @@ from support.closeness import assert_close
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import LoopError, ShapeError, UnreachableError
 from kinetree.joints import Revolute, Spherical
-from kinetree.loops.dynamics.closure_functions import LoopClosure
 from kinetree.loops.dynamics.solution import solve
 from kinetree.samples import actuated_arm
 from kinetree.spatial.ops import atan2, cos, sin, sqrt
+from kinetree.textbook.closure_functions import LoopClosure
 
 L1, L2 = 1.0, 0.6
 

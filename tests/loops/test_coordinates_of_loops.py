@@ -11,7 +11,7 @@ import kinetree as kt
 from kinetree.joints import Revolute
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.loop_joints import loop_positions, loop_velocities
-from kinetree.loops.linear.coordinate_motion import coordinate_motion, implicit_step
+from kinetree.loops.linear.coordinate_motion import coordinate_motion
 from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.derivatives import torque_derivatives
 from kinetree.loops.linear.linearization import linearize_in_coordinates
@@ -22,6 +22,7 @@ from kinetree.loops.linear.velocity_basis import (
 )
 from kinetree.model import JointDynamics
 from kinetree.samples.earthmovers import loader
+from kinetree.textbook.implicit_step import implicit_step
 
 
 @cache

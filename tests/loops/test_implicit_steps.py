@@ -8,9 +8,9 @@ from support.linkages import spatial_chain
 
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint
-from kinetree.loops.linear.coordinate_motion import implicit_step
 from kinetree.loops.linear.linearization import linearize_in_coordinates
 from kinetree.model import JointDynamics
+from kinetree.textbook.implicit_step import implicit_step
 
 STIFF = kt.samples.four_bar().replace(
     dynamics={"crank_joint": JointDynamics(stiffness=5e3, damping=2.0)}

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from kinetree.loops.state_space.invariants import newton, project_position
+from kinetree.loops.state_space.invariants import newton
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.textbook.system_invariants import project_position
 
 
 def test_the_bound_of_slow_convergence_is_above_the_error():

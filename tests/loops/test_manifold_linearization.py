@@ -9,8 +9,9 @@ import kinetree as kt
 from kinetree.algorithms.closed import joint_space
 from kinetree.control import equilibrium
 from kinetree.control.equilibria import load_on_freedoms
-from kinetree.loops.linear.linearization import linearize_in_coordinates, linearize_on_manifold
+from kinetree.loops.linear.linearization import linearize_in_coordinates
 from kinetree.loops.linear.velocity_basis import MotionState
+from kinetree.textbook.manifold_linearization import linearize_on_manifold
 
 FIVE_BAR = kt.samples.five_bar()
 HOME = np.radians([120.0, np.degrees(np.arccos(2 / 3)), -np.degrees(np.arccos(2 / 3)), -120.0])

@@ -16,12 +16,12 @@ from support.linkages import (
 
 import kinetree as kt
 from kinetree.loops.state_space import charts
-from kinetree.loops.state_space.charts import atlas
 from kinetree.loops.state_space.charts.chart import AbstractChart
-from kinetree.loops.state_space.invariants import project_position
-from kinetree.loops.state_space.linearized import linearize_chart, linearize_system
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.textbook import chart_motion
+from kinetree.textbook.system_invariants import project_position
+from kinetree.textbook.system_linearization import linearize_chart, linearize_system
 
 MODEL = kt.samples.five_bar()
 SYSTEM, MODEL_SYSTEM = five_bar(), system_of(MODEL)
@@ -265,14 +265,14 @@ def test_newton_is_quadratic_and_differences_give_the_same_step(monkeypatch):
     system, q = system_of(m), np.zeros(3)
     v = kt.loops.project_velocity(m, q, np.array([2.0, 0, 0]))
     ends, steps = {}, {}
-    solve = atlas.newton
+    solve = chart_motion.newton
 
     def watched(*args, **options):
         found = solve(*args, **options)
         steps.setdefault(method, []).append(found.steps)
         return found
 
-    monkeypatch.setattr(atlas, "newton", watched)
+    monkeypatch.setattr(chart_motion, "newton", watched)
     for method in ("equations", "differences"):
         by = partial(linearize_chart, method=method)
         monkeypatch.setattr(AbstractChart, "linearize", lambda chart, t, y, by=by: by(chart, t, y))

@@ -12,10 +12,15 @@ from support.linkages import (
 )
 
 from kinetree.errors import SingularError
-from kinetree.loops.state_space.invariants import invariants, project_position
+from kinetree.loops.state_space.invariants import invariants
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.system import ConstrainedSystem
-from kinetree.textbook.system_invariants import energy_gradient, project_all, project_velocity
+from kinetree.textbook.system_invariants import (
+    energy_gradient,
+    project_all,
+    project_position,
+    project_velocity,
+)
 
 
 @pytest.mark.covers("Spencer 3.1", by=project_position)

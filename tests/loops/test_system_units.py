@@ -17,12 +17,12 @@ from support.linkages import (
 
 from kinetree.errors import ShapeError
 from kinetree.loops.state_space import charts
-from kinetree.loops.state_space.charts import atlas
-from kinetree.loops.state_space.charts.atlas import runge_kutta_step
 from kinetree.loops.state_space.charts.chart import invert, row_condition
 from kinetree.loops.state_space.invariants import invariant_gradient, newton
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.system import given_relation
+from kinetree.textbook import chart_motion
+from kinetree.textbook.chart_motion import runge_kutta_step
 from kinetree.textbook.svd_form import SingularityWatch, SVDForm
 from kinetree.textbook.system_motion import integrate_system
 
@@ -55,7 +55,8 @@ def fake_chart(rate=lambda t, y: cubic(t)):
 
 def test_four_steps_of_adams_and_bashforth_are_exact_for_cubics():
     """At every length of step, and after a change of length or of chart."""
-    method, chart, t, y = atlas._METHODS["adams-bashforth"](), fake_chart(), 0.0, integral(0.0)
+    method, chart = chart_motion._METHODS["adams-bashforth"](), fake_chart()
+    t, y = 0.0, integral(0.0)
     for h, count in ((0.01, 7), (0.3, 6), (0.05, 2), (2e-4, 6)):
         for _ in range(count):
             y, t = method(chart, t, y, h), t + h
@@ -73,7 +74,7 @@ def test_a_step_that_is_taken_again_counts_once(name):
     chart = SimpleNamespace(rate=lambda t, y: -2 * y + cubic(t), linearize=linear)
     results = []
     for again in (1, 2, 3):
-        method, t, y, h = atlas._METHODS[name](), 0.0, np.array([1.0, 2.0]), 0.1
+        method, t, y, h = chart_motion._METHODS[name](), 0.0, np.array([1.0, 2.0]), 0.1
         for _ in range(8):
             for _ in range(again):
                 after = method(chart, t, y, h)
@@ -99,7 +100,7 @@ def test_implicit_steps_are_exact_for_polynomials_of_their_order(name, degree):
         rate=lambda t, y: rate(t) - 3 * (y - y_of(t)),
         linearize=lambda t, z: SimpleNamespace(rate=rate(t) - 3 * (z - y_of(t)), A=-3 * np.eye(2)),
     )
-    method, h, steps = atlas._METHODS[name](), 0.1, 6
+    method, h, steps = chart_motion._METHODS[name](), 0.1, 6
     for k in range(steps):
         found = method(chart, k * h, y_of(k * h), h)
         if k >= 2 or degree < 3:

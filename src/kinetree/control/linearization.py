@@ -14,7 +14,7 @@ A mechanism with loops or couplings is described by independent coordinates ``y`
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -31,12 +31,15 @@ from kinetree.loops.linear.derivatives import constraint_along, forces_along
 from kinetree.loops.linear.linearization import LinearModel, linear_model, motion_state
 from kinetree.loops.linear.velocity_basis import velocity_basis
 from kinetree.loops.state_space.charts import AbstractChart
-from kinetree.loops.state_space.linearized import SystemLinearization, linearize_system
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.notebook import block, eigenvalues, matrix
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
+from kinetree.spelling import from_textbook
+
+if TYPE_CHECKING:
+    from kinetree.textbook.system_linearization import SystemLinearization
 
 
 class Linearization(NamedTuple):
@@ -71,7 +74,7 @@ def linearize(
     qd: ArrayLike,
     *,
     independent: ArrayLike | AbstractChart | None = None,
-) -> SystemLinearization: ...
+) -> "SystemLinearization": ...
 @on_host
 def linearize(
     model: Model | ConstrainedSystem,
@@ -83,7 +86,7 @@ def linearize(
     dt: float | None = None,
     method: Literal["zoh", "euler"] | None = None,
     independent: Any = None,
-) -> Linearization | LinearModel | SystemLinearization:
+) -> "Linearization | LinearModel | SystemLinearization":
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:
@@ -144,7 +147,7 @@ def _of_system(system, q, v, tau, f_ext, dt, independent):
             "linearize takes q, qd and independent= with a constrained system, whose forces are "
             "its own: give tau and f_ext to kinetree.loops.system_of, and no dt"
         )
-    return linearize_system(system, q, v, R=independent)
+    return from_textbook("system_linearization", "linearize_system")(system, q, v, R=independent)
 
 
 def _of_loops(model, q, qd, tau, f_ext, dt, method, independent):

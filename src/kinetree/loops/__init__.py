@@ -12,10 +12,8 @@ as ``SVDForm``, are texts of ``kinetree.textbook``, which are imported on first 
 from typing import TYPE_CHECKING, Any
 
 from kinetree.algorithms.closed.rank import rank_policy, scaling
-from kinetree.arguments import guard, guard_module
+from kinetree.arguments import guard_module, text_getter
 from kinetree.errors import warn
-from kinetree.loops.dynamics import closed_forms
-from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
 from kinetree.loops.dynamics.clusters import Cluster, block_null_space, clusters, renumber
 from kinetree.loops.dynamics.inverse_dynamics import (
     Actuation,
@@ -66,32 +64,23 @@ from kinetree.loops.kinematics.singularities import (
     singularity,
     stabilization_time,
 )
-from kinetree.loops.linear.coordinate_motion import (
-    CoordinateMotion,
-    ImplicitStep,
-    coordinate_motion,
-    implicit_step,
-)
+from kinetree.loops.linear.coordinate_motion import CoordinateMotion, coordinate_motion
 from kinetree.loops.linear.derivatives import TorqueDerivatives, torque_derivatives
-from kinetree.loops.linear.linearization import (
-    LinearModel,
-    ManifoldLinearization,
-    linearize_in_coordinates,
-    linearize_on_manifold,
-)
+from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
 from kinetree.loops.state_space import charts
-from kinetree.loops.state_space.linearized import (
-    ChartLinearization,
-    SystemLinearization,
-    linearize_system,
-)
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
-from kinetree.spelling import from_textbook
 
 if TYPE_CHECKING:
+    from kinetree.textbook import closure_rules as closed_forms
+    from kinetree.textbook.closure_functions import ClosedMotion, LoopClosure
     from kinetree.textbook.elimination_order import EliminationOrder, elimination_order
+    from kinetree.textbook.implicit_step import ImplicitStep, implicit_step
+    from kinetree.textbook.manifold_linearization import (
+        ManifoldLinearization,
+        linearize_on_manifold,
+    )
     from kinetree.textbook.sparse_maximal import BodyMotion, order_of, solve_bodies
     from kinetree.textbook.svd_form import (
         SingularityWatch,
@@ -100,6 +89,11 @@ if TYPE_CHECKING:
         SVDForm,
     )
     from kinetree.textbook.system_invariants import Dimensions, Drift, dimensions, drift
+    from kinetree.textbook.system_linearization import (
+        ChartLinearization,
+        SystemLinearization,
+        linearize_system,
+    )
     from kinetree.textbook.system_motion import (
         FormComparison,
         SystemMotion,
@@ -127,15 +121,21 @@ __all__ = [
     "torque_derivatives", "weld_loops", "welded_state", "with_misalignment",
 ]  # fmt: skip
 
-_IN_TEXTBOOK = {
-    "elimination_order": ("EliminationOrder", "elimination_order"),
-    "sparse_maximal": ("BodyMotion", "order_of", "solve_bodies"),
-    "svd_form": ("SVDEvaluation", "SVDForm", "SingularPass", "SingularityWatch"),
-    "system_invariants": ("Dimensions", "Drift", "dimensions", "drift"),
-    "system_motion": ("FormComparison", "SystemMotion", "compare_forms", "integrate_system"),
-}
-"""Names of each text."""
-_TEXT_OF = {name: text for text, names in _IN_TEXTBOOK.items() for name in names}
+_text = text_getter(
+    __name__,
+    {
+        "closure_functions": ("ClosedMotion", "LoopClosure"),
+        "closure_rules": "closed_forms",
+        "elimination_order": ("EliminationOrder", "elimination_order"),
+        "implicit_step": ("ImplicitStep", "implicit_step"),
+        "manifold_linearization": ("ManifoldLinearization", "linearize_on_manifold"),
+        "sparse_maximal": ("BodyMotion", "order_of", "solve_bodies"),
+        "svd_form": ("SVDEvaluation", "SVDForm", "SingularPass", "SingularityWatch"),
+        "system_invariants": ("Dimensions", "Drift", "dimensions", "drift"),
+        "system_linearization": ("ChartLinearization", "SystemLinearization", "linearize_system"),
+        "system_motion": ("FormComparison", "SystemMotion", "compare_forms", "integrate_system"),
+    },
+)
 
 _DEPRECATED = {
     "TorqueSlopes": "TorqueDerivatives",
@@ -145,18 +145,15 @@ _DEPRECATED = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TEXT_OF:
-        globals()[name] = found = guard(from_textbook(_TEXT_OF[name], name))
-        return found
     if name not in _DEPRECATED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _text(name)
     new = _DEPRECATED[name]
     warn(f"kt.loops.{name} is deprecated: use kt.loops.{new}", DeprecationWarning)
     return globals()[new]
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_TEXT_OF})
+    return sorted({*globals(), *__all__})
 
 
 guard_module(__name__)

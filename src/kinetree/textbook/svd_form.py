@@ -17,9 +17,9 @@ from kinetree import errors
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError, SingularityWarning
 from kinetree.loops.kinematics.constraint import rank as rank_of
-from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.multipliers import Stabilization, solved_inertia, velocity_products
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.textbook.system_invariants import project_position
 
 THRESHOLD = 1e-12
 """Singular values below this times the largest count as zero."""

@@ -1,7 +1,10 @@
 """Invariants of constrained systems: drift along them, and ways back onto them — Spencer ch. 2, 3.
 
-The residuals (2.2) and (2.3), sizes (§2.2.1), and projections of whole states: with one matrix for
-positions and velocities (post-stabilisation), or onto all invariants at once, perhaps with energy.
+The residuals (2.2) and (2.3), sizes (§2.2.1), and projections: position then velocity, each onto
+its own constraint (§3.1.3, (3.10), (3.11)); with one matrix for both (post-stabilisation); or onto
+all invariants at once, perhaps with energy. These take functions of the user's own and plain norms,
+in which coordinates of different units count alike; ``kt.loops.project_configuration`` and its
+companions, for models, have other metrics and decide which constraints count.
 """
 
 from typing import Any, NamedTuple
@@ -11,8 +14,12 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 from kinetree.loops.kinematics.constraint import rank
-from kinetree.loops.state_space.invariants import RCOND, invariant_gradient, invariants
+from kinetree.loops.state_space.invariants import invariant_gradient, invariants, newton
 from kinetree.loops.state_space.system import ConstrainedSystem
+
+RCOND = 1e-12
+"""Singular values below this times the largest count as zero."""
+_ROUNDING = 1e-13
 
 
 def velocity_residual(system, q, v):
@@ -70,6 +77,68 @@ def drift(system: ConstrainedSystem, q: ArrayLike, v: ArrayLike) -> Drift:
         return Drift(position, velocity, np.zeros(len(position)))
     energy = np.array([system.energy(*state) for state in zip(q, v, strict=True)])
     return Drift(position, velocity, energy - energy[0])
+
+
+def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, limit=50):
+    """The configuration near ``q`` with ``g(q) = 0``.
+
+    Newton's method with the shortest step at every iterate, ``-pinv(G) g``, ends on the manifold,
+    close to the nearest point but not in it.
+
+    Args:
+        system: the constrained system.
+        q: configuration, (nq,).
+        tolerance: weighted norm of ``g`` to reach.
+        nearest: go to the nearest point itself, for which ``q + Gᵀ mu`` is the start; from a start
+            closer than the radius of curvature of the manifold.
+        rcond: singular values of ``G`` below this times the largest count as zero.
+        limit: of the number of steps.
+    """
+    start, space = np.asarray(q, dtype=float), system.space
+
+    def shortest(q):
+        g = system.g(q)
+        size = _size(system, g)
+        if size <= tolerance:
+            return np.zeros(system.n), size
+        return -np.linalg.pinv(system.G(q), rcond=rcond) @ g, size
+
+    def towards_nearest(q):
+        g, G = system.g(q), system.G(q)
+        away = space.difference(start, q)
+        D = np.linalg.inv(space.difference_gradient(start, q))
+        inverse = np.linalg.pinv(G @ D, rcond=rcond)
+        return D @ (inverse @ (G @ D @ away - g) - away), np.inf
+
+    options = {"move": space.move, "limit": limit, "what": "a projection onto the constraints"}
+    q = newton(shortest, start, residual_tolerance=tolerance, **options).x
+    left = _size(system, system.g(q))
+    if left > max(tolerance, _ROUNDING * (1 + float(np.linalg.norm(q)))):
+        raise SingularError(
+            f"a projection onto the constraints stopped where they are violated by {left:.3g}, "
+            f"at most {tolerance:.3g} is required: no small step reduces it; start elsewhere"
+        )
+    if nearest:
+        q = _iterate_linearly(towards_nearest, q, space.move)
+    return q
+
+
+def _iterate_linearly(step, q, move, *, limit=500):
+    """Linear convergence, the slower the nearer the start is to a centre of curvature."""
+    for _ in range(limit):
+        dq, _ = step(q)
+        q = move(q, dq)
+        if np.linalg.norm(dq) <= 1e-14 * (1 + np.linalg.norm(q)):
+            return q
+    raise SingularError(
+        "no nearest configuration was found: the given one is as far from the manifold as that is "
+        "curved"
+    )
+
+
+def _size(system, g):
+    """Weighted norm of the constraint errors."""
+    return float(np.linalg.norm(g if system.weights is None else system.weights * g))
 
 
 def project_velocity(system, q: ArrayLike, v, *, rcond=RCOND) -> Array:

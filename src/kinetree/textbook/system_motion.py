@@ -23,10 +23,9 @@ from kinetree.errors import (
     warn,
 )
 from kinetree.loops.state_space import multipliers
-from kinetree.loops.state_space.charts.atlas import instants, runge_kutta_step
-from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.textbook.chart_motion import instants, runge_kutta_step
 from kinetree.textbook.regularization import recovered_multipliers, regularized_acceleration
 from kinetree.textbook.svd_form import THRESHOLD, SingularityWatch, SVDForm, arbitrary
 from kinetree.textbook.system_invariants import (
@@ -34,6 +33,7 @@ from kinetree.textbook.system_invariants import (
     drift,
     post_stabilize,
     project_all,
+    project_position,
     project_velocity,
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.contact.complementarity.quadratic import ForceSolution, in_forces
+from kinetree.contact.complementarity.pivoting import Dense, ForceSolution, pivot, solution_of
 from kinetree.contact.complementarity.residuals import certificate_of, residuals
 from kinetree.contact.complementarity.rows import MixedRows, matrix_and_vector
 from kinetree.errors import ShapeError
@@ -33,7 +33,9 @@ def pivoting(M: ArrayLike, d: ArrayLike) -> ForceSolution:
         M: inverse inertia along the contact normals, (n, n).
         d: accelerations along them without contact forces, (n,).
     """
-    return in_forces(M, d)
+    M, d = matrix_and_vector(M, d)
+    low, high = np.zeros(len(d)), np.full(len(d), np.inf)
+    return solution_of(pivot(Dense(M, d), low, high), M, d, low, high)
 
 
 def lemke(M: ArrayLike, d: ArrayLike) -> ForceSolution:

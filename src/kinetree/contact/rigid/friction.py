@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity import cones, lcp, quadratic
+from kinetree.contact.complementarity import cones, lcp
 from kinetree.contact.complementarity.residuals import MixedEquations
 from kinetree.contact.complementarity.rows import MixedRows, scale
 from kinetree.contact.rigid.problem import require_no_closing, require_solution
 from kinetree.errors import InfeasibleContactError, PainleveError, UnknownNameError
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, from_textbook
 
 _TOLERANCE, _STEPS, _ROUNDS = 1e-12, 60, 30
 _GOOD = 1e-9  # error, of the motion without forces, with which the best forces are taken
@@ -243,7 +243,7 @@ def _refuse_paradox(d, problem, slip, kind, solutions):
 
 METHODS = ("auto", "lcp", "lemke", "forces", "accelerations")
 """Names of the methods: principal pivoting and Lemke's for the complementarity problem, and the two
-quadratic programs."""
+quadratic programs, which are texts of ``kinetree.textbook``."""
 
 
 def require_method(method):
@@ -267,9 +267,11 @@ def frictionless_forces(problem, method="auto"):
         values, vectors = np.linalg.eigh(problem.A)
         B = vectors * np.sqrt(np.maximum(values, 0.0))
         still = np.zeros(len(values))
-        found = quadratic.in_accelerations(np.eye(len(still)), still, problem.J[:, 0] @ B, d).forces
+        program = from_textbook("quadratic_programs", "in_accelerations")
+        found = program(np.eye(len(still)), still, problem.J[:, 0] @ B, d).forces
+    elif method == "forces":
+        found = from_textbook("quadratic_programs", "in_forces")(M, d)
     else:
-        solvers = {"lemke": lcp.lemke, "forces": quadratic.in_forces}
-        found = solvers.get(method, lcp.pivoting)(M, d)
+        found = lcp.lemke(M, d) if method == "lemke" else lcp.pivoting(M, d)
     require_solution(found, problem.names)
     return found.lam

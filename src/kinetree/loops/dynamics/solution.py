@@ -1,7 +1,7 @@
 """Forward dynamics of mechanisms with loops, by any method, with the forces of the loop joints.
 
-The methods are those of RBDA chapter 8, and differ in what they factorise. The first is in use; the
-last needs a function of the caller's; those between are texts of ``kinetree.textbook``:
+The methods are those of RBDA chapter 8, and differ in what they factorise. The first is in use, the
+others are texts of ``kinetree.textbook``:
 
     null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; allows massless bodies; §8.9,
                                                 one cluster of loops at a time
@@ -18,7 +18,7 @@ says which parts of the loop forces are not. One sample at a time, on the CPU.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,13 +32,15 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import clusters, methods
-from kinetree.loops.dynamics.closure_functions import LoopClosure
 from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 from kinetree.spelling import did_you_mean, from_textbook
+
+if TYPE_CHECKING:
+    from kinetree.textbook.closure_functions import LoopClosure
 
 METHODS = ("null_space", "kkt", "range_space", "articulated", "sparse", "closure")
 """Names of the methods; ``"auto"`` is the first."""
@@ -48,7 +50,8 @@ _IN_TEXTBOOK = {
     "articulated": ("loop_methods", "solve_articulated"),
     "sparse": ("sparse_maximal", "solve"),
 }
-"""Text and function of the methods that only the literature asks for."""
+"""Text and function of the methods that only the literature asks for; ``"closure"`` is a method of
+a ``LoopClosure``."""
 
 
 class LoopForce(NamedTuple):
@@ -109,7 +112,7 @@ def solve(
     rows: Sequence[int] | None = None,
     stabilization: float | None = None,
     loop_tau: dict | None = None,
-    closure: LoopClosure | None = None,
+    closure: "LoopClosure | None" = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
 ) -> ConstrainedMotion:
     """Motion and loop forces under the joint forces ``tau``.

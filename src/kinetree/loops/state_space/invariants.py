@@ -1,4 +1,8 @@
-"""Invariants of exact motion: ``g = 0`` and ``G v = 0`` — Spencer §2.1.1, (2.7)–(2.10)."""
+"""Invariants of exact motion, ``g = 0`` and ``G v = 0``, and Newton's method for them.
+
+Spencer §2.1.1, (2.7)–(2.10); §2.3.1. Projections onto them, and drift along them, are texts:
+``kinetree.textbook.system_invariants``.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -116,76 +120,3 @@ def _error_bound(lengths):
         return 0.0
     rho = (last / first) ** (1 / (j + 1))
     return rho / (1 - rho) * last if rho < 1 else np.inf
-
-
-# --- projection onto the invariants: Spencer §3.1.3, (3.10), (3.11) ------------------------------
-# Plain norms, so that coordinates of different units count alike;
-# ``kt.loops.project_configuration`` and its companions, for models, have others. Two algorithms
-# that are not the same: position then velocity, each onto its own constraint, and everything at
-# once, perhaps with energy.
-
-RCOND = 1e-12
-"""Singular values below this times the largest count as zero."""
-_ROUNDING = 1e-13
-
-
-def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, limit=50):
-    """The configuration near ``q`` with ``g(q) = 0``.
-
-    Newton's method with the shortest step at every iterate, ``-pinv(G) g``, ends on the manifold,
-    close to the nearest point but not in it.
-
-    Args:
-        system: the constrained system.
-        q: configuration, (nq,).
-        tolerance: weighted norm of ``g`` to reach.
-        nearest: go to the nearest point itself, for which ``q + Gᵀ mu`` is the start; from a start
-            closer than the radius of curvature of the manifold.
-        rcond: singular values of ``G`` below this times the largest count as zero.
-        limit: of the number of steps.
-    """
-    start, space = np.asarray(q, dtype=float), system.space
-
-    def shortest(q):
-        g = system.g(q)
-        size = _size(system, g)
-        if size <= tolerance:
-            return np.zeros(system.n), size
-        return -np.linalg.pinv(system.G(q), rcond=rcond) @ g, size
-
-    def towards_nearest(q):
-        g, G = system.g(q), system.G(q)
-        away = space.difference(start, q)
-        D = np.linalg.inv(space.difference_gradient(start, q))
-        inverse = np.linalg.pinv(G @ D, rcond=rcond)
-        return D @ (inverse @ (G @ D @ away - g) - away), np.inf
-
-    options = {"move": space.move, "limit": limit, "what": "a projection onto the constraints"}
-    q = newton(shortest, start, residual_tolerance=tolerance, **options).x
-    left = _size(system, system.g(q))
-    if left > max(tolerance, _ROUNDING * (1 + float(np.linalg.norm(q)))):
-        raise SingularError(
-            f"a projection onto the constraints stopped where they are violated by {left:.3g}, "
-            f"at most {tolerance:.3g} is required: no small step reduces it; start elsewhere"
-        )
-    if nearest:
-        q = _iterate_linearly(towards_nearest, q, space.move)
-    return q
-
-
-def _iterate_linearly(step, q, move, *, limit=500):
-    """Linear convergence, the slower the nearer the start is to a centre of curvature."""
-    for _ in range(limit):
-        dq, _ = step(q)
-        q = move(q, dq)
-        if np.linalg.norm(dq) <= 1e-14 * (1 + np.linalg.norm(q)):
-            return q
-    raise SingularError(
-        "no nearest configuration was found: the given one is as far from the manifold as that is "
-        "curved"
-    )
-
-
-def _size(system, g):
-    """Weighted norm of the constraint errors."""
-    return float(np.linalg.norm(g if system.weights is None else system.weights * g))

@@ -5,17 +5,20 @@ Velocities of a chart of positions, ``R_q(q, y_q) = 0``, follow from it — (2.2
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import ShapeError, SingularError
+from kinetree.errors import SingularError
 from kinetree.loops.state_space import multipliers
-from kinetree.loops.state_space.invariants import newton, project_position, rate_gradient
-from kinetree.loops.state_space.linearized import ChartLinearization, linearize_chart
+from kinetree.loops.state_space.invariants import newton, rate_gradient
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model.arrays import as_numbers
+from kinetree.spelling import from_textbook
+
+if TYPE_CHECKING:
+    from kinetree.textbook.system_linearization import ChartLinearization
 
 
 class ChartPoint(NamedTuple):
@@ -99,7 +102,9 @@ class AbstractChart(ABC):
             guess: a state nearby, as for ``state``.
         """
 
-    def linearize(self, t: float, y: ArrayLike, *, method: str = "equations") -> ChartLinearization:
+    def linearize(
+        self, t: float, y: ArrayLike, *, method: str = "equations"
+    ) -> "ChartLinearization":
         """``dy/dt`` near ``y`` to first order, one column for each coordinate.
 
         Args:
@@ -108,7 +113,7 @@ class AbstractChart(ABC):
             method: ``"equations"``, from derivatives of the equations of motion;
                 ``"differences"`` of the motion on the chart; ``"forward differences"``.
         """
-        return linearize_chart(self, t, y, method)
+        return from_textbook("system_linearization", "linearize_chart")(self, t, y, method)
 
     def rate_by_pseudo_inverse(self, t: float, y: ArrayLike, acceleration: Callable) -> Array:
         """``dy/dt`` as the least-squares solution of ``Dψ ydot = f``, (P,) — Spencer (2.13)."""
@@ -170,103 +175,6 @@ def independent_system(system, q, rank=None):
             f"through it"
         )
     return found
-
-
-# --- verification by a scan of the manifold: Spencer §2.3.4, (2.21), (2.22) ----------------------
-
-
-class Verification(NamedTuple):
-    """Result of ``charts.verify``."""
-
-    valid: bool
-    """Whether the coordinates held at all configurations, and between them."""
-    condition: float
-    """The worst condition, 1 at best."""
-    worst: np.ndarray
-    """The configuration where that is."""
-    failures: list
-    """Configurations at which the coordinates fail, as far as found."""
-    scanned: int
-    """Number of configurations."""
-
-
-def verify(
-    chart: AbstractChart,
-    q: ArrayLike,
-    *,
-    samples: int = 400,
-    step: float = 0.3,
-    limit: float = 1e6,
-    seed: int = 0,
-) -> Verification:
-    """Walk at random over the configurations that satisfy the constraints, and test coordinates.
-
-    A scan proves failure only. Between two configurations of different orientation, by the sign of
-    the determinant of ``[D1R; G]``, there is one where the coordinates fail; it is found by
-    bisection.
-
-    Args:
-        chart: a chart of positions.
-        q: where the walk begins.
-        samples: number of configurations.
-        step: length of the steps, in the units of ``q``.
-        limit: of the condition.
-        seed: of the random directions.
-    """
-    if not isinstance(chart, AbstractPositionChart):
-        raise ShapeError(
-            f"charts.verify walks over configurations and needs a chart of positions, such as "
-            f"charts.tangent(system, q), got a {type(chart).__name__}"
-        )
-    rng, system, q = np.random.default_rng(seed), chart.system, as_numbers(q, "q")
-    worst, where, failures = 1.0, q, []
-    sign, condition = _test(chart, q)
-    for _ in range(samples):
-        before, q_before, direction = sign, q, _direction(system, q, rng)
-        q = _along(system, q_before, direction * step)
-        sign, condition = _test(chart, q)
-        if condition > worst:
-            worst, where = condition, q
-        if sign != before or condition > limit:
-            found = _bisect(chart, q_before, direction, step, before) if sign != before else q
-            failures.append(found)
-            worst, where = np.inf, found
-    return Verification(not failures, worst, where, failures, samples)
-
-
-def _test(chart, q):
-    """Orientation and condition of the coordinates at ``q``."""
-    try:
-        y = chart.position_coordinates(q)
-        A = np.concatenate([chart.position_rows(q, y), chart.system.G(q)])
-        D = chart.parameter_columns(q, y)
-        D = -np.eye(chart.p) if D is None else D
-        conditions = [row_condition(a, np.linalg.inv(a)) for a in (A, D)]
-    except (SingularError, np.linalg.LinAlgError):
-        return 0.0, np.inf
-    return np.linalg.slogdet(A)[0] * np.linalg.slogdet(D)[0], max(conditions)
-
-
-def _direction(system, q, rng):
-    """Random unit direction that the constraints allow."""
-    u = rng.standard_normal(system.n)
-    u = u - np.linalg.pinv(system.G(q)) @ (system.G(q) @ u)
-    return u / np.linalg.norm(u)
-
-
-def _along(system, q, u):
-    """Configuration along a direction, projected."""
-    return project_position(system, system.space.move(q, u))
-
-
-def _bisect(chart, q, direction, step, sign):
-    """Last configuration along a direction that the chart has, by bisection."""
-    low, high = 0.0, step
-    for _ in range(50):
-        middle = (low + high) / 2
-        here, _ = _test(chart, _along(chart.system, q, direction * middle))
-        low, high = (middle, high) if here == sign else (low, middle)
-    return _along(chart.system, q, direction * low)
 
 
 END = "the chart ends here"

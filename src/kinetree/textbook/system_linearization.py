@@ -18,8 +18,10 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
+from kinetree.loops.state_space import charts
 from kinetree.loops.state_space.invariants import invariant_gradient
 from kinetree.loops.state_space.system import ConstrainedSystem, differences_of_equations
+from kinetree.textbook.state_chart import linear_state
 
 METHODS = ("equations", "differences", "forward differences")
 _STEP = {"differences": 6e-6, "forward differences": 1.5e-8}
@@ -187,8 +189,6 @@ def linearize_system(
 
 def _chart(system, q, v, R):
     """Chart of an argument: a chart, none, a matrix or a relation."""
-    from kinetree.loops.state_space import charts  # a chart linearises itself by what is here
-
     if isinstance(R, charts.AbstractChart):
         return R
     if R is None:
@@ -197,7 +197,7 @@ def _chart(system, q, v, R):
     if len(shape) == 2 and shape[1] == system.n:
         return charts.linear(system, q, R, v=v)
     if len(shape) == 2 and shape[1] == 2 * system.n:
-        return charts.linear_state(system, q, v, R)
+        return linear_state(system, q, v, R)
     raise ShapeError(
         f"R must be a matrix with n = {system.n} columns, or 2 n for coordinates of states, or a "
         f"chart; got {shape if shape else R!r}"

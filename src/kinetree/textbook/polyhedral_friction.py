@@ -7,7 +7,7 @@ unknowns: a row without bounds is the difference of two, one with two bounds has
 
 Polyhedra have a direction in which friction is largest, and directions of sliding are those of
 their corners: use it where a finite method is wanted, or every solution, or a proof; for motion
-take true cones.
+take true cones. ``kt.contact.complementarity.polyhedral`` is this text.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity import lcp
-from kinetree.contact.complementarity.quadratic import ForceSolution
+from kinetree.contact.complementarity.pivoting import ForceSolution
 from kinetree.contact.complementarity.rows import MixedRows, mixed_problem
 from kinetree.errors import ShapeError
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from kinetree.arguments import guard_module
 from kinetree.errors import LoopError
-from kinetree.loops.dynamics.closure_functions import Rule, closure, loop_chains
 from kinetree.model import Model
 from kinetree.spatial.ops import atan2, cos, sin, sqrt
+from kinetree.textbook.closure_functions import Rule, closure, loop_chains
 
 __all__ = ["Rule", "closure", "four_bar", "leg", "parallelogram", "triangle"]
 
