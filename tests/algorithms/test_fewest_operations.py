@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.states import random_state
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, minv, rnea
@@ -28,17 +29,13 @@ PAIRS = {
 }  # fmt: skip
 
 
-def arguments(model, rng):
-    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
-
-
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_same_answer_on_every_joint(name, seed):
     reference, lean, count = PAIRS[name]
     rng = np.random.default_rng(seed)
     model = samples.random_tree(6, rng, floating_base=bool(seed % 2))
-    arrays = arguments(model, rng)
+    arrays = random_state(model, rng)
     condition = max(1.0, np.linalg.cond(crba.joint_space_inertia(model, arrays[0])))
     expected = reference(model, *arrays[:count])
     assert_close(lean(model, *arrays[:count]), expected, ulps=500, condition=condition)
@@ -72,7 +69,7 @@ DERIVATIVES = {
 def test_the_same_derivatives(name, in_body_coordinates, rng):
     reference, lean = DERIVATIVES[name]
     model = samples.quadruped()
-    arrays = arguments(model, rng)
+    arrays = random_state(model, rng)
     condition = max(1.0, np.linalg.cond(crba.joint_space_inertia(model, arrays[0])))
     found = lean(model, *arrays, in_body_coordinates=in_body_coordinates)
     for d, expected in zip(found, reference(model, *arrays), strict=True):

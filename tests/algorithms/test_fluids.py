@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from support.mujoco_mechanisms import loaded
+from support.spatial_tendons import numbers
 
 import kinetree as kt
 from kinetree.algorithms import passive
@@ -13,10 +14,6 @@ from kinetree.errors import ModelError
 from kinetree.interop import mujoco as M
 from kinetree.model.fluid import added_volumes
 from kinetree.writers.mjcf import to_mjcf
-
-
-def numbers(values):
-    return " ".join(repr(float(x)) for x in np.atleast_1d(values))
 
 
 def random_mjcf(rng, *, bodies=4, shaped=0.5, fixed=0.2, option=""):

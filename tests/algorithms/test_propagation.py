@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.spatial_quantities import random_articulated
 
 from kinetree.algorithms.propagation import (
     clear_rows,
@@ -26,12 +27,7 @@ from kinetree.joints import (
 from kinetree.joints.base import unit_motions
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
-from kinetree.spatial import ArticulatedInertia, Force, Inertia, Motion
-
-
-def random_articulated(rng):
-    A = rng.standard_normal((6, 6))
-    return ArticulatedInertia.from_matrix(A @ A.T + np.eye(6))
+from kinetree.spatial import Force, Inertia, Motion
 
 
 def random_vectors(rng):

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.states import inertial_parameters
 from support.textbook import random_state
 
 from kinetree.algorithms import centroidal, energy, regressors, rnea
@@ -16,10 +17,6 @@ from kinetree.model.views import axial_view
 from kinetree.samples import random_inertia
 from kinetree.spatial import Inertia, Motion
 from kinetree.textbook.constrained_body import force_on_body
-
-
-def parameters(model):
-    return np.concatenate([I.parameters() for I in model.inertia[1:]])
 
 
 @pytest.mark.covers("RBDA 2.14", by=(regressors.force_columns, regressors.momentum_columns))
@@ -36,7 +33,7 @@ def test_regressor_times_parameters_is_inverse_dynamics(n, rng):
     m, q, qd, qdd, _ = random_state(rng, floating_base=n % 2 == 1)
     tau = rnea.inverse_dynamics(m, q, qd, qdd)
     Y = regressors.regressor(m, q, qd, qdd)
-    p = parameters(m)
+    p = inertial_parameters(m)
     scale = np.max(np.abs(Y)) * np.max(np.abs(p))
     assert_close(Y @ p, tau, scale=scale)
     assert_close(regressors.regressor_by_axial_turns(m, q, qd, qdd), Y)
@@ -76,7 +73,7 @@ def test_a_body_acts_only_on_the_joints_that_support_it(rng):
 @pytest.mark.parametrize("n", range(3))
 def test_energy_and_momentum(n, rng):
     m, q, qd, *_ = random_state(rng)
-    p = parameters(m)
+    p = inertial_parameters(m)
     y, z = (
         regressors.kinetic_energy_regressor(m, q, qd),
         regressors.potential_energy_regressor(m, q),
@@ -123,7 +120,7 @@ def test_fractions_stay_exact():
     q, qd, qdd = (np.array([Fraction(k), Fraction(1, k)]) for k in (2, 3, 4))
     Y = regressors.regressor(m, q, qd, qdd)
     assert (
-        list(Y @ parameters(m))
+        list(Y @ inertial_parameters(m))
         == list(rnea.inverse_dynamics(m, q, qd, qdd))
         == [24, 33 - Fraction(9, 4)]
     )
@@ -135,7 +132,7 @@ def test_fifty_digits_survive(rng):
         precise = m.map_numbers(mpmath.mpf)
         q, qd, qdd = (np.array([mpmath.mpf(x) for x in v]) for v in (m.normalize(q), qd, qdd))
         tau = rnea.inverse_dynamics(precise, q, qd, qdd)
-        error = regressors.regressor(precise, q, qd, qdd) @ parameters(precise) - tau
+        error = regressors.regressor(precise, q, qd, qdd) @ inertial_parameters(precise) - tau
         assert max(abs(x) for x in error) < 1e-44
 
 

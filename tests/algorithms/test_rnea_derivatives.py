@@ -5,7 +5,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from support.closeness import assert_close
-from support.states import aligned_chain, floating_tree, random_external_forces
+from support.states import aligned_chain, floating_tree, random_external_forces, random_state
 
 from kinetree import samples
 from kinetree.algorithms import coriolis, crba, rnea, rnea_derivatives
@@ -37,10 +37,6 @@ KINDS = (
 )  # fmt: skip
 
 
-def state(model, rng):
-    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
-
-
 def along_q(model, function, q):
     """Derivative along every tangent direction, by complex steps."""
     rates = (model.configuration_rate(q, e) for e in np.eye(model.nv))
@@ -69,7 +65,7 @@ def test_derivatives_equal_the_complex_step(fixed_base, rng):
         model = samples.random_tree(size, rng, joints=KINDS)
         model = model if fixed_base else floating_tree(rng, size, KINDS)
         assert is_applicable(model)
-        q, qd, qdd = state(model, rng)
+        q, qd, qdd = random_state(model, rng)
         for f_ext in (None, random_external_forces(model, rng)):
             found = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
             for d, exact in zip(found, complex_step(model, q, qd, qdd, f_ext), strict=True):
@@ -79,7 +75,7 @@ def test_derivatives_equal_the_complex_step(fixed_base, rng):
 @pytest.mark.parametrize("joint", [j for j in REPRESENTATIVES if j.constant_subspace], ids=str)
 def test_every_joint_with_constant_axes(joint, rng):
     model = floating_tree(rng, 2, (joint,)).replace(gravity=rng.standard_normal(3))
-    q, qd, qdd = state(model, rng)
+    q, qd, qdd = random_state(model, rng)
     found = inverse_dynamics_derivatives(model, q, qd, qdd)
     for d, exact in zip(found, complex_step(model, q, qd, qdd), strict=True):
         assert_close(d, exact, ulps=300)
@@ -101,7 +97,7 @@ def test_every_joint_whose_axes_move(joint, in_bodies, rng):
     beyond = floating_tree(rng, 3, (joint, Revolute((1.0, 2.0, -3.0))))
     for model in (on_base, beyond):
         assert is_applicable(model)
-        q, qd, qdd = state(model, rng)
+        q, qd, qdd = random_state(model, rng)
         for f_ext in (None, random_external_forces(model, rng)):
             found = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext, composite_bodies=flavour)
             for d, exact in zip(found, complex_step(model, q, qd, qdd, f_ext), strict=True):
@@ -110,14 +106,14 @@ def test_every_joint_whose_axes_move(joint, in_bodies, rng):
 
 def test_the_derivative_with_respect_to_qdd_is_the_inertia_matrix(rng):
     model = floating_tree(rng, 6, KINDS)
-    q, qd, qdd = state(model, rng)
+    q, qd, qdd = random_state(model, rng)
     d = inverse_dynamics_derivatives(model, q, qd, qdd)
     assert_close(d.dqdd, crba.joint_space_inertia(model, q), ulps=200)
 
 
 def test_one_axis_joints_make_the_velocity_derivative_twice_the_coriolis_matrix(rng):
     model = aligned_chain(rng)
-    q, qd, qdd = state(model, rng)
+    q, qd, qdd = random_state(model, rng)
     d = inverse_dynamics_derivatives(model, q, qd, qdd)
     assert_close(d.dqd, 2 * coriolis.coriolis_matrix(model, q, qd), ulps=200)
 
@@ -138,7 +134,9 @@ def test_thirty_digits(rng):
     model = builder.build()
     with mpmath.workdps(60):
         exact = model.map_numbers(mpmath.mpf)
-        q, qd, qdd = (np.array([mpmath.mpf(x) for x in s.tolist()]) for s in state(model, rng))
+        q, qd, qdd = (
+            np.array([mpmath.mpf(x) for x in s.tolist()]) for s in random_state(model, rng)
+        )
         for at in (slice(3, 7), slice(8, 12)):  # quaternions of unit length to all digits
             q[at] = q[at] / mpmath.sqrt(q[at] @ q[at])
         d = inverse_dynamics_derivatives(exact, q, qd, qdd)
@@ -154,7 +152,7 @@ def test_thirty_digits(rng):
 def test_pinocchio_agrees(rng):
     ours = samples.quadruped()
     theirs = P.to_model(ours)
-    q, qd, qdd = state(ours, rng)
+    q, qd, qdd = random_state(ours, rng)
     x, A = P.to_q(ours, theirs, q), P.to_v(ours, theirs, q, np.eye(ours.nv)).T
     data = theirs.createData()
     dq, dv, da = pin.computeRNEADerivatives(theirs, data, x, A @ qd, A @ qdd)

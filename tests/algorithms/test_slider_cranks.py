@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from support.mujoco_mechanisms import loaded
+from support.mujoco_mechanisms import driven_states, loaded
 
 import kinetree as kt
 from kinetree.algorithms import actuators
@@ -38,19 +38,9 @@ def random_mjcf(rng, kinds=("hinge", "slide", "ball")):
     )
 
 
-def states(text, rng):
-    mj_model, model = mujoco.MjModel.from_xml_string(text), loaded(text)
-    q, qd = model.random_configuration(rng), rng.normal(size=model.nv)
-    data = mujoco.MjData(mj_model)
-    data.qpos[:], data.qvel[:] = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
-    data.ctrl[:] = rng.normal(size=mj_model.nu)
-    mujoco.mj_forward(mj_model, data)
-    return model, q, qd, mj_model, data
-
-
 def test_lengths_and_forces_are_those_of_mujoco(rng):
     for _ in range(20):
-        model, q, qd, mj_model, data = states(random_mjcf(rng), rng)
+        model, q, qd, mj_model, data = driven_states(random_mjcf(rng), rng)
         through = actuators.transmission(model, q, qd)
         np.testing.assert_allclose(through.length, data.actuator_length, rtol=0, atol=1e-12)
         np.testing.assert_allclose(through.velocity, data.actuator_velocity, rtol=0, atol=1e-10)
@@ -86,7 +76,7 @@ def test_motions_are_those_of_mujoco():
 
 @pytest.mark.parametrize("suffix", [".toml", ".json", ".xml", ".urdf"])
 def test_files_keep_cranks(rng, tmp_path, suffix):
-    model, q, qd, *_ = states(random_mjcf(rng, ["hinge", "slide"]), rng)
+    model, q, qd, *_ = driven_states(random_mjcf(rng, ["hinge", "slide"]), rng)
     file = tmp_path / f"crank{suffix}"
     kt.save(model, file)
     again = kt.load(file)

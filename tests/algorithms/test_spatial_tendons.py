@@ -1,9 +1,8 @@
 """Tendons through space: lengths, moment arms and forces against MuJoCo and by complex step."""
 
-import mujoco
 import numpy as np
 import pytest
-from support.mujoco_mechanisms import loaded
+from support.mujoco_mechanisms import driven_states, loaded
 from support.spatial_tendons import random_mjcf
 
 import kinetree as kt
@@ -17,17 +16,6 @@ PULL = "".join(
     f'<general tendon="t{t}" gear="{1 + t / 2}" gainprm="3" biastype="affine" biasprm="1 -2 -0.5"/>'
     for t in range(4)
 )
-
-
-def states(text, rng):
-    """Our model and MuJoCo's with its data, in the same random state."""
-    mj_model, model = mujoco.MjModel.from_xml_string(text), loaded(text)
-    q, qd = model.random_configuration(rng), rng.normal(size=model.nv)
-    data = mujoco.MjData(mj_model)
-    data.qpos[:], data.qvel[:] = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
-    data.ctrl[:] = rng.normal(size=mj_model.nu)
-    mujoco.mj_forward(mj_model, data)
-    return model, q, qd, mj_model, data
 
 
 def by_complex_step(model, q):
@@ -50,7 +38,7 @@ def test_lengths_and_rates_are_those_of_mujoco(rng, within):
     """MuJoCo finds the point on a shape that is touched from within only to some 1e-6."""
     for _ in range(25):
         text = random_mjcf(rng, within=within, attributes=SPRING, actuators=PULL)
-        model, q, qd, _, data = states(text, rng)
+        model, q, qd, _, data = driven_states(text, rng)
         J = texts.tendon_jacobian(model, q)
         np.testing.assert_allclose(
             texts.tendon_lengths(model, q), data.ten_length, rtol=0, atol=2e-13
@@ -63,7 +51,7 @@ def test_lengths_and_rates_are_those_of_mujoco(rng, within):
 def test_forces_are_those_of_mujoco(rng):
     for _ in range(10):
         text = random_mjcf(rng, within=False, attributes=SPRING, actuators=PULL)
-        model, q, qd, mj_model, data = states(text, rng)
+        model, q, qd, mj_model, data = driven_states(text, rng)
         passive = texts_of_passive(model, q, qd)
         driving = kt.algorithms.actuators.driving_force(model, q, qd, data.ctrl)
         for ours, theirs in ((passive, data.qfrc_passive), (driving, data.qfrc_actuator)):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.states import inertial_parameters
 
 import kinetree as kt
 from kinetree import algorithms, textbook
@@ -494,16 +495,12 @@ def _potential(f, q):
     return algorithms.energy.potential_energy(PLAIN, f.full(q)[0])
 
 
-def parameters(model):
-    return np.concatenate([I.parameters() for I in model.inertia[1:]])
-
-
 class RegressorRule(Rule):
     """``Y p`` with the parameters of the bodies: what armature adds is apart."""
 
     def check(self, text, f):
         state = {"q": f.q, "qd": f.qd, "qdd": f.qdd}
-        found = called(text, f.model, state, self.options) @ parameters(PLAIN)
+        found = called(text, f.model, state, self.options) @ inertial_parameters(PLAIN)
         bare = replace_armature(f)
         expected = numbers(self.expected(bare, None))
         scale = np.max(np.abs(expected), initial=1e-3)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.spatial import HalfspaceIntersection
 from support.closeness import assert_close
+from support.contact_scenes import touch_table
 
 from kinetree.contact.collision import boxes
-from kinetree.contact.collision.tables import BOX, CAPSULE, TOUCHES, Shapes, Touch
+from kinetree.contact.collision.tables import BOX, CAPSULE, Shapes
 from kinetree.spatial.rotation import rotation_exp
 
 SIGNS = np.array(list(product((-1.0, 1.0), repeat=3)))
@@ -169,11 +170,6 @@ def test_corners_near_enough_are_kept():
     assert np.array_equal(corner[:3], given[[1, 3, 4]])
     assert edge[:3].tolist() == [1, 3, 4]
     assert boxes.keep_near(given, np.arange(32), 3, -1.0) == (0, 0.1)
-
-
-def touch_table():
-    return Touch(point=np.zeros((TOUCHES, 3)), normal=np.zeros((TOUCHES, 3)),
-                 gap=np.zeros(TOUCHES), feature=np.zeros(TOUCHES, dtype=np.int64))  # fmt: skip
 
 
 def face_points(s, i, k):

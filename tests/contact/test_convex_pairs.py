@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.contact_scenes import placed, wedge_in
+from support.contact_scenes import placed
 from support.convex_shapes import (
     SOLIDS,
     best_direction,
@@ -24,11 +24,6 @@ from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Plane, Sp
 from kinetree.spatial.rotation import rotation_exp
 
 NAMES = (*SOLIDS, "mesh")
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
 
 
 def poses(first, second, rng):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.contact_scenes import on_table, placed, state, two_bodies, wedge_in
+from support.contact_scenes import on_table, placed, state, two_bodies
 from support.convex_shapes import farthest_points, reach_along
 
 import kinetree as kt
@@ -31,11 +31,6 @@ SOLIDS = (
     Box((0.2, 0.3, 0.5)), Sphere(0.2), Capsule(0.1, 0.4), Cylinder(0.15, 0.4),
     Ellipsoid((0.1, 0.2, 0.3)),
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
 
 
 # --- broad phase ---------------------------------------------------------------------------------

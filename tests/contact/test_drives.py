@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.islands import dense
 
 from kinetree.contact.engine import drives
 from kinetree.contact.engine.drives import ATTEMPTS, Actuators, pairs_of
@@ -55,17 +56,6 @@ def arms(a):
     return R
 
 
-def blocks(p, numbers):
-    M = np.full((p.nv, p.nv), np.nan)
-    for a in range(p.nodes):
-        for n in range(p.node_blocks_first[a], p.node_blocks_first[a + 1]):
-            b = p.block_ancestor[n]
-            i, j = (slice(p.node_first[x], p.node_first[x] + p.node_count[x]) for x in (a, b))
-            size = p.node_count[a] * p.node_count[b]
-            M[i, j] = numbers[p.block_at[n] : p.block_at[n] + size].reshape(M[i, j].shape)
-    return M
-
-
 def carried():
     """Pairs of variables for which the mass matrix has a place."""
     chains = []
@@ -102,7 +92,7 @@ def test_resistance_is_in_the_matrix_or_across_it(bounds, rng):
             a.joint_bound[:] = rng.choice([-1, 0, 0, 0, 1], NV)
         assert a.crosses == 1
         p.M[:] = rng.uniform(0.5, 2, len(p.M))
-        before = blocks(p, p.M)
+        before = dense(p, p.M)
         free = (rng.random(NV) > 0.2) * 1.0
         m = Mechanism(nv=NV, free=free, lead=rng.normal(size=NV), lag=rng.normal(size=NV))
         drives.add_resistance(a, m, p, h, alpha)
@@ -113,7 +103,7 @@ def test_resistance_is_in_the_matrix_or_across_it(bounds, rng):
             expected = resistance(a.stiff[k], a.damp[k], 1 / mobility, h, alpha) if acts else (0, 0)
             assert_close([a.lead[k], a.lag[k]], expected, scale=10.0, ulps=100)
         B, missing = resisting(a, a.lag)
-        more = blocks(p, p.M) - before
+        more = dense(p, p.M) - before
         there = ~np.isnan(more)
         its = B * np.outer(free, free)
         np.fill_diagonal(its, _own_of_prescribed(a, free))

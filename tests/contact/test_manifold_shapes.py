@@ -5,7 +5,6 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 from support.closeness import assert_close
-from support.contact_scenes import wedge_in
 from support.convex_shapes import farthest_points, touches_of
 
 from kinetree.contact.collision.clipping import clip_faces
@@ -66,11 +65,6 @@ def assert_same(found, expected, tolerance):
 
 def polygon(points):
     return points[ConvexHull(points).vertices]
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
 
 
 @pytest.mark.parametrize("upper", ["box", "large box", "wedge", "cylinder"])

@@ -8,7 +8,7 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 from support.closeness import assert_close
-from support.contact_scenes import on_table, two_bodies, wedge_in
+from support.contact_scenes import on_table, two_bodies
 
 import kinetree as kt
 from kinetree.contact.collision.clipping import clip_faces
@@ -27,12 +27,6 @@ from kinetree.model.geometry import (
     Plane,
     Sphere,
 )
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
-
 
 # --- faces on faces ------------------------------------------------------------------------------
 

@@ -3,27 +3,11 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.islands import ancestors, dense, random_parents
 
 from kinetree.contact.engine import mechanism
 from kinetree.contact.engine.mechanism import Mechanism, body_velocities, resistance
 from kinetree.contact.newton.problem import problem_of
-
-
-def ancestors(parent, d):
-    while d >= 0:
-        yield d
-        d = parent[d]
-
-
-def forest(rng, trees):
-    parent = []
-    for _ in range(trees):
-        root = len(parent)
-        parent.append(-1)
-        for _ in range(int(rng.integers(0, 9))):
-            near = len(parent) - 1
-            parent.append(near if rng.random() < 0.6 else int(rng.integers(root, len(parent))))
-    return parent
 
 
 def carried(parent):
@@ -43,21 +27,9 @@ def inertia(rng, parent):
     return M
 
 
-def blocks(p, numbers):
-    """The matrix whose blocks are ``numbers``, with NaN where it has none."""
-    M = np.full((p.nv, p.nv), np.nan)
-    for a in range(p.nodes):
-        for n in range(p.node_blocks_first[a], p.node_blocks_first[a + 1]):
-            b = p.block_ancestor[n]
-            i, j = (slice(p.node_first[x], p.node_first[x] + p.node_count[x]) for x in (a, b))
-            size = p.node_count[a] * p.node_count[b]
-            M[i, j] = numbers[p.block_at[n] : p.block_at[n] + size].reshape(M[i, j].shape)
-    return M
-
-
 def filled(parent, M):
     p = problem_of(parent)
-    places = blocks(p, np.arange(len(p.M), dtype=float))
+    places = dense(p, np.arange(len(p.M), dtype=float))
     at = ~np.isnan(places)
     p.M[places[at].astype(int)] = M[at]
     return p
@@ -67,7 +39,7 @@ def filled(parent, M):
 def test_inertia_is_that_of_composite_bodies_with_what_resists(alpha, rng):
     h = 0.02
     for _ in range(8):
-        parent = forest(rng, 3)
+        parent = random_parents(rng, 3, most=9, near=0.6)
         n, p = len(parent), problem_of(parent)
         S, F = rng.normal(size=(2, n, 6))
         numbers = {k: rng.choice([0.0, 3.0, 500.0], n) for k in ("stiffness", "damping")}
@@ -86,7 +58,7 @@ def test_inertia_is_that_of_composite_bodies_with_what_resists(alpha, rng):
         assert_close(m.lead, lead, scale=1.0)
         assert_close(m.lag, lag, scale=10.0)
         H[np.diag_indices(n)] = own + h * lag
-        found = blocks(p, p.M)
+        found = dense(p, p.M)
         there = ~np.isnan(found)
         assert np.array_equal(there & np.tri(n, dtype=bool), carried(parent))
         assert_close(found[there], H[there], scale=10.0)
@@ -94,7 +66,7 @@ def test_inertia_is_that_of_composite_bodies_with_what_resists(alpha, rng):
 
 def test_factors_divide_by_the_inertia(rng):
     for _ in range(12):
-        parent = forest(rng, 3)
+        parent = random_parents(rng, 3, most=9, near=0.6)
         M = inertia(rng, parent)
         n, p = len(parent), filled(parent, M)
         L = np.full(len(p.M) + 3, 7.0)
@@ -119,7 +91,7 @@ def test_factors_divide_by_the_inertia(rng):
 
 def test_a_variable_that_moves_no_inertia_is_named(rng):
     for _ in range(6):
-        parent = forest(rng, 2)
+        parent = random_parents(rng, 2, most=9, near=0.6)
         M = inertia(rng, parent)
         k = int(rng.integers(len(parent)))
         M[k, :] = M[:, k] = 0.0

@@ -5,6 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
+from support.contact_scenes import touch_table
 
 from kinetree.codegen.procedures import local
 from kinetree.contact.collision.boxes import box_box, capsule_box
@@ -33,9 +34,7 @@ from kinetree.contact.collision.tables import (
     HULL,
     PLANE,
     SPHERE,
-    TOUCHES,
     Shapes,
-    Touch,
 )
 from kinetree.contact.finding.shapes import Hull
 
@@ -99,15 +98,6 @@ def placed(sizes, poses, corners=VERTICES):
         pose=np.array([np.column_stack(pose).reshape(12) for pose in poses]),
         radius=np.full(2, 10.0),
         **rows_of_hull(corners),
-    )
-
-
-def touch_table():
-    return Touch(
-        point=np.zeros((TOUCHES, 3)),
-        normal=np.zeros((TOUCHES, 3)),
-        gap=np.zeros(TOUCHES),
-        feature=np.zeros(TOUCHES, dtype=np.int64),
     )
 
 

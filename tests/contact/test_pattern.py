@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.islands import filled
+from support.islands import ancestors, filled, random_parents
 
 from kinetree.contact.newton.pattern import (
     address,
@@ -19,22 +19,6 @@ from kinetree.contact.newton.pattern import (
     split,
 )
 from kinetree.contact.newton.problem import BOUNDS, CONE, enlarge, workspace
-
-
-def ancestors(parent, d):
-    while d >= 0:
-        yield d
-        d = parent[d]
-
-
-def forest(rng, trees):
-    parent = []
-    for _ in range(trees):
-        root = len(parent)
-        parent.append(-1)
-        for _ in range(int(rng.integers(0, 7))):
-            parent.append(int(rng.integers(root, len(parent))))
-    return parent
 
 
 def groups_of(rng, parent, count):
@@ -53,7 +37,7 @@ def groups_of(rng, parent, count):
 
 def a_problem(seed, trees=7, count=6):
     rng = np.random.default_rng(seed)
-    parent = forest(rng, trees)
+    parent = random_parents(rng, trees, most=7)
     p = filled(parent, np.eye(len(parent)), groups_of(rng, parent, count))
     if seed % 2:  # as the engine has them: from what moves down to the root
         for g in range(p.groups):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.contact_scenes import free_body
 
 import kinetree as kt
 from kinetree.contact.complementarity import lcp
@@ -33,11 +34,6 @@ def contacts_at(points, normals, *, bodies, **more):
         np.array(predecessor), np.array(successor), np.array(points, dtype=float),
         np.array(normals, dtype=float), np.zeros(len(points)), **more,
     )  # fmt: skip
-
-
-def free_body(shape, inertia):
-    model = kt.ModelBuilder("body").body("body", joint=kt.Free(), inertia=inertia).build()
-    return model.replace(geometry=(Geometry(1, shape, name="body"),))
 
 
 BOX = with_ground(free_body(Box((1.0, 0.6, 0.4)), kt.shapes.box(1.0, 0.6, 0.4, mass=3.0)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from support.contact_scenes import G, run
+from support.contact_scenes import G, run, symmetry_axes
 
 import kinetree as kt
 from kinetree.contact import EventDriven, with_ground
@@ -41,14 +41,9 @@ def leaning(position, tilt, precession, spin, velocity):
     return q, np.concatenate([[0, precession * s, spin], E @ velocity])
 
 
-def axes(m, q):
-    """Axis of symmetry, base coordinates, along a motion."""
-    return np.array([kt.poses(m, each)[0, :3, 2] for each in q])
-
-
 def assert_precesses(found, m, rate, tilt):
     """The axis keeps its tilt and turns about the vertical at a rate."""
-    axis, angle = axes(m, found.q), rate * found.t
+    axis, angle = symmetry_axes(m, found.q), rate * found.t
     exact = np.sin(tilt) * np.array([np.sin(angle), -np.cos(angle)]).T
     np.testing.assert_allclose(axis[:, 2], np.cos(tilt), rtol=0, atol=1e-6)
     np.testing.assert_allclose(axis[:, :2], exact, rtol=0, atol=1e-6)
@@ -70,7 +65,7 @@ def test_top_precesses_at_the_rate_of_its_equation(friction):
     assert set(found.contact.modes[:, 0]) == {"touches" if friction == 0 else "sticks"}
     assert_precesses(found, m, rate, TILT)
     np.testing.assert_allclose(found.contact.force[:, 0, 0], mass * G, rtol=1e-6)
-    centre = found.q[-1, :2] - (0 if friction == 0 else axes(m, found.q)[-1, :2] * length)
+    centre = found.q[-1, :2] - (0 if friction == 0 else symmetry_axes(m, found.q)[-1, :2] * length)
     np.testing.assert_allclose(centre, arm[:2] if friction == 0 else 0, rtol=0, atol=1e-6)
 
 

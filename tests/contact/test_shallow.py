@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from support.contact_scenes import stone_in
 from support.narrow_in_c import narrow_in_c
 
 from kinetree.contact.collision.convex import convex_pair
@@ -26,14 +27,7 @@ PAIRS = [p for p in combinations_with_replacement(KINDS, 2) if KINDS.index(p[1])
 
 @pytest.fixture(scope="module")
 def stone(tmp_path_factory):
-    """A file with a random polyhedron of 24 corners."""
-    import trimesh
-
-    points = np.random.default_rng(3).normal(size=(24, 3))
-    hull = trimesh.convex.convex_hull(points / np.linalg.norm(points, axis=1)[:, None])
-    path = str(tmp_path_factory.mktemp("meshes") / "stone.stl")
-    hull.export(path)
-    return path
+    return stone_in(tmp_path_factory.mktemp("meshes"), corners=24)
 
 
 def solid(kind, rng, stone):

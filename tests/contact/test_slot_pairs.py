@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support import fake_cupy
 from support.backends import cuda_on_cpu
+from support.on_device import transition
 
 import kinetree as kt
 from kinetree.codegen.inline import evaluate
@@ -14,7 +15,6 @@ from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.contact import Scene, TimeStepping
 from kinetree.contact.collision.tables import CYLINDER
 from kinetree.contact.stepping.drives import StepStart
-from kinetree.simulation.rollouts.rollout import run_of
 
 pytestmark = pytest.mark.usefixtures("specialised")
 H = 2e-3
@@ -69,13 +69,6 @@ def thrown(model, rng, count=1):
         down = np.array([R[b].T @ [0.0, 0.0, falling[3 * b]] for b in range(bodies)])
         qd[k].reshape(-1, 6)[:, 3:] += down
     return q, qd
-
-
-def transition(contact, dtype="float64", **options):
-    model = contact.scene.model
-    given = {"steps": 1, "dt": H, "contact": contact, "limits": None, **options}
-    start = model.neutral(), np.zeros(model.nv)
-    return run_of(model, *start, dtype=dtype, on_device=True, **given).transition
 
 
 def overlap(world_scene, q):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from support import fake_cupy
 from support.backends import cuda_on_cpu
+from support.contact_scenes import stone_in
 
 import kinetree as kt
 from kinetree.codegen.render.cuda import ROUTINES
@@ -29,14 +30,7 @@ pytestmark = pytest.mark.usefixtures("specialised")
 
 @pytest.fixture(scope="module")
 def stone(tmp_path_factory):
-    """A file with a random polyhedron of 16 corners."""
-    import trimesh
-
-    points = np.random.default_rng(3).normal(size=(16, 3))
-    hull = trimesh.convex.convex_hull(points / np.linalg.norm(points, axis=1)[:, None])
-    path = str(tmp_path_factory.mktemp("meshes") / "stone.stl")
-    hull.export(path)
-    return path
+    return stone_in(tmp_path_factory.mktemp("meshes"), corners=16)
 
 
 def drawn_shape(rng, stone):

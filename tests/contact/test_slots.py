@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support import fake_cupy
 from support.backends import cuda_on_cpu
+from support.on_device import transition
 
 import kinetree as kt
 from kinetree.codegen.inline import evaluate
@@ -43,14 +44,6 @@ FLAIL = flail()
 
 def settings(model=FLAIL, **options):
     return TimeStepping(Scene(model, "base", friction=0.6), compiled_rows=0, **options)
-
-
-def transition(contact, dtype="float64", **options):
-    """The steps that a rollout on a GPU takes."""
-    given = {"steps": 1, "dt": H, "contact": contact, "limits": None, **options}
-    model = contact.scene.model
-    start = model.neutral(), np.zeros(model.nv)
-    return run_of(model, *start, dtype=dtype, on_device=True, **given).transition
 
 
 def thrown(count, rng, model=FLAIL):

@@ -34,13 +34,6 @@ def random_step(rng, contacts=3, rank=12, far=0.0):
     return Problem(J @ J.T, b, rng.uniform(0, 1, contacts), low, high)
 
 
-@pytest.fixture
-def unrolled():
-    """The step that is unrolled for a scene, whatever the amount of work."""
-    with kt.tier("specialised"):
-        yield
-
-
 @pytest.mark.parametrize("units", [1.0, 1e-6, 1e6])
 def test_forces_of_a_step_are_those_of_the_cones(rng, units):
     for _ in range(8):
@@ -290,7 +283,7 @@ def test_rows_of_one_tree_are_coupled_and_those_of_others_are_not():
 
 
 def test_steps_that_unrolled_code_did_not_solve_are_taken_by_the_engine(
-    balls, monkeypatch, unrolled
+    balls, monkeypatch, specialised
 ):
     q, qd = [0, 0.15, 1.0, 0.12], [1.0, 0, -0.5, 0]
     contact = TimeStepping(Scene(balls, friction=0.3), tolerance=1e-12)

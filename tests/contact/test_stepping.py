@@ -11,6 +11,8 @@ from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.model import JointDynamics, Limits, geometry
 
+pytestmark = pytest.mark.usefixtures("specialised")  # the step that is unrolled for a scene
+
 G = 9.81
 
 
@@ -36,13 +38,6 @@ def ball():
 @pytest.fixture(scope="module")
 def rough(ball):
     return TimeStepping(Scene(ball, friction=0.3), tolerance=1e-12)
-
-
-@pytest.fixture(autouse=True)
-def unrolled():
-    """The step that is unrolled for a scene, whatever the amount of work."""
-    with kt.tier("specialised"):
-        yield
 
 
 # --- one ball ------------------------------------------------------------------------------------

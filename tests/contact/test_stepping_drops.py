@@ -9,12 +9,7 @@ from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.balance import balance_energy
 from kinetree.model import geometry
 
-
-@pytest.fixture(autouse=True)
-def unrolled():
-    """The step that is unrolled for a scene, whatever the amount of work."""
-    with kt.tier("specialised"):
-        yield
+pytestmark = pytest.mark.usefixtures("specialised")  # the step that is unrolled for a scene
 
 
 @pytest.fixture

@@ -8,17 +8,12 @@ from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
 from kinetree.model import Limits, geometry
 
+pytestmark = pytest.mark.usefixtures("specialised")  # the step that is unrolled for a scene
+
 SLOPE = 0.2
 GAINS = 100.0, 3.0
 STANDS = 100.0
 """Time [s] from which the quadruped stands; before, it trots."""
-
-
-@pytest.fixture(autouse=True)
-def unrolled():
-    """The step that is unrolled for a scene, whatever the amount of work."""
-    with kt.tier("specialised"):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.contact_scenes import placed, wedge_in
+from support.contact_scenes import placed
 from support.convex_shapes import (
     SOLIDS,
     farthest,
@@ -25,11 +25,6 @@ from kinetree.spatial.rotation import rotation_exp
 NAMES = (*SOLIDS, "mesh")
 SCALES = (1e-3, 1.0, 1e3)
 X, Y, Z = np.eye(3)
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
 
 
 def scaled(shape, s):

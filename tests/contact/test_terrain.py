@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.contact_scenes import derivatives, placed, two_bodies, wedge_in
+from support.contact_scenes import derivatives, placed, two_bodies
 from support.convex_shapes import touches_of
 
 import kinetree as kt
@@ -37,11 +37,6 @@ RIDGE = field(lambda x, y: 0.1 * np.exp(-((x / 0.2) ** 2)))
 TWO_RIDGES = field(lambda x, y: 0.1 * np.cos(2 * np.pi * x) - 0.1, n=33)
 PEAK = field(lambda x, y: 0.2 * np.exp(-(x * x + y * y) / 0.02), n=33)
 DITCH = field(lambda x, y: 0.3 * min(abs(x) / 0.1, 1.0), n=41)
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
 
 
 def surface_points(shape, n=60):

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.contact_scenes import placed, wedge_in
+from support.contact_scenes import placed
 from support.convex_shapes import SOLIDS, outside, reach, touches_of
 
 from kinetree.contact.collision.on_fields import field_pair
@@ -54,11 +54,6 @@ def changed(ground, b, *, scale=1.0, lift=0.0, R=None, o=(0, 0, 0)):
     o = s * np.array(o)
     other = Placed(shape, R @ b.axes, o + R @ (s * (b.origin + lift * Z)))
     return Placed(ground, R, o), other
-
-
-@pytest.fixture(scope="module")
-def wedge(tmp_path_factory):
-    return wedge_in(tmp_path_factory.mktemp("mesh"))
 
 
 def lying(shape, ground, rng):

@@ -4,24 +4,12 @@ import numpy as np
 import pytest
 import scipy.linalg
 from support.closeness import assert_close
+from support.mechanisms import chain_of
 from support.motions import step
-from support.states import random_external_forces
+from support.states import random_external_forces, random_state
 
 import kinetree as kt
 from kinetree.control import linearize
-from kinetree.samples import random_inertia, random_placement
-
-
-def mechanism(rng, *joints):
-    builder = kt.ModelBuilder("small tree")
-    for k, joint in enumerate(joints):
-        on, at = (f"b{k - 1}" if k else None), random_placement(rng)
-        builder.body(f"b{k}", on=on, joint=joint, at=at, inertia=random_inertia(rng))
-    return builder.build()
-
-
-def state(m, rng):
-    return m.random_configuration(rng), *rng.standard_normal((2, m.nv))
 
 
 def derivatives(m, advance, q, qd, tau, h=1e-5):
@@ -50,8 +38,8 @@ def derivatives(m, advance, q, qd, tau, h=1e-5):
 )  # fmt: skip
 def test_the_rate_of_the_flow(joint, rng):
     """``(Φ(h) - Φ(-h)) / 2h`` of the derivative ``Φ`` of the motion tends to ``A``."""
-    m, h = mechanism(rng, joint), 1e-3
-    q, qd, tau = state(m, rng)
+    m, h = chain_of(rng, joint), 1e-3
+    q, qd, tau = random_state(m, rng)
     A, B = linearize(m, q, qd, tau)
     ahead, back = (
         derivatives(m, lambda q, v, u, s=s: step(m, lambda *_: u, 0.0, q, v, s), q, qd, tau)
@@ -64,8 +52,8 @@ def test_the_rate_of_the_flow(joint, rng):
 
 def test_axes_that_turn_with_the_body(rng):
     """A free body: ``d(dq)/dt = dqd + dq × qd`` for the rotation."""
-    m = mechanism(rng, kt.Spherical())
-    q, qd, tau = state(m, rng)
+    m = chain_of(rng, kt.Spherical())
+    q, qd, tau = random_state(m, rng)
     A, B = linearize(m, q, qd, tau)
     expected = np.stack([np.cross(e, qd) for e in np.eye(3)], axis=-1)
     assert_close(A[:3, :3], expected, ulps=100)
@@ -76,8 +64,8 @@ def test_axes_that_turn_with_the_body(rng):
 
 @pytest.mark.parametrize("joint", [kt.Revolute("x"), kt.Spherical(), kt.Planar("z")], ids=str)
 def test_a_step_of_semi_implicit_euler(joint, rng):
-    m = mechanism(rng, joint, kt.Revolute((1.0, 2.0, 2.0)))
-    q, qd, tau = state(m, rng)
+    m = chain_of(rng, joint, kt.Revolute((1.0, 2.0, 2.0)))
+    q, qd, tau = random_state(m, rng)
     dt = 0.02
 
     def advance(q, qd, tau):
@@ -107,8 +95,8 @@ def test_holding_the_input_is_exact_at_an_equilibrium():
 
 
 def test_batches_and_external_forces(rng):
-    m = mechanism(rng, kt.Spherical(), kt.Prismatic("z"))
-    states = [state(m, rng) for _ in range(4)]
+    m = chain_of(rng, kt.Spherical(), kt.Prismatic("z"))
+    states = [random_state(m, rng) for _ in range(4)]
     q, qd, tau = (np.stack(x) for x in zip(*states, strict=True))
     forces = np.stack([f.to_array() for f in random_external_forces(m, rng)[1:]])
     for options in ({}, {"dt": 0.01}, {"dt": 0.01, "method": "euler"}):

@@ -3,21 +3,10 @@
 import copy
 
 import numpy as np
-import pytest
 
-import kinetree as kt
 from kinetree.control import MPC, Phase, QuadraticCost, Schedule
 
 STAND = np.array([0.25, -0.2])
-
-
-@pytest.fixture(scope="module")
-def hopper():
-    b = kt.ModelBuilder("hopper").body(
-        "trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.box(0.2, 0.1, 0.1, mass=3.0)
-    )
-    b.body("leg", on="trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.05, mass=0.5))
-    return b.build()
 
 
 def hopping(hopper, **more):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import trimesh
+from support.findings import codes
 
 import kinetree as kt
 from kinetree.doctor import check
@@ -22,10 +23,6 @@ def hinge(**changes):
     """One hinge with a ball on it, which nothing is wrong with."""
     parts = {"joint": kt.Revolute("z"), "inertia": BALL, "limits": LIMITS, **changes}
     return builder().body("ball", **parts)
-
-
-def codes(model):
-    return [(f.severity, f.code) for f in check(model)]
 
 
 def test_nothing_is_wrong_with_a_ball_on_a_hinge():

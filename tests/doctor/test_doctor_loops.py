@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.findings import codes
 
 import kinetree as kt
 from kinetree.doctor import check
@@ -21,10 +22,6 @@ def four_bar(ground=0.4, joint=None, turned=np.pi / 2):
         "pin", predecessor="coupler", successor="rocker", joint=joint or kt.Revolute("z"),
         at=(0.4, 0, 0), successor_at=(0.3, 0, 0),
     )  # fmt: skip
-
-
-def codes(model):
-    return [(f.severity, f.code) for f in check(model)]
 
 
 def test_a_loop_that_has_to_be_assembled_and_repeats_itself():

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.states import conditioning, floating_tree
+from support.states import conditioning, floating_tree, random_state
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, cheapest, trace
@@ -34,10 +34,6 @@ def tree_of(rng, *joints):
         on, at = (f"body{i - 1}" if i else None), random_placement(rng)
         builder.body(f"body{i}", on=on, joint=kind, at=at, inertia=random_inertia(rng))
     return builder.frame("tool", on=f"body{len(joints) - 1}", at=random_placement(rng)).build()
-
-
-def state(model, rng):
-    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
 
 
 def along_q(model, function, q, h=1e-30):
@@ -84,7 +80,7 @@ def test_forward_dynamics_of_joints_with_and_without_constant_axes(joint, rng):
 
 def check_dynamics(f, third, joint, rng):
     m = tree_of(rng, joint, kt.Revolute((1.0, 2.0, 2.0)))
-    q, qd, x = state(m, rng)
+    q, qd, x = random_state(m, rng)
     found = differentiate(f, wrt=("q", "qd", third))(m, q + 0j, qd, x)
     expected = (
         along_q(m, lambda q: f(m, q, qd, x), q),
@@ -104,7 +100,7 @@ NAMES = [n for module in MODULES for n in module.__all__ if n in DEFINITIONS]
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_function(name, rng):
     m = small_tree(rng, kt.Free() if name in TASKS else kt.Universal("xy"))
-    f, (q, qd, x) = getattr(kt, name), state(m, rng)
+    f, (q, qd, x) = getattr(kt, name), random_state(m, rng)
     arrays = {"q": q, "qd": qd / 9, "qdd": x / 9, "tau": x, "acceleration": x[:6], "force": x[:6],
               "velocity": x[:6]}  # fmt: skip
     if name == "generalized_force":
@@ -131,7 +127,7 @@ def test_every_public_function(name, rng):
 
 def test_external_forces_and_points(rng):
     m = small_tree(rng, kt.Spherical())
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     forces, point = rng.standard_normal((m.body_count, 6)), rng.standard_normal(3)
     for f in (kt.inverse_dynamics, kt.forward_dynamics):
         dq, df = differentiate(f, wrt=("q", "f_ext"))(m, q + 0j, qd, qdd, forces)
@@ -158,7 +154,7 @@ def test_external_forces_and_points(rng):
 def test_machine_code_equals_the_definition(rng):
     m = small_tree(rng, kt.Spherical())
     d = differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
-    q, qd, qdd = (np.stack(s) for s in zip(*(state(m, rng) for _ in range(7)), strict=True))
+    q, qd, qdd = (np.stack(s) for s in zip(*(random_state(m, rng) for _ in range(7)), strict=True))
     batch = d(m, q, qd, qdd)
     exact = d(m, q + 0j, qd, qdd)
     for found, expected in zip(batch, exact, strict=True):
@@ -177,7 +173,7 @@ def test_machine_code_equals_the_definition(rng):
 
 def test_forms_of_the_result(rng):
     m = kt.samples.double_pendulum()
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     one = differentiate(kt.inverse_dynamics, wrt="q")(m, q, qd, qdd)
     (alone,) = differentiate(kt.inverse_dynamics, wrt=("q",))(m, q, qd, qdd)
     assert isinstance(one, np.ndarray)
@@ -190,7 +186,7 @@ def test_forms_of_the_result(rng):
 
 def test_results_can_be_written_to_arrays_of_the_caller(rng):
     m = kt.samples.double_pendulum()
-    q, qd, qdd = (np.stack(s) for s in zip(*(state(m, rng) for _ in range(3)), strict=True))
+    q, qd, qdd = (np.stack(s) for s in zip(*(random_state(m, rng) for _ in range(3)), strict=True))
     d = differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     out = np.zeros((2, 3, 2, 2))
     results = d(m, q, qd, qdd, out=tuple(out))
@@ -203,14 +199,14 @@ def test_results_can_be_written_to_arrays_of_the_caller(rng):
 
 def test_arguments_by_keyword(rng):
     m = kt.samples.double_pendulum()
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     d = differentiate(kt.inverse_dynamics, wrt="q")
     assert np.array_equal(d(m, q, qdd=qdd, qd=qd), d(m, q, qd, qdd))
 
 
 def test_the_same_derivative_is_compiled_once(rng):
     m = kt.samples.double_pendulum()
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     d = differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     d(m, q, qd, qdd)
     count = len(m.memo)
@@ -221,7 +217,7 @@ def test_the_same_derivative_is_compiled_once(rng):
 
 def test_identities_of_the_dynamics(rng):
     m = small_tree(rng, kt.Cylindrical("z"))
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     assert_close(
         differentiate(kt.inverse_dynamics, wrt="qdd")(m, q, qd, qdd), kt.mass_matrix(m, q), ulps=50
     )
@@ -236,7 +232,7 @@ def test_identities_of_the_dynamics(rng):
 def test_the_operation_count_chooses(rng):
     """The recursion wins on a floating tree, the graph where nothing is shared."""
     m = floating_tree(rng, 4, (kt.Revolute("x"), kt.Revolute("z")))
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     d = differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     call = d.bind(m, q, qd, qdd)
     programs = [_traced(d, call, way) for way in (False, True)]
@@ -244,7 +240,8 @@ def test_the_operation_count_chooses(rng):
     assert costs[1] < costs[0]
     assert cheapest(programs) is programs[1]
     assert costs[1] < d.estimated_cost(call) < costs[0]
-    assert d.recursion_count(d.bind(small_tree(rng, kt.Universal("xy")), *state(m, rng))) == 2
+    other = small_tree(rng, kt.Universal("xy"))
+    assert d.recursion_count(d.bind(other, *random_state(m, rng))) == 2
 
 
 def _traced(d, call, recursive):
@@ -257,7 +254,7 @@ def _traced(d, call, recursive):
 
 def test_second_derivatives_are_derivatives_of_the_first(rng):
     m = small_tree(rng, kt.Spherical())
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     first = differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     second = differentiate(kt.inverse_dynamics, wrt=("q", "qd"), order=2)(m, q + 0j, qd, qdd)
     assert_close(real(second[0][0]), along_q(m, lambda q: first(m, q, qd, qdd)[0], q), ulps=1000)
@@ -293,7 +290,7 @@ def test_axes_that_do_not_commute_make_the_second_derivative_asymmetric(rng):
 
 def test_derivatives_nest(rng):
     m = kt.samples.double_pendulum()
-    q, qd, _ = state(m, rng)
+    q, qd, _ = random_state(m, rng)
     mixed = differentiate(differentiate(kt.kinetic_energy, wrt="qd"), wrt="q")(m, q, qd)
     exact = along_q(m, lambda q: kt.mass_matrix(m, q) @ qd, q)
     assert_close(mixed, exact, ulps=50)
@@ -305,7 +302,7 @@ def test_thirty_digits():
     """The graph evaluated with 50 digits equals differences with 50 digits."""
     rng = np.random.default_rng(5)
     m = kt.samples.double_pendulum()
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     d = differentiate(kt.inverse_dynamics, wrt="q")
     with mpmath.workdps(50):
         q, qd, qdd = (np.array([mpmath.mpf(x) for x in s.tolist()]) for s in (q, qd, qdd))

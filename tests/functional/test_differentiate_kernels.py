@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.states import random_state
 
 import kinetree as kt
 from kinetree.errors import LoopError, ShapeError, SingularError, TraceError, UnknownNameError
@@ -11,10 +12,6 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
-
-
-def state(model, rng):
-    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
 
 
 def along(function, x, h=1e-30):
@@ -76,7 +73,7 @@ def test_kernels_of_users(rng):
 
 def test_a_derivative_inside_a_kernel_and_the_derivative_of_that(rng):
     m = kt.samples.double_pendulum()
-    q, qd, _ = state(m, rng)
+    q, qd, _ = random_state(m, rng)
     hessian = differentiate(kt.potential_energy, wrt="q", order=2)(m, q)
     assert_close(linearised(m, q, qd)["work"], hessian @ qd, ulps=50)
     d = differentiate(linearised, wrt="qd")(m, q, qd)
@@ -99,7 +96,7 @@ def rollout(m, q, qd, tau):
 
 def test_loops_of_kernels(rng):
     m = kt.samples.double_pendulum()
-    q, qd, tau = state(m, rng)
+    q, qd, tau = random_state(m, rng)
     (dq_dq, dq_dtau), (dqd_dq, dqd_dtau) = differentiate(rollout, wrt=("q", "tau"))(m, q, qd, tau)
     for k, d in enumerate((dq_dq, dqd_dq)):
         assert_close(d, along(lambda q: rollout(m, q, qd, tau)[k], q), ulps=200)  # noqa: B023
@@ -122,7 +119,7 @@ def test_kernels_without_a_model():
 
 def test_errors_name_what_is_wrong(rng):
     m = kt.samples.double_pendulum()
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     with pytest.raises(UnknownNameError, match=r"no derivative with respect to it; it has with"):
         differentiate(kt.inverse_dynamics, wrt="tau")(m, q, qd, qdd)
     with pytest.raises(UnknownNameError, match="not called with an array 'f_ext' here"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.mechanisms import chain_of
 from support.states import conditioning
 
 import kinetree as kt
@@ -10,20 +11,11 @@ from kinetree.expr.counting import cost
 from kinetree.functional.products import JacobianVectorProduct, jvp, vjp
 from kinetree.functional.transformed import tangent_shape
 from kinetree.model.define import kernel_of
-from kinetree.samples import random_inertia, random_placement
-
-
-def mechanism(rng, *joints):
-    builder = kt.ModelBuilder("small tree")
-    for k, joint in enumerate(joints):
-        on, at = (f"b{k - 1}" if k else None), random_placement(rng)
-        builder.body(f"b{k}", on=on, joint=joint, at=at, inertia=random_inertia(rng))
-    return builder.frame("tool", on=f"b{len(joints) - 1}").build()
 
 
 @pytest.fixture
 def m(rng):
-    return mechanism(rng, kt.Spherical(), kt.Revolute("x"), kt.Universal("zy"))
+    return chain_of(rng, kt.Spherical(), kt.Revolute("x"), kt.Universal("zy"))
 
 
 def state(m, rng, batch=()):
@@ -235,7 +227,7 @@ def test_a_singular_sample_is_named():
 
 
 def test_a_mechanism_without_freedom(rng):
-    m = mechanism(rng, kt.Fixed())
+    m = chain_of(rng, kt.Fixed())
     none = np.zeros(0)
     assert vjp(kt.potential_energy, "q")(m, none, cotangent=1.0).shape == (0,)
     assert jvp(kt.inverse_dynamics, "q")(m, none, none, none, tangents=none).shape == (0,)

@@ -5,9 +5,7 @@ import copy
 import io
 import json
 import random
-import resource
 import struct
-import time
 import zipfile
 
 import numpy as np
@@ -15,18 +13,6 @@ import trimesh
 from loaders.fuzzing import hurt
 
 SLOWEST, MOST = 5.0, 700 * 2**20  # seconds, and bytes beyond what it took to get here
-
-
-def peak_memory() -> int:
-    """Bytes that this process has used at most, so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def timed(act) -> float:
-    """Seconds of processor time that something takes."""
-    start = time.thread_time()
-    act()
-    return time.thread_time() - start
 
 
 # --- archives -------------------------------------------------------------------------------------

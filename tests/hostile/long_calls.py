@@ -9,6 +9,7 @@ import tempfile
 import warnings
 
 import numpy as np
+from support.public_objects import world
 
 import kinetree as kt
 
@@ -30,21 +31,13 @@ class LongCall:
         """Goes on with what was interrupted, as if nothing had happened."""
 
 
-def stacked():
-    """A world with two boxes on the ground."""
-    world = kt.World()
-    world.add_ground()
-    world.add(kt.geometry.Box((0.1, 0.1, 0.1)), mass=1.0, at=[(0, 0, 0.05), (0, 0, 0.15)])
-    return world
-
-
 class WorldSteps(LongCall):
     """A world, whose time and state go together afterwards."""
 
     options: dict = {}
 
     def make(self):
-        self.world = stacked()
+        self.world = world()
         self.world.step(100, **self.options)
 
     def call(self):
@@ -52,7 +45,7 @@ class WorldSteps(LongCall):
 
     def check(self):
         count = round(self.world.time / self.world.timestep)
-        other = stacked()
+        other = world()
         other.step(100, **self.options)
         other.step(count - 100, **self.options)  # which leads to where this one is
         assert np.array_equal(other.q, self.world.q)
@@ -79,7 +72,7 @@ class Batch(LongCall):
     """Many worlds, which are as they were before the call."""
 
     def make(self):
-        self.batch = stacked().batch(64)
+        self.batch = world().batch(64)
         self.batch.step(20)
         self.q = self.batch.q.copy()
 
@@ -89,7 +82,7 @@ class Batch(LongCall):
     def check(self):
         assert np.array_equal(self.batch.q, self.q)
         assert np.ptp(self.batch.time) == 0
-        other = stacked().batch(64)
+        other = world().batch(64)
         other.step(20)
         for batch in (other, self.batch):
             batch.step(30)
@@ -140,7 +133,7 @@ class WorldSimulation(Simulation):
     options = {"duration": 1e6, "store_every": EVER}
 
     def make(self):
-        self.what = (stacked(),)
+        self.what = (world(),)
         kt.simulate(*self.what, duration=0.01)
 
 
@@ -166,7 +159,7 @@ class WorldRollout(Rollout):
     """By the engine."""
 
     def make(self):
-        self.batch = stacked().batch(64)
+        self.batch = world().batch(64)
         self.take(10)
 
     def take(self, steps):

@@ -19,13 +19,12 @@ from hostile.broken_files import (
     hurt_mesh,
     members,
     mesh_seeds,
-    peak_memory,
-    timed,
 )
 from hostile.broken_files import archive as packed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaders.fuzzing import hurt
+from support.effort import peak_memory, seconds
 
 import kinetree as kt
 from kinetree.errors import KinetreeError
@@ -74,7 +73,7 @@ def test_motions(motion, tmp_path, suffix):
     def check(seed):
         rng = random.Random(seed)
         path.write_bytes((hurt_archive if suffix == ".npz" else hurt)(sound, rng))
-        assert timed(lambda: use(path)) < SLOWEST
+        assert seconds(lambda: use(path)) < SLOWEST
 
     check()
     assert peak_memory() - before < MOST
@@ -90,7 +89,7 @@ def test_what_motions_say_about_themselves(motion, tmp_path):
     def check(seed):
         text = hurt_json(about, random.Random(seed))
         path.write_bytes(packed(parts | {"about.npy": array_file(text)}))
-        assert timed(lambda: use(path)) < SLOWEST
+        assert seconds(lambda: use(path)) < SLOWEST
 
     check()
 
@@ -121,7 +120,7 @@ def test_sweep_folders(tmp_path):
         else:
             path.write_bytes(hurt_archive(sound[path], rng))
         try:
-            assert timed(look) < SLOWEST
+            assert seconds(look) < SLOWEST
         finally:
             path.write_bytes(sound[path])
 
@@ -150,7 +149,7 @@ def test_meshes(kind, tmp_path):
         path.write_bytes(hurt_mesh(kind, rng.choice(mesh_seeds()[kind]), rng))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            assert timed(look) < SLOWEST
+            assert seconds(look) < SLOWEST
 
     check()
     assert peak_memory() - before < MOST

@@ -8,7 +8,6 @@ import contextlib
 import json
 import random
 import re
-import resource
 import time
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -266,8 +265,3 @@ def survives(source: bytes, format: str, folder: Path, rng: random.Random) -> fl
     with contextlib.suppress(KinetreeError):
         read(path, floating_base=rng.random() < 0.3, lump=rng.random() < 0.8)
     return time.thread_time() - start
-
-
-def peak_memory() -> int:
-    """Bytes that this process has used at most, so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

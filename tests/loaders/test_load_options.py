@@ -1,10 +1,10 @@
 """``floating_base`` and ``lump`` are honoured in every format, or a warning names them."""
 
 import json
-import warnings
 
 import mujoco
 import pytest
+from support.quiet import without_warnings
 
 import kinetree as kt
 from kinetree.interop import mujoco as ours
@@ -46,19 +46,13 @@ def files(tmp_path):
     return found
 
 
-def quietly(*arguments, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", kt.ModelWarning)
-        return load(*arguments, **options)
-
-
 @pytest.mark.parametrize("name", ["urdf", "mjcf", "sdf", "toml", "json"])
 def test_lump_is_honoured(files, name):
-    merged, kept = (quietly(files[name], lump=lump) for lump in (True, False))
+    merged, kept = (without_warnings(load, files[name], lump=lump) for lump in (True, False))
     assert [type(j) for j in merged.joint[1:]] == [kt.Revolute]
     assert merged.frame("bulb").body == 1
     assert [type(j) for j in kept.joint[1:]] == [kt.Revolute, Fixed]
-    assert quietly(files[name]) == (kept if name in ("toml", "json") else merged)
+    assert without_warnings(load, files[name]) == (kept if name in ("toml", "json") else merged)
 
 
 def test_models_are_read_as_they_are_written(files):
@@ -69,7 +63,7 @@ def test_models_are_read_as_they_are_written(files):
 def test_floating_base_has_an_effect_or_says_that_it_has_none(files, name):
     with pytest.warns(kt.ModelWarning, match="floating_base=True: ") as caught:
         model = load(files[name], floating_base=True)
-    assert model == quietly(files[name])
+    assert model == without_warnings(load, files[name])
     if name != "sdf":
         assert f"a file of {name} says which joints are free" in str(caught[0].message)
         assert "kinetree.edit.floating adds one" in str(caught[0].message)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.mujoco_mechanisms import loaded
 
 import kinetree as kt
 from kinetree.contact import Scene
@@ -134,12 +135,6 @@ def by_collision(source):
     return {tuple(sorted((int(c.geom1), int(c.geom2)))): c for c in data.contact}
 
 
-def loaded(source):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return kt.loads(source, format="mjcf")
-
-
 def pairs(model, **options):
     """Pairs of a scene by the numbers of their shapes, which are those of the geoms."""
     with warnings.catch_warnings():
@@ -156,13 +151,7 @@ def test_scenes_have_the_pairs_of_mujoco(name):
     assert len(model.geometry) == mj.ngeom
     assert set(pairs(model)[0]) == by_filter(mj)
     assert set(pairs(model)[0]) == set(by_collision(TEXTS[name]))
-    assert set(pairs(loaded_without_lumping(TEXTS[name]))[0]) == by_filter(mj)
-
-
-def loaded_without_lumping(source):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return kt.loads(source, format="mjcf", lump=False)
+    assert set(pairs(loaded(TEXTS[name], lump=False))[0]) == by_filter(mj)
 
 
 def test_masks_and_filters_leave_out_most_pairs():

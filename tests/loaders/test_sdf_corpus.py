@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from loaders.sdf_corpus import FILES, MOTION, PICTURES, QUIET, REFUSED
+from support.urdf_files import read_as_file
 
-import kinetree as kt
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.errors import LoadError
 
@@ -12,14 +12,7 @@ from kinetree.errors import LoadError
 @pytest.fixture
 def read(tmp_path):
     """Reads a text as a file: the model, and notices."""
-
-    def read(text):
-        path = tmp_path / "r.sdf"
-        path.write_bytes(text.encode())
-        loaded = kt.loaders.read(path)
-        return loaded.model, loaded.notices
-
-    return read
+    return lambda text: read_as_file(tmp_path, text, "sdf")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import numpy as np
 import pinocchio
 import pytest
 from loaders.urdf_corpus import FILES, PICTURES, QUIET, REFUSED
+from support.urdf_files import read_as_file
 
 import kinetree as kt
 from kinetree.errors import LoadError
@@ -20,14 +21,7 @@ MOVES_OTHERWISE = {
 @pytest.fixture
 def read(tmp_path):
     """Reads a text as a file: the model, and notices."""
-
-    def read(text):
-        path = tmp_path / "r.urdf"
-        path.write_bytes(text.encode())
-        loaded = kt.loaders.read(path)
-        return loaded.model, loaded.notices
-
-    return read
+    return lambda text: read_as_file(tmp_path, text, "urdf")
 
 
 def urdfdom(text):

@@ -1,11 +1,11 @@
 """Steps that close loops, one by one: formulas, limits, starts, metrics, and what errors say."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.linkages import sample
 
 import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
@@ -24,12 +24,6 @@ from kinetree.loops.kinematics.descent import (
 from kinetree.loops.kinematics.loop_joints import weld_loops
 from kinetree.loops.kinematics.space import ModelSpace, VectorSpace, metric, space_of
 from kinetree.model.parts import Actuator
-
-
-@cache
-def sample(name):
-    return getattr(kt.samples, name)()
-
 
 # --- One step -------------------------------------------------------------------------------------
 

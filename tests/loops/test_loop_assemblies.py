@@ -1,23 +1,15 @@
 """All assemblies of linkages, and following one of them."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.linkages import L1, L2, L3, D, four_bar
+from support.linkages import L1, L2, L3, D, four_bar, sample
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, LoopError, SingularError
 from kinetree.loops.kinematics.assembly import assemblies
 from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
 from kinetree.loops.kinematics.constraint import closure_error
-
-
-@cache
-def sample(name):
-    """One model of each name: kernels are kept with the model."""
-    return getattr(kt.samples, name)()
 
 
 def closed_form(y):

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.linkages import sample
 
 import kinetree as kt
 from kinetree.errors import AssemblyError
@@ -14,13 +15,6 @@ from kinetree.loops.kinematics.assembly import assemble, assemblies, assemblies_
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
 from kinetree.loops.kinematics.loop_joints import loop_positions
 from kinetree.spatial import Motion, Plucker, exp
-
-
-@cache
-def sample(name):
-    """One model of each name: kernels are kept with the model."""
-    return getattr(kt.samples, name)()
-
 
 SHARP = [joint for joint in REPRESENTATIVES if joint.nv < 6]
 

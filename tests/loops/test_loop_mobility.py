@@ -1,12 +1,12 @@
 """Mobility, redundancy and singularities: the numbers of RBDA §8.10 and of Spencer §3."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 from support import linkages
 from support.closeness import assert_close
+from support.linkages import sample
 
 import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
@@ -19,12 +19,6 @@ from kinetree.loops.kinematics.singularities import (
     singularity,
     stabilization_time,
 )
-
-
-@cache
-def sample(name):
-    """One model of each name: kernels are kept with the model."""
-    return getattr(kt.samples, name)()
 
 
 @pytest.mark.covers("RBDA 8.10", by=mobility)

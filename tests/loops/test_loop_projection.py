@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.linkages import sample
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, SingularError
@@ -16,13 +17,6 @@ from kinetree.loops.kinematics.projection import (
     project_velocity,
 )
 from kinetree.loops.kinematics.space import tree_inertia
-
-
-@cache
-def sample(name):
-    """One model of each name: kernels are kept with the model."""
-    return getattr(kt.samples, name)()
-
 
 SAMPLES = ["four_bar", "slider_crank", "bennett", "five_bar"]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.motions import body_motions, carried_over, frame_pose
+from support.states import random_state
 
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
@@ -27,10 +28,6 @@ from kinetree.samples import four_bar, humanoid, panda, quadruped, random_placem
 from kinetree.spatial import Motion, crf, xlt
 
 JOINTS = (Revolute("z"), Prismatic("x"), Spherical(), Cylindrical("y"), Revolute((1, 2, 3)))
-
-
-def state(model, rng):
-    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
 
 
 def decorated(model, rng):
@@ -80,7 +77,7 @@ def test_lumping_fixed_joints_keeps_the_motion(rng):
         lumped = lump_fixed(model)
         assert not any(isinstance(j, Fixed) for j in lumped.joint[1:])
         assert (lumped.nq, lumped.nv) == (model.nq, model.nv)
-        q, qd, tau = state(model, rng)
+        q, qd, tau = random_state(model, rng)
         moved, expected = body_motions(lumped, q, qd, tau=tau), body_motions(model, q, qd, tau=tau)
         for name in lumped.body_names[1:]:
             assert_close(moved[name], expected[name], ulps=1e4)
@@ -111,7 +108,7 @@ def test_a_loop_within_one_lump_is_an_error():
 @pytest.mark.parametrize("lump", [False, True])
 def test_locked_joints_stand_still_and_the_rest_moves_as_if_held(rng, lump):
     model = decorated(random_tree(8, rng, joints=JOINTS), rng)
-    q, qd, tau = state(model, rng)
+    q, qd, tau = random_state(model, rng)
     held = ["body2_joint", "body5_joint"]
     for name in held:
         qd[model.v_slice[model.joint_index(name)]] = 0
@@ -158,7 +155,7 @@ def test_another_root_gives_the_same_motion(rng):
     model = model.replace(
         limits={"body2_joint": Limits(*([-9] * model.joint[2].nq, [9] * model.joint[2].nq))}
     )
-    q, qd, tau = state(model, rng)
+    q, qd, tau = random_state(model, rng)
     tau[:6] = 0
     expected = body_motions(model, q, qd, tau=tau)
     X, v, _ = body_accelerations(model, q, qd, model.zero_velocity)
@@ -208,7 +205,7 @@ def test_an_attached_model_moves_as_on_its_own_base(rng):
     at = random_placement(rng)
     both = attach(model, other, on="grasp", at=at, prefix="tool_")
     assert (both.nv, both.body_count) == (model.nv + other.nv, model.body_count + 5)
-    q, (q1, qd1, qdd1) = model.random_configuration(rng), state(other, rng)
+    q, (q1, qd1, qdd1) = model.random_configuration(rng), random_state(other, rng)
     qq = np.concatenate([q, q1])
     still = np.zeros(model.nv)
     mount = frame_pose(model, q, "grasp") @ at.to_pose()
@@ -269,7 +266,7 @@ def test_a_floating_base_that_is_held_is_a_fixed_base(rng):
     model = decorated(panda(), rng)
     loose = floating(model, inertia=shapes.box(0.2, 0.2, 0.1, mass=3.0))
     assert (loose.nv, loose.body_names[:3]) == (model.nv + 6, ("world", "base", "link1"))
-    q, qd, qdd = state(model, rng)
+    q, qd, qdd = random_state(model, rng)
     held = np.concatenate([Free().neutral(), q])
     tau = rnea.inverse_dynamics(
         loose, held, np.concatenate([np.zeros(6), qd]), np.concatenate([np.zeros(6), qdd])
@@ -283,7 +280,7 @@ def test_a_floating_base_that_is_held_is_a_fixed_base(rng):
 def test_momentum_of_a_floating_mechanism_is_conserved(rng):
     """No force acts on the whole but gravity: the rate of momentum is the weight."""
     model = floating(panda(), inertia=shapes.box(0.2, 0.2, 0.1, mass=3.0))
-    q, qd, tau = state(model, rng)
+    q, qd, tau = random_state(model, rng)
     tau[:6] = 0
     motions = body_motions(model, q, qd, tau=tau)
     X, _, _ = body_accelerations(model, q, qd, model.zero_velocity)

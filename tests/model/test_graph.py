@@ -4,6 +4,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from support.mechanisms import random_graph
 
 from kinetree.errors import ModelError
 from kinetree.model import ConnectivityGraph
@@ -11,16 +12,6 @@ from kinetree.model.tree import check_parents, depths, numbering_count
 
 # RBDA Fig. 4.1: base 0, crank 1, rod 2, piston 3; three revolute joints and a prismatic one.
 CRANK_SLIDER = ConnectivityGraph(4, ((0, 1), (1, 2), (2, 3), (3, 0)))
-
-
-def random_graph(rng, nodes, extra):
-    arcs = [(int(rng.integers(i)), i) for i in range(1, nodes)]
-    while len(arcs) < nodes - 1 + extra:
-        a, b = (int(k) for k in rng.integers(nodes, size=2))
-        if a != b:
-            arcs.append((a, b))
-    arcs = [arc if rng.random() < 0.5 else arc[::-1] for arc in arcs]
-    return ConnectivityGraph(nodes, tuple(arcs[k] for k in rng.permutation(len(arcs))))
 
 
 @pytest.mark.covers("RBDA 4.1", by=ConnectivityGraph)
@@ -47,7 +38,7 @@ def test_crank_slider_has_eight_regular_numberings():
 
 def test_number_of_spanning_trees_is_a_cofactor_of_the_laplacian(rng):
     for nodes, extra in ((4, 2), (5, 3), (6, 2)):
-        graph = random_graph(rng, nodes, extra)
+        graph = random_graph(rng, nodes, extra, turned=True)
         laplacian = np.zeros((nodes, nodes))
         for a, b in graph.arcs:
             laplacian[[a, b], [a, b]] += 1
@@ -58,7 +49,7 @@ def test_number_of_spanning_trees_is_a_cofactor_of_the_laplacian(rng):
 
 def test_numbering_count_is_the_hook_length_formula(rng):
     for _ in range(5):
-        graph = random_graph(rng, 6, 0)
+        graph = random_graph(rng, 6, 0, turned=True)
         assert len(list(graph.numberings())) == graph.numbering_count()
     star, chain = (-1, 0, 0, 0, 0), (-1, 0, 1, 2, 3)
     assert (numbering_count(star), numbering_count(chain)) == (factorial(4), 1)
@@ -66,7 +57,7 @@ def test_numbering_count_is_the_hook_length_formula(rng):
 
 @pytest.mark.covers("RBDA 4.1", by=ConnectivityGraph)
 def test_chords_do_not_depend_on_the_tree_in_number_and_have_one_cycle_each(rng):
-    graph = random_graph(rng, 6, 2)
+    graph = random_graph(rng, 6, 2, turned=True)
     for arcs in graph.spanning_trees():
         tree = graph.spanning_tree(arcs)
         assert tree.loop_count == len(graph.arcs) - tree.body_count == 2
@@ -90,7 +81,7 @@ def test_figure_4_2_two_chords_three_cycles_of_which_two_have_one_chord():
 
 @pytest.mark.covers("RBDA 4.1", by=ConnectivityGraph)
 def test_numbering_is_regular_and_joints_know_their_direction(rng):
-    graph = random_graph(rng, 9, 3)
+    graph = random_graph(rng, 9, 3, turned=True)
     tree = graph.spanning_tree()
     check_parents(tree.parent)
     for i in range(1, 9):

@@ -3,20 +3,12 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.mechanisms import random_graph
 
 import kinetree as kt
 from kinetree.joints import Prismatic, Revolute, Spherical, Universal
 from kinetree.model import ConnectivityGraph, JointDynamics, Limits, MechanismGraph
 from kinetree.model.graph import best_tree, cut_cost, importance
-
-
-def random_graph(rng, nodes, extra):
-    arcs = [(int(rng.integers(i)), i) for i in range(1, nodes)]
-    while len(arcs) < nodes - 1 + extra:
-        a, b = (int(k) for k in rng.integers(nodes, size=2))
-        if a != b:
-            arcs.append((a, b))
-    return ConnectivityGraph(nodes, tuple(arcs[k] for k in rng.permutation(len(arcs))))
 
 
 @pytest.mark.covers("RBDA 8.6", "RBDA 8.10", by=best_tree)

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.states import random_state
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.errors import ModelError, SingularError
@@ -56,13 +57,9 @@ def dh_tree(rng, bodies=7):
     return builder.build()
 
 
-def state(model, rng):
-    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
-
-
 def assert_same_dynamics(model, view, rng, convert):
     """RNEA, CRBA, ABA and the factorisations agree, with external forces."""
-    q, qd, x = state(model, rng)
+    q, qd, x = random_state(model, rng)
     f_ext = [Force.from_array(f) for f in rng.standard_normal((model.body_count + 1, 6))]
     f_view = [convert(f) for f in f_ext]
     H = crba.joint_space_inertia(model, q)
@@ -94,7 +91,7 @@ def test_dense_matrices_give_the_same_dynamics(rng):
 def test_dense_view_consists_of_plain_arrays(rng):
     model = random_tree(5, rng)
     view = dense_view(model)
-    q, qd, qdd = state(model, rng)
+    q, qd, qdd = random_state(model, rng)
     result = rnea.newton_euler(view, q, qd, qdd)
     assert type(result.tau) is np.ndarray
     for i in range(1, model.body_count + 1):
@@ -118,7 +115,7 @@ def test_planar_vectors_give_the_same_dynamics(rng):
 @pytest.mark.covers("RBDA 2.16", by=planar_view)
 def test_planar_articulated_body_algorithm_takes_fewer_operations(rng):
     model = planar_tree(rng, 8)
-    q, qd, tau = state(model, rng)
+    q, qd, tau = random_state(model, rng)
     for algorithm in (aba.forward_dynamics, rnea.inverse_dynamics):
         planar = count(algorithm, planar_view(model), q, qd, tau).total
         spatial = count(algorithm, model, q, qd, tau).total
@@ -149,7 +146,7 @@ def test_planar_two_link_arm_by_hand():
 @pytest.mark.covers("RBDA A.4", "RBDA Table A.5", by=axial_view)
 def test_axial_screws_give_the_same_dynamics(rng):
     for model in (chain(6), dh_tree(rng), dh_tree(rng, 10)):
-        view, (q, qd, x) = axial_view(model), state(model, rng)
+        view, (q, qd, x) = axial_view(model), random_state(model, rng)
         H = crba.joint_space_inertia(model, q)
         assert_close(crba.joint_space_inertia(view, q), H, ulps=1000)
         tau, qdd = rnea.inverse_dynamics(model, q, qd, x), aba.forward_dynamics(model, q, qd, x)
@@ -162,7 +159,7 @@ def test_axial_screws_give_the_same_dynamics(rng):
 @pytest.mark.covers("RBDA A.4", by=axial_view)
 def test_axial_screws_take_fewer_operations(rng):
     model = chain(8)
-    q, qd, x = state(model, rng)
+    q, qd, x = random_state(model, rng)
     screws = axial_view(model)
     for algorithm in (aba.forward_dynamics, rnea.inverse_dynamics):
         assert count(algorithm, screws, q, qd, x).total < count(algorithm, model, q, qd, x).total
@@ -173,7 +170,7 @@ def test_axial_screws_take_fewer_operations(rng):
 def test_views_differentiate_by_complex_step(rng):
     h = 1e-30
     for model, make in ((planar_tree(rng), planar_view), (chain(4), axial_view)):
-        q, qd, qdd = state(model, rng)
+        q, qd, qdd = random_state(model, rng)
         direction = rng.standard_normal(model.nv)
         step = q + 1j * h * direction
         expected = rnea.inverse_dynamics(model, step, qd, qdd).imag / h
@@ -202,7 +199,7 @@ def test_views_survive_pickling(make, rng):
     model = ModelBuilder("pendulum").body("bob", joint=Revolute("z"), inertia=random_inertia(rng))
     view = make(model.build())
     again = pickle.loads(pickle.dumps(view))
-    q, qd, qdd = state(view, rng)
+    q, qd, qdd = random_state(view, rng)
     expected = rnea.inverse_dynamics(view, q, qd, qdd)
     assert_close(rnea.inverse_dynamics(again, q, qd, qdd), expected)
 

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 from support.mujoco_mechanisms import CLOSED, TREES, forward, loaded, mass_matrix
+from support.quiet import without_warnings
 
 import kinetree as kt
 from kinetree.algorithms import crba, jacobians, passive, rnea, tendons
@@ -19,12 +20,6 @@ SAMPLES = [
     "double_pendulum", "cart_pole", "gyroscope", "scara", "ur5", "panda", "quadruped", "humanoid",
     "four_bar", "slider_crank", "hopping_leg", "stewart",
 ]  # fmt: skip
-
-
-def written(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", kt.ModelWarning)  # velocity limits
-        return to_mjcf(model)
 
 
 def assert_same_dynamics(a, b, rng, tolerance=1e-12):
@@ -45,7 +40,7 @@ def assert_same_dynamics(a, b, rng, tolerance=1e-12):
 @pytest.mark.parametrize("name", TEXTS)
 def test_mjcf_comes_back_from_mjcf(name, rng):
     model = loaded(TEXTS[name])
-    again = loaded(written(model))
+    again = loaded(without_warnings(to_mjcf, model))
     assert again.body_names == model.body_names
     assert again.joint_names == model.joint_names
     assert set(model.frame_names) <= set(again.frame_names)
@@ -53,14 +48,15 @@ def test_mjcf_comes_back_from_mjcf(name, rng):
     assert [x.coefficients for x in again.couplings] == [x.coefficients for x in model.couplings]
     assert [p.name for p in again.postures] == [p.name for p in model.postures]
     assert_same_dynamics(model, again, rng)
-    third = loaded(written(again))  # links are written as bodies, before frames that are not
+    # links are written as bodies, before frames that are not
+    third = loaded(without_warnings(to_mjcf, again))
     assert sorted(third.frame_names) == sorted(again.frame_names)  # those of loops, once
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_attachments_come_back(name):
     model = loaded(TEXTS[name])
-    again = loaded(written(model))
+    again = loaded(without_warnings(to_mjcf, model))
     for one, other in zip(model.bodies, again.bodies, strict=True):
         assert _close(_numbers(one.limits), _numbers(other.limits))
         assert _close(_numbers(one.dynamics), _numbers(other.dynamics))

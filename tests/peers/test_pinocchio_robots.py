@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.closeness import assert_agree
 from support.example_robots import ROOT
 
 from kinetree.algorithms import (
@@ -163,12 +164,6 @@ def _state(ours, theirs, rng):
     return Twin(ours, theirs, theirs.createData(), q, qd, qdd, x, v, a, A)
 
 
-def _agree(actual, expected, *, relative=1e-10, scale=0.0):
-    """To 1e-10 of the largest number, or of ``scale`` if that is larger."""
-    scale = max(np.max(np.abs(expected)), scale)
-    assert np.max(np.abs(actual - expected)) <= relative * scale
-
-
 def _check_frames(t, rng):
     pin.computeJointJacobians(t.theirs, t.data, t.x)
     pin.updateFramePlacements(t.theirs, t.data)
@@ -180,10 +175,10 @@ def _check_frames(t, rng):
     shared = [n for n in (*t.ours.body_names, *t.ours.frame_names) if _only_frame(t.theirs, n)]
     for name in rng.permutation(shared)[:4]:
         frame, number = t.ours.frame(name), t.theirs.getFrameId(name)
-        _agree(jacobians.frame_pose(t.ours, t.q, frame), t.data.oMf[number].homogeneous)
+        assert_agree(jacobians.frame_pose(t.ours, t.q, frame), t.data.oMf[number].homogeneous)
         for ours, theirs in references.items():
             J = pin.getFrameJacobian(t.theirs, t.data, number, theirs)
-            _agree(
+            assert_agree(
                 jacobians.frame_jacobian(t.ours, t.q, frame, ours),
                 np.roll(J, 3, axis=0) @ t.A,  # linear part first there
                 scale=1.0,
@@ -198,31 +193,31 @@ def _check_energy_and_momentum(t):
     kinetic = pin.computeKineticEnergy(t.theirs, t.data, t.x, t.v)
     potential = pin.computePotentialEnergy(t.theirs, t.data, t.x)
     weight = 9.81 * centroidal.total_mass(t.ours)  # potential energies of both signs may cancel
-    _agree(energy.kinetic_energy(t.ours, t.q, t.qd), kinetic)
-    _agree(energy.potential_energy(t.ours, t.q), potential, scale=weight)
+    assert_agree(energy.kinetic_energy(t.ours, t.q, t.qd), kinetic)
+    assert_agree(energy.potential_energy(t.ours, t.q), potential, scale=weight)
     center = pin.centerOfMass(t.theirs, t.data, t.x)
-    _agree(centroidal.center_of_mass(t.ours, t.q), center, scale=1.0)
+    assert_agree(centroidal.center_of_mass(t.ours, t.q), center, scale=1.0)
     about_center = pin.computeCentroidalMomentum(t.theirs, t.data, t.x, t.v)
     h = centroidal.momentum(t.ours, t.q, t.qd)
     moment = h.angular - np.cross(center, h.linear)
     size = np.max(np.abs(h.to_array()))
-    _agree(np.array([*h.linear, *moment]), about_center.vector, scale=size)
+    assert_agree(np.array([*h.linear, *moment]), about_center.vector, scale=size)
 
 
 def _check_inverse_dynamics(t, rng):
     back = (t.ours, t.theirs, t.x)
     tau = pin.rnea(t.theirs, t.data, t.x, t.v, t.a)
-    _agree(rnea.inverse_dynamics(t.ours, t.q, t.qd, t.qdd), P.from_tau(*back, tau))
+    assert_agree(rnea.inverse_dynamics(t.ours, t.q, t.qd, t.qdd), P.from_tau(*back, tau))
 
     f_ext, f_local = _external_forces(t, rng)
     tau = pin.rnea(t.theirs, t.data, t.x, t.v, t.a, f_local)
-    _agree(rnea.inverse_dynamics(t.ours, t.q, t.qd, t.qdd, f_ext), P.from_tau(*back, tau))
+    assert_agree(rnea.inverse_dynamics(t.ours, t.q, t.qd, t.qdd, f_ext), P.from_tau(*back, tau))
     f = reactions.joint_reactions(
         t.ours, t.q, t.qd, t.qdd, f_ext, joints=range(1, t.ours.body_count + 1)
     )
-    _agree(f, np.array([[*x.angular, *x.linear] for x in t.data.f][1:]))
+    assert_agree(f, np.array([[*x.angular, *x.linear] for x in t.data.f][1:]))
 
-    _agree(crba.joint_space_inertia(t.ours, t.q), _inertia_matrix(t))
+    assert_agree(crba.joint_space_inertia(t.ours, t.q), _inertia_matrix(t))
 
 
 def _external_forces(t, rng):
@@ -253,5 +248,5 @@ def _check_forward_dynamics(t, singular):
     a = pin.aba(t.theirs, t.data, t.x, t.v, P.to_tau(t.ours, t.theirs, t.q, tau))
     condition = np.linalg.cond(_inertia_matrix(t))
     relative = max(1e-10, np.finfo(float).eps * condition)  # condition numbers reach 1e8 (iCub)
-    _agree(qdd, t.qdd, relative=relative)
-    _agree(P.to_a(t.ours, t.theirs, t.q, t.qd, qdd), a, relative=relative)
+    assert_agree(qdd, t.qdd, relative=relative)
+    assert_agree(P.to_a(t.ours, t.theirs, t.q, t.qd, qdd), a, relative=relative)

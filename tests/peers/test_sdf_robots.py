@@ -1,16 +1,14 @@
 """The same robot as URDF and as SDF is the same mechanism; and Cassie, with its loops and gears."""
 
-import warnings
-
 import numpy as np
 import pytest
 from lxml import etree
 from support.closeness import assert_close
 from support.example_robots import ROOT
+from support.quiet import without_warnings
 from support.sdf_files import links, poses
 
 from kinetree.algorithms import crba, rnea
-from kinetree.errors import ModelWarning
 from kinetree.loaders import load, loads
 
 ROBOTS = {
@@ -20,12 +18,6 @@ ROBOTS = {
     "talos": "talos_data/robots/talos_full_v2.urdf",
 }
 CASSIE = ["cassie", "cassie_v2", "cassie_reduced", "cassie_simple", "cassie_wo_gearbox_spring"]
-
-
-def quietly(read, *arguments, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        return read(*arguments, **options)
 
 
 def as_sdf(urdf, base):
@@ -83,9 +75,9 @@ def _mimic(mimic):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_urdf_and_sdf_give_the_same_robot(name, floating, rng):
     path = ROOT / ROBOTS[name]
-    urdf = quietly(load, path, floating_base=floating)
+    urdf = without_warnings(load, path, floating_base=floating)
     tree = etree.parse(str(path), etree.XMLParser(remove_comments=True)).getroot()
-    sdf = quietly(loads, as_sdf(tree, "" if floating else "anchor"), "sdf")
+    sdf = without_warnings(loads, as_sdf(tree, "" if floating else "anchor"), "sdf")
     theirs, ours = _names(urdf), _names(sdf)
     assert set(theirs) == set(ours)
     assert len(urdf.couplings) == len(sdf.couplings)
@@ -112,7 +104,7 @@ def _names(model):
 def test_links_of_cassie_are_where_the_file_puts_them(name):
     """SDF 1.6: every pose is in the frame of the model, which makes an independent check."""
     path = ROOT / "cassie_description/robots" / f"{name}.sdf"
-    m = quietly(load, path)
+    m = without_warnings(load, path)
     q = m.postures[0].q if m.postures else m.neutral()
     places = links(m, q)
     count = 0
@@ -126,7 +118,7 @@ def test_links_of_cassie_are_where_the_file_puts_them(name):
 
 @pytest.mark.parametrize("name", CASSIE)
 def test_loops_of_cassie_are_closed_as_the_file_says(name):
-    m = quietly(load, ROOT / "cassie_description/robots" / f"{name}.sdf")
+    m = without_warnings(load, ROOT / "cassie_description/robots" / f"{name}.sdf")
     q = m.postures[0].q if m.postures else m.neutral()
     places = poses(m, q)
     assert m.loops
@@ -141,7 +133,7 @@ def test_loops_of_cassie_are_closed_as_the_file_says(name):
 
 
 def test_gearboxes_of_cassie_are_couplings():
-    m = quietly(load, ROOT / "cassie_description/robots/cassie.sdf")
+    m = without_warnings(load, ROOT / "cassie_description/robots/cassie.sdf")
     found = {c.name: c.coefficients for c in m.couplings}
     assert len(found) == 10
     assert found["left-roll-joint"] == (0.0, -0.04)

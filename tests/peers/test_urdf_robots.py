@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.closeness import assert_agree
 from support.example_robots import ROOT
 
 import kinetree as kt
@@ -87,10 +88,10 @@ def _check_dynamics(ours, theirs, rng):
     A = P.to_v(ours, theirs, q, np.eye(ours.nv)).T
 
     tau = rnea.inverse_dynamics(ours, q, qd, qdd)
-    _agree(P.to_tau(ours, theirs, q, tau), pin.rnea(theirs, data, x, v, a))
+    assert_agree(P.to_tau(ours, theirs, q, tau), pin.rnea(theirs, data, x, v, a))
     H = pin.crba(theirs, data, x)
     H = A.T @ (np.triu(H) + np.triu(H, 1).T) @ A
-    _agree(crba.joint_space_inertia(ours, q), H)
+    assert_agree(crba.joint_space_inertia(ours, q), H)
     try:
         ours_qdd = aba.forward_dynamics(ours, q, qd, tau)
     except SingularError:
@@ -98,7 +99,7 @@ def _check_dynamics(ours, theirs, rng):
     else:
         relative = max(1e-10, np.finfo(float).eps * np.linalg.cond(H))
         theirs_a = pin.aba(theirs, data, x, v, P.to_tau(ours, theirs, q, tau))
-        _agree(P.to_a(ours, theirs, q, qd, ours_qdd), theirs_a, relative=relative)
+        assert_agree(P.to_a(ours, theirs, q, qd, ours_qdd), theirs_a, relative=relative)
     _check_frames(ours, theirs, data, q, x, A, rng)
 
 
@@ -110,14 +111,11 @@ def _check_frames(ours, theirs, data, q, x, A, rng):
     assert set(bodies) <= names, "a link is lost"
     for name in rng.permutation(sorted(bodies))[:5]:
         frame, number = ours.frame(name), bodies[name]
-        _agree(jacobians.frame_pose(ours, q, frame), data.oMf[number].homogeneous)
+        assert_agree(jacobians.frame_pose(ours, q, frame), data.oMf[number].homogeneous)
         J = pin.getFrameJacobian(theirs, data, number, pin.ReferenceFrame.LOCAL)
-        _agree(jacobians.frame_jacobian(ours, q, frame, "body"), np.roll(J, 3, axis=0) @ A, scale=1)
-
-
-def _agree(actual, expected, *, relative=1e-10, scale=0.0):
-    scale = max(np.max(np.abs(expected)), scale)
-    assert np.max(np.abs(actual - expected)) <= relative * scale
+        assert_agree(
+            jacobians.frame_jacobian(ours, q, frame, "body"), np.roll(J, 3, axis=0) @ A, scale=1
+        )
 
 
 def test_round_trip_keeps_the_dynamics(robot, rng):
@@ -132,7 +130,7 @@ def test_round_trip_keeps_the_dynamics(robot, rng):
         assert getattr(again, what) == getattr(model, what)
     assert Counter(g.shape for g in again.geometry) == Counter(g.shape for g in model.geometry)
     for function in (_inertia, _bias):
-        _agree(function(again, q, qd), function(model, q, qd), relative=1e-12)
+        assert_agree(function(again, q, qd), function(model, q, qd), relative=1e-12)
 
 
 def _bias(model, q, qd):
@@ -165,10 +163,10 @@ def test_mimic_joints_move_as_an_explicit_coupling_says(name, rng):
     H = G.T @ A.T @ (np.triu(H) + np.triu(H, 1).T) @ A @ G
     C = P.from_tau(model, theirs, x, pin.nonLinearEffects(theirs, data, x, v))
     relative = max(1e-10, 10 * np.finfo(float).eps * np.linalg.cond(H))
-    _agree(kt.mass_matrix(model, q), H)
-    _agree(kt.bias_force(model, q, qd), C)
+    assert_agree(kt.mass_matrix(model, q), H)
+    assert_agree(kt.bias_force(model, q, qd), C)
     expected = np.linalg.solve(H, tau - C)
-    _agree(kt.forward_dynamics(model, q, qd, tau), expected, relative=relative)
+    assert_agree(kt.forward_dynamics(model, q, qd, tau), expected, relative=relative)
 
 
 def _explicit(model):
@@ -192,10 +190,10 @@ def test_mimic_joints_are_those_of_pinocchio(name, rng):
     x, v = P.to_q(model, theirs, q), P.to_v(model, theirs, q, qd)
     a = P.to_a(model, theirs, q, qd, qdd)
     tau = P.from_tau(model, theirs, x, pin.rnea(theirs, theirs.createData(), x, v, a))
-    _agree(kt.inverse_dynamics(model, q, qd, qdd), tau)
+    assert_agree(kt.inverse_dynamics(model, q, qd, qdd), tau)
     A = P.to_v(model, theirs, q, np.eye(model.nv)).T
     H = pin.crba(theirs, theirs.createData(), x)
-    _agree(kt.mass_matrix(model, q), A.T @ (np.triu(H) + np.triu(H, 1).T) @ A)
+    assert_agree(kt.mass_matrix(model, q), A.T @ (np.triu(H) + np.triu(H, 1).T) @ A)
 
 
 _INERTIA = "inertia of link: physically impossible"

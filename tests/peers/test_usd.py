@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.quiet import without_warnings
 
 import kinetree as kt
 from kinetree.algorithms import crba
@@ -24,16 +25,10 @@ SAMPLES = kt.samples.names()
 BALL = kt.shapes.sphere(0.1, mass=2.0)
 
 
-def written(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        return to_usd(model)
-
-
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_sample_comes_back(name, rng):
     model = getattr(kt.samples, name)()
-    again = kt.loads(written(model), lump=False)
+    again = kt.loads(without_warnings(to_usd, model), lump=False)
     assert again.body_names == model.body_names
     assert again.joint_names == model.joint_names
     assert sorted(again.frame_names) == sorted(model.frame_names)
@@ -65,7 +60,7 @@ def test_both_frames_of_a_joint_coincide_for_usd(name):
     """What USD's own reader finds, in the posture of the file: an independent check of places."""
     model = getattr(kt.samples, name)()
     stage = Usd.Stage.CreateInMemory()
-    stage.GetRootLayer().ImportFromString(written(model))
+    stage.GetRootLayer().ImportFromString(without_warnings(to_usd, model))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of the newest version
         found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
@@ -231,7 +226,9 @@ def test_a_file_of_a_stranger():
 
 
 def test_numbers_that_were_changed_in_another_program_count():
-    text = written(ModelBuilder().body("a", joint=Revolute("z"), inertia=BALL * 0.6).build())
+    text = without_warnings(
+        to_usd, ModelBuilder().body("a", joint=Revolute("z"), inertia=BALL * 0.6).build()
+    )
     assert "float physics:mass = 1.2\n" in text
     assert kt.loads(text).inertia[1].mass == BALL.mass * 0.6  # in double precision
     changed = text.replace("float physics:mass = 1.2\n", "float physics:mass = 5\n")
@@ -246,7 +243,7 @@ def test_axes_anywhere_and_surfaces_come_back(rng):
     b.geometry(kt.geometry.Ellipsoid((0.1, 0.2, 0.3)), on="c", name="egg", surface=surface)
     b.geometry(kt.geometry.Plane(), name="floor").exclude("egg", "a b")
     model = b.build()
-    again = kt.loads(written(model))
+    again = kt.loads(without_warnings(to_usd, model))
     assert (again.name, again.body_names) == ("odd one", model.body_names)
     assert again.joint_names == model.joint_names
     q = [0.3, 0.4]
@@ -275,7 +272,7 @@ def test_meshes_keep_their_triangles(tmp_path):
 def test_crates_and_archives_are_read(tmp_path):
     model = kt.samples.pendulum()
     stage = Usd.Stage.CreateInMemory()
-    stage.GetRootLayer().ImportFromString(written(model))
+    stage.GetRootLayer().ImportFromString(without_warnings(to_usd, model))
     stage.GetRootLayer().Export(str(tmp_path / "p.usdc"))
     from pxr import UsdUtils
 
@@ -324,7 +321,7 @@ def test_couplings_and_the_rest_are_named():
 
 
 def test_broken_files_end_in_our_errors():
-    text, rng = written(kt.samples.four_bar()), random.Random(1)
+    text, rng = without_warnings(to_usd, kt.samples.four_bar()), random.Random(1)
     lines = text.splitlines()
     said = []
     for _ in range(25):

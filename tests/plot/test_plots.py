@@ -5,6 +5,7 @@ import importlib
 import matplotlib as mpl
 import numpy as np
 import pytest
+from support.shown_output import titles
 
 import kinetree as kt
 from kinetree import errors
@@ -27,10 +28,6 @@ def motion(model, *, batch=()):
     q = np.zeros((11, *batch, model.nv)) + np.sin(t).reshape(-1, *(1,) * (len(batch) + 1))
     scalars = np.zeros((11, *batch))
     return kt.Trajectory(model, t, q, 2 * q, 0 * q + 1, scalars, scalars, scalars)
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes]
 
 
 def test_joints_have_positions_velocities_and_forces():

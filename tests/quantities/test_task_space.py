@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.states import aligned_chain, conditioning
+from support.states import aligned_chain, conditioning, random_state
 from support.textbook import STEP, Arm, assert_printed, two_link_arm
 
 import kinetree as kt
@@ -21,10 +21,6 @@ def arm():
     return m.replace(gravity=(1.0, -3.0, -9.0)), m.body_names[-1]
 
 
-def state(m, rng):
-    return m.random_configuration(rng), *rng.standard_normal((2, m.nv))
-
-
 def condition_of(m, q, J):
     return np.linalg.cond(J) ** 2 * conditioning(m, q)
 
@@ -36,7 +32,7 @@ def condition_of(m, q, J):
 def test_square_jacobian_gives_the_formulas_of_the_textbook(frame, arm, rng):
     """Lynch & Park (9.91)–(9.99), and the printed (9.95) does not hold."""
     m, hand = arm
-    q, qd, qdd = state(m, rng)
+    q, qd, qdd = random_state(m, rng)
     J, Jd = kt.jacobian(m, q, hand, frame=frame), kt.jacobian_rate(m, q, qd, hand, frame=frame)
     H, b, J_inv = kt.mass_matrix(m, q), kt.bias_force(m, q, qd), np.linalg.inv(J)
     Lambda, mu, p = kt.operational_space_dynamics(m, q, qd, hand, frame=frame)
@@ -83,7 +79,7 @@ def test_reference_numbers_of_the_planar_arm():
 def test_a_push_from_outside_accelerates_the_hand_by_the_same_equation(frame, arm, rng):
     """No joint forces; the force of the task now acts on the hand."""
     m, hand = arm
-    q, qd, _ = state(m, rng)
+    q, qd, _ = random_state(m, rng)
     F = rng.standard_normal(6)
     push = np.linalg.solve(  # the same force in base coordinates has the same power
         kt.jacobian(m, q, hand, frame="world").T, kt.jacobian(m, q, hand, frame=frame).T @ F
@@ -108,7 +104,7 @@ def test_a_push_from_outside_accelerates_the_hand_by_the_same_equation(frame, ar
 @pytest.mark.parametrize("rows", [None, "linear", ("rz", "x")])
 def test_redundant_robot(rows, rng):
     m = kt.samples.panda()
-    q, qd, tau_0 = state(m, rng)
+    q, qd, tau_0 = random_state(m, rng)
     where = {"frame": "aligned", "rows": rows, "point": np.array([0.1, 0.0, 0.2])}
     picked = list(texts.task_rows(rows))
     J = kt.jacobian(m, q, "tool", frame="aligned", point=where["point"])[picked]
@@ -221,7 +217,7 @@ def test_damping_bounds_the_inertia_and_vanishes_with_its_size(rng):
 
 def test_any_numbers_batches_and_precision(arm, rng):
     m, hand = arm
-    q, qd, a = state(m, rng)
+    q, qd, a = random_state(m, rng)
     function = kt.task_space_inverse_dynamics
     derivative = function(m, q + 1j * STEP * qd, qd, a, hand).imag / STEP
     exact = kt.differentiate(function, wrt="q")(m, q, qd, a, hand) @ qd

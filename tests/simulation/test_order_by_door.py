@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.environments import state_in_environment
 
 import kinetree as kt
 from kinetree.contact import Scene, TimeStepping, with_ground
@@ -105,24 +106,8 @@ def unrolled(model, q, h, u):
 
 
 def in_environment(model, q, h, u):
-    @kt.kernel
-    def observe(m, q, qd):
-        return q
-
-    @kt.kernel
-    def reward(m):
-        return 0.0
-
-    @kt.kernel
-    def reset(m):
-        return {"q": q + 0.0}
-
-    env = kt.learning.Environment(
-        model, 1, observe=observe, reward=reward, reset=reset, contact=contact(model), dt=h,
-        decimation=round(T / h), episode=None,
-    )  # fmt: skip
-    env.step(np.zeros((1, env.action_size)) if u is None else u[None])
-    return env.state["qd"][0]
+    options = {"contact": contact(model), "dt": h, "decimation": round(T / h)}
+    return state_in_environment(model, q, u, **options)["qd"]
 
 
 def contact(model):

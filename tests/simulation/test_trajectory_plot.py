@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from support.shown_output import titles
 
 import kinetree as kt
 from kinetree.simulation.results.plotting import COLORS
@@ -17,10 +18,6 @@ DOUBLE = kt.samples.double_pendulum()
 def _close_figures():
     yield
     pyplot.close("all")
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes]
 
 
 def legend(axes):

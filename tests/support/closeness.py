@@ -18,3 +18,9 @@ def assert_close(actual, expected, *, ulps=100.0, scale=None, condition=1.0):
     assert error <= bound, (
         f"error {error:.3g} exceeds {bound:.3g} = {ulps} ulp x {condition:.3g} x {scale:.3g}"
     )
+
+
+def assert_agree(actual, expected, *, relative=1e-10, scale=0.0):
+    """To 1e-10 of the largest number, or of ``scale`` if that is larger."""
+    scale = max(np.max(np.abs(expected)), scale)
+    assert np.max(np.abs(actual - expected)) <= relative * scale

@@ -3,6 +3,7 @@
 import numpy as np
 
 import kinetree as kt
+from kinetree.contact.collision.tables import TOUCHES, Touch
 from kinetree.contact.finding import candidates
 from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.scene import Scene, with_ground
@@ -223,3 +224,29 @@ def assert_laws_hold(A, b, mu, lam, *, convex=False, low=(), high=(), tolerance=
         assert lowest - force <= x <= highest + force
         assert v <= small or x <= lowest + force
         assert v >= -small or x >= highest - force
+
+
+def touch_table():
+    """Room for the touches of a pair of shapes."""
+    return Touch(
+        point=np.zeros((TOUCHES, 3)),
+        normal=np.zeros((TOUCHES, 3)),
+        gap=np.zeros(TOUCHES),
+        feature=np.zeros(TOUCHES, dtype=np.int64),
+    )
+
+
+def symmetry_axes(m, q):
+    """Axis of symmetry, base coordinates, along a motion."""
+    return np.array([kt.poses(m, each)[0, :3, 2] for each in q])
+
+
+def stone_in(folder, corners):
+    """A file with a random polyhedron."""
+    import trimesh  # the rest is of use where it is not installed
+
+    points = np.random.default_rng(3).normal(size=(corners, 3))
+    hull = trimesh.convex.convex_hull(points / np.linalg.norm(points, axis=1)[:, None])
+    path = str(folder / "stone.stl")
+    hull.export(path)
+    return path

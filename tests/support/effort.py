@@ -1,5 +1,6 @@
 """How much work and memory something takes, whatever else the machine and the process do."""
 
+import resource
 import tracemalloc
 from time import monotonic, sleep, thread_time
 
@@ -66,3 +67,8 @@ def until(condition, within=600.0):
     while not condition():
         assert monotonic() < end, f"did not come true within {within} s"
         sleep(0.02)
+
+
+def peak_memory() -> int:
+    """Bytes that this process has used at most, so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -210,3 +210,28 @@ def pile(seed, layers=4, side=5, r=0.05, mu=0.5):
     problem.free[:] = problem.velocity
     problem.free[2::6] -= WEIGHT
     return problem, M, rows
+
+
+def dense(p, numbers):
+    """The matrix whose blocks are ``numbers``, with NaN where it has none."""
+    M = np.full((p.nv, p.nv), np.nan)
+    for a in range(p.nodes):
+        for n in range(p.node_blocks_first[a], p.node_blocks_first[a + 1]):
+            b = p.block_ancestor[n]
+            i, j = (slice(p.node_first[x], p.node_first[x] + p.node_count[x]) for x in (a, b))
+            size = p.node_count[a] * p.node_count[b]
+            M[i, j] = numbers[p.block_at[n] : p.block_at[n] + size].reshape(M[i, j].shape)
+    return M
+
+
+def random_parents(rng, trees, most, near=0.0):
+    """Parents of degrees of freedom: of those of a tree any, or with a probability the last one."""
+    parent = []
+    for _ in range(trees):
+        root = len(parent)
+        parent.append(-1)
+        for _ in range(int(rng.integers(0, most))):
+            last = len(parent) - 1
+            chained = near and rng.random() < near
+            parent.append(last if chained else int(rng.integers(root, len(parent))))
+    return parent

@@ -1,6 +1,7 @@
 """Mechanisms with loops: linkages, closed chains, constrained systems; errors of their loops."""
 
 from dataclasses import dataclass
+from functools import cache
 from math import acos, pi
 
 import mpmath as mp
@@ -343,3 +344,9 @@ def loop_jacobian(model, q, step=1e-6):
 def mobility(model, q):
     """Degrees of freedom that the loops leave at ``q``, n - r — RBDA (8.52)."""
     return model.nv - np.linalg.matrix_rank(loop_jacobian(model, q), tol=1e-7)
+
+
+@cache
+def sample(name):
+    """One model of each name: kernels are kept with the model."""
+    return getattr(samples, name)()

@@ -8,6 +8,7 @@ from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.model import (
     Actuator,
     Body,
+    ConnectivityGraph,
     Coupling,
     JointDynamics,
     Limits,
@@ -301,3 +302,24 @@ def check_dynamics_of_chain(joints, rng):
     qdd = rng.standard_normal(model.nv)
     tau = rnea.inverse_dynamics(model, q, qd, qdd)
     assert_close(aba.forward_dynamics(model, q, qd, tau), qdd, ulps=1e5)
+
+
+def chain_of(rng, *joints):
+    """A chain of joints in random places, bodies b0, b1, …, with a frame ``tool`` on the last."""
+    builder = kt.ModelBuilder("small tree")
+    for k, joint in enumerate(joints):
+        on, at = (f"b{k - 1}" if k else None), random_placement(rng)
+        builder.body(f"b{k}", on=on, joint=joint, at=at, inertia=random_inertia(rng))
+    return builder.frame("tool", on=f"b{len(joints) - 1}").build()
+
+
+def random_graph(rng, nodes, extra, *, turned=False):
+    """A connected graph with some arcs beyond a tree; with ``turned`` half of them backwards."""
+    arcs = [(int(rng.integers(i)), i) for i in range(1, nodes)]
+    while len(arcs) < nodes - 1 + extra:
+        a, b = (int(k) for k in rng.integers(nodes, size=2))
+        if a != b:
+            arcs.append((a, b))
+    if turned:
+        arcs = [arc if rng.random() < 0.5 else arc[::-1] for arc in arcs]
+    return ConnectivityGraph(nodes, tuple(arcs[k] for k in rng.permutation(len(arcs))))

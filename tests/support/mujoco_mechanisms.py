@@ -1,12 +1,11 @@
 """Small mechanisms in MJCF, one for each thing that MJCF can say about dynamics."""
 
-import warnings
-
 import mujoco
 import numpy as np
 
-import kinetree as kt
+from kinetree.interop import mujoco as M
 from kinetree.loaders import loads
+from support.quiet import without_warnings
 
 _BOX = '<geom type="box" size=".1 .2 .3" pos=".1 -.05 .2" euler="10 20 30"/>'
 
@@ -253,9 +252,7 @@ def peer(text):
 
 def loaded(text, **options):
     """Our model of a text, what it does not carry left unsaid."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", kt.ModelWarning)
-        return loads(text, "mjcf", **options)
+    return without_warnings(loads, text, "mjcf", **options)
 
 
 def forward(mj_model, data, qpos, qvel, qacc=None):
@@ -279,3 +276,14 @@ def mass_matrix(mj_model, data):
     M = np.zeros((mj_model.nv, mj_model.nv))
     mujoco.mj_fullM(mj_model, data, M)
     return M
+
+
+def driven_states(text, rng):
+    """Our model and MuJoCo's with its data, in the same random state."""
+    mj_model, model = mujoco.MjModel.from_xml_string(text), loaded(text)
+    q, qd = model.random_configuration(rng), rng.normal(size=model.nv)
+    data = mujoco.MjData(mj_model)
+    data.qpos[:], data.qvel[:] = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
+    data.ctrl[:] = rng.normal(size=mj_model.nu)
+    mujoco.mj_forward(mj_model, data)
+    return model, q, qd, mj_model, data

@@ -13,3 +13,8 @@ def assert_same_output(out, shown, *, numbers=True):
     if numbers:
         found, expected = ([float(x) for x in re.findall(number, text)] for text in (out, shown))
         np.testing.assert_allclose(found, expected, rtol=0.02, atol=1e-6)
+
+
+def titles(figure):
+    """Titles of the panels of a figure."""
+    return [axes.get_title(loc="left") for axes in figure.axes]

@@ -7,7 +7,8 @@ from kinetree.joints import Free, Prismatic, Revolute
 from kinetree.loops.dynamics.methods import ConstrainedEquations
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_closed_mechanism, random_inertia, random_placement
-from kinetree.spatial import Force
+from kinetree.spatial import Force, Plucker
+from kinetree.spatial.rotation import euler_rotation
 
 # --- States and external forces for tests of the dynamics, and how well posed they are -----------
 
@@ -66,3 +67,13 @@ def random_instant(seed, **options):
     rng = np.random.default_rng(seed)
     model, q, qd = random_closed_mechanism(rng, **options)
     return ConstrainedEquations(model, q, qd, rng.standard_normal(model.nv))
+
+
+def random_place(rng):
+    """A placement of any orientation, within a metre along each axis."""
+    return Plucker(euler_rotation("zyx", rng.uniform(-3, 3, 3)), rng.uniform(-1, 1, 3))
+
+
+def inertial_parameters(model):
+    """Parameters of the inertias of all bodies, one after the other."""
+    return np.concatenate([I.parameters() for I in model.inertia[1:]])

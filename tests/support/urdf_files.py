@@ -1,5 +1,6 @@
 """Small URDF texts, and what reading them gives."""
 
+import kinetree as kt
 from kinetree.loaders import Report, loads
 from kinetree.loaders.load import Options
 from kinetree.loaders.paths import Folders
@@ -46,3 +47,11 @@ def quietly(text, **options):
 
 def loud(text, **options):
     return loads(text, "urdf", name="r.urdf", **options)
+
+
+def read_as_file(folder, text, ending="urdf"):
+    """The model of a text as a file, and the notices."""
+    path = folder / f"r.{ending}"
+    path.write_bytes(text.encode())
+    loaded = kt.loaders.read(path)
+    return loaded.model, loaded.notices

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 from support.closeness import assert_close
+from support.shown_motions import moving
 
 import kinetree as kt
 from kinetree import viewer
@@ -109,13 +110,6 @@ def test_a_model_without_shapes_becomes_sticks():
     bare = DOUBLE.replace(geometry=())
     parts = [p for p in viewer.scene(bare).parts if p.layer == "bodies"]
     assert {p.node for p in parts} == {1, 2}
-
-
-def moving(**options):
-    t = np.array([0.0, 0.5, 1.0])
-    q, qd = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), np.full((3, 2), 0.4)
-    zero = np.zeros(3)
-    return kt.Trajectory(DOUBLE, t, q, qd, 10 * q, zero, zero, zero, **options)
 
 
 def test_arrows_are_velocities_and_joint_forces():

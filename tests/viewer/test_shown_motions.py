@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.shown_motions import moving
 
 import kinetree as kt
 from kinetree import viewer
@@ -11,13 +12,6 @@ from kinetree.viewer import motions
 from kinetree.viewer.scenes.places import framing
 
 DOUBLE = kt.samples.double_pendulum()
-
-
-def moving(**options):
-    t = np.array([0.0, 0.5, 1.0])
-    q, qd = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), np.full((3, 2), 0.4)
-    zero = np.zeros(3)
-    return kt.Trajectory(DOUBLE, t, q, qd, 10 * q, zero, zero, zero, **options)
 
 
 def test_contacts_must_have_the_times_of_the_motion():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.environments import state_in_environment
 
 import kinetree as kt
 from kinetree.contact import Scene, TimeStepping
@@ -88,24 +89,8 @@ def test_exact_friction_is_the_limit_of_smooth_friction():
 
 
 def state_of_environment(model, q, h, steps):
-    @kt.kernel
-    def observe(m, q, qd):
-        return q
-
-    @kt.kernel
-    def reward(m):
-        return 0.0
-
-    @kt.kernel
-    def reset(m):
-        return {"q": q + 0.0}
-
-    env = kt.learning.Environment(
-        model, 1, observe=observe, reward=reward, reset=reset, dt=h, decimation=steps,
-        contact=TimeStepping(Scene(model, pairs=[])), episode=None,
-    )  # fmt: skip
-    env.step(np.zeros((1, env.action_size)))
-    return env.state["q"][0]
+    nothing_touches = TimeStepping(Scene(model, pairs=[]))
+    return state_in_environment(model, q, dt=h, decimation=steps, contact=nothing_touches)["q"]
 
 
 @pytest.mark.parametrize("pin", ["both", "limits"])

@@ -7,6 +7,7 @@ import pytest
 from support.closeness import assert_close
 from support.sdf_files import axis, joint, link, load, poses, sdf
 from support.sdf_files import model as file_of
+from support.states import random_place
 
 import kinetree as kt
 from kinetree.algorithms import crba, rnea
@@ -23,8 +24,7 @@ from kinetree.joints import (
 )
 from kinetree.model import Coupling, JointDynamics, Limits, Loop, ModelBuilder
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
-from kinetree.spatial import Inertia, Plucker, xlt
-from kinetree.spatial.rotation import euler_rotation
+from kinetree.spatial import Inertia, xlt
 from kinetree.writers.sdf import to_sdf
 
 SPRING = JointDynamics(stiffness=1.0)
@@ -32,20 +32,16 @@ IMPOSSIBLE = Inertia(0.0, np.array([1.0, 0, 0]), np.eye(3))
 SOLID = Inertia.from_mass_center(1.5, (0.1, 0.2, -0.1), np.diag([0.1, 0.2, 0.15]))
 
 
-def place(rng):
-    return Plucker(euler_rotation("zyx", rng.uniform(-3, 3, 3)), rng.uniform(-1, 1, 3))
-
-
 def chain(rng, *joints):
     builder, on = ModelBuilder("chain", base_name="world"), None
     for i, kind in enumerate(joints):
         on = (
             builder.body(
-                f"b{i}", on=on, joint=kind, at=place(rng), inertia=SOLID, joint_name=f"j{i}"
+                f"b{i}", on=on, joint=kind, at=random_place(rng), inertia=SOLID, joint_name=f"j{i}"
             )
             and f"b{i}"
         )
-    return builder.frame("tool", on=on, at=place(rng))
+    return builder.frame("tool", on=on, at=random_place(rng))
 
 
 def assert_same(model, again, rng):

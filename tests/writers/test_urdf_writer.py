@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 import sympy
 from support.closeness import assert_close
+from support.states import random_place
 
 from kinetree.algorithms import crba, jacobians, rnea
 from kinetree.errors import InteropError, ModelWarning
@@ -26,13 +27,8 @@ from kinetree.joints import (
 from kinetree.loaders import loads
 from kinetree.model import JointDynamics, Limits, ModelBuilder
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
-from kinetree.spatial import Inertia, Plucker
-from kinetree.spatial.rotation import euler_rotation
+from kinetree.spatial import Inertia
 from kinetree.writers.urdf import to_urdf
-
-
-def place(rng):
-    return Plucker(euler_rotation("zyx", rng.uniform(-3, 3, 3)), rng.uniform(-1, 1, 3))
 
 
 def solid(rng):
@@ -49,10 +45,10 @@ def tree(rng, *joints):
     for i, joint in enumerate(joints):
         name = f"body {i}"
         builder.body(
-            name, on=on, joint=joint, at=place(rng), inertia=solid(rng), joint_name=f"j{i}"
+            name, on=on, joint=joint, at=random_place(rng), inertia=solid(rng), joint_name=f"j{i}"
         )
         on = name
-    return builder.frame("tool", on=on, at=place(rng))
+    return builder.frame("tool", on=on, at=random_place(rng))
 
 
 def assert_same(model, again, rng):
@@ -217,7 +213,7 @@ def test_loops(rng):
             predecessor="body 1",
             successor="base",
             joint=Revolute((1, 2, 3)),
-            at=place(rng),
+            at=random_place(rng),
         )
         .build()
     )
