@@ -597,7 +597,7 @@ def _(f, c):
     # more rows than parameters, of which four bodies have forty
     count = 16 if c.model.is_constrained else 4 + 40 // max(c.ref.nv, 1)
     if c.model.is_constrained:
-        q, qd, qdd = allowed_states(c.model, count, rng)
+        q, qd, qdd, _ = allowed_states(c.model, count, rng)
     else:
         q = np.array([c.plain.random_configuration(rng) for _ in range(count)])
         q = q.reshape(count, len(c.q))

@@ -11,14 +11,14 @@ from kinetree.spatial import Inertia
 
 def measured(model, rng, samples=60):
     """Random states that the loops allow, and forces of the motors that cause them."""
-    q, qd, qdd = allowed_states(model, samples, rng)
+    q, qd, qdd, _ = allowed_states(model, samples, rng)
     return q, qd, qdd, kt.inverse_dynamics(model, q, qd, qdd) - kt.passive_force(model, q, qd)
 
 
 @pytest.mark.parametrize("independent", [None, ["link1_joint", "link4_joint"]])
 def test_the_regressor_projects_what_the_spanning_tree_needs(independent, rng):
     model = kt.samples.five_bar()
-    q, qd, qdd = allowed_states(model, 7, rng)
+    q, qd, qdd, _ = allowed_states(model, 7, rng)
     Y = kt.regressor(model, q, qd, qdd, independent=independent)
     tree = kt.inverse_dynamics(model.spanning_tree, q, qd, qdd)
     G = kt.loops.null_space(model, q, qd, independent=independent).G
@@ -64,7 +64,7 @@ def test_parameters_come_back_from_simulated_forces(sample, rng):
 
 def test_a_floating_linkage_is_identified_with_its_base(rng):
     model = kt.edit.floating(kt.samples.four_bar(), inertia=kt.shapes.box(0.4, 0.3, 0.2, mass=2.0))
-    q, qd, qdd = allowed_states(model, 60, rng)
+    q, qd, qdd, _ = allowed_states(model, 60, rng)
     tau = kt.inverse_dynamics(model.spanning_tree, q, qd, qdd)  # the loop carries nothing then
     found = kt.identify(model, q, qd, qdd, tau)
     true = found.base.values()

@@ -107,11 +107,14 @@ def _differentiate(function, model):
     """Compile derivatives of a function that users ask for most often."""
     import kinetree as kt
 
-    v = np.zeros(model.nv)
+    q, v = model.neutral(), np.zeros(model.nv)
     for wrt in (("q", "qd"), "parameters", f"inertia:{model.body_names[-1]}"):
-        kt.differentiate(function, wrt=wrt)(model, model.neutral(), v, v)
-    kt.jvp(function, wrt="q")(model, model.neutral(), v, v, tangents=v)
-    kt.vjp(function, wrt="q")(model, model.neutral(), v, v, cotangent=v)
+        kt.differentiate(function, wrt=wrt)(model, q, v, v)
+    many = np.array([q] * 8), *np.zeros((2, 8, model.nv))  # of plans, with what lies between states
+    kt.differentiate(function, wrt=("q", "qd"))(model, *many)
+    model.difference(many[0], many[0])
+    kt.jvp(function, wrt="q")(model, q, v, v, tangents=v)
+    kt.vjp(function, wrt="q")(model, q, v, v, cotangent=v)
 
 
 def _move(model):

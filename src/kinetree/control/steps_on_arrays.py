@@ -11,12 +11,15 @@ import numpy as np
 
 from kinetree.errors import KinetreeError
 from kinetree.integration.adjoints import has_adjoint, pulled_back
+from kinetree.integration.manifold import is_flat
 from kinetree.integration.on_arrays import field_on_arrays
 from kinetree.model.memo import remember
 from kinetree.simulation.rollouts.on_arrays import suits
 
 ITERATIONS = 10
 """Of a problem, roughly; those of loops count as one, as their steps take longest to compile."""
+CURVED = 2
+"""How many times as long second derivatives of steps take to compile where bodies turn freely."""
 
 
 class JointForceSteps:
@@ -37,7 +40,8 @@ class JointForceSteps:
         t, model = run.transition, run.model
         times = 1 if model.is_constrained else ITERATIONS
         known = has_adjoint(model, t.method, t.field)
-        return known and suits(run, back=True, costs=True, times=times)
+        longer = 1 if is_flat(model) else CURVED
+        return known and suits(run, back=True, costs=True, times=times, longer=longer)
 
     def __init__(self, run, columns):
         t, self.model, self.h = run.transition, run.model, run.dt

@@ -19,7 +19,7 @@ import numpy as np
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
-from kinetree.algorithms.closed.rank import closed_configurations, rank_at
+from kinetree.algorithms.closed.rank import regular_configurations
 from kinetree.arguments import guard_module
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError, ModelWarning, names_itself
@@ -128,9 +128,7 @@ def _states(model, samples, rng):
                 *rng.standard_normal((2, model.nv)),
             )
         return
-    closed = closed_configurations(model)
-    ranks = rank_at(model, constraint(model, closed, np.zeros(model.nv)).K)
-    closed = closed[ranks == np.max(ranks)]  # at a singularity, the motion is not determined
+    closed, _ = regular_configurations(model)  # at a singularity, the motion is not determined
     for q in closed[rng.integers(len(closed), size=samples)]:
         still = constraint(model, q, np.zeros(model.nv))
         G, inverse = velocity_basis(model, q, still.K, coordinates(model, still.K))

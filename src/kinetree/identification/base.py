@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.algorithms.closed.rank import closed_configurations, rank_at
+from kinetree.algorithms.closed.rank import regular_configurations
 from kinetree.algorithms.regressors import joint_effects
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.progress import working
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.loops.kinematics.assembly import assemble
-from kinetree.loops.kinematics.constraint import constraint, null_space
+from kinetree.loops.kinematics.constraint import null_space
 from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -136,29 +136,35 @@ def _units(model, count):
 def _stack(model, rng, count, options):
     """Regressors at random states, on top of each other: more rows than columns."""
     samples = 20 + 2 * count // max(coordinate_count(model, {}), 1)
-    if model.is_constrained:
-        q, qd, qdd = allowed_states(model, samples, rng, options["independent"])
+    if model.is_constrained:  # those of the tree, which need no code of their own
+        q, qd, qdd, G = allowed_states(model, samples, rng, options["independent"])
+        Y = np.swapaxes(G, -1, -2) @ regressor(
+            model.spanning_tree, q, qd, qdd, friction=options["friction"], rotors=options["rotors"]
+        )
     else:
         q = np.array([model.random_configuration(rng) for _ in range(samples)])
         qd, qdd = rng.standard_normal((2, samples, model.nv))
-    Y = regressor(model, q, qd, qdd, **options)
+        Y = regressor(model, q, qd, qdd, **options)
     return np.reshape(Y, (len(q) * Y.shape[-2], count))
 
 
 def allowed_states(model, samples, rng, independent=None):
     """Random states that loops allow: ``q`` (samples, nq), ``qd`` and ``qdd`` (samples, nv).
 
+    And ``G`` at each of them, (samples, nv, p), as ``kinetree.loops.null_space`` returns it.
     Some at each of fewer configurations, none of them singular.
     """
-    closed = closed_configurations(model, 10 + samples // 4)
-    ranks = rank_at(model, constraint(model, closed, np.zeros(model.nv)).K)
-    closed = assemble(model, closed[ranks == np.max(ranks)])  # to the last digit
-    q = closed[np.arange(samples) % len(closed)]
-    qd = project_velocity(model, q, np.zeros((samples, model.nv)))  # of what moves with time
+    closed, exact = regular_configurations(model, 10 + samples // 4)
+    if not exact:
+        closed = assemble(model, closed)  # to the last digit
+    q, qd = closed[np.arange(samples) % len(closed)], np.zeros((samples, model.nv))
+    if model.is_rheonomic or model.has_timed_joints:
+        qd = project_velocity(model, q, qd)
     G = null_space(model, q, qd, independent=independent).G
     yd, ydd = rng.standard_normal((2, samples, G.shape[-1], 1))
     qd = qd + (G @ yd)[..., 0]
-    return q, qd, (G @ ydd)[..., 0] + null_space(model, q, qd, independent=independent).g
+    qdd = (G @ ydd)[..., 0] + null_space(model, q, qd, independent=independent).g
+    return q, qd, qdd, G
 
 
 def _independent(W, tolerance):

@@ -37,7 +37,9 @@ class ModelInstants(ModelStructure):
 
     def at(self, t: float) -> "Model":
         """The model at time ``t`` [s], for time-dependent joints and constraints — RBDA §3.5."""
-        if not self._can_move or all(p.joint.at(t) == p.joint for p in (*self.bodies, *self.loops)):
+        if not self.has_timed_joints or all(
+            p.joint.at(t) == p.joint for p in (*self.bodies, *self.loops)
+        ):
             return cast("Model", self._with_constraints_at(t) if self.is_rheonomic else self)
         bodies = [replace(b, joint=b.joint.at(t)) for b in self.bodies]
         loops = [replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
@@ -45,7 +47,7 @@ class ModelInstants(ModelStructure):
         return self.replace(bodies=bodies, loops=loops, constraints=constraints)
 
     @cached_property
-    def _can_move(self):
+    def has_timed_joints(self) -> bool:
         """Whether the motion of some joint depends on time."""
         still = AbstractJoint.at
         return any(type(part.joint).at is not still for part in (*self.bodies, *self.loops))

@@ -292,7 +292,28 @@ def closed_configurations(model, count=SAMPLES):
 
     If none is found, configurations that do not close them.
     """
+    return _closed_manifold(model, count).q
+
+
+def regular_configurations(model, count=SAMPLES):
+    """Closed configurations that are not singular, and whether loops close exactly there.
+
+    They do not where the mechanism is misaligned, or where no closed configuration was found.
+    """
+    found, units = _closed_manifold(model, count), scaling(model)
+    if found.matrices is None:
+        K = [loop_constraints(model, q, model.zero_velocity).K for q in found.q]
+        matrices = units.apply(np.array(K, dtype=float))
+    else:
+        matrices = found.matrices
+    ranks = count_values(np.linalg.svd(matrices, compute_uv=False), units)
+    exact = found.matrices is not None and not found.misalignment
+    return found.q[ranks == np.max(ranks)], exact
+
+
+def _closed_manifold(model, count):
+    """Configurations all over the manifold of closed loops, with their scaled matrices."""
     policy = rank_policy(model)
     if count == SAMPLES:
-        return policy.manifold.q
-    return sampled_manifold(policy.model, policy.tolerance, count).q
+        return policy.manifold
+    return sampled_manifold(policy.model, policy.tolerance, count)

@@ -44,11 +44,12 @@ def pullback_of(run, running) -> Any:
     return transition.pullback(running)
 
 
-def suits(run, *, back: bool = False, costs: bool = False, times: int = 1) -> bool:
+def suits(run, *, back: bool = False, costs: bool = False, times: int = 1, longer: int = 1) -> bool:
     """Whether steps are worth taking on arrays, and nothing acts that only compiled ones know.
 
     ``back``: or going back through them. ``costs``: whether other arrays may be given to costs.
-    ``times``: how often each step is taken.
+    ``times``: how often each step is taken. ``longer``: how many times as long as others it takes
+    to compile.
     """
     transition, arrays = run.transition, run.arrays
     controlled = transition.controller is not None
@@ -63,7 +64,7 @@ def suits(run, *, back: bool = False, costs: bool = False, times: int = 1) -> bo
         return False
     samples = times * run.steps * arrays.size
     given = transition.model, transition.method, transition.field
-    longer = WITH_PARAMETERS if transition.parameters else 1
+    longer = WITH_PARAMETERS if transition.parameters else longer
     return choose_arrays(*given, samples, back=back, longer=longer)
 
 
