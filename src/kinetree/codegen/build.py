@@ -187,6 +187,7 @@ def _digest(paths):
 
 
 def _source_files(folder):
+    """Paths of all Python and CUDA files in a folder and those below it."""
     found = []
     try:
         with os.scandir(folder) as items:
@@ -268,6 +269,7 @@ def _code_of_request(kernel, request, level):
 
 
 def _keep_warnings(request, warnings):
+    """Keep warnings given while a request was traced, for those who find its code later."""
     if warnings:
         _warnings[request] = tuple(map(tuple, warnings))
 

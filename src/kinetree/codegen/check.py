@@ -202,6 +202,7 @@ def _whole_numbers(rng, count):
 
 
 def _whole_number(graph, rng, nodes, first, second):
+    """Node of a random integer operation on two nodes, with a bound of its size."""
     (a, size_a), (b, size_b) = first, second
     op = rng.choice(["+", "-", "*", "neg", "abs", "select"])
     if op in ("neg", "abs"):

@@ -80,6 +80,7 @@ def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64
 
 
 def _refuse_foreign(folder, files):
+    """Raise an error if a file would be overwritten that kinetree has not written."""
     for name in files:
         path = folder / name
         if path.exists() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):

@@ -77,6 +77,7 @@ def _target():
 
 
 def _target_machine(level=0):
+    """LLVM's target machine for this processor, at an optimisation level."""
     target, cpu, features = _target()
     return target.create_target_machine(opt=level, cpu=cpu, features=features, jit=True)
 
@@ -314,6 +315,7 @@ _OPTIONS = {
 
 
 def _before_fork():
+    """Wait until no thread compiles, so that a forked child finds no lock taken."""
     _compiling.acquire()
     with _first():
         _compiling.wait_for(lambda: not _inside)

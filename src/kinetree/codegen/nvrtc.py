@@ -55,7 +55,7 @@ class Function:
 
 @cache
 def cupy() -> Any:
-    """The package CuPy."""
+    """The package CuPy, imported; an error with advice where it is missing."""
     return need("cupy", "computing with arrays on a GPU", "gpu")
 
 

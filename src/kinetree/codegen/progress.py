@@ -17,7 +17,7 @@ _SECONDS_PER_OPERATION = (35e-6, 90e-6)  # to write and compile, at LLVM's level
 
 
 def is_shown(stream=None) -> bool:
-    """Whether somebody watches: a terminal or a notebook, unless KINETREE_PROGRESS is 0."""
+    """Whether progress is printed: to a terminal or a notebook, unless KINETREE_PROGRESS is 0."""
     if os.environ.get("KINETREE_PROGRESS", "").strip().lower() in ("0", "off", "no", "false"):
         return False
     isatty = getattr(stream or sys.stderr, "isatty", None)  # which may be None, or no file
@@ -25,6 +25,7 @@ def is_shown(stream=None) -> bool:
 
 
 def _in_notebook():
+    """Whether the process is the kernel of a Jupyter notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
 

@@ -80,6 +80,7 @@ def _(contact: EventDriven, model) -> Attached:
 
 
 def _require_model(scene, model):
+    """Raise an error unless a scene belongs to the model that is simulated."""
     if scene.model != model:
         raise ModelError(
             f"the scene was made for model {scene.model.name!r}, which is not the one that is "

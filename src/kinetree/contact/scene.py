@@ -306,6 +306,7 @@ class Scene:
         )
 
     def _require_closed_forms(self):
+        """Raise an error if a pair of shapes has no closed form, which traced code needs."""
         if not self.open_pairs:
             return
         k = self.open_pairs[0]

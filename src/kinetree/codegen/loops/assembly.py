@@ -179,7 +179,7 @@ class _Flat:
     # --- what crosses from row to row --------------------------------------------------------
 
     def outline(self):
-        """See ``outline_of``."""
+        """Loops and blocks as an outline to print; see ``outline_of``."""
         crossing, exposed, varied = set(), set(), set()
         for block, case in self.blocks.items():
             nested = len(block.rows) > 1
@@ -261,6 +261,7 @@ class _Flat:
         return access
 
     def _is_own(self, place, variable):
+        """Whether a place is in the row of a loop variable, which no other turn touches."""
         if self._storage(place.table) == "rows":
             return place.paths == (variable,)
         return all(p == "" or p.split(".")[0] == variable for p in place.paths) and any(place.paths)

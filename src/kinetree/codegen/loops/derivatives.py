@@ -69,6 +69,7 @@ class _Derived:
                 )
 
     def all_cases(self):
+        """Derived cases of all loops and kinds, as one list."""
         return [case for found in self.cases.values() for case in found.values()]
 
     def storage(self, place):
@@ -188,6 +189,7 @@ class _Rates(_Derived):
         return {t for t, w in over.items() if len(w) > 1 and any(isinstance(x, Chain) for x in w)}
 
     def mark_all(self, tables):
+        """Names of the tables that hold the rates of these tables."""
         return frozenset(self.mark + t for t in tables)
 
     def differentiate(self, case, still, moving):
@@ -287,6 +289,7 @@ class _Gradients(_Derived):
         )
 
     def _clears_result(self, region):
+        """Whether a region clears a table of results."""
         return isinstance(region, Clear) and self.given.tables[region.table].storage == "result"
 
     def adjoint(self, case):

@@ -267,6 +267,7 @@ class _Run:
         return rows.kinds[rows.kind_numbers[row]]
 
     def check_row(self, place, domain, row):
+        """Raise an error unless a place lies in one of the rows of its domain."""
         count = 1 if domain == language.SINGLE else self.count(domain)
         if not 0 <= row < count:
             raise TraceError(

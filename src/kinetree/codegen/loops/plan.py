@@ -157,7 +157,7 @@ class Bound:
         self.words = np.array([values[name] for name in plan.words], dtype=np.int64)
 
     def _fill_angles(self, values, at, records, data, code):
-        """Where the angles are whose sines are computed ahead, and where these will be."""
+        """Places of the angles whose sines are computed ahead, and of their sines."""
         group = code.group
         numbers = {name: n for n, (name, _) in enumerate(code.plan.arguments)}
         places = []
@@ -183,6 +183,7 @@ class Bound:
         return self.kept[-1]
 
     def _fill_column(self, records, domain, column, target, k):
+        """Write numbers of rows, or where these rows are, into a column of records."""
         words, there = records[domain], records.get(target)
         if there is None:
             words[:, k] = column

@@ -45,6 +45,7 @@ class _Recomputed:
         return {t: n for t, n in found.items() if t not in spoilt and self._is_rows(t)}
 
     def _is_rows(self, table):
+        """Whether a table has rows, one for each body or joint."""
         return table in self.loops.tables and self.loops.tables[table].storage == "rows"
 
     def program(self):

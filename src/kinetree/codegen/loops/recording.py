@@ -358,6 +358,7 @@ class LoopRecorder:
         return self.block
 
     def _new_block(self):
+        """Begin a block of straight code in the present scope."""
         self.serial += 1
         found = RecordedBlock(
             self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows)
@@ -366,6 +367,7 @@ class LoopRecorder:
         return found
 
     def _take_checks(self, block):
+        """Move checks that were recorded since the last block into this one."""
         block.checks += self.graph.checks
         self.graph.checks = []
 

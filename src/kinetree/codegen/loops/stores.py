@@ -110,6 +110,7 @@ def _reads(case):
 
 
 def _is_read(place, kind, reads):
+    """Whether a load sees what is stored at a place of rows of a kind."""
     if kind is ANY:
         return reads[place.table, place.index] > 0
     return any(reads[place.table, k, place.index] > 0 for k in (kind, ANY))

@@ -129,7 +129,7 @@ class Table:
         return value_like(like, found)
 
     def _numbers(self, array, place, k, folds):
-        """Constants come back as they are, integers as integers; all else is loaded."""
+        """Array of operands: constants as numbers, everything else loaded."""
         if folds and array.dtype != object:
             return array
         new = np.empty(array.shape, dtype=object)

@@ -62,7 +62,7 @@ def improve_later(job: Job) -> None:
 
 
 def improve_now(progress=lambda done, total: None) -> None:
-    """Do what is left of it on all cores.
+    """Finish optimising all procedures that still run quickly built code, on all cores.
 
     Args:
         progress: called with the number of parts that are done and of all.
@@ -144,6 +144,8 @@ def _set_niceness(value):
 
 
 def _compile_in_background(name, job):
+    """Object code of a part of a job, compiled with optimisation and kept on disk."""
+
     def compile_texts(texts, level):
         return [branching_code_in_background(text) for text in texts]
 

@@ -323,6 +323,7 @@ class Procedure:
             return self._code
 
     def _first_code(self):
+        """Object code of all parts to begin with: the best that is kept, else quickly compiled."""
         with building(self.title, 0) as work:
             parts = {p.request: p for p in self.reached if p.is_large or p is self}
             best = {name: kept_procedure(name, 1) for name in parts}

@@ -95,7 +95,7 @@ def places(dims):
 
 
 def literal(value) -> Number:
-    """A constant."""
+    """Constant as LLVM writes it."""
     if isinstance(value, bool):
         return Number("true" if value else "false", "i1")
     if isinstance(value, int):

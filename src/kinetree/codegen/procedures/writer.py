@@ -60,6 +60,7 @@ class _OneNumber(ast.NodeTransformer):
         self.index = index
 
     def visit_Slice(self, part):
+        """Replace a slice by the number of the part that is written."""
         return self.index.get(ast.unparse(part), part)
 
 
@@ -109,6 +110,7 @@ class _Writer(Functions):
         return "\n".join([f"{head} nounwind{inline} {{", "entry:", *self.entry, *self.lines, "}"])
 
     def variable_pointed(self, name, element, dims, strides):
+        """Array variable that may point to other memory later."""
         return Pointed(self.stack("ptr", name), element, dims, strides)
 
     def wider(self, name, kind):
@@ -187,13 +189,15 @@ class _Writer(Functions):
             write(statement)
 
     def s_Pass(self, s):
-        pass
+        """Write nothing for ``pass``."""
 
     def s_Expr(self, s):
+        """Write a statement that is an expression: a call for its effects, or a docstring."""
         if not isinstance(s.value, ast.Constant):  # a docstring
             self.any(s.value)
 
     def s_Return(self, s):
+        """Write ``return``, with the value in the annotated type."""
         wanted = self.procedure.returns
         if s.value is None:
             if wanted is not None:
@@ -217,10 +221,12 @@ class _Writer(Functions):
         self.done = True
 
     def s_AnnAssign(self, s):
+        """Write an annotated assignment like a plain one; an annotation alone writes nothing."""
         if s.value is not None:
             self.s_Assign(ast.Assign([s.target], s.value))
 
     def s_Assign(self, s):
+        """Write an assignment to names, elements, fields or parts of arrays."""
         first = s.targets[0]
         if isinstance(first, ast.Subscript) and self.goes_over_parts(s):
             return
@@ -314,6 +320,7 @@ class _Writer(Functions):
             raise self.fail(f"cannot assign to {ast.unparse(target)}")
 
     def put_field(self, at, kind, tag, value):
+        """Store a value into a field of a record."""
         x = self.exact(value, kind, "the field")
         if kind == BOOL:
             x, kind = self.op(f"zext i1 {x} to i8"), "i8"
@@ -328,6 +335,7 @@ class _Writer(Functions):
             self.store(element, self.exact(value, element, "the array's number"), at)
 
     def s_AugAssign(self, s):
+        """Write an assignment such as ``x += y``."""
         target = s.target
         if isinstance(target, ast.Subscript) and self.goes_over_parts(s):
             return
@@ -354,6 +362,7 @@ class _Writer(Functions):
             self.put(place, self.binary(s.op, old, self.any(s.value)))
 
     def s_If(self, s):
+        """Write both branches of ``if`` and where they meet."""
         yes, no, end = self.label(), self.label(), self.label()
         self.branch(self.test(s.test), yes, no)
         reached = False
@@ -366,6 +375,7 @@ class _Writer(Functions):
             self.start(end)
 
     def s_While(self, s):
+        """Write a ``while`` loop."""
         if s.orelse:
             raise self.fail("else after a loop is not in the language of procedures")
         head, body, end = self.label(), self.label(), self.label()
@@ -389,6 +399,7 @@ class _Writer(Functions):
         return self.loops.pop()[2]
 
     def s_For(self, s):
+        """Write a loop over ``range``, or over ``lanes``, which threads share."""
         call = s.iter
         name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
         shared = bool(name) and builtin(self.procedure.find(name)) == "lanes"
@@ -453,10 +464,12 @@ class _Writer(Functions):
         return self.op("call i64 @lane_number()"), self.module.lanes
 
     def s_Break(self, s):
+        """Jump behind the innermost loop."""
         self.loops[-1][2] = True
         self.jump(self.loops[-1][1])
 
     def s_Continue(self, s):
+        """Jump to the next turn of the innermost loop."""
         self.jump(self.loops[-1][0])
 
 

@@ -140,6 +140,7 @@ def render(program, dtype="float64", *, name=None, labels=None) -> str:
 
 
 def _finite_checks(program):
+    """Lines of C that note in ``status`` inputs that are not finite."""
     lines = []
     for a in program.inputs:
         if a.size:

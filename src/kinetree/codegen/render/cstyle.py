@@ -153,6 +153,7 @@ class _Writer:
         self._after(i)
 
     def _stays_inline(self, i):
+        """Whether a node is written where it is used, without a variable."""
         op, value = self.nodes[i][0], self.values[i]
         if op in ("const", "input"):
             return op == "const" or not self.language.inputs_have_names

@@ -341,6 +341,7 @@ class _Renderer:
     # --- one sample ------------------------------------------------------------------------------
 
     def _hidden_places(self):
+        """Names and offsets of the inputs that are hidden from the signature."""
         arguments = {a.name: a for a in self.program.inputs}
         return {(name, offset(arguments[name], index)) for name, index in self.hidden}
 

@@ -33,6 +33,7 @@ def places_of(program, called=False) -> BlockPlaces:
 
 
 def _input_places(program):
+    """Argument and offset of every input node."""
     arguments = {a.name: (k, a) for k, a in enumerate(program.inputs)}
     places = {}
     for i, node in enumerate(program.graph.nodes):
@@ -44,6 +45,7 @@ def _input_places(program):
 
 
 def _result_places(program):
+    """Arguments and offsets that every root is stored to."""
     places, position = {}, 0
     for k, argument in enumerate(program.outputs, start=len(program.inputs)):
         for offset in range(argument.size):
@@ -299,9 +301,11 @@ class BlockWriter(CheckWriter):
             self._emit(f"store {self.v.type} {value}, ptr {at}")
 
     def _is_condition(self, i):
+        """Whether the value of a node is a condition, of one bit for each lane."""
         return self.nodes[i][0] in ("<", "<=", "==", "and", "or", "not")
 
     def _load_constant(self, i, x):
+        """Load a number from the table of constants into all lanes."""
         v, at = self.v, self.constants.place(x)
         self._emit(f"%k{i} = getelementptr {v.scalar}, ptr %constants, i64 {at}")
         self._emit(f"%s{i} = load {v.scalar}, ptr %k{i}, !invariant.load !0")

@@ -60,6 +60,7 @@ class _Loops:
         return name
 
     def _of_robot(self, name, what, kind="i64"):
+        """Load a word of the robot's table, by the name of what it holds."""
         return self._word(name, "%robot", self.plan.words[what], kind)
 
     def angles(self, calls):

@@ -94,6 +94,7 @@ def sincos_function(v, name):
 
 
 def _return_pair(v, label, first, second):
+    """Lines of LLVM IR that return two vectors as one structure."""
     t, pair = v.type, f"{{{v.type}, {v.type}}}"
     return [
         f"  %{label}0 = insertvalue {pair} undef, {t} {first}, 0",

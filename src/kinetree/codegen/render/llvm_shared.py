@@ -85,6 +85,7 @@ def _reduce(b, x):
 
 
 def _power_of_two(b, n):
+    """``2**n`` for vectors of integers, by writing the exponent of the floating-point format."""
     v, mantissa = b.v, _MANTISSA[b.v.dtype]
     bias = 2 ** (v.bits - mantissa - 2) - 1
     exponent = b.integer("add", n, v.integers(bias))

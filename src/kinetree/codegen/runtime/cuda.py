@@ -82,7 +82,7 @@ class CudaKernel:
         self._launch = driver().launchKernel
 
     def _build(self, kernel, dtype, attributes, layout, options):
-        """The code."""
+        """Compile the text for the device and find its entry points."""
         return build_cuda(kernel, dtype, self.device, layout, options)
 
     def launch(self, inputs, steps, outputs, count, stream, block=None) -> None:
@@ -192,6 +192,7 @@ class CudaKernel:
             self._launch_function(address, min(needed, most[block]), block, shared, words, stream)
 
     def _launch_function(self, address, grid, block, shared, words, stream):
+        """Launch a function of the module on a stream, with words as its arguments."""
         if self.device not in _ready.__dict__:
             cupy().cuda.runtime.free(0)  # a thread that is new here has no context yet
             _ready.__dict__[self.device] = True
@@ -216,6 +217,7 @@ class CudaKernel:
         return min(self.blocks)
 
     def _quickest_block(self, words, stream):
+        """Size of thread blocks that is fastest for these arguments, measured on the device."""
         cuda, times = cupy().cuda, {}
         for block in self.blocks:
             self._start(block, words, stream)

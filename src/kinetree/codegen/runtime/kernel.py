@@ -225,6 +225,7 @@ class Kernel:
         self.call = self._by_kind
 
     def _by_kind(self, *arrays):
+        """Result by the function registered for a kind of array, else by ``lean``."""
         for a in arrays:
             way = self._ways.get(type(a))
             if way is not None:
@@ -281,6 +282,7 @@ class Kernel:
         return self._derive_once(derived.linear_transpose, wrt)
 
     def _derive_once(self, derive, wrt):
+        """Kernel of a derivative, made at the first call."""
         found = self._derived.get((derive, wrt))
         if found is None:
             found = self._derived[derive, wrt] = derive(self, wrt)
@@ -504,6 +506,7 @@ class Kernel:
         return done if isinstance(result, tuple) else done[0]
 
     def _reference_sample(self, sample, index):
+        """Result of one sample in Python; errors name the sample."""
         try:
             return self.reference(sample)
         except (ShapeError, SingularError) as error:

@@ -89,10 +89,11 @@ class LoopCode:
     # --- the loops, and the cases of a kind -----------------------------------------------------
 
     def _request(self, *what):
-        """Key of what is requested of the cache."""
+        """Key under which a unit of this loop code is kept in the cache."""
         return build.loop_request(self.key, self.dtype, self.lanes, *what)
 
     def _have_plan(self, data, found, make):
+        """Find the layout and the entry point on disk, or make both."""
         self.codes = {}
         request = self._request("step", _names(data))  # lanes as they usually are
         kept = open_store().get(request) if request else None
@@ -166,6 +167,7 @@ class LoopCode:
         return None if None in names else self._request(*unit[0], names, rows, _names(data))
 
     def _is_found(self, unit, request, found):
+        """Whether code of a unit is on disk; notes its object code in ``found``."""
         kept = open_store().get(request) if request else None
         if kept is None:
             return False

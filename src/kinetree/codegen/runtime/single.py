@@ -68,6 +68,7 @@ def _arrays_are_as_expected():
 
 @cache
 def _array_api():
+    """NumPy's table of C functions, as an array of addresses."""
     module: Any = getattr(np, "_core", None) or np.core
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

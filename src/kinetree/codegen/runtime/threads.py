@@ -31,6 +31,7 @@ def threads() -> int:
 
 
 def _from_environment():
+    """Number of threads that ``KINETREE_THREADS`` gives, else that of the processors."""
     text = os.environ.get("KINETREE_THREADS", "")
     if not text:
         return _processors()
@@ -99,6 +100,7 @@ _here = _Here()
 
 
 def _in_pool(function, k):
+    """Call a function of a chunk in a thread that is marked as one of the pool."""
     _here.of_pool = True
     return function(k)
 
@@ -134,6 +136,7 @@ def on_threads(function, count, look=None, halt=None):
 
 
 def _ends_soon(job):
+    """Whether a job is done, at once or within ``BREATH`` seconds."""
     from concurrent.futures import wait
 
     return job.done() or bool(wait([job], BREATH).done)

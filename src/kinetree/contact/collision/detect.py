@@ -45,7 +45,7 @@ FOUND_FULL = -2
 
 
 def found_tables(capacity) -> Found:
-    """An empty ``Found``."""
+    """An empty record of contacts, with room for ``capacity`` of them."""
     return Found(capacity=capacity, **_rows(Found, capacity))
 
 

@@ -173,6 +173,7 @@ def _tables(model, asked):
 
 
 def _check_pair(model, i, j):
+    """Raise an error if no distance is defined between two shapes."""
     shapes = [model.geometry[k].shape for k in (i, j)]
     endless = sum(isinstance(s, (Plane, HeightField)) for s in shapes)
     concave = any(isinstance(s, Mesh) and not s.convex for s in shapes)

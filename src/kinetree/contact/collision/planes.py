@@ -41,7 +41,7 @@ def put_above(
 
 @procedure
 def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """One point."""
+    """Contact of a plane and a ball: one point."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[j, 0]
     up = vector(p[2], p[6], p[10])
     gap = up @ (q[3::4] - p[3::4]) - radius

@@ -282,6 +282,7 @@ def _add_polyhedron(arrays, pools):
 
 
 def _arrays_of_hull(hull):
+    """Polyhedron, facets, edges and clusters of a hull's vertices, as rows of ``Shapes``."""
     beyond = _beyond(np.asarray(hull.triangles, dtype=np.int64))
     vertices = np.array(hull.vertices, dtype=float)
     ahead, clusters = farthest_ahead(vertices), cluster(vertices)

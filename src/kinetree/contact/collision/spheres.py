@@ -67,7 +67,7 @@ def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n
 
 @procedure
 def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """One point."""
+    """Contact of a ball and a capsule: one point."""
     p, q = shapes.pose[i], shapes.pose[j]
     balls = local(Balls)
     d, half = q[3::4] - p[3::4], shapes.size[j, 1]
@@ -136,7 +136,7 @@ def put_inwards(
 
 @procedure
 def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """One point."""
+    """Contact of a ball and a box: one point."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[i, 0]
     x, out = local("float", 2, 3)
     seen_from(q, vector(p[3], p[7], p[11]), x)
@@ -148,7 +148,7 @@ def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 @procedure
 def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """One point."""
+    """Contact of a ball and a cylinder: one point."""
     p, q = shapes.pose[i], shapes.pose[j]
     radius, half = shapes.size[j, 0], shapes.size[j, 1]
     x = local("float", 3)

@@ -204,6 +204,7 @@ def support_face(
 def _face_of_triangle(
     corners: "float[6, 3]", first: int, d: "float[3]", tilt: float, out: "float[16, 3]"
 ) -> int:
+    """Corners of a triangle that lie farthest along ``d``, up to a tilt; how many."""
     best = first
     for k in range(first + 1, first + 3):
         if corners[k] @ d > corners[best] @ d:
@@ -237,6 +238,7 @@ def _face_of_triangle(
 def _face_of_hull(
     shapes: Shapes, i: int, o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
 ) -> int:
+    """Corners of the face of a hull that looks along ``d``; how many."""
     P = shapes.pose[i]
     c = local("float", 3)
     into_shape(P, d, c)

@@ -167,6 +167,7 @@ def variables_of(full, tendon):
 
 
 def _is_single(joint):
+    """Whether a joint has one variable."""
     return joint.nv == joint.nq == 1
 
 

@@ -579,6 +579,7 @@ class Engine:
         rows.slept, rows.local = np.zeros((n, 6)), np.zeros((n, 3))
 
     def _no_inertia(self, k):
+        """Message for joint variable ``k``, which moves no inertia or does not stay finite."""
         model = self.tree
         i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
         if not np.isfinite(self.s.q_m).all():
@@ -615,4 +616,5 @@ def _have_springs(tree):
 
 
 def _random(model, rng):
+    """Random configuration of a tree."""
     return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])

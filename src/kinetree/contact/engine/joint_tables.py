@@ -80,4 +80,5 @@ def _tendons(joints, model):
 
 
 def _column(values, kind: Any = float):
+    """Values as a flat array."""
     return np.array(list(values), dtype=kind).reshape(-1)

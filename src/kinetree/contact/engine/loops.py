@@ -124,15 +124,18 @@ def _shift():
 
 
 def _tilt(joint):
+    """Two rows, linear in the rotation: tilts of the axis of a joint."""
     u, v, a = _frame(joint)
     return [_linear(np.outer(v, a)), _linear(-np.outer(u, a))]
 
 
 def _offset(joint):
+    """Two rows: distances of a point from the axis of a joint, across it."""
     return [_linear(B=row[:9].reshape(3, 3)) for row in _tilt(joint)]
 
 
 def _frame(joint):
+    """Two unit vectors across the axis of a joint, and the axis."""
     return (*(np.array(x, dtype=float) for x in completed_basis(joint.axis)), np.array(joint.axis))
 
 

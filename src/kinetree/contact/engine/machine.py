@@ -182,6 +182,7 @@ class Machine(MotionStates):
             self._tie_control(engine, worker)
 
     def _tie_control(self, engine, worker):
+        """Bind a compiled controller to the state of an engine."""
         s = engine.s
         worker.control = tied_control(self._control, s.time, s.q, s.v, engine.held)
 

@@ -100,7 +100,7 @@ class ForceSource(ABC):
 
     @abstractmethod
     def at(self, t, q, qd, inputs) -> tuple[Any, tuple]:
-        """Field and its arguments, from the variables that follow no others."""
+        """Field of forces and its arguments at a state in independent variables."""
 
     @property
     def _variables(self):
@@ -138,7 +138,7 @@ class OfField(ForceSource):
 
 @kernel
 def _forces(full, t, q, qd, inputs, *, source):
-    """Joint forces."""
+    """Kernel of the joint forces of a source."""
     field, given = source(t, q, qd, inputs)
     return source.spread(field.joint_force(*given))
 

@@ -104,6 +104,7 @@ class Recorder:
 
     @cached_property
     def _of_v(self):
+        """Columns of velocity variables that are independent, among all."""
         return np.ascontiguousarray(np.arange(self._widths["v"])[self.engine.of_v])
 
     def array(self, name: str) -> Array:

@@ -49,6 +49,7 @@ class AsMade:
         self._copies = Copies(list(self._arrays.values()))
 
     def _note(self, record, leave_out=SCRATCH):
+        """Keep a copy of a record and of its arrays, to return to."""
         now = vars(record)
         now["has_changed"] = False
         self._records.append((now, dict(now)))

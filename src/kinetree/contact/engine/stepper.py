@@ -206,6 +206,7 @@ class EngineStepper(Stepper):
 
     @cached_property
     def _flight(self):
+        """Kernel of a step in flight, without contact."""
         full = self.model.uncoupled
         examples = 0.0, 1.0, full.neutral(), np.zeros(full.nv), np.zeros(len(self.engine.held))
         step = _Flight(self.model, self.method, self.field)

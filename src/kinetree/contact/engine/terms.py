@@ -295,8 +295,10 @@ def arm_kernel(model, which):
 
 
 def _independent(model):
+    """Position and velocity variables that follow no others, as indices or slices."""
     return model.independent_variables if model.couplings else (slice(None), slice(None))
 
 
 def _sizes(model, shape):
+    """Shape with names replaced by the model's counts."""
     return tuple(getattr(model, n) if isinstance(n, str) else n for n in shape)

@@ -118,6 +118,7 @@ class PhaseDynamics:
         return (prescription.at if np.ndim(t) == 0 else prescription.each)(self.tree, t, q, qd)[:2]
 
     def _joint_force(self, t, q, qd, tau):
+        """Joint forces of the field at a time."""
         return self._at(t, self.field.joint_force, self.model, q, qd, tau)
 
     def _at(self, t, function, model, *arrays):

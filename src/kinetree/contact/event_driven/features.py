@@ -277,5 +277,6 @@ class Features:
 
 
 def _in_body(geometry):
+    """Polyhedron of a shape, in coordinates of its body."""
     E, r = (np.asarray(x, dtype=float) for x in (geometry.placement.E, geometry.placement.r))
     return polyhedron(geometry.shape).place(E.T, r)

@@ -114,6 +114,7 @@ def polyhedron(shape) -> Polyhedron:
 
 @lru_cache(maxsize=256)
 def _of_box(size):
+    """Polyhedron of a box: corners, normals of faces, edges."""
     signs = np.array([[i, j, k] for i in (1, -1) for j in (1, -1) for k in (1, -1)], dtype=float)
     corner, normal = signs * size / 2, np.concatenate([np.eye(3), -np.eye(3)])
     edges = []

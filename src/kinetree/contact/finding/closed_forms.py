@@ -139,12 +139,12 @@ def _above(a, point, radius):
 
 
 def ball_and_ball(a, b):
-    """One point."""
+    """Contact of two balls: one point."""
     return [_touch_rounded(a.origin, a.shape.radius, b.origin, b.shape.radius, a.axes[:, 2])]
 
 
 def capsule_and_ball(a, b):
-    """One point."""
+    """Contact of a capsule and a ball: one point."""
     half = a.shape.length / 2
     return [_segment_and_point(a, half, b.origin, b.shape.radius)]
 
@@ -171,7 +171,7 @@ def capsule_and_capsule(a, b):
 
 
 def box_and_ball(a, b):
-    """One point."""
+    """Contact of a box and a ball: one point."""
     half = [s / 2 for s in a.shape.size]
     x = a.local(b.origin)
     nearest = np.array([clamp(c, -h, h) for c, h in zip(x, half, strict=True)])
@@ -188,7 +188,7 @@ def box_and_ball(a, b):
 
 
 def cylinder_and_ball(a, b):
-    """One point."""
+    """Contact of a cylinder and a ball: one point."""
     radius, half = a.shape.radius, a.shape.length / 2
     x = a.local(b.origin)
     radial, rho = direction(np.array([x[0], x[1]]), [1, 0])
@@ -210,11 +210,13 @@ def _around(a, center, normal, distance, radius):
 
 
 def _touch_rounded(core_a, radius_a, core_b, radius_b, fallback):
+    """Contact of two cores with radii: balls around the nearest points of the cores."""
     n, distance = direction(core_b - core_a, fallback)
     return touch(core_a + n * radius_a, n, distance - radius_a - radius_b)
 
 
 def _segment_and_point(a, half, point, radius):
+    """Contact of a capsule and a ball."""
     along = clamp(a.local(point)[2], -half, half)
     core = a.point([0, 0, along])
     return _touch_rounded(core, a.shape.radius, point, radius, a.axes[:, 0])
@@ -274,6 +276,7 @@ def is_compiled(a, b) -> bool:
 
 
 def _is_long(shape):
+    """Whether a hull or a height field is too large for straight-line code."""
     if isinstance(shape, geometry.Mesh):
         return len(hull_of(shape).vertices) > COMPILED_VERTICES
     if isinstance(shape, geometry.HeightField):

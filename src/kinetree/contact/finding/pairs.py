@@ -111,6 +111,7 @@ def may_touch(model, *, parents=False):
 
 
 def _leave_out(may, ones, others):
+    """Let none of these shapes touch any of the others."""
     may[np.ix_(ones, others)] = may[np.ix_(others, ones)] = False
 
 
@@ -144,6 +145,7 @@ def weld_parents(model, weld):
 
 
 def _is_massless(inertia):
+    """Whether all inertia parameters are zero."""
     if isinstance(inertia.mass, float) and inertia.mass > 0.0:
         return False
     numbers = inertia.parameters()
@@ -151,7 +153,7 @@ def _is_massless(inertia):
 
 
 def chosen_pairs(model):
-    """Surfaces of the pairs that the model lets touch whatever else says, by number of shapes."""
+    """Surfaces of the pairs that a model names as touching, by numbers of shapes."""
     chosen, weld = {}, None
     for pair in model.contact_pairs:
         if not pair.touch:
@@ -211,6 +213,7 @@ def named_pairs(model, given):
 
 
 def _pair_of(model, item):
+    """Pair that an entry of ``pairs`` describes, by name, as a tuple or as a ``Pair``."""
     if isinstance(item, str):
         ends = _ends(model, item)
         if ends is not None:

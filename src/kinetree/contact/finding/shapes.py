@@ -134,6 +134,7 @@ def _hull(path, scale, changed):
 
 
 def _made_hull(path, scale):
+    """Vertices, faces and normals of the convex hull of a mesh file."""
     need("scipy", f"the convex hull of {path!r}", "contact")
     found = convex_hull(read_triangles(path, scale), path)
     return found.vertices, found.faces, found.face_normals

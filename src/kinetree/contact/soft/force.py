@@ -159,6 +159,7 @@ class SoftContact:
         return f, (zd, xd)
 
     def _joint_force(self, model, q, qd, J, f):
+        """Joint forces of contact forces (..., 3), with drag along the motion."""
         tau = (J * f[..., None]).sum((-3, -2))
         if not self.drag:
             return tau
@@ -168,6 +169,7 @@ class SoftContact:
 
     @cached_property
     def _point_jacobian(self):
+        """Jacobian of the contact points, made at the first call."""
         return contact_point_jacobian(self.scene)
 
     # --- with memory: states that a simulation integrates ------------------------------------

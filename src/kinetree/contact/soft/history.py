@@ -56,11 +56,13 @@ class SoftTerms:
 
 @kernel
 def _of_state(model, q, qd, *, terms):
+    """Terms of contact in a state, as a kernel."""
     return terms(model, q, qd)
 
 
 @kernel
 def _with_memory(model, q, qd, memory, *, terms):
+    """Terms of contact in a state with a memory, as a kernel."""
     return terms(model, q, qd, memory)
 
 

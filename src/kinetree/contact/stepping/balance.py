@@ -49,7 +49,7 @@ def balance_energy(start, end, after, balance):
     held = balance.contact - balance.lost
     given = balance.joints + select(held < 0, held, 0.0)
     excess = kinetic - first + (potential - before) - given
-    size = kinetic + first + _size(potential) + _size(before)
+    size = kinetic + first + _absolute(potential) + _absolute(before)
     gains = excess > _ROUNDING * size
     kept = select(excess < kinetic, kinetic - excess, 0.0)
     factor = sqrt(select(gains, kept / select(kinetic > 0, kinetic, 1.0), 1.0))
@@ -59,6 +59,6 @@ def balance_energy(start, end, after, balance):
     return factor * after, balance, np.array([kinetic - taken, potential])
 
 
-def _size(x):
-    """Absolute value."""
+def _absolute(x):
+    """Absolute value of a traced number."""
     return select(x < 0, -x, x)

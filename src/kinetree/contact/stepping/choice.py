@@ -266,6 +266,7 @@ def joint_rows(effects, prescription=None) -> JointRows:
 
 
 def _joint_rows(effects, free):
+    """Stops and dry friction of joints, as rows of contact problems."""
     model = effects.model
     stops, restitution, friction, stiction = (), 0.0, (), JointRows().stiction
     if effects.limits is not None:

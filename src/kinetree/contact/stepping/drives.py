@@ -304,8 +304,8 @@ class StepForces:
                         lag[u, v] = lag[u, v] + y
                     continue
                 for u, v in ((i, j), (j, i)):
-                    lag[u, u] = lag[u, u] + _size(y)
-                    across[u, u], across[u, v] = across[u, u] - _size(y), across[u, v] + y
+                    lag[u, u] = lag[u, u] + _absolute(y)
+                    across[u, u], across[u, v] = across[u, u] - _absolute(y), across[u, v] + y
 
     def applied_force(self, bound):
         """Joint forces without what resists, (nv,), under some bounds."""
@@ -427,14 +427,14 @@ def _positive(x):
     return max(x, 0.0) if isinstance(x, (int, float)) else select(x > 0, x, 0.0)
 
 
-def _size(x):
-    """Absolute value."""
+def _absolute(x):
+    """Absolute value of a traced number."""
     return abs(x) if isinstance(x, (int, float)) else select(x < 0, -x, x)
 
 
 def _side(f, low, high):
     """1 for a force at an upper bound or beyond it, -1 at a lower one, 0 between."""
-    slack, found = INSIDE * _size(f), 0.0
+    slack, found = INSIDE * _absolute(f), 0.0
     if np.isfinite(low):
         found = select(f > low - slack, found, -1.0)
     return select(f < high + slack, found, 1.0) if np.isfinite(high) else found

@@ -136,6 +136,7 @@ class ContactStepper(Stepper):
         return found
 
     def _take_steps(self, t, h, q, qd, tau, count):
+        """States after ``count`` unrolled steps; by the engine where these fail."""
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
         times = np.array([t, h, count], dtype=float)

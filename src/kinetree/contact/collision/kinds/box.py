@@ -7,7 +7,7 @@ from kinetree.contact.collision.kinds.lines import NONE, entry
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """A corner."""
+    """Corner of a box that is farthest along a direction."""
     corner = 0
     x[:] = size
     if d[0] < 0:

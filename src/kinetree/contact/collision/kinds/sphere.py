@@ -8,7 +8,7 @@ from kinetree.contact.collision.kinds.kind import SolidKind
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """The centre."""
+    """Farthest point of the core of a ball: its centre, in every direction."""
     x[:] = 0.0
     return 0
 
@@ -21,7 +21,7 @@ def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """The centre."""
+    """Outline of a ball on a contact plane: its centre alone."""
     x[:] = 0.0
 
 
@@ -52,7 +52,7 @@ def surface(
 
 @procedure(inline=True)
 def reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """The radius."""
+    """Radius of the ball around a ball: its own."""
     return size[0]
 
 

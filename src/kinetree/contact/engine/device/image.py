@@ -61,6 +61,7 @@ class Image:
     # --- what there is ---------------------------------------------------------------------------
 
     def _visit(self, record):
+        """Note a record and, recursively, all memory that it points to."""
         if record.address in self._records:
             return
         self._records[record.address] = record
@@ -75,6 +76,7 @@ class Image:
                 self._note(value.ctypes.data, value, False)
 
     def _note(self, start, array, shared):
+        """Note the memory of an array as a region that is copied to the device."""
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._regions.append(_Region(start, start + array.nbytes, raw, shared))
 
@@ -112,6 +114,7 @@ class Image:
     # --- where it goes ---------------------------------------------------------------------------
 
     def _lay_out(self, call):
+        """Give every region its place: shared ones once, the others for each world."""
         self._merge()
         words = sum(map(len, self.program.constants.values())) + 1
         sizes = {False: 1, True: words}
@@ -164,6 +167,7 @@ class Image:
                     region.shared, changed = False, True
 
     def _region(self, address) -> Any:
+        """Region that contains an address, or None."""
         k = bisect_right(self._starts, address) - 1
         return None if k < 0 or address >= self._merged[k].end else self._merged[k]
 
@@ -190,6 +194,7 @@ class Image:
         spaces[word], targets[word] = where, target
 
     def _move_addresses(self):
+        """Replace addresses in records by places in the memory of the device."""
         for record in self._records.values():
             start, at = self.place(record.address)
             for name, kind in record.types.items():

@@ -131,6 +131,7 @@ class DeviceMachine:
     # --- states ------------------------------------------------------------------------------
 
     def _get(self, name) -> Array:
+        """Values of a field in all worlds, read from the device."""
         return self.memory.read(self._at[name], np.int64 if name in _WHOLE else np.float64)
 
     def _part(self, name) -> slice:
@@ -186,6 +187,7 @@ class DeviceMachine:
         write(self._at["overlap"], which, [[np.inf]])
 
     def _zeros(self, name):
+        """Zeros in the size of a field, for all worlds alike."""
         part = self._part(name)
         return np.zeros((1, part.stop - part.start))
 
