@@ -244,7 +244,7 @@ def _clip(x, low, high):
 
 
 def stateful(model) -> tuple:
-    """Names of the states of the actuators: activations and integrals."""
+    """Names of all states of the actuators: activations first, then integrals."""
     return tuple(states_of(model.actuators))
 
 

@@ -100,6 +100,7 @@ class _Columns(NamedTuple):
 
 
 def _momentum_column_rates(model, q, qd, centroidal=False):
+    """Momentum matrix, its rate and the momentum, column by column."""
     lam = model.parent
     X, v = body_velocities(model, q, qd)
     X_0 = _to_bodies(model, X, centroidal)
@@ -121,6 +122,7 @@ def _momentum_column_rates(model, q, qd, centroidal=False):
 
 
 def _to_bodies(model, X, centroidal):
+    """Transforms to all bodies, from the base or from axes at the centre of mass."""
     return centroidal_transforms(model, X) if centroidal else base_transforms(model, X)
 
 
@@ -308,6 +310,7 @@ def zero_moment_point(model, q, qd, qdd, point):
 
 
 def _in_flight(model):
+    """Message for a motion that the ground cannot support."""
     return (
         f"model {model.name!r} has no zero-moment point: to accelerate like this the ground would "
         f"have to pull it down, or need not touch it at all"

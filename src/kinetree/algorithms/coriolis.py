@@ -26,7 +26,7 @@ def coupled_coriolis(C, at):
 
 
 def _coupled_rate(rate, at):
-    """``d(GᵀHG)/dt``."""
+    """``d(GᵀHG)/dt``: rate of the inertia matrix of a model with couplings."""
     rate = congruent(rate, at)
     if not at.second:
         return rate

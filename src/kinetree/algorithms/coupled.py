@@ -165,7 +165,7 @@ def _call_quantity(quantity, model, *arrays, f_ext=None):
 
 @for_couplings
 def called_inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``Gᵀ tau``."""
+    """``Gᵀ tau``: joint forces in the variables that follow no others."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
     return force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
 
@@ -186,7 +186,7 @@ def called_gravity_force(model, q):
 
 @for_couplings
 def called_inertia(model, q):
-    """``GᵀHG``."""
+    """``GᵀHG``: inertia matrix in the variables that follow no others."""
     at = Expansion(model, {"q": q}, {})
     return congruent(_call_quantity("mass_matrix", at.model, at.q), at)
 

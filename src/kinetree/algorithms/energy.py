@@ -82,6 +82,7 @@ def spring_energy(model, q):
 
 
 def _of_spring(part, q):
+    """Elastic energy of a joint's spring [J]."""
     away = stretch(part, q)
     return np.array(part.dynamics.stiffness) @ (away * away) / 2
 

@@ -57,12 +57,12 @@ def bias_force(model, q, qd, f_ext=None):
 
 
 def gravity_force(model, q):
-    """``C(q, 0)``."""
+    """``C(q, 0)``: gravity force, in few operations."""
     return rnea.gravity_force(axial_view(condensed_view(model)), q)
 
 
 def joint_space_inertia(model, q):
-    """``H(q)``."""
+    """``H(q)``: inertia matrix, in few operations."""
     return crba.joint_space_inertia(axial_view(condensed_view(model)), q)
 
 
@@ -84,7 +84,7 @@ def coriolis_matrix_in_root_coordinates(model, q, qd):
 
 
 def inverse_mass_matrix(model, q):
-    """``H(q)⁻¹``."""
+    """``H(q)⁻¹``: inverse of the inertia matrix, in few operations."""
     return minv.inverse_mass_matrix(axial_view(condensed_view(model)), q)
 
 

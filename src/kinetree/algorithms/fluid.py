@@ -62,18 +62,20 @@ def _of_part(part, v, E) -> Force:
 
 
 def _of_box(part, w, u):
+    """Force of a fluid on a box that moves with ``w`` and ``u``, in its axes."""
     rho, mu, s = exact(part.density), exact(part.viscosity), part.shape.size
     d = sum(s) / 3
     n, f = -mu * pi * d**3 * w, -mu * 3 * pi * d * u
     faces = np.array([s[1] * s[2], s[2] * s[0], s[0] * s[1]])
     arms = np.array([s[i] * (s[i - 2] ** 4 + s[i - 1] ** 4) for i in range(3)])
     return Force(
-        n - rho / 64 * arms * np.array([_size(x) * x for x in w]),
-        f - rho / 2 * faces * np.array([_size(x) * x for x in u]),
+        n - rho / 64 * arms * np.array([_absolute(x) * x for x in w]),
+        f - rho / 2 * faces * np.array([_absolute(x) * x for x in u]),
     )
 
 
 def _of_ellipsoid(part, w, u):
+    """Force of a fluid on an ellipsoid that moves with ``w`` and ``u``, in its axes."""
     rho, mu, r = part.density, part.viscosity, np.array(part.shape.radii, dtype=float)
     blunt, slender, turning, kutta, magnus = part.coefficients
     volume, (_, middle, large) = 4 / 3 * pi * np.prod(r), np.sort(r)
@@ -108,6 +110,6 @@ def _norm(x):
     return select(some, sqrt(select(some, s, 1 + 0 * s)), 0 * s)
 
 
-def _size(x):
-    """Absolute value."""
+def _absolute(x):
+    """Absolute value of a number of any kind."""
     return select(less(x, 0), -x, x)

@@ -87,6 +87,7 @@ def _armature(model):
 
 
 def _first_prescribed(model):
+    """Description of the first prescribed joint, or an empty list."""
     joints = timed_joints(model)
     return joints and f"prescribed joint {model.joint_names[joints[0] - 1]!r}"
 

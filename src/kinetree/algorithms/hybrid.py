@@ -115,6 +115,7 @@ def closed_response(allowed, *, free):
 
 
 def _closed_hybrid(allowed, tau, qdd, bias, g, free):
+    """Forces and accelerations with loops, in independent coordinates."""
     model, G, H = allowed.model, allowed.G, allowed.inertia
     tau, given = given_forces_and_accelerations(model, tau, qdd, free)
     coordinates = np.array(allowed.columns, dtype=int)
@@ -246,6 +247,7 @@ def _solve(model, q, b, free):
 
 
 def _at_free(model, qdd_free, at):
+    """Accelerations of all joints, zero but for the free ones."""
     qdd = np.zeros(model.nv, dtype=qdd_free.dtype if len(at) else int)
     qdd[at] = qdd_free
     return qdd

@@ -13,6 +13,7 @@ from kinetree.spatial import Motion, crm
 
 
 def _bodies_or_all(model, bodies):
+    """The bodies, or a walk over all of them for None."""
     return model.outward() if bodies is None else bodies
 
 

@@ -113,6 +113,7 @@ def _pull(t, L, Ld):
 
 
 def _spring_and_damper_pull(t, L, Ld):
+    """Tension of a tendon's spring and damper [N]."""
     f = -t.stiffness * tendon_stretch(t, L) if t.has("stiffness") else 0
     return f - t.damping * Ld if t.has("damping") else f
 

@@ -78,10 +78,12 @@ def joint_inertia_bound(IA, S, k):
 
 
 def _is_structural_zero(s):
+    """Whether an array is zero in every state."""
     return _is_structure(s) and not np.any(s)
 
 
 def _is_structure(s):
+    """Whether an array consists of structural zeros and ones, which are integers."""
     return np.issubdtype(s.dtype, np.integer)
 
 

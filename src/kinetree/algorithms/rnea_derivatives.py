@@ -264,6 +264,7 @@ def is_applicable(model) -> bool:
 
 
 def _is_regular(joint):
+    """Whether a joint has no velocity and acceleration beside those of its variables."""
     if not joint.moves_by_itself:
         return can_vary(joint)
     _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))

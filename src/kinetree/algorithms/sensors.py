@@ -214,11 +214,13 @@ def _relative(state, s, vector):
 
 
 def _frame_position(state, s):
+    """Reading of the position of a frame, absolute or in a reference frame."""
     p = state.place(s).r
     return _relative(state, s, p - state.place(s, True).r) if s.reference else p
 
 
 def _frame_quaternion(state, s):
+    """Reading of the orientation of a frame, absolute or in a reference frame."""
     E = state.place(s).E
     return quaternion_from_rotation(E @ state.place(s, True).E.T if s.reference else E)
 
@@ -239,26 +241,31 @@ def _frame_velocity(state, s):
 
 
 def _frame_turning(state, s):
+    """Reading of the angular velocity of a frame, absolute or in a reference frame."""
     w = state.place(s).E.T @ state.velocity(s).angular
     return _relative(state, s, w) - state.velocity(s, True).angular if s.reference else w
 
 
 def _subtree_spin(state, s):
+    """Reading of the angular momentum of a subtree about its centre of mass."""
     mass, moment = state.mass_and_moment(s)
     h = state.momentum(s)
     return h.angular - cross(moment / mass, h.linear)
 
 
 def _subtree_velocity(state, s):
+    """Reading of the velocity of a subtree's centre of mass."""
     return state.momentum(s).linear / state.mass_and_moment(s)[0]
 
 
 def _subtree_center(state, s):
+    """Reading of a subtree's centre of mass."""
     mass, moment = state.mass_and_moment(s)
     return moment / mass
 
 
 def _joint_limit(state, s, value):
+    """Reading of how far a joint exceeds its limit, or of the rate of that."""
     i = state.joint(s)
     limits, x = state.model.bodies[i - 1].limits, state.q[state.model.q_slice[i].start]
     lower, upper = (limits.lower, limits.upper) if limits is not None else ((), ())
@@ -267,6 +274,7 @@ def _joint_limit(state, s, value):
 
 
 def _tendon_limit(state, s, value):
+    """Reading of how far a tendon exceeds its limit, or of the rate of that."""
     tendon, length, rate = state.tendon(s)
     return _limit(s, length, tendon.lower, tendon.upper, None if value == "position" else rate)
 
@@ -285,12 +293,14 @@ def _limit(s, x, lower, upper, rate):
 
 
 def _joint_drive(state, s):
+    """Reading of the force of all actuators on a joint."""
     given = state.controls, state.activation
     tau = force_with_compensation(state.model, state.q, state.qd, *given)
     return tau[state.model.v_slice[state.joint(s)]]
 
 
 def _tendon_drive(state, s):
+    """Reading of the force of all actuators along a tendon."""
     actuators = state.model.actuators
     return sum(f for a, f in zip(actuators, state.forces, strict=True) if a.tendon == s.of)
 
@@ -301,11 +311,13 @@ def _potential(state, s):
 
 
 def _joint_position(state, s):
+    """Reading of a joint's position, with the sensor's offset."""
     q = state.q[state.model.q_slice[state.joint(s)]]
     return q + s.offset if s.offset else q
 
 
 def _joint_velocity(state, s):
+    """Reading of a joint's velocity."""
     return state.qd[state.model.v_slice[state.joint(s)]]
 
 

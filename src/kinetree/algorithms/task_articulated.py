@@ -182,6 +182,7 @@ def consistent_inverse(model, q, frame, reference, damping=None, **task):
 
 
 def _consistent_rows(task, damping):
+    """Rows of the dynamically consistent inverse for each body."""
     model, response, rows = task.model, task.response(), task.model.table()
     Lambda = task.inertia_times(np.eye(task.k, dtype=int), damping)
     for i in model.outward():

@@ -137,6 +137,7 @@ class Task:
         return self.velocity_product(qd) + self.J @ qdd
 
     def _not_free(self):
+        """Message that the frame cannot move in all directions of the task, with the rank."""
         where, J = "this", self.J
         if any(hasattr(x, "check_pivot") for x in J.flat):  # traced: no row of numbers would do
             q = self.model.random_configuration(np.random.default_rng(0))
@@ -154,6 +155,7 @@ class Task:
         )
 
     def _other_point(self):
+        """Hint at the point that linear coordinates are of, or an empty string."""
         if self.reference != "world" or max(self.rows, default=0) < 3:
             return ""
         return (

@@ -44,6 +44,7 @@ def _launch_planned(kernel, *arrays):
 
 
 def _first_call(kernel, arrays):
+    """Result of the first call with arrays of these types, and the shortcut for the next ones."""
     given = arrays
     arrays, dtype, place = _prepare(kernel, arrays)
     batch = batch_of(kernel, [a.shape for a in arrays])

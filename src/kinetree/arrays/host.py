@@ -109,6 +109,7 @@ def _parts(x):
 
 
 def _is_record(x):
+    """Whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(x) and not isinstance(x, type)
 
 
@@ -144,4 +145,5 @@ def _map(x, wanted, f, records=True):
 
 
 def _is_numeric(x):
+    """Whether a value is a NumPy array of real numbers."""
     return isinstance(x, np.ndarray) and x.dtype.kind in "fiub"

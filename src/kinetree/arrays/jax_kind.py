@@ -174,6 +174,7 @@ def _table(frame, place):
 
 
 def _on_cpu(kernel, frame, arguments, results):
+    """Compute a kernel in JAX's memory on the CPU."""
     views = [_view(*a) for a in arguments]
     outs = [_view(*r) for r in results]
     if all(o.size for o in outs):
@@ -188,6 +189,7 @@ def _view(address, shape, dtype):
 
 
 def _on_cuda(kernel, frame, arguments, results):
+    """Compute a kernel in JAX's memory on a GPU, on JAX's stream."""
     batch = batch_of(kernel, [shape for _, shape, _ in arguments])
     stream = _StreamArguments(ctypes.sizeof(_StreamArguments), None, frame.context, None)
     _table(frame, _STREAM_GET)(ctypes.addressof(stream))
@@ -278,6 +280,7 @@ def to_numpy(x):
 
 
 def _has_doubles():
+    """Whether JAX has 64-bit numbers."""
     return jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -37,6 +37,7 @@ def kind_of(x) -> str | None:
 
 
 def _kind_of_type(kind):
+    """Library of a type of arrays, or None."""
     for base in kind.__mro__:
         library = _LIBRARIES.get(base.__module__.partition(".")[0])
         if library and {"shape", "dtype", "ndim"} <= set(dir(kind)):
@@ -87,6 +88,7 @@ def common(name, inputs, arrays) -> str | None:
 
 
 def _is_batch(a, argument):
+    """Whether an array has batch axes before the shape of an argument."""
     return isinstance(a, np.ndarray) and a.ndim > len(argument.shape)
 
 

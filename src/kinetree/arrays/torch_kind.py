@@ -32,6 +32,7 @@ def run(kernel, tensors):
 
 
 def _is_on_cuda(tensor):
+    """Whether a tensor is on a GPU."""
     return tensor.is_cuda
 
 
@@ -208,6 +209,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Keep the kernel and its inputs for derivatives."""
         ctx.kernel, *tensors = inputs
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
@@ -332,6 +334,7 @@ def _remember(ctx, inputs, output):
 
 
 def _operator_backward(ctx, weights):
+    """Gradients of the inputs of an operator, from those of its results."""
     kernel, tensors = _kernel_of(ctx.number), ctx.saved_tensors
     found = _operator(
         [*tensors, *weights], _number_of(kernel.gradients(tuple(range(len(tensors)))))

@@ -267,6 +267,7 @@ _NUMBERS = (Counted, Real)
 
 
 def _is_constant(x, *values):
+    """Whether a number is one of these, and not a variable."""
     return not isinstance(x, Counted) and x in values
 
 
@@ -327,6 +328,7 @@ def variables(x: Any) -> Any:
 
 
 def _variable_array(x):
+    """Array of counted variables; a symmetric matrix has equal ones."""
     new = np.empty(x.shape, dtype=object)
     for index in np.ndindex(x.shape):
         new[index] = Counted(float(x[index]))

@@ -138,6 +138,7 @@ def _multiples(graph, factor, row):
 
 
 def _choose(graph, condition, row, zero):
+    """Adjoints of both values of a selection, zero for the one that is not chosen."""
     yield ((k, simplify.select(graph, condition, adjoint, zero)) for k, adjoint in row.items())
     yield ((k, simplify.select(graph, condition, zero, adjoint)) for k, adjoint in row.items())
 

@@ -98,7 +98,7 @@ def _angle(g, i, y, x):
 
 
 def _saturation(g, i, a):
-    """Derivative of ``tanh``."""
+    """Derivative of ``tanh`` at the value of ``tanh``."""
     return (simplify.sub(g, g.constant(1.0), simplify.mul(g, i, i)),)
 
 
@@ -232,6 +232,7 @@ def direction_sets(graph, order, seeds):
 
 
 def _has_loops(graph, order):
+    """Whether a graph has repeated parts."""
     return any(graph.nodes[i][0] == "repeat" for i in order)
 
 
@@ -254,6 +255,7 @@ class _Loops:
                 self._add_carried_rates(loop_of(graph, i), sets)
 
     def _add_carried_rates(self, loop, sets):
+        """Give a loop further variables, the rates of those that it carries."""
         number, place = self.graph.nodes[self.image[loop.carries[0]]][1], len(loop.carries)
         for carry in loop.carries:
             directions = sets.get(carry, 0)

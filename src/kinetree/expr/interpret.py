@@ -18,7 +18,7 @@ from kinetree.expr.repeat import by_scope, loop_of
 
 
 def _real(x):
-    """Real part."""
+    """Real part of a number of any kind."""
     return x.real if np.iscomplexobj(x) else x
 
 
@@ -87,7 +87,7 @@ take many times as long for single ones."""
 
 
 def evaluate(graph, roots, inputs, functions=None, axes=None):
-    """Values of nodes.
+    """Values of nodes of a graph, computed one by one: what every operation means.
 
     Args:
         graph: the expressions.

@@ -26,6 +26,7 @@ def _truth(self):
 
 
 def _machine_number(self, *args):
+    """Raise an error: a traced value has no number yet."""
     raise TraceError(
         "a traced value was turned into a float or an integer, for instance by math.sin, float(), "
         "np.linalg or assignment into a float array: use np.sin, kinetree's own functions, and "
@@ -80,6 +81,7 @@ class NotTraceable(Untraceable):
         )
 
     def _not_a_condition(self, *args):
+        """Raise an error: ``& | ^ ~`` are for conditions."""
         raise TraceError(
             "& | ^ ~ combine conditions, such as (a < x) & (x < b): comparisons "
             "need brackets, and numbers must be compared first"

@@ -313,10 +313,12 @@ def _function_called(name):
 
 
 def _is_pair(item):
+    """Whether an item is a pair of positional arguments and options."""
     return len(item) == 2 and isinstance(item[1], dict)
 
 
 def _needs_arguments(function):
+    """Whether a function cannot be called without arguments."""
     if isinstance(function, UserKernel):
         return True
     try:

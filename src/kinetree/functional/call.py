@@ -46,6 +46,7 @@ def bound_to(signature, name, args, options):
 
 
 def _without_annotations(signature):
+    """Signature without annotations, which would be evaluated otherwise."""
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return signature.replace(parameters=parameters, return_annotation=signature.empty)
 
@@ -88,6 +89,7 @@ class KernelCall:
             ) from None
 
     def _is_option(self, parameter, value, by_position):
+        """Whether an argument is compiled in, and not an input."""
         if isinstance(value, np.ndarray) or is_foreign(value):
             return False
         if value is None or isinstance(value, (str, bool, Model)) or callable(value):
@@ -99,6 +101,7 @@ class KernelCall:
         return False
 
     def _as_array(self, parameter, value):
+        """Argument as an array of numbers; an error that names the parameter."""
         if is_foreign(value):
             return value
         refuse_masked(value, f"{self.name}: {parameter}")

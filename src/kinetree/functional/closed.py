@@ -79,6 +79,7 @@ def _are_served(model, name, entries):
 
 
 def _is_inertia(entry):
+    """Whether a variable consists of inertia parameters only."""
     names = getattr(entry, "names", (entry,))
     return all(name.partition(":")[0] == "inertia" for name in names)
 

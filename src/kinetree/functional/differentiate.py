@@ -288,6 +288,7 @@ def recursions(name, model, wrt):
 
 
 def _inverse_dynamics(in_body_coordinates, model, q, qd, qdd, f_ext=None):
+    """Derivatives of inverse dynamics by name."""
     d = fewest.inverse_dynamics_derivatives(
         model, q, qd, qdd, _forces(f_ext), in_body_coordinates=in_body_coordinates
     )
@@ -295,16 +296,19 @@ def _inverse_dynamics(in_body_coordinates, model, q, qd, qdd, f_ext=None):
 
 
 def _bias_force(in_body_coordinates, model, q, qd, f_ext=None):
+    """Derivatives of the bias force by name."""
     d = _inverse_dynamics(in_body_coordinates, model, q, qd, model.zero_velocity, f_ext)
     return {"q": d["q"], "qd": d["qd"]}
 
 
 def _gravity_force(in_body_coordinates, model, q):
+    """Derivatives of the gravity force by name."""
     zero = model.zero_velocity
     return {"q": _inverse_dynamics(in_body_coordinates, model, q, zero, zero)["q"]}
 
 
 def _forward_dynamics(in_body_coordinates, model, q, qd, tau, f_ext=None):
+    """Derivatives of forward dynamics by name."""
     d = fewest.forward_dynamics_derivatives(
         model, q, qd, tau, _forces(f_ext), in_body_coordinates=in_body_coordinates
     )
@@ -328,19 +332,23 @@ _RECURSIONS = {
 
 
 def _general_inverse_dynamics(model, wrt, q, qd, qdd, f_ext=None):
+    """Derivatives of inverse dynamics by name, as general code."""
     d = rnea_derivatives.inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
     return {"q": d.dq, "qd": d.dqd, "qdd": d.dqdd}
 
 
 def _general_bias_force(model, wrt, q, qd, f_ext=None):
+    """Derivatives of the bias force by name, as general code."""
     return _general_inverse_dynamics(model, wrt, q, qd, model.zero_velocity, f_ext)
 
 
 def _general_gravity_force(model, wrt, q):
+    """Derivatives of the gravity force by name, as general code."""
     return _general_bias_force(model, wrt, q, model.zero_velocity)
 
 
 def _general_forward_dynamics(model, wrt, q, qd, tau, f_ext=None):
+    """Derivatives of forward dynamics by name, as general code."""
     by_columns = aba_derivatives.forward_dynamics_derivatives_by_articulated_bodies
     d = by_columns(model, q, qd, tau, f_ext, wrt=wrt)
     return {"q": d.dq, "qd": d.dqd, "tau": d.dtau}
@@ -352,10 +360,12 @@ def _inverse_dynamics_by_inertias(model, q, qd, qdd, f_ext=None, *, bodies):
 
 
 def _bias_force_by_inertias(model, q, qd, f_ext=None, *, bodies):
+    """Derivatives of the bias force with respect to inertia parameters of bodies."""
     return _inverse_dynamics_by_inertias(model, q, qd, model.zero_velocity, bodies=bodies)
 
 
 def _gravity_force_by_inertias(model, q, *, bodies):
+    """Derivatives of the gravity force with respect to inertia parameters of bodies."""
     return _bias_force_by_inertias(model, q, model.zero_velocity, bodies=bodies)
 
 
@@ -378,10 +388,12 @@ def _coupled_inverse_dynamics(model, q, qd, qdd):
 
 
 def _coupled_bias_force(model, q, qd):
+    """Derivatives of the bias force of a model with couplings."""
     return _coupled_inverse_dynamics(model, q, qd, model.zero_velocity)
 
 
 def _coupled_gravity_force(model, q):
+    """Derivatives of the gravity force of a model with couplings."""
     return _coupled_bias_force(model, q, model.zero_velocity)
 
 

@@ -260,6 +260,7 @@ def _traceable(function):
 
 
 def _c_function(request, dtype):
+    """Function to be written as C, with test samples and labels."""
     return CFunction(
         name=request.name,
         program=request.program,

@@ -152,6 +152,7 @@ class UserKernel:
     # --- one kernel for each model, set of options and shapes ---------------------------------
 
     def _compiled_form(self, call):
+        """Compiled form of a call, made at the first one with its options and shapes."""
         if call.model is not None and call.model.timeless is not call.model:
             return self._timeless(call)
         kernels, key = self._kernels(call.model), (self, *call.key)
@@ -370,6 +371,7 @@ def _try_on_numbers(user, call):
 
 
 def _at_line(user, error, message):
+    """Error for a kernel that cannot be traced, with the user's line and advice."""
     frame = _where(user, error)
     if frame is None:
         return TraceError(f"kernel {user.__name__!r} cannot be compiled: {message}")

@@ -128,6 +128,8 @@ def _vector(name, shape, value, changes, **more):
 
 
 def _all_inertias(model):
+    """Variable of the inertia parameters of all bodies, (body_count, 10)."""
+
     def changes(m, x):
         inertias = map(Inertia.from_parameters, x)
         return {"inertia": dict(zip(m.body_names[1:], inertias, strict=True))}
@@ -247,11 +249,13 @@ _POSE_TOLERANCE = 1e-11
 
 
 def _pose_conditions(T):
+    """Conditions under which a matrix is a pose, for compiled code."""
     error, det = _pose_error(T)
     return error < _POSE_TOLERANCE, det > 0
 
 
 def _pose_defect(T):
+    """Message about a matrix that is not a pose, or None."""
     error, det = _pose_error(T)
     if np.all(error < _POSE_TOLERANCE) and np.all(det > 0):
         return None

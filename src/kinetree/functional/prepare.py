@@ -191,7 +191,7 @@ class _Preparation:
         return of_arrays
 
     def _program(self):
-        """The shortest program."""
+        """Program with the fewest operations that computes the call."""
         with calls(None):  # derivatives see through everything
             ways = _recursion_count(self.function, self.call)
             if ways == 0:
@@ -236,6 +236,7 @@ class _Preparation:
         return evaluate(self._exact_program if is_exact else self.kernel.program, arrays)
 
     def _general_code(self):
+        """Kernel of general code for the call, or None."""
         given = self.call, self.inputs, self.outputs, self._reference, self._validate
         return self.function.general_code(*given)
 
@@ -281,6 +282,7 @@ def _description(function):
 
 
 def _recursion_count(function, call):
+    """How often the function calls itself, for its operation count; 0 without samples."""
     return function.recursion_count(call) if hasattr(function, "trace_sample") else 0
 
 
@@ -353,6 +355,7 @@ def require_independent(name, model, q, parameters):
 
 
 def _inverts_inertia(name):
+    """Whether the public function of a name divides by inertia."""
     definition = getattr(FUNCTIONS.get(name), "definition", None)
     return definition is not None and definition.inverts_inertia
 

@@ -353,11 +353,13 @@ def _match(form, value, path, name):
 
 @kernel
 def _rate(m, q, qd):
+    """Kernel of the derivative of ``q`` with respect to time."""
     return m.configuration_rate(q, qd)
 
 
 @kernel
 def _integrate(m, q, qd):
+    """Kernel of the configuration after a motion along a tangent vector."""
     return m.integrate(q, qd)
 
 

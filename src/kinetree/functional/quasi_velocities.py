@@ -86,6 +86,7 @@ _ALLOWED = 1e-9
 
 @kernel
 def _rows(m, q):
+    """Kernel of the constraint matrix ``K``."""
     return loop_constraints(m, q, m.zero_velocity).K
 
 

@@ -27,6 +27,7 @@ def tangent_shape(call, name):
 
 
 def _is_configuration(call, name):
+    """Whether an argument is the configuration of the model."""
     return name == "q" and call.model is not None and call.shapes[name] == (call.model.nq,)
 
 
@@ -77,6 +78,7 @@ class Variables:
         return symbols
 
     def _is_input(self, x):
+        """Whether a symbol is an input of the graph itself."""
         return x.graph is self.graph and self.graph.nodes[x.i][0] == "input"
 
     def restore(self, array):
@@ -147,6 +149,7 @@ def checked_wrt(function, wrt, what):
 
 
 def _is_name(w):
+    """Whether an entry of ``wrt`` is a name or a group of names."""
     return isinstance(w, NameGroup) or (isinstance(w, str) and bool(w))
 
 

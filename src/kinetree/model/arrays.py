@@ -90,6 +90,7 @@ def as_joint_vector(model, x, name):
 
 
 def _require_size(model, x, name, size_name):
+    """Argument as finite numbers (..., size); an error with a hint for other shapes."""
     size = getattr(as_model(model), size_name)
     a = as_numbers(x, name)
     if a.ndim == 0 or a.shape[-1] != size:

@@ -41,6 +41,7 @@ _LARGE = 3_000_000  # bytes of meshes, which take a second or two to be read and
 
 
 def _as_number(text):
+    """Text as an integer or float, or the text if it is neither."""
     try:
         return float(text) if "." in text or "e" in text else int(text)
     except ValueError:  # a traced or exact number, or none

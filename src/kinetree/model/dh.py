@@ -163,6 +163,7 @@ def _end(what, given, size, of_numbers):
 
 
 def _as_row(row, i):
+    """Row ``i`` of a Denavit–Hartenberg table as a ``DHRow``."""
     if isinstance(row, DHRow):
         return row
     if np.shape(row) != (4,):

@@ -34,6 +34,7 @@ def door_of(defined, function, otherwise):
 
 
 def _first_call(*args, **named):
+    """Write the public function of a quantity and call it."""
     return _written()(*args, **named)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
@@ -72,6 +73,7 @@ def _door_text(defined):
 
 
 def _parameter_list(parameters):
+    """Parameters as in a signature, without defaults."""
     names = [p.name for p in parameters]
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     return ", ".join(names[: len(names) - len(keywords)] + (["*", *keywords] if keywords else []))

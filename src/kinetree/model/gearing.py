@@ -204,6 +204,7 @@ def reduce_velocity(model: "Model", qd: ArrayLike) -> Any:
 
 
 def _check_following(model, q, expanded, tolerance):
+    """Raise an error if a joint is not where its coupling puts it."""
     for c in model.couplings:
         k = model.uncoupled.q_slice[c.joint].start
         error = np.abs(q[..., k] - expanded[..., k])

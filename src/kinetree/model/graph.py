@@ -168,6 +168,7 @@ class ConnectivityGraph:
 
 
 def _parent_list(parents):
+    """Parents by node, without their edges."""
     return [parents[node][0] for node in range(len(parents))]
 
 

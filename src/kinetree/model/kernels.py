@@ -122,6 +122,7 @@ class KernelBuild:
         return self._kernel
 
     def _kernel_for(self, text, **options):
+        """Kernel of a text with the inputs and outputs of this build."""
         return kernel_for(
             self.model,
             self.quantity.called,
@@ -175,6 +176,7 @@ class KernelBuild:
         return with_checks
 
     def _cheapest_text(self):
+        """Program with the fewest operations among the algorithms of a quantity."""
         texts = [self._check_units(a) for a in self._algorithms]
         return cheapest([trace(text, self.inputs, self.quantity.name) for text in texts])
 

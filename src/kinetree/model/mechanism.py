@@ -290,6 +290,7 @@ class MechanismGraph(Attachments):
         )
 
     def _check_body(self, name, role):
+        """Raise an error unless there is a body of this name."""
         if not isinstance(name, str) or name not in self._bodies:
             _check_known(name, self.body_names, role)
 
@@ -308,4 +309,5 @@ def turned_drive(dynamics):
 
 
 def _check_known(name, names, role):
+    """Raise an error, with suggestions, unless a name is one of these."""
     number_of(name, names, role, "mechanism")

@@ -325,6 +325,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         return f"Model({self.name!r}: {bodies}, nq={self.nq}, nv={self.nv}{more})"
 
     def _repr_html_(self):
+        """Description for notebooks."""
         return as_html(self)
 
 

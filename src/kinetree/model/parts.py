@@ -189,6 +189,7 @@ def _freeze(x):
 
 
 def _read_only(array):
+    """Array that cannot be written, copied unless it is one already."""
     if isinstance(array, np.ndarray) and array.base is None and not array.flags.writeable:
         return array
     copy = np.array(array)

@@ -70,6 +70,7 @@ def without_rotors(model: Any) -> tuple[Any, dict[str, float]]:
 
 
 def _free_name(name, taken):
+    """Name with underscores after it until it is free; it is taken then."""
     while name in taken:
         name += "_"
     taken.add(name)

@@ -181,6 +181,7 @@ def check_sensors(model):
 
 
 def _check_object(model, s, kind, what, known):
+    """Raise an error unless what a sensor is of, and its reference, suit its kind."""
     role = f"what {what} ({s.kind}) is of"
     if not kind.of:
         if s.of or s.reference:

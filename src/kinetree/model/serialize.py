@@ -120,6 +120,7 @@ def _read_bounds(data):
 
 
 def _read_limits(data):
+    """``Limits`` from numbers in a file; None is without a bound."""
     free = {"lower": -math.inf, "effort_lower": -math.inf}
     values = {
         name: tuple(free.get(name, math.inf) if x is None else x for x in values)
@@ -145,15 +146,18 @@ def _read_numbers(x, what):
 
 
 def _read_placement(data):
+    """Transform from ``E`` and ``r`` in a file."""
     return Plucker(_read_numbers(data["E"], "E"), _read_numbers(data["r"], "r"))
 
 
 def _read_inertia(data):
+    """``Inertia`` from numbers in a file."""
     numbers = {name: _read_numbers(x, name) for name, x in data.items()}
     return Inertia(**{name: x if x.ndim else x.item() for name, x in numbers.items()})
 
 
 def _read_shape(data):
+    """Shape of the ``type`` in a file, with its sizes."""
     shape = {name: _tuples(x) for name, x in data.items()}
     kinds = {kind.__name__: kind for kind in SHAPES}
     kind = shape.pop("type")
@@ -203,7 +207,7 @@ def _joint(given, what):
 
 
 def _read_joint(data, known):
-    """Inverse of ``_joint``."""
+    """Joint from a dictionary; the inverse of ``_joint``."""
     kind = data["type"]
     if kind not in known:
         raise ModelError(
@@ -219,6 +223,7 @@ def _read_joint(data, known):
 
 
 def _read_value(x, known):
+    """Value of a file: tuples for lists; joints and placements for dictionaries."""
     if isinstance(x, list):
         return tuple(_read_value(item, known) for item in x)
     if isinstance(x, dict):
@@ -326,6 +331,7 @@ def _read(cls, data, known, strict):
 
 
 def _read_part(kind, data, numbers, known):
+    """Tendon, actuator or another part from its entry in a file."""
     given = dict(data)
     if kind is Tendon:
         given["coefficients"] = list(given["joints"].values())

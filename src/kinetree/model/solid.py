@@ -93,6 +93,7 @@ class Solid(Shape, ABC):
     @classmethod
     @cache
     def _are_whole(cls):
+        """For every size, whether it is a whole length, not a radius or a half."""
         return [name in _WHOLE for name, count in cls.counts().items() for _ in range(count)]
 
     @classmethod

@@ -184,4 +184,5 @@ def _path(given, what):
 
 
 def _is_some(x):
+    """Whether a coefficient is anything but the number zero."""
     return not isinstance(x, (int, float)) or x != 0

@@ -41,6 +41,7 @@ def check_parents(parent, names=None):
 
 
 def _check_number(p, i, count, names):
+    """Raise an error unless a parent is the number of an earlier body."""
     try:
         index(p)
     except TypeError:

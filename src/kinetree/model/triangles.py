@@ -87,6 +87,7 @@ def _is_flat(points):
 
 
 def _no_hull(path, why):
+    """Error for a mesh whose points lie in a plane, or are too few."""
     return LoadError(f"{path}: the mesh has no convex hull with a volume: {why}")
 
 
@@ -148,6 +149,7 @@ def content_of(name, path):
 
 
 def _check_count(count, path):
+    """Raise an error if a mesh has too many triangles."""
     if count > MOST_TRIANGLES:
         raise LoadError(
             f"{path}: the mesh has {count} triangles; at most {MOST_TRIANGLES} are read; make it "
@@ -156,6 +158,7 @@ def _check_count(count, path):
 
 
 def _check_corners(mesh, path):
+    """Raise an error if triangles refer to vertices that do not exist."""
     if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
         raise LoadError(f"{path}: the mesh has triangles whose corners are not there")
 
@@ -168,6 +171,7 @@ class _RefusedError(Exception):
 
 
 def _require_at_most(count, most, what):
+    """Raise an error if a mesh file has too many of something."""
     if count > most:
         raise _RefusedError(f"the mesh has {count} {what}; at most {most} are read")
 
@@ -233,6 +237,7 @@ def _msh(data):
 
 
 def _require_bytes(count, data):
+    """Raise an error if a mesh file is shorter than the elements that it claims."""
     if count > len(data):
         raise _RefusedError(f"the mesh claims {count} elements and has {len(data)} bytes")
 
@@ -367,6 +372,7 @@ def _harmless(described):
 
 
 def _without_pictures(material):
+    """Remove textures from a glTF material, in place."""
     for key in [k for k in material if k.endswith("Texture") or k == "extensions"]:
         del material[key]
     for inner in material.values():

@@ -103,6 +103,7 @@ def check_model(model, *, strict):
 
 
 def _check_names(model):
+    """Raise an error if two parts of one kind have the same name."""
     kinds = {
         "body": model.body_names,
         "joint": (*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))),
@@ -126,6 +127,7 @@ def _check_names(model):
 
 
 def _check_body(body, strict, sound):
+    """Raise an error, or warn, about a body's joint, placement, inertia and limits."""
     check_joint_type(body.joint, f"joint {body.joint_name!r}")
     if not sound:
         _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
@@ -202,6 +204,7 @@ def check_inertia_type(inertia, what):
 
 
 def _check_inertia(inertia, what, strict):
+    """Raise an error, or warn, about an inertia that is not one, or physically impossible."""
     check_inertia_type(inertia, what)
     _check_array(np.asarray(inertia.mass), (), f"mass in the {what}")
     _check_array(inertia.first_moment, (3,), f"first moment in the {what}")
@@ -243,6 +246,7 @@ def check_limits(limits, joint, joint_name):
 
 
 def _check_loop(model, loop, strict):
+    """Raise an error about a loop joint's bodies, placements and limits."""
     what = f"loop joint {loop.name!r}"
     _check_body_number(model, loop.predecessor, what)
     _check_body_number(model, loop.successor, what)
@@ -254,6 +258,7 @@ def _check_loop(model, loop, strict):
 
 
 def _check_body_number(model, i, what):
+    """Raise an error unless a number is that of a body."""
     if not isinstance(i, (int, np.integer)):
         raise ModelError(f"{what} must refer to a body by its number, got {i!r}")
     if not 0 <= i <= len(model.bodies):
@@ -262,6 +267,7 @@ def _check_body_number(model, i, what):
 
 
 def _check_transform(X, what):
+    """Raise an error unless a placement is a finite transform with a rotation."""
     if not isinstance(X, Plucker):
         raise ModelError(
             f"{what} must be a Plücker transform such as xlt(x, y, z), got {type(X).__name__}"
@@ -279,6 +285,7 @@ def _check_transform(X, what):
 
 
 def _check_array(array, shape, what):
+    """Raise an error unless an array has a shape and finite numbers."""
     if array.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, got {array.shape}")
     if array.dtype == object:

@@ -92,6 +92,7 @@ def check_couplings(model):
 
 
 def _check_law(c, what):
+    """Raise an error about the numbers of a coupling's polynomial, or if it is too long."""
     for entries, kind in ((c.leaders, "joints that lead"), (c.coefficients, "coefficients")):
         if len(entries) > _LONGEST_LAW:
             raise ModelError(
@@ -158,6 +159,7 @@ def check_actuator(model, actuator):
 
 
 def _check_integral(actuator, what):
+    """Raise an error about an actuator's integral action."""
     for name in ("integral", "integral_zero"):
         value = getattr(actuator, name)
         if not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -170,6 +172,7 @@ def _check_integral(actuator, what):
 
 
 def _check_activation(actuator, what):
+    """Raise an error about an actuator's activation and its time constants."""
     kind, time_constant = actuator.activation, actuator.time_constant
     if kind not in ACTIVATIONS:
         raise ModelError(
@@ -321,6 +324,7 @@ def _check_path(model, tendon, what):
 
 
 def _check_wrap(wrap, what):
+    """Raise an error about the shape or radius that a tendon winds around."""
     if wrap.shape not in WRAPPED:
         raise ModelError(
             f"{what} winds around a {wrap.shape!r}; it can wind around a "
@@ -332,6 +336,7 @@ def _check_wrap(wrap, what):
 
 
 def _check_one_variable(model, i, what, purpose):
+    """Raise an error unless a joint has a single variable."""
     _check_joint(model, i, what)
     joint = model.joint[i]
     if not (joint.nq == joint.nv == 1 and joint.rates_are_velocities):
@@ -472,6 +477,7 @@ def check_contact_pairs(model):
 
 
 def _check_heights(heights, what):
+    """Raise an error unless heights are rows of numbers of one length."""
     rows = heights if isinstance(heights, (tuple, list)) else ()
     if len(rows) < 2 or any(not isinstance(r, (tuple, list)) or len(r) < 2 for r in rows):
         raise ModelError(f"{what} must be at least two rows of at least two numbers")
@@ -482,6 +488,7 @@ def _check_heights(heights, what):
 
 
 def _check_joint(model, i, what, kind="joint", last=None):
+    """Raise an error unless a number is that of a joint, or of another part."""
     last = len(model.bodies) if last is None else last
     if not isinstance(i, (int, np.integer)) or isinstance(i, bool):
         raise ModelError(f"{what} must refer to a {kind} by its number, got {i!r}")
@@ -490,6 +497,7 @@ def _check_joint(model, i, what, kind="joint", last=None):
 
 
 def _check_numbers(values, what, finite=True):
+    """Raise an error unless values are a tuple of numbers."""
     if not isinstance(values, (tuple, list)):
         raise ModelError(f"{what} must be a tuple of numbers, got {values!r}")
     for x in values:
@@ -543,6 +551,7 @@ def check_loops(model):
 
 
 def _is_number(x):
+    """Whether a value is a real number, and not a bool."""
     return isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, bool)
 
 
@@ -582,5 +591,5 @@ def _gap(one, other, q, t):
 
 
 def _size(x):
-    """Largest absolute entry."""
+    """Largest absolute value of some numbers."""
     return float(np.max(np.abs(np.asarray(x, dtype=float))))

@@ -111,6 +111,7 @@ def planar_view(model) -> ModelView:
 
 
 def _in_plane(x):
+    """Whether a transform, or motions, stay within the x-y plane."""
     if isinstance(x, Plucker):
         return _small(*x.E[2, :2], *x.E[:2, 2], x.E[2, 2] - 1)
     return _small(x.angular[:2], x.linear[2])
@@ -138,7 +139,7 @@ class AxialView(ModelView):
 
 
 def _identity(x):
-    """Argument unchanged."""
+    """The argument unchanged: a view without a change."""
     return x
 
 

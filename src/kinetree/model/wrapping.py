@@ -129,7 +129,7 @@ def _within(d0, d1, r):
     through = less(0, t) & less(t, 1) & less(nearest, r * r)
     A, B = r / sqrt(s0), r / sqrt(s1)
     turn = _turn(d0, d1)
-    G = atan2(_size(turn), d0 @ d1)
+    G = atan2(_absolute(turn), d0 @ d1)
     phi: Any = pi / 2 + 0 * G
     for _ in range(_ROUNDS):
         s, c = sin(phi), cos(phi)
@@ -181,13 +181,13 @@ def _clip(x, low, high):
     return select(less(high, x), high + 0 * x, x)
 
 
-def _size(x):
-    """Absolute value."""
+def _absolute(x):
+    """Absolute value of a number of any kind."""
     return select(less(x, 0), -x, x)
 
 
 def _real(x):
-    """Real part."""
+    """Real part of a number of any kind."""
     return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 

@@ -171,6 +171,7 @@ class AllowedMotion:
         return self._half_inertia_rate(self.qd if qd is None else qd)
 
     def _half_inertia_rate(self, qd):
+        """Half the rate of the inertia in independent coordinates."""
         C = coriolis.half_inertia_rate(condensed_view(self.model), self.q, qd)
         return self.G.T @ (C @ self.G + self.H @ self.rate_along(qd))
 

@@ -289,18 +289,21 @@ def _tree(model):
 
 
 def _error_of_function(model, c, q, t):
+    """Values of a constraint function; zeros if it constrains velocities only."""
     if not c.holonomic:
         return np.zeros(c.rows, dtype=int)
     return c.value("position", model=model, q=q, t=t)
 
 
 def _rate_of_function(model, c, q, qd, t):
+    """Rate of a constraint function at a velocity."""
     if c.rate is not None:
         return c.value("rate", model=model, q=q, qd=qd, t=t)
     return rate_of(_error_of_function(model, c, duals(q, _flow(model, q, qd)), _advance_time(c, t)))
 
 
 def _rows_of_function(model, c, q, qd):
+    """Rows ``K`` of a constraint function, by dual numbers along every variable."""
     t, rest, columns = c.t, model.zero_velocity, []
     for e in np.eye(model.nv, dtype=int):
         if c.rate is not None:

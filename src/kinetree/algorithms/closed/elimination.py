@@ -51,6 +51,7 @@ def solve_for(rows, pivots):
 
 
 def _check_pivot(pivot):
+    """The pivot; an error if it is zero."""
     if is_zero(pivot):
         raise SingularError("a pivot that was chosen beforehand is zero: this matrix needs others")
     return pivot
@@ -242,5 +243,6 @@ def range_space(L, lam, b, K, k):
 
 
 def _sum_of_products(x, y):
+    """Sum of products, without those that are zero beforehand."""
     pairs = zip(x, y, strict=True)
     return sum((a * b for a, b in pairs if not (is_zero(a) or is_zero(b))), start=0)

@@ -269,6 +269,7 @@ def _choose_variables(model, K, keep):
 
 
 def _require_flat(model, labels, columns):
+    """Raise an error if a chosen variable is not the integral of its velocity."""
     owners = [loop.joint for loop in model.loops for _ in range(loop.joint.nv)]
     for c in columns:
         if c >= model.nv and not owners[c - model.nv].rates_are_velocities:

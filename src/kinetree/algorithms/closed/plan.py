@@ -258,4 +258,5 @@ def _tip(model, root, body, placement, q, qd):
 
 
 def _point_acceleration(tip):
+    """Acceleration of the material point at the origin of a frame."""
     return tip.a.linear + cross(tip.v.angular, tip.v.linear)

@@ -94,6 +94,7 @@ class _Space:
 
 
 def _matrix_and_error(model, q):
+    """Constraint matrix ``K`` and closure error at a configuration."""
     c = loop_constraints(model, q, model.zero_velocity)
     return c.K, c.error
 

@@ -151,6 +151,7 @@ def loop_length(model, loop) -> float:
 
 
 def _largest_span(joints):
+    """Largest distance that the points of one joint extend over [m]."""
     spans = [np.ptp(np.array(points, dtype=float), axis=0) for points in joints if len(points)]
     return max((float(np.linalg.norm(span)) for span in spans), default=0.0)
 
@@ -162,6 +163,7 @@ def rows_of(model) -> list[ConstraintRow]:
 
 
 def _rows_of_functions(model):
+    """Names and units of the rows of constraint functions."""
     return [
         ConstraintRow(f"constraint {c.name!r}", f"row {n}", unit)
         for c in model.constraints
@@ -170,6 +172,7 @@ def _rows_of_functions(model):
 
 
 def _rows_of_loop(loop):
+    """Names and units of the rows of a loop joint."""
     T = loop.joint.constraint_subspace(loop.joint.neutral()).to_array().astype(float)
     return [ConstraintRow(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
 

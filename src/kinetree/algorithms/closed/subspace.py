@@ -129,6 +129,7 @@ class Subspace:
         return v
 
     def _same_space(self, other):
+        """Raise an error unless both subspaces lie in one space."""
         if (self.kind, self.space_dim) != (other.kind, other.space_dim):
             raise SpatialTypeError(f"{self!r} and {other!r} lie in different spaces")
 
@@ -162,6 +163,7 @@ def decompose(v, *subspaces):
 
 
 def _stack_bases(subspaces):
+    """Bases of subspaces side by side."""
     for S in subspaces[1:]:
         subspaces[0]._same_space(S)
     return np.hstack([S.basis for S in subspaces])
@@ -191,5 +193,5 @@ def _rank(s, tolerance):
 
 
 def _norm(v):
-    """Euclidean norm."""
+    """Euclidean norm of a vector of numbers of any kind."""
     return float(np.linalg.norm(v))

@@ -136,7 +136,7 @@ def _freeze(owner, name, ndim, size=None):
 
 
 def _norm(x):
-    """Euclidean norm."""
+    """Euclidean norm of a vector of numbers of any kind."""
     return float(np.linalg.norm(x))
 
 
@@ -274,6 +274,7 @@ def _columns(systems):
 
 
 def _check_sizes(system, n):
+    """Raise an error unless a system has ``n`` variables."""
     if np.shape(system.H) != (n, n) or np.shape(system.C) != (n,) or np.shape(system.tau) != (n,):
         raise ShapeError(
             f"the constraint is on {n} variables, the system has H {np.shape(system.H)}, "

@@ -21,6 +21,7 @@ def gears_of(model) -> "Gears | None":
 
 
 def _gears_of(model):
+    """Tables of linear couplings, or None where there is no general code for them."""
     plain = all(c.is_linear for c in model.couplings) and model.scalar_type().kind in "fi"
     if not (model.couplings and plain and model.nv) or model.is_constrained:
         return None

@@ -207,6 +207,7 @@ class GeneralModel:
         return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
 
     def _inertia(self, i):
+        """Inertia of the row of a loop over bodies, from its numbers."""
         return (
             Inertia.from_parameters(self._numbers("inertia", i)) if isinstance(i, LoopRow) else None
         )

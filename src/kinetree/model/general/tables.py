@@ -159,6 +159,7 @@ def data_of(model) -> Data | None:
 
 
 def _data_of(model):
+    """Tables of a robot for general code, or None if it has none."""
     if not model.bodies or model.couplings or model.scalar_type().kind not in "fi":
         return None  # joints that follow others, numbers that are traced or exact
     joints = joints_of(model)
