@@ -160,6 +160,7 @@ def _replace_by_guarded(function):
 
 
 def _guard_class(kind):
+    """Guard a class's methods and those of its bases, once."""
     if _MARK in vars(kind):
         return
     setattr(kind, _MARK, True)
@@ -233,6 +234,7 @@ def _complaint(function, args, named):
 
 
 def _signature_text(function):
+    """Signature as text, or ``(...)`` where it is long."""
     text = str(inspect.signature(function))
     return text if len(text) < 200 else "(...)"
 

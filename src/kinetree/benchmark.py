@@ -170,6 +170,7 @@ def _case(ours, one, arguments, answer, batch=None):
 
 
 def _difference_of(ours, one, arguments, answer):
+    """Difference of two results for the same arguments."""
     return difference(ours(), one, arguments, answer)
 
 
@@ -210,9 +211,11 @@ class _Both:
         return self.square(k, np.triu(M) + np.triu(M, 1).T)
 
     def from_tau(self, k, tau):
+        """Joint forces of state ``k`` in the order of Pinocchio's."""
         return self.P.from_tau(self.model, self.theirs, self.pq[k], tau)
 
     def from_a(self, k, a):
+        """Accelerations of state ``k`` in the order of Pinocchio's."""
         return self.P.from_a(self.model, self.theirs, self.pq[k], self.pv[k], a)
 
     def motions(self):

@@ -74,6 +74,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def _is_ours(frame):
+    """Whether a frame belongs to kinetree, or to wrappers around its functions."""
     module = str(frame.f_globals.get("__name__"))
     return (
         module.partition(".")[0] in ("kinetree", "functools", "contextlib")

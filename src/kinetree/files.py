@@ -190,6 +190,7 @@ def _status(target):
 
 
 def _is_replaced(status):
+    """Whether a new file takes the place of what is there, and not a pipe or a device."""
     return status is None or stat.S_ISREG(status.st_mode)
 
 
@@ -230,6 +231,7 @@ def _is_abandoned(found, status):
 
 
 def _keep_permissions(part, status):
+    """Give a new file the owner and the permissions of the one that it replaces."""
     with suppress(OSError, AttributeError):  # not ours to give, or not known to the system
         os.chown(part, status.st_uid, status.st_gid)
     os.chmod(part, stat.S_IMODE(status.st_mode))
@@ -245,6 +247,7 @@ def _flush(part):
 
 
 def _put_in_place(part, target, status):
+    """Move a finished file to its name, or write it into a pipe or a device."""
     if _is_replaced(status):
         os.replace(part, target)
         return
@@ -268,6 +271,7 @@ def _flush_folder(folder):
 
 
 def _what_is_left(path):
+    """Advice after an error of writing."""
     if os.path.isfile(path):
         return "the file that was there is unchanged"
     return "check the folder, its permissions and the room on the disk"

@@ -296,6 +296,7 @@ def _call(function, base, arrays, f_ext, **options):
 
 
 def _tree_of(base) -> Model:
+    """Tree of a floating base; an error for anything else."""
     if not isinstance(base, FloatingBase):
         raise TypeError(
             f"expected a FloatingBase, such as kinetree.floating.of(model) returns, got "
@@ -328,6 +329,7 @@ def _falling(gravity):
 
 @kernel
 def _forward(m, q, v_0, qd, tau, gravity, inertia, forces):
+    """Kernel of the accelerations of the base and the joints."""
     I_0, v_0, forces = _read(v_0, inertia, forces)
     a_g = _falling(gravity)
     a_0, qdd = floating_base.forward_dynamics(m, I_0, q, v_0, qd, tau, a_g, forces)
@@ -336,6 +338,7 @@ def _forward(m, q, v_0, qd, tau, gravity, inertia, forces):
 
 @kernel
 def _inverse(m, q, v_0, qd, qdd, gravity, inertia, forces):
+    """Kernel of the acceleration of the base and the joint forces."""
     I_0, v_0, forces = _read(v_0, inertia, forces)
     a_g = _falling(gravity)
     a_0, tau = floating_base.inverse_dynamics(m, I_0, q, v_0, qd, qdd, a_g, forces)
@@ -359,24 +362,28 @@ def _close(m, q, v_0, qd, *rest, independent):
 
 @kernel
 def _equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
+    """Kernel of the coefficients of the equation of motion, base first."""
     I0c, *rest = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return I0c.to_matrix(), *rest
 
 
 @kernel
 def _reduced_equation(m, q, v_0, qd, gravity, inertia, forces, *, independent):
+    """Kernel of the equation of motion without the base."""
     equation = _close(m, q, v_0, qd, gravity, inertia, forces, independent=independent)
     return floating_base.reduced_equation(equation)
 
 
 @kernel
 def _momentum(m, q, v_0, qd, inertia, forces):
+    """Kernel of the momentum."""
     equation = _coefficients(m, q, v_0, qd, np.zeros(3, int), inertia, forces)
     return floating_base.momentum(equation, Motion(v_0[:3], v_0[3:]), qd)
 
 
 @kernel
 def _jacobian(m, q, inertia, forces, *, frame):
+    """Kernel of the generalized Jacobian."""
     still = np.zeros(6, int)
     equation = _coefficients(m, q, still, m.zero_velocity, still[:3], inertia, forces)
     J = frame_jacobian(m, q, m.frame(frame), "world")
@@ -391,11 +398,13 @@ def _to_base(m, q):
 
 @kernel
 def _gravity(m, q):
+    """Kernel of gravity in coordinates of the base."""
     return (_to_base(m, q) @ m.a_g).linear
 
 
 @kernel
 def _forces_at_base(m, q, f_ext):
+    """Kernel of external forces in coordinates of the base."""
     X_0 = _to_base(m, q)
     return np.array([(X_0.star @ Force.from_array(f)).to_array() for f in f_ext])
 

@@ -79,7 +79,7 @@ class Quadratic:
 
 @procedure
 def minimum(p: Quadratic) -> int:
-    """Find the minimum."""
+    """Find the minimum of a quadratic program, from the last active set."""
     if _begin(p) != 0:
         return LOST
     _take_guess(p)

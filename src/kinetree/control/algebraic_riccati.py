@@ -250,6 +250,7 @@ def _why_not(A, B, Q, discrete):
 
 
 def _is_singular(M):
+    """Whether the smallest singular value of a matrix vanishes beside the largest."""
     s = np.linalg.svd(M, compute_uv=False)
     return s[-1] <= _MARGINAL * s[0]
 
@@ -305,12 +306,12 @@ def _double(A, G, H):
 
 
 def _size(X):
-    """Norms of matrices."""
+    """Norms of matrices (..., n, n)."""
     return np.linalg.norm(X, axis=(-2, -1))
 
 
 def _symmetric(X):
-    """Symmetric part."""
+    """Symmetric part of a matrix."""
     return (X + _T(X)) / 2
 
 

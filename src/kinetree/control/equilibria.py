@@ -72,6 +72,7 @@ class Equilibrium(NamedTuple):
     """(..., nv), zero at joints that are not driven"""
 
     def _repr_html_(self):
+        """Table for notebooks."""
         return block("Equilibrium", matrix("q", self.q), matrix("tau", self.tau))
 
 
@@ -267,6 +268,7 @@ def _close(model, q, held):
 
 
 def _closed_explanation(model, left, driven):
+    """Message about joints whose load neither loops nor driven joints carry."""
     blamed = np.abs(left) > 0.1 * np.max(np.abs(left))
     blamed[driven] = False
     return (

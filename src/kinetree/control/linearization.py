@@ -51,6 +51,7 @@ class Linearization(NamedTuple):
     """(..., 2 nv, nv)"""
 
     def _repr_html_(self):
+        """Eigenvalues and matrices for notebooks."""
         parts = eigenvalues(self.A), matrix("A", self.A), matrix("B", self.B)
         return block("Linear model of x = (dq, dqd)", *parts)
 
@@ -142,6 +143,7 @@ def linearize(
 
 
 def _of_system(system, q, v, tau, f_ext, dt, independent):
+    """Linear model of a constrained system; an error for options that it does not take."""
     if tau is not None or f_ext is not None or dt is not None:
         raise ShapeError(
             "linearize takes q, qd and independent= with a constrained system, whose forces are "

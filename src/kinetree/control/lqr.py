@@ -31,6 +31,7 @@ class LQRGain(NamedTuple):
     """(..., states, states)"""
 
     def _repr_html_(self):
+        """Matrices for notebooks."""
         return block("Feedback u = -K x", matrix("K", self.K), fold("P", matrix("P", self.P)))
 
 
@@ -145,6 +146,7 @@ class LQR:
         self._last, self._step, self._warned = np.nan, np.nan, False
 
     def _repr_html_(self):
+        """Gain and closed-loop eigenvalues for notebooks."""
         closed = self.A - self.B @ self.K
         values = eigenvalues(closed, discrete=self.dt is not None)
         return block(repr(self)[1:-1], matrix("K", self.K), values)

@@ -35,6 +35,7 @@ _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, iner
 
 @kernel
 def _rotation_vector(E):
+    """Kernel of the rotation vector of a matrix, (9,)."""
     return rotation_log(E.reshape(3, 3))
 
 
@@ -75,6 +76,7 @@ def _compiled_error():
 
 
 def _pose_error(T, target):
+    """Motion from a pose to a target, angular part first."""
     E = T[..., :3, :3] @ np.swapaxes(target[..., :3, :3], -1, -2)
     turn = _rotation_vector(E.reshape(*E.shape[:-2], 9))
     return np.concatenate([turn, target[..., :3, 3] - T[..., :3, 3]], axis=-1)

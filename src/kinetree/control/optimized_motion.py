@@ -91,6 +91,7 @@ class OptimizedMotion:
         )
 
     def _repr_html_(self):
+        """Picture of the motion for notebooks."""
         return block(repr(self)[1:-1], show(self.motion()))
 
     @property

@@ -361,6 +361,7 @@ def _constraints(given):
 
 
 def _as_sequence(given) -> tuple[Any, ...]:
+    """One thing, several or None as a tuple."""
     if given is None:
         return ()
     return tuple(given) if isinstance(given, Sequence) else (given,)

@@ -28,12 +28,12 @@ class Twofold(NamedTuple):
         return Twofold(np.swapaxes(self.high, -1, -2), np.swapaxes(self.low, -1, -2))
 
     def plus(self, other: "Twofold") -> "Twofold":
-        """The sum."""
+        """Sum with another number of twofold precision."""
         high, low = _sum(self.high, other.high)
         return Twofold(*_sum(high, low + self.low + other.low))
 
     def minus(self, other: "Twofold") -> "Twofold":
-        """The difference."""
+        """Difference from another number of twofold precision."""
         return self.plus(Twofold(-other.high, -other.low))
 
     def times(self, other: "Twofold") -> "Twofold":

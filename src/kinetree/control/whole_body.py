@@ -298,6 +298,7 @@ class WholeBody:
         return at, problem, len(RELAXED) - 1, "none"
 
     def _check_state(self, q, qd):
+        """State as contiguous arrays; an error for anything but one state."""
         m = self.model
         q, qd = (np.ascontiguousarray(x, dtype=float) for x in (q, qd))
         if q.shape != (m.nq,) or qd.shape != (m.nv,):
@@ -307,6 +308,7 @@ class WholeBody:
         return q, qd
 
     def _stance_at(self, t) -> Stance:
+        """Tables of the contacts that are closed at a time, made once for each set of them."""
         names = tuple(self.contacts) if self.stance is None else tuple(self.stance(t))
         found = self._stances.get(names)
         if found is None:
@@ -350,6 +352,7 @@ def _by_reference(instant, problem) -> bool:
 
 
 def _by_name(model, contacts):
+    """Contacts by name, from names of frames or ``Contact`` objects."""
     if isinstance(contacts, (str, Contact)):
         raise ShapeError(f"contacts must be a list, got {contacts!r}")
     found = {}
@@ -367,6 +370,7 @@ def _by_name(model, contacts):
 
 
 def _task_rows(task, model, driven, points) -> TaskRows:
+    """Rows of a task; an error for anything that is not one."""
     if not isinstance(task, WholeBodyTask):
         raise ShapeError(
             f"tasks must be objects of kinetree.control such as FrameTask(...) or "

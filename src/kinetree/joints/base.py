@@ -311,6 +311,7 @@ def unit_forces(*indices):
 
 
 def _unit_columns(indices):
+    """Columns of the 6×6 identity, by numbers from 1."""
     columns = np.zeros((6, len(indices)), dtype=int)
     for n, i in enumerate(indices):
         columns[i - 1, n] = 1

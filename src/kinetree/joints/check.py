@@ -54,10 +54,12 @@ class _Case:
             self.fail(f"{complaint}; off by {error:.3g}")
 
     def fail(self, complaint):
+        """Raise an error that names the joint and the configuration."""
         raise JointError(f"{self.joint!r}: {complaint}, at q = {np.round(self.q, 6).tolist()}")
 
 
 def _check_identity(joint):
+    """Check that a joint is one, with sensible sizes."""
     if not isinstance(joint, AbstractJoint):
         raise JointError(f"a joint must be an instance of AbstractJoint, got {joint!r}")
     for name in ("nq", "nv"):
@@ -78,6 +80,7 @@ def _check_identity(joint):
 
 
 def _check_shapes(case):
+    """Check types and shapes of all that a joint returns."""
     now, q, qd = case.now, case.q, case.qd
     nq, nv = now.nq, now.nv
     _shape(case, "random", q, (nq,))
@@ -109,22 +112,26 @@ def _check_shapes(case):
 
 
 def _shape(case, name, array, shape):
+    """Fail unless an array has a shape."""
     if np.shape(array) != shape:
         case.fail(f"{name} must have shape {shape}, got {np.shape(array)}")
 
 
 def _kind(case, name, value, kind):
+    """Fail unless a value is of a type."""
     if not isinstance(value, kind):
         case.fail(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
 
 
 def _check_rotation(case):
+    """Check that ``X_J`` turns by a proper rotation."""
     E = case.now.transform(case.q).E
     case.require(E @ E.T, np.eye(3), "E of X_J is not a rotation: E E^T differs from 1")
     case.require(np.linalg.det(E), 1.0, "E of X_J is not a proper rotation: det E is not 1")
 
 
 def _check_neutral(case):
+    """Check that ``X_J`` is the identity at the neutral position, if it can be."""
     now, one = case.now, Plucker.identity()
     reachable = now.transform(now.coordinates(one)).to_matrix()
     if np.allclose(reachable, np.eye(6), rtol=0, atol=_TOLERANCE):
@@ -133,6 +140,7 @@ def _check_neutral(case):
 
 
 def _check_velocity(case):
+    """Check that ``v_J`` is ``S qd``, and the rate of ``X_J``."""
     now, q, qd = case.now, case.q, case.qd
     _, S, v_J, _ = now.jcalc(q, qd)
     sigma = now.jcalc(q, np.zeros(now.nv))[2]
@@ -149,12 +157,14 @@ def _check_velocity(case):
 
 
 def _check_bias(case):
+    """Check that ``c_J`` is the rate of ``v_J`` at constant velocity variables."""
     c_J = case.now.jcalc(case.q, case.qd)[3]
     expected = _rate(lambda h: case.jcalc(h, case.qd)[2].to_array())
     case.require(c_J.to_array(), expected, "c_J is not the rate of v_J at constant qd")
 
 
 def _check_subspaces(case):
+    """Check ranks of ``S`` and ``T``, and that they complement each other."""
     now, q = case.now, case.q
     S, T = now.motion_subspace(q), now.constraint_subspace(q)
     T_a = now.active_subspace(q)
@@ -169,6 +179,7 @@ def _check_subspaces(case):
 
 
 def _check_flags(case):
+    """Check what a joint declares about its subspace and its rates."""
     now, q, qd = case.now, case.q, case.qd
     if now.constant_subspace:
         S, other = (now.motion_subspace(p).to_array() for p in (q, case.q_other))
@@ -186,6 +197,7 @@ def _check_flags(case):
 
 
 def _check_manifold(case):
+    """Check ``integrate`` and ``difference`` against each other and ``configuration_rate``."""
     now, q, dv = case.now, case.q, case.qd / 3
     case.require(now.integrate(q, 0 * dv), q, "integrate(q, 0) is not q")
     start = _rate(lambda h: now.integrate(q, h * dv))
@@ -208,12 +220,14 @@ def _check_manifold(case):
 
 
 def _check_coordinates(case):
+    """Check that ``coordinates`` reproduces ``X_J``."""
     now, X_J = case.now, case.now.transform(case.q)
     again = now.transform(now.coordinates(X_J))
     case.require(again.to_matrix(), X_J.to_matrix(), "coordinates(X_J(q)) does not reproduce X_J")
 
 
 def _check_loop_error(case):
+    """Check that ``loop_error`` vanishes on the manifold, and its rate."""
     now, X_J = case.now, case.now.transform(case.q)
     zero = np.zeros(6 - now.nv)
     case.require(now.loop_error(X_J), zero, "loop_error is not zero on the manifold")

@@ -82,6 +82,7 @@ class Free(AbstractJoint):
         return log(self.transform(q1) @ self.transform(q0).inverse()).to_array()
 
     def bracket(self, u: Array, v: Array) -> Array:
+        """Lie bracket of two velocities, ``u × v`` as motions."""
         return Motion.from_array(u).cross(Motion.from_array(v)).to_array()
 
     def neutral(self) -> Array:
@@ -91,5 +92,6 @@ class Free(AbstractJoint):
         return np.concatenate([rng.uniform(-1, 1, 3), random_quaternion(rng)])
 
     def _from_parent(self, r, p):
+        """Configuration with position ``r`` in the parent and quaternion ``p``."""
         child = self.translation == "child"
         return np.concatenate([rotation_from_quaternion(p) @ r if child else r, p])

@@ -83,10 +83,12 @@ class Jet:
         return ops.less(other.value if isinstance(other, Jet) else other, self.value)
 
     def sin(self):
+        """Sine."""
         s, c = ops.sin(self.value), ops.cos(self.value)
         return self._chain(s, c, -s)
 
     def cos(self):
+        """Cosine."""
         s, c = ops.sin(self.value), ops.cos(self.value)
         return self._chain(c, -s, -c)
 
@@ -97,10 +99,12 @@ class Jet:
         return self._chain(root, half, -half / (2 * self.value))
 
     def exp(self):
+        """Exponential function."""
         e = ops.exp(self.value)
         return self._chain(e, e, e)
 
     def log(self):
+        """Natural logarithm."""
         inverse = 1 / self.value
         return self._chain(ops.log(self.value), inverse, -inverse * inverse)
 

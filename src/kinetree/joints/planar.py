@@ -99,6 +99,7 @@ class Planar(AxialJoint):
         return np.array([w, k * x + w / 2 * y, k * y - w / 2 * x])
 
     def bracket(self, u: Array, v: Array) -> Array:
+        """Lie bracket of two planar velocities, angular part first."""
         return np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
 
     def movable_inertia(self, inertia: Inertia) -> Inertia:
@@ -112,6 +113,7 @@ class Planar(AxialJoint):
         return q[1:] if self.translation == "parent" else _turn(q[0], q[1:])
 
     def _from_parent(self, angle, position):
+        """Configuration with an angle and a position in the parent."""
         child = self.translation == "child"
         return np.array([angle, *(_turn(-angle, position) if child else position)])
 

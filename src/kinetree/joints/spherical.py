@@ -81,6 +81,7 @@ class Spherical(BallJoint):
         return quaternion_log(quaternion_product(_conjugate(q0), q1))
 
     def bracket(self, u: Array, v: Array) -> Array:
+        """Lie bracket of two angular velocities, ``u × v``."""
         return cross(u, v)
 
     def neutral(self) -> Array:
@@ -97,6 +98,7 @@ def random_quaternion(rng):
 
 
 def _conjugate(p):
+    """Conjugate of a quaternion."""
     return np.array([p[0], -p[1], -p[2], -p[3]])
 
 
@@ -226,6 +228,7 @@ class SphereInCylinder(AxialJoint):
         return np.array([*_ROTATION.difference(q0[:4], q1[:4]), q1[4] - q0[4]])
 
     def bracket(self, u: Array, v: Array) -> Array:
+        """Lie bracket of two velocities, of which only rotations do not commute."""
         return np.array([*cross(u[:3], v[:3]), 0])
 
     def neutral(self) -> Array:
@@ -241,4 +244,5 @@ class SphereInCylinder(AxialJoint):
 
 
 def _with_column(A, column):
+    """Matrix with a further column."""
     return np.column_stack([A, column])

@@ -181,6 +181,7 @@ def generalized_velocity(
 
 
 def _chosen_rows(model, rows):
+    """Rows of body velocities by number; an error for others."""
     some, count = np.asarray(rows), 6 * model.body_count
     if some.ndim != 1 or some.dtype.kind not in "iu" or np.any((some < 0) | (some >= count)):
         raise ShapeError(
@@ -190,6 +191,7 @@ def _chosen_rows(model, rows):
 
 
 def _joint_by_joint(model, q, V, frame):
+    """Joint velocities from body velocities, and their number that is determined."""
     if model.couplings:  # the joints that lead tell it all
         qd, rank = _joint_by_joint(model.uncoupled, model.expand(q), V, frame)
         return qd[..., model.independent_variables[1]], rank - len(model.couplings)
@@ -210,6 +212,7 @@ def _joint_by_joint(model, q, V, frame):
 
 
 def _in_body_coordinates(model, q, V, frame):
+    """Velocities of bodies in their own coordinates."""
     if frame == "body":
         return V
     T = poses(model, q)

@@ -97,6 +97,7 @@ def inverse_dynamics(model, arrays):
 
 @on_host
 def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
+    """Actuator forces of a motion of a closed chain."""
     return actuator_forces(model, actuated_freedoms(model), q, qd, qdd, f_ext).tau
 
 
@@ -321,6 +322,7 @@ def _anywhere(model, q, qd, tau, f_ext=None):
 
 
 def _is_traced(a):
+    """Whether an array has symbols of a kernel that is being traced."""
     a = np.asarray(a)
     return a.dtype == object and any(isinstance(x, Expr) for x in a.ravel())
 
@@ -341,4 +343,5 @@ def _by_numpy(model, *arrays):
 
 
 def _as_forces(f_ext):
+    """External forces as a list with None for the base, or None."""
     return None if f_ext is None else [None, *(Force.from_array(f) for f in f_ext)]

@@ -54,11 +54,13 @@ def _geared_forward_dynamics(gears, q, qd, tau, f_ext=None):
 
 @coupled.for_couplings
 def _geared_inertia(gears, q):
+    """Inertia matrix of a model with linear couplings."""
     return gears.inertia(gears.positions(q))
 
 
 @coupled.for_couplings
 def _geared_inverse_inertia(gears, q):
+    """Inverse inertia matrix of a model with linear couplings."""
     H = gears.inertia(gears.positions(q))
     return solve_positive(H, np.broadcast_to(np.eye(H.shape[-1], dtype=H.dtype), H.shape))
 

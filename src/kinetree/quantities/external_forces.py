@@ -58,6 +58,7 @@ def _places(model):
 
 
 def _any_forces(model, f_ext):
+    """External forces as an array, from an array or a dictionary by frame."""
     if isinstance(f_ext, dict):
         forces = {name: _force(name, f) for name, f in f_ext.items()}
         if any(map(is_foreign, forces.values())):
@@ -101,10 +102,12 @@ def _force(name, f):
 
 
 def _common_batch(forces):
+    """Batch axes that all forces broadcast to."""
     leads = [f.shape[:-1] for f in forces.values()]
     names = [f"{name!r}:" for name in forces]
     return common_shape(names, leads, "batch axes of the forces in f_ext")
 
 
 def _common_type(forces):
+    """Type of numbers that holds all forces."""
     return np.result_type(*(f.dtype for f in forces.values()))

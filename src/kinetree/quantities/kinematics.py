@@ -259,6 +259,7 @@ def _with_loops(name):
 
 @on_host
 def _allowed_by_loops(model, function, arrays, options):
+    """Result of a function of the motions that loops allow, sample by sample."""
     arrays = {n: as_numbers(x, n) for n, x in arrays.items()}
     if any(x.dtype == object for x in arrays.values()):
         raise TraceError(
@@ -298,6 +299,7 @@ def _allowed_by_loops(model, function, arrays, options):
 
 
 def _inverse_quantity(name):
+    """Definition of an inverse map from a task velocity or acceleration to joints."""
     size = Argument((lambda model, options: len(task_rows(options["rows"])),))
     return _frame_quantity(
         ("nv",),

@@ -139,6 +139,7 @@ class _Closed:
         return are_few(self.model.timeless, key, arrays, [len(i.shape) for i in self.inputs])
 
     def _require_plan(self):
+        """Raise an error if no order of elimination suits the coordinates."""
         if self.plan is None:
             raise SingularError(
                 f"{self.definition.called}: model {self.model.name!r} has no order of elimination "
@@ -195,11 +196,13 @@ class _Closed:
         return found
 
     def _over_batch(self, function, arrays):
+        """Results of a function of one sample over all samples."""
         named = dict(zip(self.names, map(np.asarray, arrays), strict=True))
         core = [len(i.shape) for i in self.inputs]
         return over_batch(function, named, core=core, shape=self.shape)
 
     def _one_by_one(self, arrays):
+        """Results in Python, sample by sample."""
         self._validate(arrays)
         return self._over_batch(self._one, arrays)
 

@@ -325,6 +325,7 @@ def _points(model, at):
 
 
 def _check_point(at, force):
+    """Raise an error unless ``at`` names a point that suits the forces."""
     if at not in ("center_of_mass", "origin"):
         raise UnknownNameError(f"at must be 'center_of_mass' or 'origin', got {at!r}")
     if at == "origin" and force is not None:
@@ -339,6 +340,7 @@ def _vectors(model, x, name):
 
 
 def _checked_poses(model, T):
+    """Poses of all bodies; an error names the first that is not one."""
     T = require_numbers(T, "poses", "generalized_position")
     require_shape(model, T, "poses", ("body_count", 4, 4))
     check_finite(T, "poses", core=3)
@@ -371,6 +373,7 @@ def _require_explained(model, apart, tolerance, unknown, given):
 
 
 def _singular_variables(model, q):
+    """Message that names joints in singular configurations."""
     names = [
         f"{name!r} ({type(joint).__name__})"
         for name, joint, part in zip(

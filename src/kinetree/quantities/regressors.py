@@ -67,6 +67,7 @@ def _with_joint_columns(model, options):
 
 
 def _general_text(options):
+    """Text of general code where no option is set, else None."""
     return None if any(options.values()) else texts.regressor_in_base_coordinates
 
 

@@ -110,6 +110,7 @@ def _damping(model, damping):
 
 
 def _check_vector(x, name, rows):
+    """Raise an error unless a vector has a number for each row of the task."""
     n = len(texts.task_rows(_rows(rows)))
     x = as_given(x, name)
     if x.ndim == 0 or x.shape[-1] != n:

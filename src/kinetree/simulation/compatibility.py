@@ -109,14 +109,17 @@ def _integrator(which):
 
 
 def _integrators_of(which):
+    """Feature of the integrators that a predicate selects."""
     return Feature(f"integrators {_integrators(which)}", _integrator(which))
 
 
 def _is_implicit(method):
+    """Whether an integrator needs derivatives of the field."""
     return method.differentiates
 
 
 def _is_runge_kutta(method):
+    """Whether an integrator has a tableau."""
     return hasattr(getattr(method, "tableau", None), "b")
 
 
@@ -140,10 +143,12 @@ def _joint(which):
 
 
 def _has_no_group(s, joint):
+    """Whether configurations of a joint are neither a vector space nor a group."""
     return not joint.rates_are_velocities and joint.bracket is None
 
 
 def _moves_with_time(s, joint):
+    """Whether a joint is another one at the start of the simulation."""
     return joint.at(s.t0) != joint
 
 
@@ -173,12 +178,14 @@ def _kept_loops(s):
 
 
 def _prescribed_joints(s):
+    """Description of the prescribed joints, or an empty string."""
     if s.prescription is None:
         return ""
     return f"prescribed joints ({', '.join(map(repr, s.prescription.names))})"
 
 
 def _python_force(s):
+    """Description of the first force that is a Python function, or an empty string."""
     plain = [force for force in s.forces if not is_traceable(force)]
     if not plain:
         return ""
@@ -186,6 +193,7 @@ def _python_force(s):
 
 
 def _python_motion(s):
+    """Description of prescribed motions that are Python functions, or an empty string."""
     if s.prescription is None or s.prescription.traceable:
         return ""
     return f"Python functions for prescribed joints ({', '.join(map(repr, s.prescription.names))})"
@@ -202,11 +210,13 @@ def _constraint(which):
 
 
 def _leaves_prescribed(constraint):
+    """Whether a method of keeping loops closed leaves prescribed joints in place."""
     kept = isinstance(constraint, (Projection, AscherChin, Baumgarte, Uncorrected))
     return kept and not getattr(constraint, "energy", False)
 
 
 def _has_name(name):
+    """Predicate for the constraint method of a name."""
     return lambda constraint: constraint.name == name
 
 
@@ -235,6 +245,7 @@ def _law_of_parts(option, what, first):
 
 
 def _is_event_driven(attached):
+    """Whether contact takes its own steps, which differ in length."""
     return attached.stepper is not None and not attached.equal_steps
 
 

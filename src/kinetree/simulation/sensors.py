@@ -212,6 +212,7 @@ class Sensors(Mapping[str, Sensor]):
         return found
 
     def _of_contact(self, s, q, touching):
+        """Reading of a sensor that needs contacts or shapes."""
         if s.kind == "rangefinder":
             return contact_sensors.range_along(self.model, s, q)
         if s.kind != "touch":

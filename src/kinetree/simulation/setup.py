@@ -300,6 +300,7 @@ def as_forces(forces: Any) -> tuple:
 
 
 def _require_numbers(model, function):
+    """Raise an error if a model has symbols for numbers."""
     if model.scalar_type().kind == "O":  # fractions are numbers, symbols are not
         try:
             model.map_numbers(float)

@@ -319,6 +319,7 @@ def _tolerance(rtol, atol, max_step):
 
 
 def _as_hooks(hooks):
+    """Hooks as a tuple of functions."""
     hooks = (hooks,) if callable(hooks) else hooks
     if not isinstance(hooks, (tuple, list)) or not all(map(callable, hooks)):
         raise ShapeError(f"hooks must be functions of a step, got {hooks!r}")
@@ -326,6 +327,7 @@ def _as_hooks(hooks):
 
 
 def _as_events(events):
+    """Events as a tuple."""
     return tuple(events) if isinstance(events, Iterable) else (events,)
 
 

@@ -150,6 +150,7 @@ def _shift(r, H, Y):
 
 
 def _require_articulated(x):
+    """Raise an error for what cannot be added to an articulated-body inertia."""
     if not isinstance(x, ArticulatedInertia):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to an inertia")
 

@@ -91,6 +91,7 @@ class AxialScrew(CoordinateTransform):
         return Inertia(m, self.rotation.rows([h[i], h[j], y_k]), self.rotation.matrix(Z))
 
     def _to_articulated(self, x):
+        """Articulated-body inertia in the new coordinates."""
         (i, j, k), d = self.rotation.indices, self.d
         M, I = self.rotation.symmetric(x.M), self.rotation.symmetric(x.I)
         H = self.rotation.general(x.H)

@@ -75,6 +75,7 @@ def _inertia_rate(I, v):
 
 
 def _dyadic_rate(A, domain, codomain, v):
+    """Rate of a 6×6 map between motions and forces in a frame that moves with ``v``."""
     cross_matrix = {Motion: dense.crm, Force: dense.crf}
     v = v.to_array()
     return cross_matrix[codomain](v) @ A - A @ cross_matrix[domain](v)

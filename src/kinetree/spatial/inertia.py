@@ -209,9 +209,11 @@ def require_factor(k):
 
 
 def _is_articulated(x):
+    """Whether a value is an articulated-body inertia, of whichever class."""
     return hasattr(type(x), "from_rigid")
 
 
 def _require_inertia(x):
+    """Raise an error for what cannot be added to a rigid-body inertia."""
     if not isinstance(x, Inertia):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to an inertia")

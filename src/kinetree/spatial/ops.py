@@ -42,6 +42,7 @@ def _unary(name, x):
 
 
 def _undefined_error(name, x):
+    """Error for a type of numbers that has no such function."""
     return ArrayKindError(
         f"{name}() of a {type(x).__name__} is not defined; use a float, complex, mpmath, SymPy "
         f"or traced number, or give the type a method {name}()"
@@ -106,7 +107,7 @@ def less(a, b):
 
 
 def _real(x):
-    """Real part."""
+    """Real part of a number of any kind."""
     return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 

@@ -182,11 +182,13 @@ def _rotate(c, s, M):
 
 
 def _require_motion(v):
+    """Raise an error for what a planar inertia does not act on."""
     if not isinstance(v, PlanarMotion):
         raise SpatialTypeError(f"a planar inertia acts on a PlanarMotion, got {type(v).__name__}")
 
 
 def _require_inertia(x):
+    """Raise an error for what cannot be added to a planar inertia."""
     if not isinstance(x, (PlanarInertia, PlanarArticulatedInertia)):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to a planar inertia")
 

@@ -98,6 +98,7 @@ def quaternions(rotations) -> np.ndarray:
 
 
 def _sums_and_differences(E):
+    """Sums and differences of opposite entries of a matrix, off its diagonal."""
     A = np.array([E[1, 2] + E[2, 1], E[0, 2] + E[2, 0], E[0, 1] + E[1, 0]])
     B = np.array([E[1, 2] - E[2, 1], E[2, 0] - E[0, 2], E[0, 1] - E[1, 0]])
     return A, B

@@ -67,6 +67,7 @@ class SpatialVector:
         return Transposed(self)
 
     def _same_kind(self, other, verb):
+        """Raise an error unless both vectors are of one space."""
         if type(other) is not type(self):
             raise SpatialTypeError(
                 f"cannot {verb} a {type(other).__name__} and a {type(self).__name__}: "

@@ -33,6 +33,7 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def _is_plain(a):
+    """Whether an array is one vector of ordinary numbers."""
     return type(a) is np.ndarray and a.ndim == 1 and a.dtype.char in "dlDO"
 
 

@@ -164,6 +164,7 @@ class AddingParts(WorldCore):
         return pieces.robot(model, name, at, prefix, *state, keep_overlaps=keep)
 
     def _moved_object(self, what, at, given):
+        """Piece of an object that starts with a given ``q`` and ``qd``."""
         piece, (q, qd) = self._object(what, at, given), (given.q, given.qd)
         if q is None and qd is None:
             return piece

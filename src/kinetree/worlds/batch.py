@@ -340,6 +340,7 @@ class Worlds:
         return tuple(self._contacts_of(k) for k in range(len(self)))
 
     def _contacts_of(self, k):
+        """Contacts of world ``k``: those stored in its last step, else those of its state."""
         b, labels = self._batch, self._steps.labels
         if not b.motions.ends[k, 3]:
             return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)

@@ -170,6 +170,7 @@ class Contacts:
         return notebook.text_table(self._rows()) if len(self) else "no contacts"
 
     def _repr_html_(self):
+        """Table for notebooks."""
         count = "no contacts" if not len(self) else _count(len(self), "contact")
         head, *rows = self._rows()
         return notebook.block(count, notebook.table(head, rows) if rows else "")

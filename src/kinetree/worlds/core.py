@@ -188,4 +188,5 @@ class WorldCore:
         return f"<World {self._base.name!r}: {parts or 'empty'}; t = {self._time:.6g} s>"
 
     def _repr_html_(self):
+        """Picture for notebooks."""
         return block(repr(self)[1:-1], show(self) if self._parts else "")

@@ -125,10 +125,12 @@ class DeviceWorlds:
 
     @property
     def _of_q(self):
+        """Independent position variables among all, on the device."""
         return self._on.xp.asarray(self._batch.engine.of_q)
 
     @property
     def _of_v(self):
+        """Independent velocity variables among all, on the device."""
         return self._on.xp.asarray(self._batch.engine.of_v)
 
     def _set(self, q, qd):

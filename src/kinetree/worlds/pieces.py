@@ -306,6 +306,7 @@ def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
 
 
 def _is_free(model):
+    """Whether the first body is on a free joint."""
     return any(isinstance(b.joint, Free) for b in model.bodies[:1])
 
 

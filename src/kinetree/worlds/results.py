@@ -77,7 +77,7 @@ class Report(NamedTuple):
 
 
 def _count(n, what):
-    """Words for a number of things."""
+    """Count with its noun, such as "2 contacts" or "1 contact"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 

@@ -222,6 +222,7 @@ class WorldSteps:
 
     @cached_property
     def _at_once(self):
+        """Built-in function that takes steps with held inputs."""
         return self.machine.at_once
 
     def _go_far(self, whole, h, n) -> bool:

@@ -58,6 +58,7 @@ class Simulated(NamedTuple):
 
 
 def _is_auto(law):
+    """Whether a law is to be chosen."""
     return isinstance(law, str) and law == "auto"
 
 

@@ -128,6 +128,7 @@ def _holding_forces(field, model, q, qdd, held, joints):
 
 
 def _held_traced(field, model, q, qdd, held, s):
+    """Forces that hold joints in place, and all accelerations with them."""
     A, on = field.mobility(model, q), held[s]
     masked = np.outer(on, on) * A[np.ix_(s, s)] + np.diag(1 - on)
     f_s = solve(factor(masked), -on * qdd[s])
@@ -137,17 +138,20 @@ def _held_traced(field, model, q, qdd, held, s):
 
 @kernel
 def _held_step(model, t, h, q, qd, inputs, held, direction, *, scheme):
+    """Step of the mode in which some joints are held and others slide."""
     under = replace(scheme, field=scheme.field(held, direction))
     return under(model, t, h, q, qd, inputs)
 
 
 @kernel
 def _held_accelerations(model, t, q, qd, inputs, held, direction, *, field_by_mode):
+    """Accelerations in the mode in which some joints are held and others slide."""
     return field_by_mode(held, direction)(model, t, q, qd, inputs)
 
 
 @kernel
 def _constraint_force(model, t, q, qd, inputs, held, direction, *, field_by_mode):
+    """Forces that hold joints in a mode."""
     return field_by_mode(held, direction).constraint_force(model, t, q, qd, inputs)
 
 
@@ -245,7 +249,7 @@ class HeldStepper(Stepper):
 
 
 def _nothing(t, q, qd, tau):
-    pass
+    """Do nothing before a step."""
 
 
 class _WithMode:

@@ -124,6 +124,7 @@ class StiffLimits:
         return on_variables(model, q, qd, self._of_all)
 
     def _of_all(self, model, q, qd):
+        """Forces of all stops, (..., nv)."""
         columns: list = [0 * qd[..., i] for i in range(model.nv)]
         for i_q, i, *stop in self.stops:
             columns[i] = columns[i] + self.push(q[..., i_q], qd[..., i], *stop)
@@ -186,6 +187,7 @@ def limits_effort(model) -> bool:
 
 
 def _limits_effort(efforts):
+    """Whether any effort limit is positive and finite."""
     return bool(np.any((efforts > 0) & np.isfinite(efforts)))
 
 

@@ -98,6 +98,7 @@ def _first(model, wanted, of_loop, of_tendon):
 
 
 def _is_rough(tendon):
+    """Whether a tendon has dry friction."""
     return tendon.has("friction")
 
 
@@ -234,10 +235,12 @@ def _finite(number, lower, upper):
 
 
 def _is_exact(friction):
+    """Whether an option of friction means exact sticking."""
     return friction == "exact" or getattr(friction, "exact", False)
 
 
 def _is_rigid(limits):
+    """Whether an option of limits means rigid stops."""
     return limits == "rigid" or isinstance(limits, RigidLimits)
 
 

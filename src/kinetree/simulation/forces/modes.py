@@ -266,10 +266,12 @@ class _Group(ABC):
         return np.where(on, self._functions(t, q, qd, tau, stepper), 1.0)
 
     @abstractmethod
-    def _on(self, mode) -> Any: ...
+    def _on(self, mode) -> Any:
+        """For each joint of the group, whether it is on in a mode."""
 
     @abstractmethod
-    def _functions(self, t, q, qd, tau, stepper) -> Any: ...
+    def _functions(self, t, q, qd, tau, stepper) -> Any:
+        """Functions whose zeros end a mode."""
 
     @abstractmethod
     def act(self, i, q, qd):

@@ -15,11 +15,13 @@ from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_
 
 @kernel
 def _springs_and_dampers(model, q, qd):
+    """Kernel of the joint forces of springs and dampers."""
     return spring_and_damper_force(model, q, qd)
 
 
 @kernel
 def _joint_springs(model, q, qd):
+    """Kernel of the joint forces of joint springs."""
     return joint_spring_force(model, q, qd)
 
 

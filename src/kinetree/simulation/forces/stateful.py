@@ -151,6 +151,7 @@ def unroll_stages(method):
 
 @kernel
 def _stateful_step(model, t, h, q, qd, inputs, s, *, scheme):
+    """Step of an integrator, with the states of forces after it."""
     stages = StagewiseForce(scheme.field, scheme.method, h, s)
     results = replace(scheme, field=stages.field)(model, t, h, q, qd, inputs)
     return (*results, stages.after(model, results[0]))
@@ -158,6 +159,7 @@ def _stateful_step(model, t, h, q, qd, inputs, s, *, scheme):
 
 @kernel
 def _stateful_accelerations(model, t, q, qd, inputs, s, *, stateful):
+    """Accelerations under forces with states ``s``."""
     return stateful.at(s)(model, t, q, qd, inputs)
 
 
@@ -236,6 +238,7 @@ class StatefulStepper(Stepper):
         return after
 
     def _check_loops(self, t, h, after):
+        """Raise an error if a step leaves loops open by too much."""
         worst = np.max(after.checks[..., 0], initial=0.0) if self.method.closes else 0.0
         if not worst <= DOUBTFUL:
             raise SimulationError(

@@ -64,6 +64,7 @@ def observe(model, q, qd, recorded=None) -> Observables:
 
 @kernel
 def _elastic(model, q):
+    """Kernel of the elastic energy."""
     return elastic_energy(model, q)
 
 
@@ -118,6 +119,7 @@ def of_states(function, *states, results=16):
 
 @kernel
 def _errors_at(model, t, q, qd):
+    """Kernel of closure errors at an instant, where loops may be prescribed."""
     return tuple(loop_constraints(model.at(t), q, qd)[2:])
 
 
@@ -152,6 +154,7 @@ def driven_motion(stepper, servos, arrays) -> dict:
 
 @kernel
 def _drive_force(model, t, q, qd, inputs, *, field):
+    """Kernel of the joint forces of drives."""
     return field.drive_force(model, t, q, qd, inputs)
 
 
@@ -202,6 +205,7 @@ def accelerations(trajectory) -> np.ndarray:
 
 @kernel
 def _acceleration(model, t, q, qd, inputs, *, field):
+    """Kernel of the accelerations of a field."""
     return field(model, t, q, qd, inputs)[0]
 
 

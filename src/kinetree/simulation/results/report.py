@@ -118,6 +118,7 @@ class Report:
         return "\n".join([*lines[:at], *(f"warning: {w}" for w in self.warnings), *lines[at:]])
 
     def _repr_html_(self):
+        """Table for notebooks."""
         rows = [*self._rows(), *(("warning", w) for w in self.warnings)]
         return block(f"Report: {self.steps} steps by {self.integrator}", table((), rows))
 
@@ -424,6 +425,7 @@ def _may_be_singular(model):
 
 @kernel
 def _singularities(model, q):
+    """How close each joint with singular configurations is to one."""
     parts = [
         joint.singularity(q[at])
         for joint, at in zip(model.joint[1:], model.q_slice[1:], strict=True)
@@ -454,6 +456,7 @@ def _warnings_of_inertia(model, report, t, distances):
 
 
 def _warnings_of_contact(name, residuals, advice, slip, step, too_deep):
+    """Warnings about penetration and residuals of a simulation with contact."""
     worst = max(residuals.opening, too_deep)
     if too_deep or not worst <= max(TOLERATED_PENETRATION, slip * step):
         yield (

@@ -121,6 +121,7 @@ def _check_names(model, path):
 
 
 def _by_suffix(path):
+    """Functions that read and write trajectories in the format of a file name."""
     ways = (
         (_read_npz, _write_npz), (_read_parquet, _write_parquet), (_read_netcdf, _write_netcdf),
         (_read_csv, _write_csv), (_read_mcap, write_mcap),
@@ -178,11 +179,13 @@ def _model(path, about, model):
 
 
 def _write_npz(trajectory, path, about):
+    """Write a trajectory as .npz."""
     with open(path, "wb") as file:  # NumPy adds its suffix to names that end in .NPZ
         np.savez_compressed(file, about=np.array(about), **trajectory.arrays())
 
 
 def _read_npz(path, _):
+    """Arrays and description of a trajectory in .npz."""
     with Archive(path) as arrays:
         return {name: arrays[name] for name in arrays.names if name != "about"}, str(
             arrays["about"]
@@ -190,6 +193,7 @@ def _read_npz(path, _):
 
 
 def _write_parquet(trajectory, path, about):
+    """Write a trajectory as .parquet, a row for each time and motion."""
     arrow = need("pyarrow", "a .parquet file", "tables")
     parquet = need("pyarrow.parquet", "a .parquet file", "tables")
     entries = columns(trajectory)
@@ -200,6 +204,7 @@ def _write_parquet(trajectory, path, about):
 
 
 def _read_parquet(path, _):
+    """Arrays and description of a trajectory in .parquet."""
     arrow = need("pyarrow", "a .parquet file", "tables")
     parquet = need("pyarrow.parquet", "a .parquet file", "tables")
     size = regular_size(path)
@@ -228,6 +233,7 @@ def _of_columns(columns, shape):
 
 
 def _write_csv(trajectory, path, about):
+    """Write a trajectory as .csv, a row for each time and motion."""
     batch = trajectory.q.shape[1:-1]
     places = [grid.ravel() for grid in np.indices((len(trajectory.t), *batch))]
     index = dict(zip(_batch_names(trajectory), places[1:], strict=True))
@@ -258,6 +264,7 @@ def _read_csv(path, model):
 
 
 def _read_mcap(path, _):
+    """Raise an error: bags of ROS cannot be read again."""
     raise LoadError(
         f"{path}: a bag holds joint states and transforms for other programs, not all of a "
         f"motion; save it as .npz, .parquet or .nc to load it again"
@@ -265,12 +272,14 @@ def _read_mcap(path, _):
 
 
 def _write_netcdf(trajectory, path, about):
+    """Write a trajectory as .nc."""
     dataset = to_xarray(trajectory)
     dataset.attrs["kinetree"] = about
     dataset.to_netcdf(path, engine=_netcdf_engine())
 
 
 def _read_netcdf(path, _):
+    """Arrays and description of a trajectory in .nc."""
     xarray = need("xarray", "a .nc file", "tables")
     size = regular_size(path)
     with xarray.open_dataset(path, engine=_netcdf_engine(), decode_cf=False) as dataset:
@@ -371,5 +380,6 @@ def _index(pandas, trajectory):
 
 
 def _batch_names(trajectory):
+    """Names of the batch axes, as columns of a table."""
     count = trajectory.q.ndim - 2
     return ("motion",) if count == 1 else tuple(f"motion_{k}" for k in range(count))

@@ -73,6 +73,7 @@ def resample(trajectory, times):
 
 @kernel
 def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
+    """State at a part ``s`` of a step, by the cubic polynomial between both ends."""
     q1, qd1 = continue_state(model, q1, qd1, q)
     d = model.difference(q, q1)
     a, b = h * qd, h * local_rate(model, q, d, qd1, order=6)
@@ -279,6 +280,7 @@ class Trajectory:
         return f"<Trajectory of {self.model.name!r}: {len(self)} states{batch}{span}>"
 
     def _repr_html_(self):
+        """Table of all variables with their curves, for notebooks."""
         rows, q, qd = [], layout.positions(self.model), layout.velocities(self.model)
         for variables, arrays in ((q, self.q), (qd, self.qd)):
             for k, v in enumerate(variables):

@@ -155,6 +155,7 @@ class EngineRun(Run):
         return idle_machines(self.scene).take(*self._made_of, self.new_machine)
 
     def _new_engine(self):
+        """Engine with the forces of this rollout, in tables or compiled."""
         t, native = self.transition, {}
         if not self.plain:
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}

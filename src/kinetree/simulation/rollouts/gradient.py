@@ -159,7 +159,7 @@ class Adjoint:
     # --- in the shapes of the caller ---------------------------------------------------------
 
     def with_batch_axes(self, array):
-        """``(*several, samples, ...)`` with the caller's batch axes, then those of the several."""
+        """Array with the caller's batch axes first, then that of several costs."""
         array = np.moveaxis(array, 0, 1) if self.several else array
         shape = array.shape[1:]
         result = array.reshape((*self.run.arrays.batch, *shape))
@@ -220,6 +220,7 @@ class Adjoint:
 
 @kernel
 def _next_activation(model, controls, activation, time):
+    """Kernel of activations after a time with held controls."""
     return activation_after(model, controls, activation, time)
 
 
@@ -257,6 +258,7 @@ def along_tangents(model, q, gradient) -> Any:
 
 @kernel
 def _pull_back(model, q, gradient):
+    """Gradient with respect to tangent vectors, from that with respect to ``q``."""
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -437,6 +439,7 @@ def final_state_derivatives(
 
 
 def _check_terminal(terminal, inputs):
+    """Raise an error if a terminal cost takes what only steps have."""
     for name in names_of(terminal):
         if name in ("tau", "controls") or name in (inputs or {}):
             raise UnknownNameError(

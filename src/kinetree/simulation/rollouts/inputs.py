@@ -236,6 +236,7 @@ def _dtype(arrays):
 
 
 def _with_batch(given, batch, dtype):
+    """Input with the batch axes of the rollout, as one array."""
     time = given.array.shape[:1] if given.timed else ()
     array = _flat(given.array, time, batch, given.shape, dtype)
     return Given(given.kind, given.name, given.shape, given.timed, array, given.squeeze)

@@ -65,6 +65,7 @@ class Rollout:
         )
 
     def _repr_html_(self):
+        """Table of the arrays, for notebooks."""
         arrays = {"t": "times [s]", "q": "joint positions", "qd": "joint velocities",
                   "work": "of all joint forces since the start [J]"}  # fmt: skip
         rows = [(n, str(getattr(self, n).shape), what) for n, what in arrays.items()]

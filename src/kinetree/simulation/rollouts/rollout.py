@@ -405,6 +405,7 @@ def _as_controls(model, controls, controller, tau):
 
 
 def _require_known(model, controls):
+    """Raise an error if actuators have activations and controls are not known beforehand."""
     if controls is None:
         raise FOLLOWED_ACTIVATIONS.of(
             "controls of a kernel in a rollout",
@@ -425,6 +426,7 @@ def warn_of_failures(run, failed):
 
 
 def _warn_of_effort(model, given, run):
+    """Warn if given joint forces exceed the limits of effort."""
     tau = given.array if given.timed else given.array[None]
     message = beyond_effort(model, tau, run.t0 + run.dt * np.arange(len(tau)))
     if message:

@@ -228,6 +228,7 @@ class Run:
             )
 
     def _look_at_loops(self, step, doubt):
+        """Warn once of motions whose loops come close to a singular configuration."""
         count = int(np.sum(~(np.asarray(doubt) <= DOUBTFUL)))
         if count and not self.warned:
             self.warned.append(step)

@@ -130,6 +130,7 @@ def _column(name, values):
 
 
 def _check_seed(seed):
+    """Seed as an integer; an error for anything else."""
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise SweepError(f"the seed must be an integer of at least 0, got {seed!r}")
     return int(seed)
@@ -175,6 +176,7 @@ def _describe(x, add, seen):
 
 
 def _describe_parts(x, add, seen):
+    """Add a container and its parts to a digest."""
     kind, parts = _parts(x)
     add(f"{kind}{len(parts)}(".encode())
     for part in parts:
@@ -331,6 +333,7 @@ def on_threads(work, tasks, threads):
 
 
 def _in_pool(pool, work, tasks, most):
+    """Results of tasks as they end, with at most ``most`` of them in the pool."""
     waiting, is_over = {}, False
     while waiting or not is_over:
         while not is_over and len(waiting) < most:

@@ -82,6 +82,7 @@ class Folder:
         return self.path / f"chunk-{number:06d}.npz"
 
     def _is_whole(self, number):
+        """Whether a file of results can be read, is complete and belongs to this sweep."""
         path = self.file(number)
         try:
             with Archive(path) as arrays:

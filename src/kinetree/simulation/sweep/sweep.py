@@ -224,6 +224,7 @@ def _storable(array):
 
 
 def _chunk_size(chunk, count, batched):
+    """Number of runs in a chunk; an error for anything but a positive integer."""
     if chunk is None:
         return int(np.clip(-(-count // 32), 1, 1024 if batched else 100))
     if not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1:
@@ -232,6 +233,7 @@ def _chunk_size(chunk, count, batched):
 
 
 def _thread_count(threads):
+    """Number of threads; an error for anything but a positive integer."""
     if threads is None:
         return kernel_threads()
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
@@ -327,6 +329,7 @@ class _InWorld:
 
 
 def _in_world(world, run):
+    """Run function of a sweep over a world, with the signature of the user's."""
     own = world.simulation_start()
     found = _InWorld(world, ((own.state.q, own.state.qd), own.timestep), run)
     if callable(run):
