@@ -34,6 +34,7 @@ app = typer.Typer(
 
 
 def _add(name, command, *lines):
+    """Register a command with examples in its help."""
     app.command(name, epilog=examples(*lines))(command)
 
 
@@ -109,6 +110,7 @@ app.add_typer(generate.cache_app, name="cache")
 
 
 def _print_version(wanted: bool):
+    """Print the version and leave, if it is wanted."""
     if wanted:
         typer.echo(f"kinetree {kinetree.__version__}")
         raise typer.Exit

@@ -201,6 +201,7 @@ samples_app = typer.Typer(epilog=cli.examples("kinetree samples", _WRITE))
 
 
 def _sample_names(incomplete: str):
+    """Samples that begin with a text, with descriptions, for completion."""
     import kinetree as kt
     from kinetree.cli.options import describe
 
@@ -227,6 +228,7 @@ def samples(context: typer.Context, as_json: Json = False):
 
 
 def _print_samples(rows):
+    """Print the samples as a table."""
     from rich.table import Table
     from rich.text import Text
 

@@ -131,6 +131,7 @@ class _Steps:
 
 
 def _three_questions(kt, arm, q, say):
+    """Print joint forces at rest, the acceleration under them, and the place of the tool."""
     tau, at_rest = kt.gravity_force(arm, q), np.zeros(arm.nv)
     qdd = kt.forward_dynamics(arm, q, at_rest, tau)
     with np.printoptions(precision=3, suppress=True):

@@ -23,6 +23,7 @@ from kinetree.spelling import printable
 
 
 def _complete_function(incomplete: str):
+    """Functions that begin with a text, with descriptions, for completion."""
     return [(n, summary(f)) for n, f in functions().items() if n.startswith(incomplete)]
 
 
@@ -145,6 +146,7 @@ def plain(value):
 
 
 def _print_list(as_table):
+    """Print all functions, as a table or as JSON."""
     rows = [{"name": n, "description": summary(f)} for n, f in functions().items()]
     if not as_table:
         cli.print_json(rows)

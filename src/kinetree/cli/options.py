@@ -324,12 +324,14 @@ class Commands(typer.core.TyperGroup):
 
 
 def _fail_with(ctx, error, message):
+    """Leave with a message, or raise the error where ``--debug`` is given."""
     if ctx.params.get("debug"):
         raise error
     fail(message)
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
+    """Print a warning in one coloured line, in the form that ``warnings.showwarning`` has."""
     from rich.text import Text
 
     err().print(Text("warning: ", "yellow") + Text(str(message)), soft_wrap=True)

@@ -67,6 +67,7 @@ def with_records(command: Callable) -> Callable:
 
 
 def _parameters_of(record) -> list[inspect.Parameter]:
+    """Options of a command, one for each field of a record."""
     hints = get_type_hints(record, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     return [

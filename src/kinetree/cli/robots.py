@@ -10,6 +10,7 @@ from kinetree.cli.options import Json
 
 
 def _complete_name(incomplete: str):
+    """Robots that begin with a text, for completion."""
     import kinetree as kt
 
     return [name for name in kt.robots.names() if name.startswith(incomplete)]

@@ -15,12 +15,14 @@ from kinetree.spelling import did_you_mean, printable
 
 
 def _complete_integrator(incomplete: str):
+    """Integrators that begin with a text, for completion."""
     from kinetree.simulation import INTEGRATORS
 
     return [name for name in ("auto", *INTEGRATORS) if name.startswith(incomplete)]
 
 
 def _complete_controller(incomplete: str):
+    """Controllers that begin with a text, for completion."""
     return [name for name in NAMES if name.startswith(incomplete)]
 
 

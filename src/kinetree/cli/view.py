@@ -15,6 +15,7 @@ from kinetree.files import replacing
 
 
 def _complete_layers(incomplete: str):
+    """Layers that begin with a text, for completion."""
     from kinetree.viewer import LAYERS
 
     return [name for name in LAYERS if name.startswith(incomplete)]

@@ -155,6 +155,7 @@ def _stand(model, feet):
 
 
 def _look_at(model):
+    """Render a model alone and in a batch, so that the code is kept."""
     import kinetree as kt
 
     camera = kt.camera((2, -2, 1), (0, 0, 0.5), size=(64, 48))

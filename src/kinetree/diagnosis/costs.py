@@ -187,6 +187,7 @@ def _count(program):
 
 
 def _published_costs(model):
+    """Published numbers of operations for a tree, by algorithm."""
     parent = list(model.parent)
     return {
         "inertia matrix (CRBA)": inertia_matrix_cost(parent),

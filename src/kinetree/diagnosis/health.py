@@ -282,6 +282,7 @@ def unlike_neighbours(model):
 
 
 def _mass_and_inertia(I):
+    """Mass and trace of the rotational inertia about the centre of mass."""
     m = float(I.mass)
     about = I.rotational_at_center if m else I.rotational  # a massless body has no centre
     return m, float(np.trace(np.asarray(about, float)))

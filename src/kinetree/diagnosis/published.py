@@ -144,6 +144,7 @@ def factorization_cost(parent) -> OperationTotal:
 
 
 def _subtree_sizes(parent):
+    """Number of bodies in the subtree of each body."""
     size = [1] * len(parent)
     for i in range(len(parent) - 1, 0, -1):
         size[parent[i]] += size[i]

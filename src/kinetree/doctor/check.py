@@ -75,6 +75,7 @@ def _cut(name):
 
 
 def _two_parents(joints):
+    """Findings about links that are the child of several joints."""
     for name, count in Counter(j.child for j in joints).items():
         if count > 1:
             by = [j for j in joints if j.child == name]
@@ -254,6 +255,7 @@ def check(
 
 
 def _of_file(path, floating_base, srdf, folders):
+    """Findings about a file: its text, what loading it says, and its model."""
     facts, found_in_text = _text_of(path, folders)
     try:
         model, notices, _ = read(path, floating_base=floating_base, srdf=srdf, folders=folders)
@@ -314,6 +316,7 @@ def _of_model(model, facts=None):
 
 
 def _of_facts(facts):
+    """Findings about the facts of a file, without a model."""
     return chain(
         names(facts),
         connections(facts),

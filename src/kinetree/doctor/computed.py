@@ -169,6 +169,7 @@ def _home(model):
 
 
 def _is_readable(shape):
+    """Whether a shape needs no mesh, or one that exists in a known format."""
     mesh = shape.shape
     return not isinstance(mesh, Mesh) or (
         os.path.isfile(mesh.path) and mesh.path.lower().endswith(FORMATS)

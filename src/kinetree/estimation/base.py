@@ -182,7 +182,7 @@ def _from_noise(b: Base, y: "float[:]", w: "float[:]", F: "float[:]", G: "float[
 
 @procedure(inline=True)
 def _put(F: "float[:]", n: int, row: int, column: int, scale: float, A: "float[3, 3]") -> None:
-    """Write a block."""
+    """Write a block into a matrix."""
     for i in range(3):
         for j in range(3):
             F[(row + i) * n + column + j] = scale * A[i, j]

@@ -95,6 +95,7 @@ class Estimate:
         return M @ P @ np.swapaxes(M, -1, -2)
 
     def _by_foot(self, values):
+        """Values by the name of the foot."""
         return dict(zip(self.feet, np.moveaxis(values, -1, 0), strict=True))
 
 

@@ -139,6 +139,7 @@ class Estimator:
         return found
 
     def _require_feet(self, names):
+        """Raise an error unless all names are those of feet."""
         for name in names:
             require_known(name, self._names, f"contacts name {name!r}, which is no foot")
 
@@ -163,6 +164,7 @@ class Estimator:
         return x.reshape(-1, self._width), (M @ P @ np.swapaxes(M, -1, -2)).reshape(-1, n, n)
 
     def _plain_covariance(self, uncertainty) -> np.ndarray:
+        """Covariance of the errors, from an ``Uncertainty`` or a matrix."""
         if isinstance(uncertainty, Uncertainty):
             return uncertainty.covariance(self._setup.base.up)
         P = np.asarray(uncertainty, dtype=float)

@@ -162,6 +162,7 @@ class EstimatorSetup:
 
 
 def _require_one_base(model):
+    """Raise an error unless the first joint is free."""
     if not model.body_count or not isinstance(model.joint[1], Free):
         raise ModelError(
             f"the first joint of model {model.name!r} must be free, such as that of a robot that "
@@ -182,6 +183,7 @@ def _require_one_base(model):
 
 
 def _as_feet(model, feet) -> tuple[Foot, ...]:
+    """Feet as a tuple of ``Foot`` objects."""
     if isinstance(feet, (str, Foot)):
         raise ShapeError(f"feet must be a list, got {feet!r}")
     found = tuple(Foot(x) if isinstance(x, str) else x for x in feet)

@@ -146,6 +146,7 @@ class _Body:
         self.neutral = np.einsum("kij,ij->k", _UNITS, np.eye(4))
 
     def log_det(self, x):
+        """Logarithm of the pseudo-inertia's determinant; minus infinity if not positive."""
         values = np.linalg.eigvalsh(np.einsum("k,kij->ij", x, _UNITS))
         return np.sum(np.log(values)) if values[0] > 0 else -np.inf
 
@@ -166,6 +167,7 @@ class _Coefficient:
         self.rows, self.columns = slice(row, row + 1), np.array([[typical]])
 
     def log_det(self, x):
+        """Logarithm of the coefficient; minus infinity where it is not positive."""
         return np.log(x[0]) if x[0] > 0 else -np.inf
 
     def barrier(self, x):

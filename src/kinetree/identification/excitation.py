@@ -199,6 +199,7 @@ def _velocities(model, columns, y, rate, second):
 
 @kernel
 def _displacement_rate(model, q, q0, v):
+    """Kernel of the rate of the displacement from a configuration."""
     return displacement_gradient(model, q, q0) @ v
 
 

@@ -117,6 +117,7 @@ class Identification:
         return f"{found}\ncondition number {self.condition:.4g}"
 
     def _repr_html_(self):
+        """Table for notebooks."""
         rows = list(zip(self.names, self.values, self.standard_deviations, strict=True))
         return block(repr(self), table(_HEAD, rows, most=200))
 
@@ -228,6 +229,7 @@ def _weights(base, Y, tau, given):
 
 
 def _checked_weights(weights, shape):
+    """Weights as an array that broadcasts to the samples."""
     weights = np.asarray(weights, dtype=float)
     fits = weights.ndim > 0 and weights.shape[-1] == shape[-1] and weights.ndim <= len(shape)
     if not fits or not np.all(np.isfinite(weights)) or np.any(weights < 0):

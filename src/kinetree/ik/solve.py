@@ -107,6 +107,7 @@ class InverseKinematics:
         return f"<inverse kinematics of {success.size} targets: {found}>"
 
     def _repr_html_(self):
+        """Table of how samples ended, for notebooks."""
         reason, error = np.ravel(as_numpy(self.reason)), np.ravel(as_numpy(self.error))
         iterations, rows = np.ravel(as_numpy(self.iterations)), []
         for name in dict.fromkeys(reason.tolist()):

@@ -191,6 +191,7 @@ def _array(target, what, shape):
 
 
 def _no_trace(a, what):
+    """Raise an error for numbers that are symbols or complex."""
     if a.dtype == object or np.iscomplexobj(a):
         raise TraceError(
             f"inverse kinematics takes real numbers, and cannot be traced: {what} is of type "
@@ -290,6 +291,7 @@ def limits_of(problem, limits) -> PositionBounds:
 
 
 def _given_limits(model, limits):
+    """Limits (lower, upper) that a user gives, checked."""
     if not isinstance(limits, (tuple, list)) or len(limits) != 2:
         raise ShapeError(
             f"limits must be True (those of the model), False (none), or two arrays "

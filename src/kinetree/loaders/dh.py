@@ -373,6 +373,7 @@ class _Sheet:
         return TableRow(values, partial(self._row_error, line, i))
 
     def _row_error(self, line, i, message):
+        """Error about row ``i``, with its line in the file."""
         return self.error(line, f"row {i}: {message}")
 
     def _number(self, text, unit, line, what, *, infinite=False):

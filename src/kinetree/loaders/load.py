@@ -340,6 +340,7 @@ def _format(source, path):
 
 
 def _is_file_name(text):
+    """Whether a text is the name of a file and not the content of one."""
     return "\n" not in text and Path(text).suffix.lower() in (*_suffixes(), ".xml")
 
 

@@ -100,6 +100,7 @@ class Folders:
         return first
 
     def _in_package(self, scheme, rest, name):
+        """File in a ROS package or a Gazebo model."""
         package, _, inside = rest.lstrip("/").partition("/")
         if package in ("", ".", ".."):
             raise LoadError(f"{short(name)} names no package")

@@ -100,7 +100,7 @@ class Report:
         self.notices.append(Notice(self.path, line, what, why, effect or "motion"))
 
     def effect_of(self, element: Any) -> Effect:
-        """Effect of leaving out an element, by ``effects`` of it and of what is around it."""
+        """Effect of leaving out an element: ``"motion"``, ``"picture"``, or another ``Effect``."""
         root, *inner = [tag_of(e) for e in (element, *element.iterancestors())][::-1]
         known: list[Effect] = [self.effects[tag] for tag in inner if tag in self.effects]
         if "picture" in known:  # the colour of a collision shape, too

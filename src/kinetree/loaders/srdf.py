@@ -127,6 +127,7 @@ class _Reader:
         return found
 
     def _joint_names(self):
+        """Names of all joints that a state may have, the root's too."""
         root = [] if self.found.root in (None, Fixed) else [self.found.root_name]
         return [*self.joints, *root]
 

@@ -38,6 +38,7 @@ def _blank(text):
 
 
 def _without_declaration(source):
+    """Source without a faulty XML declaration, and a notice."""
     found = _DECLARATION.match(source)
     if found is None:
         return source, None
@@ -76,6 +77,7 @@ def _without_doctype(source):
 
 
 def _without_hyphens(source):
+    """Source with double hyphens in comments replaced, and a notice."""
     parts, done, at = [], 0, source.find(b"<!--")
     while at >= 0:
         end = source.find(b"-->", at + 4)
@@ -93,5 +95,6 @@ def _without_hyphens(source):
 
 
 def _with_ampersands(source):
+    """Source with bare ampersands escaped, and a notice."""
     changed = _BARE_AMPERSAND.sub(b"&amp;", source)
     return changed, (("'&'", "read as itself; XML wants &amp;") if changed != source else None)

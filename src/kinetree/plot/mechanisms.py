@@ -211,7 +211,7 @@ def _skeleton(model, q):
 
 
 def _figure(axes, model, sticks, joints, k, axis, shade):
-    """One posture."""
+    """Draw a mechanism in one posture."""
     for i, body in enumerate(model.bodies, start=1):
         color, start = COLORS[i % len(COLORS)], joints[i - 1][axis]
         ends = sticks.get(i, np.zeros((k + 1, 0, 3)))[k][:, axis]

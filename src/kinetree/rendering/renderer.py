@@ -367,6 +367,7 @@ def _tables(pieces) -> Surfaces:
 
 
 def _plane_normals(surface):
+    """Normals at the three points of a plane."""
     origin, x, y = surface.vertices
     return np.tile(np.cross(x - origin, y - origin), (3, 1))
 

@@ -105,6 +105,7 @@ def _distinct(rows):
 
 
 def _without_slivers(vertices, faces):
+    """Surface without degenerate and repeated triangles."""
     a, b, c = faces.T
     faces = faces[(a != b) & (b != c) & (c != a)]
     return vertices, faces[np.sort(_distinct(np.sort(faces, axis=1))[0])]

@@ -160,6 +160,7 @@ def _toward(start, end):
 
 
 def _in_plane(place):
+    """Point (x, 0, z) of a place in the plane."""
     return place[0], 0, place[1]
 
 

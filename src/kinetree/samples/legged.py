@@ -56,6 +56,7 @@ def quadruped() -> Model:
 
 
 def _dog_leg(robot, leg, x, y):
+    """Add a leg of three joints to a quadruped."""
     add_body(
         robot,
         f"{leg}_hip",

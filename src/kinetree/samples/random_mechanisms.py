@@ -212,6 +212,7 @@ def _spanning_tree(rng, kind, bodies):
 
 
 def _tree_joint(rng, kind):
+    """Random joint of a tree that suits a kind of mechanism."""
     if kind == "spherical":
         return Revolute("z")
     if kind == "planar":
@@ -270,6 +271,7 @@ def _ends(rng, tree):
 
 
 def _loop_joint(rng, kind, room, loop_joints):
+    """Random loop joint that leaves the mechanism movable."""
     if kind in ("planar", "spherical"):
         return Revolute("z")
     if loop_joints is None:

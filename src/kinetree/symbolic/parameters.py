@@ -133,6 +133,7 @@ def _moments(I_C, name, values):
 
 
 def _is_negative(x):
+    """Whether an expression is known to be negative, or a symbol that compares so."""
     return getattr(x, "is_number", True) and x < 0
 
 

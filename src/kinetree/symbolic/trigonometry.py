@@ -251,6 +251,7 @@ def _primitive(expression):
 
 
 def _is_exact(expression):
+    """Whether all numbers of an expression are rational."""
     return all(x.is_Rational for x in expression.atoms(sympy().Number))
 
 

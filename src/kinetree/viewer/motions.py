@@ -289,6 +289,7 @@ def _within_limits(model):
 
 
 def _scene_of_trajectory(trajectory):
+    """Scene of one motion of a trajectory."""
     if trajectory.q.ndim != 2:
         count = int(np.prod(trajectory.q.shape[1:-1]))
         raise ShapeError(

@@ -111,6 +111,7 @@ class Page:
         return f"<page of {len(self.text)} characters>"
 
     def _repr_html_(self):
+        """Frame with the page, for notebooks."""
         inside = html.escape(self.text, quote=True)
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc;border-radius:6px"
         return f'<iframe srcdoc="{inside}" style="{style}"></iframe>'

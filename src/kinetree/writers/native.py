@@ -62,6 +62,7 @@ def inertia_table(inertia) -> dict | None:
 
 
 def _about_center(inertia):
+    """Mass, centre and inertia about it, such that reading them gives the same bits; or None."""
     m, h, I = inertia.mass, inertia.first_moment, inertia.rotational
     if not isinstance(m, (int, float)) or not m > 0 or np.any(I != I.T):
         return None
@@ -269,6 +270,7 @@ def _surface(part):
 
 
 def _contact_pair(pair):
+    """Table of a contact pair."""
     ends = {"first": pair.first, "second": pair.second}
     return _said_fields(pair, "name") | ends | _said_fields(pair, "touch") | _surface(pair)
 
@@ -316,10 +318,12 @@ def _part(x):
 
 
 def _carried_mass(model, given):
+    """Table of gravity compensation."""
     return {**_on(model, given.body), "mass": given.mass, "center": given.center}
 
 
 def _fluid_force(model, f):
+    """Table of the force of a fluid."""
     names = ("density", "viscosity", "wind", "coefficients", "added_mass", "added_inertia")
     where = {**_on(model, f.body), **placement_keys(f.placement)}
     return where | _shape(f.shape, "") | _said_fields(f, *names)

@@ -44,6 +44,7 @@ def to_srdf(model) -> str:
 
 
 def _add_state(robot, model, posture):
+    """Add a posture as a state of a group to SRDF."""
     moving = [i for i in range(1, model.body_count + 1) if model.joint[i].nq]
     names = {model.joint_names[i - 1] for i in moving}
     groups = sorted((len(g.joints), g.name) for g in model.groups if names <= {*g.joints})
@@ -64,6 +65,7 @@ def _values(joint, q):
 
 
 def _add_pairs(robot, model):
+    """Add pairs that do not touch to SRDF."""
     links, lost = {*model.body_names, *model.frame_names}, 0
     for p in model.contact_pairs:
         if not {p.first, p.second} <= links:
@@ -81,36 +83,42 @@ def _add_pairs(robot, model):
 
 
 def _to_urdf(model) -> str:
+    """Text of a model as URDF."""
     from kinetree.writers.urdf import to_urdf
 
     return to_urdf(model)
 
 
 def _to_srdf(model) -> str:
+    """Text of a model's groups, states and pairs as SRDF."""
     from kinetree.writers.save import to_srdf
 
     return to_srdf(model)
 
 
 def _to_sdf(model) -> str:
+    """Text of a model as SDF."""
     from kinetree.writers.sdf import to_sdf
 
     return to_sdf(model)
 
 
 def _to_mjcf(model) -> str:
+    """Text of a model as MJCF."""
     from kinetree.writers.mjcf import to_mjcf
 
     return to_mjcf(model)
 
 
 def _to_usd(model) -> str:
+    """Text of a model as USD."""
     from kinetree.writers.usd import to_usd
 
     return to_usd(model)
 
 
 def _to_toml(model) -> str:
+    """Text of a model as TOML."""
     from kinetree.writers.native import to_toml
 
     return to_toml(model)

@@ -163,6 +163,7 @@ class _Writer:
         _put(joint, "child", own)
 
     def _write_link(self, i):
+        """Write body ``i`` as a link."""
         body = self.model.bodies[i - 1]
         if body.name == WORLD:
             raise InteropError(
@@ -180,6 +181,7 @@ class _Writer:
         self._write_shapes(link, [g for g in self.model.geometry if g.body == i])
 
     def _write_inertia(self, link, body):
+        """Write the inertia of a link."""
         I = body.inertia
         if I.mass == 0 and np.any(I.first_moment):
             raise InteropError(
@@ -199,6 +201,7 @@ class _Writer:
             _put(moments, tag, about[row, column])
 
     def _write_shapes(self, link, shapes):
+        """Write shapes of a link as collisions and visuals."""
         taken: set = set()
         for g in shapes:
             if type(g.shape) not in _SHAPES:
@@ -223,6 +226,7 @@ class _Writer:
                         _put_surface(element, g.surface)
 
     def _write_frames(self):
+        """Write frames that are not links."""
         for frame in self.model.frames:
             if frame.name == self.base_link:
                 continue
@@ -235,6 +239,7 @@ class _Writer:
     # --- joints ------------------------------------------------------------------------------
 
     def _write_joint(self, i, body):
+        """Write the joint of body ``i``."""
         what = f"joint {body.joint_name!r}"
         if isinstance(body.joint, joints.Free):
             if body.parent or not _is_identity(body.placement) or body.joint != joints.Free():
@@ -318,6 +323,7 @@ class _Writer:
         return element
 
     def _write_axis(self, joint, tag, xyz, k, part):
+        """Write an axis of a joint with its limits and dynamics."""
         axis = etree.SubElement(joint, tag)
         _put(axis, "xyz", xyz)
         limits, dynamics = part.limits, part.dynamics
@@ -346,6 +352,7 @@ class _Writer:
             self.lost.append(f"armature or drive of joint {joint.get('name')!r}")
 
     def _write_sensors(self):
+        """Write sensors where Gazebo has them."""
         writes = (_named_element, _put, _put_pose)
         sensors = GazeboSensors(self.model, self.links, self.joints, writes, self.is_world)
         sensors.write()
@@ -356,6 +363,7 @@ class _Writer:
             self.lost.append(f"sensors {', '.join(left[:4])}" + ", ..." * (len(left) > 4))
 
     def _refuse_couplings(self):
+        """Raise an error for couplings that SDF cannot express."""
         for coupling in self.model.couplings:
             if not coupling.is_mimic:
                 raise InteropError(
@@ -409,6 +417,7 @@ def _axes(joint):
 
 
 def _set_name(element, name):
+    """Name an element; an error for characters that XML does not allow."""
     try:
         element.set("name", name)
     except ValueError:
@@ -418,6 +427,7 @@ def _set_name(element, name):
 
 
 def _named_element(parent, tag, name, **attributes):
+    """Element with a name and attributes."""
     element = etree.SubElement(parent, tag)
     _set_name(element, name)
     for key, value in attributes.items():
@@ -445,6 +455,7 @@ def _numbers(values, what):
 
 
 def _is_identity(X):
+    """Whether a placement is the identity."""
     return np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
 
 

@@ -72,6 +72,7 @@ def _name(robot, name):
 
 
 def _add_links(robot, model):
+    """Write all bodies as links."""
     links = [add(robot, "link", name=name) for name in model.body_names]
     for link, body in zip(links[1:], model.bodies, strict=True):
         add_inertial(link, body.inertia, f"body {body.name!r}")
@@ -115,6 +116,7 @@ def _add_friction(robot, model):
 
 
 def _add_joints(robot, model):
+    """Write all joints, with limits, dynamics and what they follow."""
     mimics = {c.joint: c for c in model.couplings if c.is_mimic}
     for i, body in enumerate(model.bodies, start=1):
         element = add_joint(robot, body, model.body_names[body.parent])
@@ -184,6 +186,7 @@ _LAW = (
 
 
 def _add_rest(robot, model, armature):
+    """Write what only kinetree's own elements can express."""
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         add(robot, own("gravity"), xyz=model.gravity)
     for c in model.couplings:
@@ -271,6 +274,7 @@ def forward(joint):
 
 
 def _is_bounded(limits):
+    """Whether any limit of position is finite."""
     return limits is not None and any(map(math.isfinite, (*limits.lower, *limits.upper)))
 
 

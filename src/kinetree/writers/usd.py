@@ -149,6 +149,7 @@ class _Writer:
     # --- bodies ------------------------------------------------------------------------------
 
     def write_gravity(self):
+        """Write gravity as a physics scene."""
         scene = self.define(self.physics.Scene, str(self.root.GetPath()), "physics").GetPrim()
         gravity = np.asarray(self.model.gravity, dtype=float)
         size = float(np.linalg.norm(gravity))
@@ -156,6 +157,7 @@ class _Writer:
         self.put(scene, "physics:gravityMagnitude", size)
 
     def write_bodies(self):
+        """Write all bodies with inertias and poses."""
         model, above = self.model, str(self.root.GetPath())
         q, own = np.array(model.neutral(), dtype=float), f"{OWN}:base"
         for posture in model.postures:
@@ -182,6 +184,7 @@ class _Writer:
                     self.write_shape(prim, g)
 
     def write_mass(self, prim, inertia, name):
+        """Write the inertia of a body."""
         self.physics.MassAPI.Apply(prim)
         mass = float(inertia.mass)
         if mass <= 0:
@@ -201,6 +204,7 @@ class _Writer:
     # --- shapes ------------------------------------------------------------------------------
 
     def write_shape(self, above, g):
+        """Write a shape below its body."""
         written = self.solid(str(above.GetPath()), g)
         if written is None:
             return
@@ -270,6 +274,7 @@ class _Writer:
         return shape
 
     def write_surface(self, prim, g):
+        """Write contact properties of a shape as a material."""
         if g.surface is None:
             return
         s, key = g.surface, (g.surface.friction, g.surface.restitution)
@@ -292,6 +297,7 @@ class _Writer:
     # --- joints ------------------------------------------------------------------------------
 
     def write_joint(self, k, body):
+        """Write the joint of body ``k``."""
         joint = forward(body.joint)
         free = isinstance(joint, joints.Free) and joint.translation == "parent"
         if free and body.parent == 0 and _is_identity(body.placement):
@@ -356,6 +362,7 @@ class _Writer:
         return physics.Joint, None
 
     def write_limits(self, prim, part):
+        """Write the limits of a joint."""
         limits, joint = part.limits, part.joint
         if limits is None:
             return
@@ -376,6 +383,7 @@ class _Writer:
             self.put(self.drive(prim, joint), self.in_drive(joint, "maxForce"), limits.effort[0])
 
     def write_dynamics(self, prim, part):
+        """Write springs, damping, friction and drives of a joint."""
         d, joint = part.dynamics, part.joint
         if d is None:
             return
@@ -403,6 +411,7 @@ class _Writer:
         return prim
 
     def write_actuators(self):
+        """Write actuators as drives of joints."""
         model = self.model
         prims = {_name(p): p for p in self.stage.Traverse() if p.IsA(self.physics.Joint)}
         for a in model.actuators:
@@ -426,6 +435,7 @@ class _Writer:
     # --- the rest ----------------------------------------------------------------------------
 
     def write_pairs(self):
+        """Write pairs of bodies that do not touch."""
         for pair in self.model.contact_pairs:
             ends = [self.at.get(name) for name in (pair.first, pair.second)]
             if pair.touch or ends[0] is None or ends[1] is None:
@@ -460,6 +470,7 @@ def _name(prim) -> str:
 
 
 def _is_identity(X):
+    """Whether a placement is the identity."""
     return np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
 
 

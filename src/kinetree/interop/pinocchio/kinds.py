@@ -68,6 +68,7 @@ class VariableMap:
         return self._where_limited(self.from_position(limit), unlimited)
 
     def _where_limited(self, limit, unlimited):
+        """Limit of variables that have one, else the number for unlimited ones."""
         if self.limited is None:
             return limit
         return np.where(np.isin(np.arange(len(limit)), self.limited), limit, unlimited)
@@ -169,6 +170,7 @@ def same_joint(a, b) -> bool:
 
 
 def _same_parameter(a, b):
+    """Whether two parameters of a joint agree, to rounding."""
     return a == b or (not isinstance(a, str) and np.allclose(a, b, rtol=0, atol=1e-9))
 
 

@@ -111,6 +111,7 @@ def _infinite(limit):
 
 
 def _refuse_angular_gravity(pin_model):
+    """Raise an error if gravity has an angular part."""
     if np.any(pin_model.gravity.angular):
         raise InteropError(
             f"gravity must be a uniform linear acceleration, got an angular part "
@@ -119,6 +120,7 @@ def _refuse_angular_gravity(pin_model):
 
 
 def _warn_of_what_is_left_behind(pin_model):
+    """Warn of properties of Pinocchio's model that are not represented."""
     rotors = pin_model.rotorInertia * pin_model.rotorGearRatio**2
     _warn_of(
         pin_model,
@@ -230,6 +232,7 @@ def _kind(frame):
 
 
 def _is_identity(M):
+    """Whether a placement is the identity."""
     return np.array_equal(M.homogeneous, np.eye(4))
 
 
@@ -303,6 +306,7 @@ class _Site:
 
 
 def _depth_first(model):
+    """Body numbers in the order that Pinocchio's joints need."""
     waiting = list(reversed(model.children[0]))
     while waiting:
         i = waiting.pop()
@@ -311,6 +315,7 @@ def _depth_first(model):
 
 
 def _add_body(pin, result, body, parent):
+    """Add a body, with its joint, to Pinocchio's model."""
     X = body.placement @ parent.X
     if isinstance(body.joint, Fixed):
         joint = parent.joint
@@ -327,6 +332,7 @@ def _add_body(pin, result, body, parent):
 
 
 def _add_joint(pin, result, body, parent, placement):
+    """Add a joint with its limits and dynamics to Pinocchio's model."""
     joint, joint_map = as_pinocchio(pin, body.joint, body.joint_name)
     where = (parent, joint, placement, body.joint_name)
     number = _add_limited(result, body, joint_map, where)
@@ -347,6 +353,7 @@ _DYNAMICS = {
 
 
 def _add_limited(result, body, joint_map, where):
+    """Add a joint with limits in Pinocchio's variables; its number."""
     if body.limits is None:
         return result.addJoint(*where)
     limits, nq, nv = body.limits, body.joint.nq, body.joint.nv
@@ -371,6 +378,7 @@ def _limit(values, size, unlimited):
 
 
 def _warn_of_lost_limits(body, joint_map, lower, upper):
+    """Warn of limits that Pinocchio's variables cannot express."""
     lost = np.zeros(body.joint.nq, dtype=bool)
     for limit, unlimited in ((lower, -_UNLIMITED), (upper, _UNLIMITED)):
         lost |= limit != joint_map.from_limit(joint_map.to_limit(limit, unlimited), unlimited)

@@ -112,6 +112,7 @@ def _pairs(pin_model, model):
 
 
 def _require_same_names(model, pin_model, ours, theirs):
+    """Raise an error unless joints of both models can be matched by name."""
     if repeated := sorted({name for name in theirs if theirs.count(name) > 1}):
         raise InteropError(
             f"Pinocchio's model {pin_model.name!r} has several joints called "

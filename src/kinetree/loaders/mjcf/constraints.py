@@ -34,7 +34,7 @@ _SITE = 6  # mjtObj
 
 
 def constraints_of(mj_model, tree, note):
-    """Loops and couplings."""
+    """Loops and couplings of a MuJoCo model."""
     loops, laws = [], []
     taken = {*tree.joint_names, *(b.joint_name for b in tree.bodies)}
     off = is_disabled(mj_model, "EQUALITY") or is_disabled(mj_model, "CONSTRAINT")

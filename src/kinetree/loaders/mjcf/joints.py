@@ -151,6 +151,7 @@ def actuators_on(mj_model, i, kind, name, note):
 
 
 def _note_rest(mj_model, j, at, name, found, note):
+    """Note properties of a joint that are not represented."""
     for field, what in (
         ("jnt_stiffnesspoly", "stiffness beyond the linear term is not represented"),
         ("jnt_springyield", _YIELDS),
@@ -241,15 +242,18 @@ class _Moving(JointMap):
 
 
 def _free_rotation(q):
+    """Rotation of a free joint."""
     return rotation_from_quaternion(np.moveaxis(q[..., 3:7], -1, 0))
 
 
 def _planar_rotation(q):
+    """Rotation of a planar joint, 2×2."""
     c, s = np.cos(q[..., 0]), np.sin(q[..., 0])
     return np.array([[c, s], [-s, c]])
 
 
 def _planar_cross(w, v):
+    """``ω × v`` in the plane."""
     return w * np.stack([-v[..., 1], v[..., 0]], axis=-1)
 
 

@@ -199,6 +199,7 @@ class _Lost:
         return found
 
     def _lost_name(self, element, known):
+        """Name of a part that an element refers to and that was left out."""
         for attribute, name in element.attrib.items():
             kind = _REFERENCES.get(attribute)
             if attribute in ("objname", "refname"):

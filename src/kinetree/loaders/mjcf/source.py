@@ -298,6 +298,7 @@ def _size(source, element):
 
 
 def _check_numbers(source, element, names):
+    """Raise an error if an attribute has a number that is NaN."""
     for name, text in element.attrib.items():
         if "nan" not in text.lower() or text in names:
             continue
@@ -310,6 +311,7 @@ def _check_numbers(source, element, names):
 
 
 def _check_sizes(source, element):
+    """Raise an error if MuJoCo would build something too large for an element."""
     if element.tag == "hfield" and _product(source, element, ("nrow", "ncol")) > _LIMIT_HEIGHTS:
         raise source.error(element, f"has more than {_LIMIT_HEIGHTS} heights")
     params = _numbers(source, element, "params") if element.tag == "mesh" else ()
@@ -392,6 +394,7 @@ def _has_muscles(root):
 
 
 def _left_out(element, root):
+    """Whether an element is left out before MuJoCo reads the file."""
     tag, parent = element.tag, element.getparent()
     if parent is not None and parent.tag == "sensor":
         return tag not in KINDS or element.get("camera") is not None

@@ -26,6 +26,7 @@ def model_name(mj_model):
 
 
 def _name_at(text, start):
+    """Name that begins at a place in MuJoCo's table of names."""
     return text[start : text.index(b"\0", start)].decode("utf-8", "replace")
 
 

@@ -176,6 +176,7 @@ def formula(given, variables, parameters) -> str:
 
 
 def _check_power(node):
+    """Raise an error unless an exponent is a small integer."""
     sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
     value = sign * inner.value if isinstance(inner, ast.Constant) else None  # pyright: ignore
@@ -196,9 +197,11 @@ class _Bound(ast.NodeTransformer):
         self.values = values
 
     def visit_Name(self, node):
+        """Replace a name that has a value by it."""
         return ast.Constant(self.values[node.id]) if node.id in self.values else node
 
     def visit_Call(self, node):
+        """Bind names in the arguments of a call, not the function."""
         node.args = [self.visit(argument) for argument in node.args]
         return node
 

@@ -61,6 +61,7 @@ def orientation(table: TomlTable):
 
 
 def _axis_and_angle(table, key):
+    """Axis and angle [rad] of an entry such as ``["z", "30 deg"]``."""
     value = table.get(key)
     if not isinstance(value, list) or len(value) != 2:
         raise table.error(f"{key} must be [axis, angle], such as ['z', '30 deg'], got {value}", key)
@@ -127,6 +128,7 @@ def _part(table: TomlTable) -> Inertia:
 
 
 def _of_shape(table, shape):
+    """Inertia of a shape with a mass or a density."""
     sizes = table.numbers(shape, None if SIZES[shape] == 1 else SIZES[shape])
     options = {key: table.number(key, None) for key in ("mass", "density")}
     if shape in _WITH_AXIS:

@@ -56,6 +56,7 @@ class _Reader:
         )
 
     def _check_version(self):
+        """Raise an error unless the file has the version that is read."""
         version = self.top.get("kinetree")
         if version is None:
             raise self.top.error(
@@ -260,12 +261,14 @@ class _Reader:
         return found
 
     def _gravity_compensation(self, table):
+        """Add gravity compensation from its table."""
         center = table.numbers("center", 3, (0.0, 0.0, 0.0))
         self.builder.gravity_compensation(
             table.text("on"), mass=table.number("mass"), center=center
         )
 
     def _fluid_force(self, table):
+        """Add the force of a fluid from its table."""
         given = {name: table.number(name, 0.0) for name in ("density", "viscosity")}
         for name, size in (("wind", 3), ("coefficients", 5), *dict.fromkeys(_ADDED, 3).items()):
             if (values := table.numbers(name, size, None)) is not None:
@@ -274,6 +277,7 @@ class _Reader:
         self.builder.fluid_force(shape, on=table.text("on"), at=at, **given)
 
     def _contact_pair(self, table):
+        """Add a pair of shapes that touch, or do not, from its table."""
         ends = table.text("first"), table.text("second")
         name, surface = table.text("name", ""), parts.read_surface(table)
         if table.flag("touch", True):
@@ -323,6 +327,7 @@ class _Reader:
 
     @staticmethod
     def _by_name(table, key):
+        """Numbers by name in an inner table, or None without one."""
         inner = table.table(key)
         if inner is None:
             return None

@@ -69,6 +69,7 @@ _FOLDER_ENDINGS = ("_description", "_data", "_simple_description")
 
 
 def _example_robot_data() -> tuple[Robot, ...] | None:
+    """Robots of the package example-robot-data, or None without it."""
     inside = "share/example-robot-data/robots"
     places = [Path(sys.prefix) / inside]
     try:
@@ -110,6 +111,7 @@ def _folder_of(package: str, inside: str) -> Callable[[], tuple[Robot, ...] | No
 
 
 def _robot_files(folder, pattern) -> list[Path]:
+    """Model files of a folder that match a pattern."""
     return sorted(f for f in folder.glob(pattern) if f.suffix in _SUFFIXES and f.is_file())
 
 
@@ -122,6 +124,7 @@ def _stem(file) -> str:
 
 
 def _mujoco_menagerie() -> tuple[Robot, ...] | None:
+    """Robots of MuJoCo Menagerie, or None without it."""
     if _package_folder("mujoco_menagerie") is None:
         return None
     import mujoco_menagerie as menagerie  # pyright: ignore[reportMissingImports]
@@ -137,6 +140,7 @@ def _mujoco_menagerie() -> tuple[Robot, ...] | None:
 
 
 def _robot_descriptions() -> tuple[Robot, ...] | None:
+    """Robots of the package robot_descriptions, or None without it."""
     folder = _package_folder("robot_descriptions")
     if folder is None:
         return None

@@ -57,7 +57,7 @@ class Joint(NamedTuple):
 
 
 def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
-    """A ``<joint>``."""
+    """Joint of a ``<joint>`` element."""
     given = node.need("type")
     kind = given.lower()
     if kind not in TYPES:

@@ -41,7 +41,7 @@ class Link(NamedTuple):
 
 
 def read_link(node: Node, folders: Folders) -> Link:
-    """A ``<link>``."""
+    """Link of a ``<link>`` element."""
     inertial = node.one("inertial")
     looks = looks_in(node, folders, strict=_is_automatic(inertial))
     inertia = _inertia(node, inertial, looks)
@@ -73,6 +73,7 @@ def _inertia(link, inertial, looks):
 
 
 def _center_in(inertial):
+    """Placement of the centre of mass in a link."""
     pose = pose_in(inertial)
     if pose.relative_to is not None:
         inertial.note("<inertial>: relative_to", "SDF has it relative to the link, as it is taken")
@@ -147,6 +148,7 @@ def _surface_in(collision):
 
 
 def _surface_of(node):
+    """Friction, restitution and bits of a collision shape."""
     ode = _inside(node, "friction", "ode")
     mu = [number_in(ode, tag, -1.0) for tag in ("mu", "mu2")]
     if min(mu) >= 0 and mu[0] != mu[1]:
@@ -176,6 +178,7 @@ def _inside(node, *tags):
 
 
 def _shape_in(node, folders):
+    """Shape of an element, and how it is turned; None without one."""
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all()
     turn = Plucker.identity()
@@ -259,6 +262,7 @@ def _transparency(node):
 
 
 def _rgba_in(material):
+    """Colour of a material, or None."""
     colors = [material.one(tag) for tag in ("diffuse", "ambient")]
     color = next((c for c in colors if c is not None), None)
     if color is None:

@@ -63,6 +63,7 @@ def _link(description, joint, name):
 
 
 def _one_joint(joint, axes):
+    """Joint of a kind in SDF about its axes."""
     match joint.type:
         case "revolute" | "continuous":
             return Revolute(axes[0])

@@ -132,6 +132,7 @@ class _Assembly:
             self._let_fly(part, taken)
 
     def _static_arcs(self):
+        """Fixed joints that hold static links to the world."""
         frames, one = self.description.frames, Plucker.identity()
         for key in self.description.links:
             if key in self.description.static:

@@ -80,6 +80,7 @@ class Document:
             raise LoadError(f"{self.path}:1: very many dotted keys; write tables in their place")
 
     def _syntax_error(self, error, text):
+        """Error for a text that is not TOML, with its line and column."""
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         what = str(error).split(" (at ")[0]

@@ -90,6 +90,7 @@ class _Reader:
             self._simple(parts)
 
     def _is_known(self, node, parts):
+        """Whether a transmission is represented; notes why not."""
         if parts.kind not in ("simple", "differential"):
             node.ignore(_unknown_transmission(parts))
             return False
@@ -178,6 +179,7 @@ class _Reader:
         return name is not None
 
     def _read_commands(self, node, through, done):
+        """Read the command interfaces of a joint in a ros2_control block."""
         name = node.need("name")
         node.get("mimic")
         params = _params(node)
@@ -243,6 +245,7 @@ class _Parts(NamedTuple):
         return [(n, n.text().rpartition("/")[2].partition("Joint")[0].lower()) for n in found]
 
     def note_interface(self):
+        """Note that the gains of a position or velocity interface are missing."""
         for node, kind in self.interfaces():
             if kind and not kind.startswith(_FORCES):
                 node.ignore(_without_gains(kind))
@@ -268,6 +271,7 @@ def _role(node):
 
 
 def _without_gains(kind):
+    """Notice about a servo whose gains are not in the file."""
     return (
         f"the gains of a {kind} servo are not in the file: the actuator is a motor, its control a "
         f"force"

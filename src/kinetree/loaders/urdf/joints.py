@@ -134,6 +134,7 @@ def _largest(limit, key):
 
 
 def _without_bounds(x):
+    """Infinity in place of numbers so large that they mean no bound."""
     return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 
@@ -167,6 +168,7 @@ def _mimic(node):
 
 
 def _note_controllers(node):
+    """Note elements about controllers and calibration, which are left out."""
     safety = node.one("safety_controller")
     if safety is not None:
         safety.ignore(f"soft limits of a controller, {_NO_PLACE}")

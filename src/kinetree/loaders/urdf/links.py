@@ -139,6 +139,7 @@ def _look_in(node, materials, folders):
 
 
 def _shape_in(node, folders):
+    """Shape of an element, or None without one."""
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
     for other in shapes[1:]:
@@ -207,6 +208,7 @@ class Materials:
 
 
 def _color_in(material):
+    """Colour of a material, or None."""
     color = material.one("color")
     if color is None:
         return None

@@ -212,6 +212,7 @@ class _Assembly:
         return []
 
     def _is_possible(self):
+        """Whether all inertias and joint dynamics are physically possible."""
         dynamics = [j.dynamics for j in self.tree.joints if j.dynamics is not None]
         smallest = (
             min((*d.armature, *d.damping, *d.friction, *d.stiffness, 0.0)) for d in dynamics
@@ -420,6 +421,7 @@ def _with_drives(joints, drives: FileDrives) -> dict[str, Joint]:
 
 
 def _free_name(name, instead, taken):
+    """Name, or another in its place with underscores, that is not taken."""
     while name in taken:
         name, instead = instead, instead + "_"
     return name

@@ -94,6 +94,7 @@ class _Reader:
     # --- bodies ------------------------------------------------------------------------------
 
     def find_bodies(self):
+        """Find rigid bodies on the stage and name them."""
         taken = {self.graph.base_name}
         for prim in self.prims:
             enabled = prim.GetAttribute("physics:rigidBodyEnabled")
@@ -126,6 +127,7 @@ class _Reader:
         return prim.GetPath() if prim else None
 
     def name_of_body(self, path):
+        """Name of the body of a path; the base for None."""
         return self.graph.base_name if path is None else self.bodies[path]
 
     def in_body(self, prim, path):
@@ -141,6 +143,7 @@ class _Reader:
         return inside
 
     def find_shapes(self):
+        """Find shapes on the stage, by the body that has them."""
         for prim in self.prims:
             if prim.IsA(self.geom.Gprim):
                 path = self.body_of(prim)
@@ -205,6 +208,7 @@ class _Reader:
 
     @staticmethod
     def solid_inertia(shape, density, X):
+        """Inertia of a shape of a density, in coordinates of its body."""
         if isinstance(shape, Mesh):
             solid = mesh_inertia(shape.path, density=density, hull=shape.convex)
             return solid.inverse_transformed(X)
@@ -261,6 +265,7 @@ class _Reader:
         return X, self.world_frame(prim)[1]
 
     def read_frames(self):
+        """Read frames that are neither bodies nor shapes."""
         taken = set()
         for prim in self.prims:
             path = self.body_of(prim)
@@ -274,6 +279,7 @@ class _Reader:
                 self.graph.frame(name, on=self.name_of_body(path), at=X)
 
     def read_pairs(self):
+        """Read pairs of bodies that do not touch."""
         for prim in self.prims:
             if prim.HasAPI(self.physics.FilteredPairsAPI):
                 for target in prim.GetRelationship("physics:filteredPairs").GetTargets():
@@ -310,7 +316,9 @@ class _Reader:
         return start
 
     def joint_note(self, path):
+        """Name of a joint for notices."""
         return tag(self.stage.GetPrimAtPath(path), "joint")
 
     def add_free(self, joint, name):
+        """Add a free joint to the base."""
         self.graph.joint(joint, Free(), predecessor=self.graph.base_name, successor=name)

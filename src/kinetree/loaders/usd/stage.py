@@ -45,6 +45,7 @@ def open_stage(source: bytes, report, folders):
 
 
 def _first_line(error):
+    """First line of an error of USD, without its place in USD's source."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rpartition(" : ")[2] if lines else "unknown error"
 

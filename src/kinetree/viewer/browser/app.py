@@ -99,6 +99,7 @@ class Viewer:
             gui.add_button("Back to the start").on_click(lambda _: self.pose(self.motion.q[0]))
 
     def _on_turn(self, event, k):
+        """Set a joint from its slider, when somebody moves it."""
         if self._setting or event.client is None:
             return
         if self.player is not None:
@@ -133,6 +134,7 @@ class Viewer:
         self._set_sliders(besides)
 
     def _set_sliders(self, besides=None):
+        """Move all sliders but one to the configuration."""
         self._setting = True
         with self.server.atomic():
             for k, value in enumerate(self.knobs.values(self.q)):
@@ -211,6 +213,7 @@ class Viewer:
         return f"<viewer of {printable(self.model.name)} at {self.url}>"
 
     def _repr_html_(self):
+        """Frame with the page, for notebooks."""
         title = html.escape(printable(self.model.name))
         style = "width:100%;height:520px;border:1px solid #ccc;border-radius:6px"
         return f'<iframe src="{self.url}" title="{title}" style="{style}"></iframe>'

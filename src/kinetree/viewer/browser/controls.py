@@ -63,6 +63,7 @@ class LayerPanel:
         self.drawing.color_ground(dark=on)
 
     def _on_tick(self, layer, redraw):
+        """Show or hide a layer."""
         self.drawing.show(layer, self.boxes[layer].value)
         self._explain()
         redraw()
@@ -158,6 +159,7 @@ class Player:
             self.thread.join(5)
 
     def _on_scrub(self, event):
+        """Go to a time and stop playing, when somebody moves the slider."""
         if event.client is not None and not self._moving_slider:
             self.play(False)
             self.go(self.t)
@@ -247,6 +249,7 @@ class SavePanel:
         write_picture(path, np.round(image).astype(np.uint8))
 
     def _film_or_stop(self, event, label):
+        """Record a film and offer it for download; while it is recorded, stop."""
         if self._filming:
             self._filming = False
             return

@@ -159,6 +159,7 @@ def _address(host):
 
 
 def _is_free(host, port, family=socket.AF_INET):
+    """Whether a port can be bound."""
     with contextlib.closing(socket.socket(family)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -213,6 +214,7 @@ class Drawing:
         self.refresh()
 
     def _add_mesh(self, k, part):
+        """Add part ``k`` to the scene in the browser."""
         is_solid = part.layer == "bodies" and part.opacity >= 1
         return self.server.scene.add_mesh_simple(
             f"/world/{part.node}/{k}",

@@ -46,6 +46,7 @@ def velocities(model, q, qd) -> np.ndarray:
 
 @kernel
 def _velocities(model, q, qd):
+    """Kernel of the velocities of all bodies, in base coordinates."""
     return np.array([v.to_array() for v in base_velocities(model, q, qd)[1][1:]])
 
 

@@ -146,6 +146,7 @@ def _extent(g, box, size):
 
 
 def _is_ground(g, up, size):
+    """Whether a shape is a level plane that the model stands on."""
     if not isinstance(g.shape, Plane) or g.body:
         return False
     return _pose(g)[:3, 2] @ up > 1 - 1e-6 and np.all(_sides(g.shape) > 2 * size)

@@ -102,6 +102,7 @@ def write_gravity_compensation(model, elements, left_out):
 
 
 def _check_without_dynamics(loop):
+    """Raise an error if a loop joint has springs, damping or friction."""
     for what in ("stiffness", "damping", "friction"):
         if has_dynamics(loop, what):
             raise InteropError(
@@ -350,6 +351,7 @@ class _Writer:
         return "site", self.sites.at(f"{s.name}_{which}", frame.body, placement @ frame.placement)
 
     def _of_site(self, s):
+        """Attributes of a sensor on a frame, which is a site of MJCF."""
         frame = self.model.frame(s.of)
         name = s.of
         if s.of in {*self.model.body_names, *self.links} or not is_identity(s.placement):

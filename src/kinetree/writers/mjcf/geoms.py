@@ -242,6 +242,7 @@ def write_contact_pairs(model, root, left_out):
 
 
 def _of_pair(surface):
+    """Attributes of the surface of a contact pair."""
     sliding, torsion, rolling = _friction(surface)
     return {
         "condim": [surface.condim],
@@ -356,6 +357,7 @@ def _has_mass(model, i):
 
 
 def _joint_name(model, i):
+    """Name of joint ``i``."""
     return model.joint_names[i - 1]
 
 
@@ -372,6 +374,7 @@ def _check_together(model, chain, parts):
 
 
 def _write_inertia(inertia, body):
+    """Write the inertia of a body, unless it has no mass."""
     if inertia.mass == 0:
         return
     I_C = np.asarray(inertia.rotational_at_center, dtype=float)
@@ -416,6 +419,7 @@ def _write_joint(body, part, Z, parent):
 
 
 def _limit_attributes(limits, part):
+    """Attributes of the limits of a hinge or slide."""
     if limits is None or part.kind not in ("hinge", "slide"):
         return {}
     low, high = limits.lower or (-np.inf,) * 9, limits.upper or (np.inf,) * 9
@@ -431,6 +435,7 @@ def _limit_attributes(limits, part):
 
 
 def _dynamics_attributes(body, part):
+    """Attributes of a joint's springs, damping, friction and armature."""
     if body.dynamics is None:
         return {}
     found = {}

@@ -60,6 +60,8 @@ def write_fixed_tendon(root, name, terms, **attributes):
 
 
 def _spatial_tendon(model, tendon, t, sites, shapes):
+    """Write a tendon along sites, around wrapping shapes and over pulleys."""
+
     def site(name):
         frame = model.frame(name)
         return sites.at(name, frame.body, frame.placement)
