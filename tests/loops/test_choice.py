@@ -8,7 +8,9 @@ from support.linkages import offset_four_bar
 import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError
+from kinetree.loops.kinematics.compiled_projection import Chosen
 from kinetree.loops.kinematics.constraint import closure_error, constraint, rank
+from kinetree.loops.kinematics.whitening import orthogonal, whitening
 from kinetree.loops.stepping.choice import (
     _health,
     _near,
@@ -18,7 +20,6 @@ from kinetree.loops.stepping.choice import (
     check_start,
     choose,
 )
-from kinetree.loops.stepping.motion import Chosen, orthogonal, whitening
 from kinetree.model import Coupling
 
 

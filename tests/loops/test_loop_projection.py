@@ -10,13 +10,9 @@ from support.linkages import sample
 import kinetree as kt
 from kinetree.errors import AssemblyError, SingularError
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint
-from kinetree.loops.kinematics.projection import (
-    mechanical_energy,
-    project_configuration,
-    project_state,
-    project_velocity,
-)
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.loops.kinematics.space import tree_inertia
+from kinetree.loops.kinematics.state_projection import mechanical_energy, project_state
 
 SAMPLES = ["four_bar", "slider_crank", "bennett", "five_bar"]
 

@@ -12,6 +12,7 @@ import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper
+from kinetree.loops.kinematics.compiled_projection import Chosen
 from kinetree.loops.stepping import stepper as steppers
 from kinetree.loops.stepping.choice import _health, choose
 from kinetree.loops.stepping.health import (
@@ -24,7 +25,6 @@ from kinetree.loops.stepping.health import (
     passes_of,
     refine_step,
 )
-from kinetree.loops.stepping.motion import Chosen
 from kinetree.loops.stepping.projected import Checks
 from kinetree.loops.stepping.stepper import ProjectedStepper
 

@@ -9,23 +9,23 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed.rank import scaling
+from kinetree.loops.kinematics.compiled_projection import (
+    Chosen,
+    close_loops,
+    largest,
+    scale_to_energy,
+)
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.loops.kinematics.whitening import multipliers, orthogonal, smallest, whitening
 from kinetree.loops.stepping.choice import _health, choose
 from kinetree.loops.stepping.motion import (
-    Chosen,
     Regularization,
     acceleration,
-    closed,
     driven_acceleration,
-    largest,
-    multipliers,
-    orthogonal,
     post_stabilized,
-    smallest,
-    whitening,
 )
-from kinetree.loops.stepping.projected import Checks, _with_energy, _worst
+from kinetree.loops.stepping.projected import Checks, _worst
 
 
 @cache
@@ -156,7 +156,7 @@ def test_a_closed_state_tells_of_the_errors_that_it_had(size, rng):
     q, qd, _ = moving(model, rng)
     choice = choose(model, q).chosen
     q, v = q + size * rng.normal(size=3), qd + rng.normal(size=3)
-    found = closed.reference(model, q, v, chosen=choice, iterations=1)
+    found = close_loops.reference(model, q, v, chosen=choice, iterations=1)
     c, units = constraint(model, q, v), scaling(model).rows
     assert_close(float(found[2]), np.max(np.abs(c.error * units)), ulps=10, scale=1)
     assert_close(float(found[3]), np.max(np.abs(c.rate * units)), ulps=1e3)
@@ -180,8 +180,8 @@ def test_lost_energy_is_given_back_where_there_is_motion_enough():
         (-0.26, 1.0),
         (-7.0, 1.0),
     ):
-        assert_close(_with_energy(qd, 2 * lost, 2.0), np.sqrt(factor2) * qd)
-    many = _with_energy(np.tile(qd, (2, 1)), np.array([0.1, -0.5]), np.array([1.0, 1.0]))
+        assert_close(scale_to_energy(qd, -2 * lost, 2.0, 0.25), np.sqrt(factor2) * qd)
+    many = scale_to_energy(np.tile(qd, (2, 1)), np.array([-0.1, 0.5]), np.array([1.0, 1.0]), 0.25)
     assert_close(many, [np.sqrt(0.9) * qd, qd])
 
 
@@ -232,7 +232,7 @@ def test_a_massless_link_is_taken_back_to_the_constraints(rng):
     off = q + 1e-4 * rng.normal(size=3), qd + 1e-3 * rng.normal(size=3)
     before = constraint(model, *off)
     for found in (
-        closed.reference(model, *off, chosen=choice),
+        close_loops.reference(model, *off, chosen=choice),
         post_stabilized.reference(model, *off, 1.0, chosen=choice, repeats=3),
     ):
         assert np.max(np.abs(found[0] - q)) < 0.01
@@ -246,7 +246,7 @@ def test_a_state_at_rest_is_kicked_by_nothing():
     model = four_bar(False)
     q = np.array(model.posture("home").q, dtype=float)
     choice = choose(model, q).chosen
-    found = closed.reference(model, q + 1e-6, np.zeros(3), chosen=choice)
+    found = close_loops.reference(model, q + 1e-6, np.zeros(3), chosen=choice)
     assert np.max(np.abs(constraint(model, found[0], np.zeros(3)).error)) < 1e-14
     assert list(found[1]) == [0, 0, 0]
     assert found[4] == 0

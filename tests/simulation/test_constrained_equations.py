@@ -5,17 +5,12 @@ import pytest
 
 import kinetree as kt
 from kinetree.algorithms.closed import joint_space
+from kinetree.loops.kinematics.compiled_projection import ClosedState, close_loops
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.loops.kinematics.whitening import orthogonal, smallest, whitening
 from kinetree.loops.stepping.choice import choose
-from kinetree.loops.stepping.motion import (
-    Closed,
-    acceleration,
-    closed,
-    orthogonal,
-    smallest,
-    whitening,
-)
+from kinetree.loops.stepping.motion import acceleration
 
 NAMES = ("four_bar", "five_bar", "bennett", "ladder")
 
@@ -36,26 +31,28 @@ def test_accelerations_are_those_of_the_general_solution(name, rng):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.max(np.abs(expected)))
 
 
-@pytest.mark.covers("Spencer 3.1", by=closed)
+@pytest.mark.covers("Spencer 3.1", by=close_loops)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_state_off_the_constraints_goes_back_to_them(name, rng):
     model, q, qd, chosen = state(name, rng)
     moved = model.integrate(q, 1e-5 * rng.normal(size=model.nv))
-    found = Closed(*closed(model, moved, qd + 1e-3 * rng.normal(size=model.nv), chosen=chosen))
+    found = ClosedState(
+        *close_loops(model, moved, qd + 1e-3 * rng.normal(size=model.nv), chosen=chosen)
+    )
     left = constraint(model, found.q, found.qd)
     assert np.max(np.abs(left.error)) < 1e-14
     assert np.max(np.abs(left.rate)) < 1e-12
-    again = Closed(*closed(model, found.q, found.qd, chosen=chosen))
+    again = ClosedState(*close_loops(model, found.q, found.qd, chosen=chosen))
     np.testing.assert_allclose(again.q, found.q, rtol=0, atol=1e-14)
     np.testing.assert_allclose(again.qd, found.qd, rtol=0, atol=1e-12)
 
 
-@pytest.mark.covers("Spencer 3.1", by=closed)
+@pytest.mark.covers("Spencer 3.1", by=close_loops)
 def test_velocities_change_as_by_an_impulse_of_the_constraint_forces(rng):
     model, q, _, chosen = state("five_bar", rng)
     qd = rng.normal(size=model.nv)
     np.testing.assert_allclose(
-        closed(model, q, qd, chosen=chosen)[1], project_velocity(model, q, qd), atol=1e-13
+        close_loops(model, q, qd, chosen=chosen)[1], project_velocity(model, q, qd), atol=1e-13
     )
 
 

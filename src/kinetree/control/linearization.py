@@ -13,7 +13,7 @@ A mechanism with loops or couplings is described by independent coordinates ``y`
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -23,19 +23,15 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.equilibria import motion_under
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
-from kinetree.functional.differentiate import differentiate
 from kinetree.functional.products import brackets, step_derivatives
-from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.linear.coordinates import coordinates
-from kinetree.loops.linear.derivatives import constraint_along, forces_along
-from kinetree.loops.linear.linearization import LinearModel, linear_model, motion_state
-from kinetree.loops.linear.velocity_basis import velocity_basis
+from kinetree.loops.linear.linearization import LinearModel, linear_model
+from kinetree.loops.linear.nonholonomic import linearize_nonholonomic
+from kinetree.loops.linear.tangent_dynamics import acceleration_derivatives
 from kinetree.loops.state_space.charts import AbstractChart
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.notebook import block, eigenvalues, matrix
-from kinetree.quantities.dynamics import forward_dynamics, passive_force
 from kinetree.spelling import from_textbook
 
 if TYPE_CHECKING:
@@ -129,7 +125,7 @@ def linearize(
         )
     q = as_configuration(model, q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
-    derivatives = _motion_derivatives(model, q, qd, tau, f_ext)
+    derivatives = acceleration_derivatives(model, q, qd, tau, f_ext)
     if dt is not None and method == "euler":
         qdd = motion_under(model, q, qd, tau, f_ext)
         return _euler(model, q, qd + dt * qdd, derivatives, dt)
@@ -179,18 +175,6 @@ def _check(dt, method):
         raise ValueError(f"method={method!r} is about discrete time: give the time step dt, too")
     if dt is not None:
         as_seconds(dt, "dt", least=0.0)
-
-
-_derivatives = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))
-_passive_derivatives = differentiate(passive_force, wrt=("q", "qd"))
-
-
-def _motion_derivatives(model, q, qd, tau, f_ext):
-    """Derivatives of ``motion_under`` with respect to ``q``, ``qd`` and ``tau``."""
-    arguments = (q, qd, tau + passive_force(model, q, qd))
-    dq, dqd, dtau = _derivatives(model, *(arguments if f_ext is None else (*arguments, f_ext)))
-    passive_dq, passive_dqd = _passive_derivatives(model, q, qd)
-    return dq + dtau @ passive_dq, dqd + dtau @ passive_dqd, dtau
 
 
 def _euler(model, q, qd, d, dt):
@@ -253,59 +237,3 @@ def held_input(A, B, dt):
     block[..., :n, :n], block[..., :n, n:] = dt * A, dt * (B / size)
     X = matrix_exponential(block)
     return X[..., :n, :n], X[..., :n, n:] * size
-
-
-# --- Linear equations of motion under nonholonomic constraints: more coordinates than velocities -
-# Constraints of velocities alone leave positions free: ``dq = N dz`` for the coordinates ``z`` that
-# the holonomic ones leave, ``K_h N = 0``, and ``dqd = V dz + G du`` for the independent velocities
-# ``u`` that all of them leave, ``K G = 0``. With ``V``, ``W`` and ``U`` as in ``derivatives``, from
-# the rates of all constraints,
-#
-#     dz/dt = R (V dz + G du)        Gᵀ H G du/dt = Gᵀ (dtau - f_z dz - f_u du)
-#
-# where ``R`` picks ``z``. Without nonholonomic constraints this is ``linearize_in_coordinates``.
-
-
-@dataclass(frozen=True)
-class NonholonomicModel(LinearModel):
-    """``dx/dt = A x + B dtau`` for ``x = (dz, du)``: coordinates, and fewer velocities."""
-
-    velocities: tuple = ()
-    """Names of the joint variables whose velocities are ``u``."""
-    G_u: Any = None
-    """``dqd = G_u du``, for the change of velocity alone, (..., nv, len(velocities))."""
-
-
-def linearize_nonholonomic(model, q, qd, tau, f_ext=None, *, independent=None) -> NonholonomicModel:
-    """The equations of motion to first order; arguments as in ``linearize_in_coordinates``."""
-    if independent is not None:
-        nonholonomic = next(c.name for c in model.constraints if not c.holonomic)
-        raise LoopError(
-            f"constraint {nonholonomic!r} of model {model.name!r} is nonholonomic: coordinates and "
-            f"velocities are chosen apart, and independent={independent!r} says one of them; leave "
-            f"it out"
-        )
-    state, fast, basis = motion_state(model, q, qd, tau, f_ext, None)
-    _, q, qd, qdd, *_ = state
-    K = np.array(constraint(model, q, qd).K)
-    K[..., velocity_rows(model), :] = 0
-    chosen = coordinates(model, K)
-    N, (G, inverse) = velocity_basis(model, q, K, chosen).G, basis
-    to_all = inverse[..., G.shape[-1] :]  # of constraints, with ``u`` held
-    still = np.zeros_like(N)
-    V = -to_all @ constraint_along(state, N, still)[0]
-    W = -to_all @ constraint_along(state, N, V)[1]
-    U = -to_all @ constraint_along(state, np.zeros_like(G), G)[1]
-    lam, rest, G_T = state.multipliers(basis), np.zeros_like(G), np.swapaxes(G, -1, -2)
-    by_z = forces_along(state, lam, N, V, W)
-    by_u, by_rate = forces_along(state, lam, rest, G, U), forces_along(state, lam, rest, rest, G)
-    blocks = [np.linalg.solve(G_T @ by_rate, x) for x in (-G_T @ by_z, -G_T @ by_u, G_T)]
-
-    n, p, R = N.shape[-1], G.shape[-1], chosen.rows
-    A = np.zeros((*qd.shape[:-1], n + p, n + p))
-    A[..., :n, :n] = R @ (V + brackets(model, q, qd) @ N)
-    A[..., :n, n:], A[..., n:, :n], A[..., n:, n:] = R @ G, blocks[0], blocks[1]
-    B = np.concatenate([np.zeros((*qd.shape[:-1], n, model.nv)), blocks[2]], axis=-2)
-    rate = np.concatenate([qd @ R.T, qdd @ fast.rows.T], axis=-1)
-    names = chosen.names, fast.names
-    return NonholonomicModel(A, B, rate, names[0], N, qdd, chosen, velocities=names[1], G_u=G)

@@ -139,6 +139,7 @@ class UserWatch:
         )
 
     def _check_shape(self, t, q, qd, shape):
+        """Value of an event function, or a SimulationError where it is not a finite number."""
         arguments = (self.model, t, q, qd) if self._wants_model else (t, q, qd)
         value = np.asarray(self.event.function(*arguments), dtype=float)
         if value.shape != shape or not np.all(np.isfinite(value)):
@@ -150,6 +151,7 @@ class UserWatch:
 
 
 def _takes_model(function) -> bool:
+    """Whether an event function takes four arguments, the model first."""
     try:
         return len(inspect.signature(function).parameters) == 4
     except (TypeError, ValueError):

@@ -361,6 +361,7 @@ def _matrices(model, t, q, qd, tau, *, field):
 
 @kernel
 def _matrices_of_arrays(model, t, q, qd, inputs, *, field):
+    """Compiled ``_matrices``."""
     return _matrices(model, t, q, qd, inputs, field=field)
 
 

@@ -53,6 +53,7 @@ def _movable(model):
 
 
 def _found_movable(model):
+    """Numbers of the joints whose positions can be written in several ways."""
     found = []
     for i, joint in enumerate(model.joint[1:], start=1):
         bound = has_dynamics(model.bodies[i - 1], "stiffness") or model.travel[i] is not None
@@ -64,6 +65,7 @@ def _found_movable(model):
 
 @kernel
 def _settle(model, q, qd):
+    """The state, with positions of such joints written in the usual way."""
     q, qd = np.array(q), np.array(qd)
     for i in _movable(model):
         a, b = model.q_slice[i], model.v_slice[i]
@@ -80,11 +82,13 @@ def is_flat(model):
 
 @kernel
 def _move(model, q, u):
+    """Compiled ``model.integrate``."""
     return model.integrate(q, u)
 
 
 @kernel
 def _local_rate(model, q, u, qd, *, order):
+    """Rate of the tangent vector that leads from a configuration to a moving one."""
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at, joint = model.v_slice[i], model.joint[i]

@@ -243,6 +243,7 @@ def turning(model, qd) -> Any:
 
 
 def _by_joint(model, function, u, rest):
+    """Block-diagonal matrices of a function of the joints that turn, and ``rest`` elsewhere."""
     found = np.empty(model_shape(model, u))
     found[...] = rest
     for joint, at in turning_joints(model):

@@ -65,6 +65,7 @@ class Interpolant:
 
 @kernel
 def _difference(model, q, end):
+    """Compiled ``model.difference``."""
     return model.difference(q, end)
 
 
@@ -179,6 +180,7 @@ class Scheme:
 
 @kernel
 def _step(model, t, h, q, qd, inputs, *, scheme):
+    """Compiled step of a scheme."""
     return scheme(model, t, h, q, qd, inputs)
 
 
@@ -201,6 +203,7 @@ def _steps(model, t, h, q, qd, inputs, count, *, scheme):
 @one_copy
 @kernel
 def _accelerations(model, t, q, qd, inputs, *, field):
+    """Compiled accelerations of a scheme's field."""
     return field(model, t, q, qd, inputs)
 
 
@@ -401,6 +404,7 @@ class Stepper:
         return Stepped(q, qd, work, error, Stages(*rest) if rest else None, checks=checks)
 
     def _check_defect(self, t, h, defect):
+        """Raise SimulationError where the equation of an implicit step was not solved."""
         worst = np.max(defect)
         if not worst <= DEFECT:
             raise SimulationError(

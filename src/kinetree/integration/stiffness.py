@@ -189,6 +189,7 @@ def resistances(model, q, *, servos=False) -> list[Resistance]:
 
 
 def _of_joint(part, rows, name):
+    """Springs and dampers along the rows of a part."""
     found = []
     damping, stiffness = (
         getattr(part.dynamics, which) if has_dynamics(part, which) else (0.0,) * len(rows)

@@ -96,6 +96,7 @@ class Watcher:
         return found
 
     def _is_earlier(self, found, first):
+        """Whether shapes meet before the first event, by more than its tolerance."""
         watch = self.watches[found[2]]
         return getattr(watch, "meets", False) and found[0] < first - watch.tolerance
 
@@ -126,6 +127,7 @@ class Watcher:
         self._fresh[index] = set(numbers)
 
     def _check_zeno(self, t, index, k):
+        """Raise SimulationError where an event happens again and again without end."""
         apart, times = _ZENO
         last, count = self._last.get((index, k), (-np.inf, 0))
         count = count + 1 if t - last < apart else 0
@@ -198,6 +200,7 @@ class _Look:
         return self.step.t0 + max(theta, tolerance) * self.h
 
     def _interpolated_at(self, theta):
+        """State at a part of the step, by the interpolation of the method."""
         return self.interpolate(np.array([theta]))[0]
 
     def _around(self, a, g_a, b, g_b, tolerance):

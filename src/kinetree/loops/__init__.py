@@ -51,12 +51,7 @@ from kinetree.loops.kinematics.loop_joints import (
     welded_state,
 )
 from kinetree.loops.kinematics.mobility import Mobility, Replacement, mobilities, mobility
-from kinetree.loops.kinematics.projection import (
-    mechanical_energy,
-    project_configuration,
-    project_state,
-    project_velocity,
-)
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.loops.kinematics.singularities import (
     Singularity,
     determines,
@@ -64,6 +59,7 @@ from kinetree.loops.kinematics.singularities import (
     singularity,
     stabilization_time,
 )
+from kinetree.loops.kinematics.state_projection import mechanical_energy, project_state
 from kinetree.loops.linear.coordinate_motion import CoordinateMotion, coordinate_motion
 from kinetree.loops.linear.derivatives import TorqueDerivatives, torque_derivatives
 from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates

@@ -89,6 +89,7 @@ class _Joints(NamedTuple):
 
 
 def _in_base(model, q, qd, tau, f_ext):
+    """Inertias, forces and accelerations of all bodies, and subspaces, in base coordinates."""
     NB = model.body_count
     X_0, _, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
     T, Ta, tau_J = ([None] * (NB + 1) for _ in range(3))
@@ -144,6 +145,7 @@ def _outward(model, root):
 
 
 def _joint_accelerations(model, joints, a):
+    """Accelerations of some joints from those of the bodies on both sides."""
     Ta, c, lam = joints.Ta, joints.c, model.parent
     return np.concatenate(
         [joint_acceleration(Ta[i], a[lam[i]], a[i], c[i]) for i in range(1, model.body_count + 1)]
@@ -356,4 +358,5 @@ def _right_hand_sides(constant, B):
 
 
 def _is_singular(block):
+    """Whether a block has no inverse."""
     return block.size > 0 and np.linalg.cond(block) > 1e12

@@ -91,6 +91,7 @@ def velocity_coefficients(model, q):
 
 
 def _base_subspaces(model, q):
+    """Transforms of the joints and from the base, and motion subspaces in base coordinates."""
     X, S = joint_transforms(model, q)
     X_0 = base_transforms(model, X)
     bodies = range(1, model.body_count + 1)

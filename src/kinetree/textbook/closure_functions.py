@@ -158,6 +158,7 @@ _PARTS = ("value", "first", "second")
 
 
 def _require_size(x, count, what, names):
+    """An array of the size that the variables have, or a ShapeError."""
     x = np.asarray(x, dtype=float)
     if x.shape != (count,):
         raise ShapeError(f"{what} must have shape ({count},) for {', '.join(names)}, got {x.shape}")
@@ -165,6 +166,7 @@ def _require_size(x, count, what, names):
 
 
 def _as_jet(x):
+    """A number with its derivatives, which are zero for a plain one."""
     return x if isinstance(x, Jet) else Jet(x)
 
 

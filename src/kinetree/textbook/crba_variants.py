@@ -129,6 +129,7 @@ def column(model, q, k):
 
 
 def _in_base_coordinates(model, q):
+    """Motion subspaces and inertias in base coordinates."""
     X, S = joint_transforms(model, q)
     X_0, bodies = base_transforms(model, X), range(1, model.body_count + 1)
     S = [None, *(X_0[i].inv_apply(S[i]) for i in bodies)]

@@ -161,5 +161,6 @@ def _derivative(function, q, direction):
 
 
 def _require_kind(kind):
+    """Raise UnknownNameError for an unknown kind of coordinates."""
     if kind not in COORDINATES:
         raise UnknownNameError(f"coordinates must be one of {list(COORDINATES)}, got {kind!r}")

@@ -39,6 +39,7 @@ from kinetree.textbook.link_variations import link_variation
 
 @kernel
 def _closure(m, q, qd, qdd):
+    """Compiled ``Ĝ`` with its derivatives along positions and time."""
     return tuple(closure_derivatives(m, q, qd, qdd))
 
 
@@ -144,12 +145,14 @@ def _along_links(state, dq, dv, da, phi=None):
 
 @kernel
 def _links(m, q, qd, qdd, dq, dv, da, phi, f_ext=None):
+    """Compiled variation of all links along one direction, stacked."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     return np.concatenate(link_variation(m, (q, qd, qdd), (dq, dv, da), phi, forces))
 
 
 @kernel
 def _bodies(m, q, qd, qdd, dq, dv, da, f_ext=None):
+    """Compiled variation of the joint forces of a tree along one direction."""
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
     return link_variation(m, (q, qd, qdd), (dq, dv, da), None, forces).forces
 

@@ -50,6 +50,7 @@ def solve_kkt(instant: ConstrainedEquations) -> Accelerations:
 
 
 def _independent_rows(instant):
+    """Numbers of independent rows: by the rank that the caller knows, or by looking."""
     if instant.known_rank is None:
         return independent_rows(instant.K, instant.units)  # those of instant.counting, if some are
     return pivots(instant.K, instant.k, instant.rank, instant.units).rows

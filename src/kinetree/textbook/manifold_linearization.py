@@ -23,7 +23,7 @@ from kinetree.errors import UnknownNameError
 from kinetree.functional.products import brackets
 from kinetree.loops.kinematics.constraint import require_holonomic
 from kinetree.loops.linear.derivatives import invariant_derivatives, motion_derivatives
-from kinetree.loops.linear.linearization import equations, motion_state
+from kinetree.loops.linear.linearization import lower_blocks, motion_state
 from kinetree.loops.linear.velocity_basis import coordinate_jacobian, loop_coordinates_along
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -75,8 +75,9 @@ def linearize_on_manifold(
         )
     require_holonomic(as_model(model))
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
-    A21, A22, B2 = equations(state, chosen, basis)
-    G, V, W, U = motion_derivatives(state, chosen, basis)
+    motion = motion_derivatives(state, chosen, basis)
+    A21, A22, B2 = lower_blocks(state, motion, basis)
+    G, V, W, U, _ = motion
     zero = np.zeros_like(G)
     tangent = _blocks([[G, zero], [V, G]])
     turning = brackets(model, state.q, state.qd)

@@ -41,6 +41,7 @@ def newton_step(model, q, b, X_d):
 
 
 def _rank_lost(model, b, k):
+    """Message about a Jacobian without full rank."""
     return (
         f"the Jacobian of body {model.body_names[b]!r} has no full row rank: pivot {k} of J Jᵀ is "
         f"not above zero. The body has fewer than six degrees of freedom, or is in a singular "

@@ -97,6 +97,7 @@ def qr_rate(G, Gdot):
 
 
 def _require_independent(G):
+    """Raise SingularError for constraints that depend on one another."""
     size = len(independent_rows(G))
     if size < len(G):
         raise SingularError(

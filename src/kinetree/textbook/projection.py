@@ -155,6 +155,7 @@ def _gram_ltdl(Y, D, message):
 
 
 def _not_free(model, J, frames):
+    """Message about handles that cannot move freely."""
     names = ", ".join(repr(handle.name) for handle in _handles(model, frames))
     rank = np.linalg.matrix_rank(np.array(J, dtype=complex))
     return (

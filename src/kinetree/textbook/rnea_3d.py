@@ -107,6 +107,7 @@ def _link(model, i, q):
 
 
 def _joint_force(joint, f, n):
+    """Force of a joint from the force and moment that act through it."""
     if isinstance(joint, Fixed):
         return ZERO3[:0]
     z = np.array(joint.axis)

@@ -28,6 +28,7 @@ _AWAY = 1e-2
 
 
 def _rank_at(system, q):
+    """Number of independent constraints at a configuration."""
     return rank_of(system.G(q), system.scaling)
 
 

@@ -265,6 +265,7 @@ def relax(rows, lam, w):
 
 
 def _is_far(bound) -> bool:
+    """Whether a bound stands for none."""
     return isinstance(bound, (complex, float)) and abs(bound) >= BEYOND
 
 

@@ -62,6 +62,7 @@ class _Speed:
 
     @property
     def is_rest(self):
+        """Whether the speed that is looked for is zero."""
         return self.target == 0
 
     def distance(self, course):

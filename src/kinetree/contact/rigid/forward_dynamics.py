@@ -160,6 +160,7 @@ class _Instant(NamedTuple):
 
 
 def _refuse_hitting(problem, states):
+    """Raise ContactError for contacts that are closing: an impact comes first."""
     for name, state, zeta in zip(problem.names, states, problem.zeta, strict=True):
         if state == HITTING:
             raise ContactError(

@@ -211,6 +211,7 @@ def check_painleve(d, problem, of, slip):
 
 
 def _refuse_paradox(d, problem, slip, kind, solutions):
+    """Raise PainleveError about the contact whose friction lets it resist least."""
     resistance, smooth, along = resistances(problem.M, problem.mu, slip)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(problem.mu > 0, resistance / smooth, np.inf)

@@ -231,6 +231,7 @@ def is_short(constraints: StepConstraints, most) -> bool:
 
 
 def _length(rows):
+    """How much code a step with ``rows`` rows takes."""
     return rows * (_EACH + rows * rows)
 
 

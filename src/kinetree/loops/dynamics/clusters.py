@@ -121,6 +121,7 @@ def renumber(model: Model) -> Renumbered:
 
 
 def _in_order(model, order):
+    """The model with its bodies in another order, and where its variables went."""
     number = {old: new for new, old in enumerate(order)}
     same = [Plucker.identity()] * len(order)
     bodies = [replace(model.bodies[i - 1], parent=number[model.parent[i]]) for i in order[1:]]

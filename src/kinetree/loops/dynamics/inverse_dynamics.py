@@ -279,6 +279,7 @@ def _slice(freedoms, name, what):
 
 
 def _require_size(x, at, what):
+    """One number, or as many as a joint has variables; else a ShapeError."""
     x, n = np.asarray(x, dtype=float), at.stop - at.start
     if x.shape not in ((), (n,)) or np.any(np.isnan(x)):
         raise ShapeError(f"{what} must be one number or {n}, got {x}")

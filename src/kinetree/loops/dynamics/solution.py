@@ -239,6 +239,7 @@ def _by_loop(model, loop_tau):
 
 
 def _checked_rank(model, rank):
+    """A rank that a caller knows, if the model can have it."""
     rows = len(rows_of(model))
     if rank not in range(min(rows, model.nv) + 1):
         raise ShapeError(

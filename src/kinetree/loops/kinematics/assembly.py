@@ -267,6 +267,7 @@ def _distinct(model, q, bodies):
 
 
 def _require_isolated(model, q, free):
+    """Raise LoopError where assemblies can still move with the held joints as they are."""
     if not len(q):
         return
     left = int(np.sum(free) - np.max(ranks(model, q, np.flatnonzero(free), tolerance=_SINGULAR)))

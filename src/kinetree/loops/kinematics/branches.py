@@ -160,6 +160,7 @@ class _Walker:
         )
 
     def check_start(self):
+        """Require a closed start whose inputs determine the motion, and choose its equations."""
         model, gaps = self.model, loop_gaps(self.model, self.q)
         part = max(gaps, key=lambda name: gaps[name], default="")
         error = np.max(np.abs(closing(model, self.q)[0] * self.scale.rows), initial=0.0)

@@ -71,6 +71,7 @@ def equations(model, q, qd, *, coordinates):
 
 @kernel
 def _error(model, q):
+    """Compiled position errors."""
     return loop_errors(model, q)
 
 
@@ -141,6 +142,7 @@ def null_space_rate(
 
 
 def _with_constraints(model, function):
+    """The model, or a LoopError where it has no loops."""
     if not as_model(model).is_constrained:
         raise LoopError(
             f"{function}: model {model.name!r} has no loops: all its joint variables are "
@@ -211,6 +213,7 @@ def with_misalignment(model: Model, misalignment: float | None) -> Model:
 
 
 def _in_pure_numbers(K, units):
+    """A constraint matrix in its units, checked."""
     if hasattr(K, "bodies"):
         raise ModelError(
             "ranks are those of a constraint matrix, got a model: give "
@@ -267,6 +270,7 @@ def velocity_matrix(model, q) -> np.ndarray:
 
 @kernel
 def _closure_error(model, q):
+    """Compiled closure errors."""
     return closure_errors(model, q)
 
 
@@ -275,6 +279,7 @@ _closure_gradient = differentiate(_closure_error, wrt="q")
 
 @kernel
 def _closure_and_gradient(model, q):
+    """Compiled closure errors and their derivatives along velocities."""
     return _closure_error(model, q), _closure_gradient(model, q)
 
 

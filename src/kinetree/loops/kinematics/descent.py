@@ -165,5 +165,6 @@ def _movable(limits, q, direction):
 
 
 def _move_within(model, q, dq, limits):
+    """Configurations after a step, cut off at the limits."""
     q = space_of(model).move(q, dq)
     return q if limits is None else np.clip(q, limits.lower, limits.upper)

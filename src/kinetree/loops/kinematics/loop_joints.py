@@ -87,6 +87,7 @@ def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
 
 @kernel
 def _arms(model, q):
+    """Compiled lever arms of the forces of loop joints."""
     return transmission(model, q, model.zero_velocity).arms
 
 
@@ -122,10 +123,12 @@ def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
 
 @kernel
 def _motion(model, q, qd):
+    """Compiled positions and velocities of loop joints."""
     return tuple(loop_joint_motion(model, q, qd))
 
 
 def _require_known(name, slices, model):
+    """Raise UnknownNameError for a joint that closes no loop."""
     if name in slices:
         return name
     raise UnknownNameError(

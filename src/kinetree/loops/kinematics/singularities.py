@@ -141,6 +141,7 @@ def stabilization_time(model: Model, dt: float | None = None) -> float:
 
 
 def _of_matrix(model, K, free, rank):
+    """Singularity of a constraint matrix: rank, directions and forces that are lost."""
     names, columns = variable_names(model), scaling(model).columns
     if rank == 0:
         return Singularity(np.inf, 1.0, np.zeros(model.nv), (), ())

@@ -94,11 +94,13 @@ def space_of(model) -> Space:
 
 @kernel
 def _move(model, q, u):
+    """Compiled ``model.integrate``."""
     return model.integrate(q, u)
 
 
 @kernel
 def _difference(model, q, q0):
+    """Compiled ``model.difference``."""
     return model.difference(q0, q)
 
 
@@ -153,6 +155,7 @@ def metric(model, q, weights):
 
 
 def _inverse_root(W):
+    """``B`` with ``W⁻¹ = B Bᵀ``."""
     return np.swapaxes(np.linalg.inv(np.linalg.cholesky(W)), -1, -2)
 
 

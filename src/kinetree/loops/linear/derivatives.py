@@ -10,6 +10,9 @@ where ``G`` solves ``[R; K] G = [1; 0]``, and the others follow from ``dr = 0`` 
 joints will do: directions of ``q`` are those of ``model.integrate``. For joints whose ``qd`` is the
 derivative of ``q`` and a constant ``R``, ``V`` is Spencer's ``Kdot`` of (B.1), ``U`` is ``2 Kdot``
 and ``W`` is ``Kddot``. Forces ``lam`` are held: their change does no work on such motions.
+
+Here ranks are decided, by singular values, in Python; ``tangent_dynamics`` computes the same in
+compiled code, by a plan of elimination that was made before.
 """
 
 from collections.abc import Sequence
@@ -42,16 +45,22 @@ from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_
 
 
 class MotionDerivatives(NamedTuple):
-    """How a closed mechanism moves with its independent coordinates, all (..., nv, p)."""
+    """How a closed mechanism moves with its independent coordinates, (..., nv, p).
+
+    Nonholonomic constraints leave more coordinates than velocities: then ``N``, ``V`` and ``W``
+    have more columns, (..., nv, n).
+    """
 
     G: np.ndarray
-    """``∂q/∂y``, ``∂qd/∂yd``, ``∂qdd/∂ydd``."""
+    """``∂qd/∂yd``, ``∂qdd/∂ydd``."""
     V: np.ndarray
     """``∂qd/∂y``."""
     W: np.ndarray
     """``∂qdd/∂y``."""
     U: np.ndarray
     """``∂qdd/∂yd``."""
+    N: np.ndarray
+    """``∂q/∂y``: ``G`` itself without nonholonomic constraints."""
 
 
 class ForceDerivatives(NamedTuple):
@@ -66,14 +75,23 @@ class ForceDerivatives(NamedTuple):
 
 
 def motion_derivatives(
-    state: MotionState, chosen: Coordinates, basis: VelocityBasis
+    state: MotionState, chosen: Coordinates, basis: VelocityBasis, positions=None
 ) -> MotionDerivatives:
-    """The four matrices, for a motion that keeps the mechanism closed."""
+    """The matrices of a motion that keeps the mechanism closed.
+
+    Args:
+        state: the motion.
+        chosen: coordinates of the velocities.
+        basis: all velocities from theirs.
+        positions: columns along which positions change, (..., nv, n); those of the velocities by
+            default.
+    """
     G, inverse = basis
-    still = np.zeros_like(G)
-    V = -inverse @ _along(state, chosen, G, still)[0]
-    W = -inverse @ _along(state, chosen, G, V)[1]
-    return MotionDerivatives(G, V, W, -inverse @ _along(state, chosen, still, G)[1])
+    N = G if positions is None else positions
+    V = -inverse @ _along(state, chosen, N, np.zeros_like(N))[0]
+    W = -inverse @ _along(state, chosen, N, V)[1]
+    U = -inverse @ _along(state, chosen, np.zeros_like(G), G)[1]
+    return MotionDerivatives(G, V, W, U, N)
 
 
 def _along(state, chosen, dq, dqd):
@@ -105,10 +123,10 @@ def force_derivatives(
     state: MotionState, motion: MotionDerivatives, basis: VelocityBasis
 ) -> ForceDerivatives:
     """Derivatives of ``f`` along the motions of ``motion``."""
-    G, V, W, U = motion
+    G, V, W, U, N = motion
     lam, still = state.multipliers(basis), np.zeros_like(G)
     return ForceDerivatives(
-        forces_along(state, lam, G, V, W),
+        forces_along(state, lam, N, V, W),
         forces_along(state, lam, still, G, U),
         forces_along(state, lam, still, still, G),
     )
@@ -139,6 +157,7 @@ def joint_forces_along(state: MotionState, dq, dqd, dqdd):
 
 @kernel
 def _constraint_motion(m, q, qd, qdd):
+    """``K qd`` less what moves with time, and ``K qdd - k``."""
     c = loop_constraints(m, q, qd)
     return c.rate, c.K @ qdd - c.k
 

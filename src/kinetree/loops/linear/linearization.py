@@ -31,6 +31,7 @@ from kinetree.loops.linear.coordinates import (
     far_from_dependent,
 )
 from kinetree.loops.linear.derivatives import (
+    MotionDerivatives,
     force_derivatives,
     motion_derivatives,
 )
@@ -258,6 +259,7 @@ def _read_coordinates(model, independent):
 
 
 def _read_names(model, names):
+    """Variables of the tree by name; None for what the general way must reject."""
     chosen = coordinates_by_name(model, names)
     if chosen.loops or not chosen.names:
         return _Requested()
@@ -318,8 +320,12 @@ def motion_state(
 
 def equations(state, chosen, basis):
     """Lower blocks of ``A`` and ``B``: Spencer (B.1)–(B.5), for joints of any kind."""
-    f = force_derivatives(state, motion_derivatives(state, chosen, basis), basis)
-    G_T = np.swapaxes(basis.G, -1, -2)
+    return lower_blocks(state, motion_derivatives(state, chosen, basis), basis)
+
+
+def lower_blocks(state, motion: MotionDerivatives, basis):
+    """Derivatives of the accelerations of the coordinates: by them, their rates, and ``tau``."""
+    f, G_T = force_derivatives(state, motion, basis), np.swapaxes(basis.G, -1, -2)
     blocks = (-G_T @ f.dy, -G_T @ f.dyd, G_T)
     return [np.linalg.solve(G_T @ f.dydd, block) for block in blocks]
 

@@ -11,8 +11,9 @@ one by one, with ``lam`` and ``qdd`` held at their values; the plan, its pivots 
 
     K V = -dr          K c = -da          dqdd = c + G dydd          GᵀHG dydd = -Gᵀ (df + H c)
 
-This is Spencer (B.1)–(B.5) for joints of any kind. Where a plan does not fit, ``health`` is less
-than 1 and ``loops.linear.derivatives`` takes its place.
+This is Spencer (B.1)–(B.5) for joints of any kind, as compiled code that decides nothing. Where its
+plan does not fit, ``health`` is less than 1 and ``loops.linear.derivatives``, in Python, decides on
+ranks and takes its place.
 """
 
 from typing import Any, NamedTuple
@@ -145,14 +146,20 @@ _accelerations = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))
 _passive = differentiate(passive_force, wrt=("q", "qd"))
 
 
+def acceleration_derivatives(model, q, qd, tau, f_ext=None):
+    """Derivatives of accelerations by ``q``, ``qd`` and the forces of the motors, (..., nv, nv)."""
+    forces = () if f_ext is None else (f_ext,)
+    by_q, by_qd, by_tau = _accelerations(model, q, qd, tau + passive_force(model, q, qd), *forces)
+    passive_q, passive_qd = _passive(model, q, qd)
+    return by_q + by_tau @ passive_q, by_qd + by_tau @ passive_qd, by_tau
+
+
 def _of_tree(model, q, qd, tau, *forces):
-    total = tau + passive_force(model, q, qd)
-    W, U, B = _accelerations(model, q, qd, total, *forces)
-    by_q, by_qd = _passive(model, q, qd)
-    qdd = forward_dynamics(model, q, qd, total, *forces)
+    """Derivatives of the motion by all variables of a tree."""
+    W, U, B = acceleration_derivatives(model, q, qd, tau, *forces)
+    qdd = forward_dynamics(model, q, qd, tau + passive_force(model, q, qd), *forces)
     G = np.broadcast_to(np.eye(model.nv), B.shape)
     every = tuple(range(model.nv))
-    W, U = W + B @ by_q, U + B @ by_qd
     turning = brackets(model, q, qd)
     return TangentDynamics(G, np.zeros_like(B), W, U, B, qdd, every, turning, np.ones(()))
 
@@ -171,6 +178,7 @@ def _forces(m, q, qd, qdd, lam, f_ext=None, *, axes=None):
 
 @kernel
 def _rate(m, q, qd, *, axes=None):
+    """``K qd`` less what moves with time."""
     return stacked_rows(condensed_view(m), q, qd, axes).rate
 
 

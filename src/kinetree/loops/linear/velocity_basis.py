@@ -171,17 +171,20 @@ def loop_coordinates_along(state, chosen, dq, dqd):
 
 @kernel
 def _loop_motion(m, q, qd, qdd):
+    """Velocities and accelerations of the loop joints."""
     states = link_states(ClosedChain(m), q, qd, qdd)
     return states.v[m.nv :], states.vdot[m.nv :]
 
 
 @kernel
 def _loop_velocity(m, q, qd):
+    """Velocities of the loop joints."""
     return link_states(ClosedChain(m), q, qd, m.zero_velocity).v[m.nv :]
 
 
 @kernel
 def _loop_position(m, q):
+    """Positions of the loop joints."""
     return link_states(ClosedChain(m), q, m.zero_velocity, m.zero_velocity).q_v
 
 

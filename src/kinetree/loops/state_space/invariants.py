@@ -115,6 +115,7 @@ def newton(
 
 
 def _error_bound(lengths):
+    """Bound of the distance to the solution, from the lengths of the steps so far."""
     first, last, j = lengths[0], lengths[-1], len(lengths) - 1
     if first == 0 or last == 0:
         return 0.0

@@ -137,27 +137,32 @@ def _force(model, tau) -> Callable:
 
 @kernel
 def _error(model, q):
+    """``g``."""
     return loop_errors(model, q)
 
 
 @kernel
 def _matrix(model, q):
+    """``G``."""
     return loop_constraints(model, q, model.zero_velocity).K
 
 
 @kernel
 def _products(model, q, qd):
+    """``Gdot v``."""
     return -loop_constraints(model, q, qd).k
 
 
 @kernel
 def _terms(model, q, qd):
+    """``g``, ``G`` and ``Gdot v`` at once."""
     K, k, error, _ = loop_constraints(model, q, qd)
     return error, K, -k
 
 
 @kernel
 def _rate(model, q, qd):
+    """``G v``."""
     return loop_constraints(model, q, qd).rate
 
 
@@ -177,6 +182,7 @@ _equation_derivatives = differentiate(_equations, wrt=("q", "qd"))
 
 @kernel
 def _energy(model, q, qd):
+    """Kinetic and potential energy [J]."""
     return dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
 
 

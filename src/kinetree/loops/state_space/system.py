@@ -139,6 +139,7 @@ class ConstrainedSystem:
         self._check_derivatives(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
 
     def _check_derivatives(self, q, v):
+        """Raise ShapeError where a derivative is not that of its function along ``v``."""
         move, terms = self.space.move, self.constraint(q, v)
         G, rate, energy = self.G, self.rate_gradient, self.energy
         claims = [
@@ -223,12 +224,14 @@ def _require_derivative(name, of, along, claim):
 
 
 def _require_equal(name, of, found, expected):
+    """Raise ShapeError where two results that should be the same are not."""
     size = np.max(np.abs([found, expected]), initial=0.0)
     if not np.max(np.abs(found - expected), initial=0.0) <= _ALIKE * size:
         raise ShapeError(f"{name} is {_short_text(found)}, and {of} is {_short_text(expected)}")
 
 
 def _short_text(value):
+    """An array in few letters."""
     return np.array2string(np.asarray(value), precision=4, threshold=6)
 
 

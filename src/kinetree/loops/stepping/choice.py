@@ -16,9 +16,10 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError, warn
+from kinetree.loops.kinematics.compiled_projection import Chosen
 from kinetree.loops.kinematics.constraint import constraint, independent_rows, loop_gaps, rank
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.loops.stepping.motion import Chosen, no_inertia, whitening
+from kinetree.loops.kinematics.whitening import no_inertia, whitening
 
 _AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
 _LOOKS = 4
@@ -36,7 +37,7 @@ class EquationChoice(NamedTuple):
     chosen: Chosen
     """Equations that are independent where it was looked."""
     health: float
-    """Theirs, see ``motion.Closed``, where it was looked."""
+    """Theirs, see ``ClosedState``, where it was looked."""
     singular: bool
     """Whether the start is singular: its rank is less than that next to it."""
 
@@ -64,9 +65,8 @@ def choose(model, q, prescribed=()) -> EquationChoice:
             f"fewer"
         )
     slack = _slack(model, q, units)
-    chosen = _select_rows(
-        independent_rows(K, units), units, prescribed, _weight(model, at, units), slack
-    )
+    rows, weight = independent_rows(K, units), _weight(model, at, units)
+    chosen = Chosen.of_rows(rows, units, prescribed, weight, slack)
     return EquationChoice(chosen, _health(model, at, chosen), singular=size > at_start)
 
 
@@ -81,19 +81,11 @@ def better_choice(model, q, chosen: Chosen) -> Chosen | None:
         return None
     now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
     others = chosen.prescribed, chosen.weight, chosen.slack
-    return _select_rows(rows, units, *others) if now < _WORSE * then else None
-
-
-def _select_rows(rows, units, prescribed, weight, slack):
-    prescribed_units = tuple(float(1 / units.columns[k]) for k in prescribed)
-    factors, every = (tuple(map(float, part)) for part in (units.rows[rows], units.rows))
-    return Chosen(
-        tuple(map(int, rows)), factors, prescribed, prescribed_units, weight, every, slack
-    )
+    return Chosen.of_rows(rows, units, *others) if now < _WORSE * then else None
 
 
 def _weight(model, q, units):
-    """``weight`` of the equations, see ``motion.Chosen``: zero unless ``H`` is singular."""
+    """``weight`` of the equations, see ``Chosen``: zero unless ``H`` is singular."""
     if all(has_full_inertia(I) for I in model.inertia[1:]):
         return 0.0
     H = units.columns[:, None] * crba.joint_space_inertia(model, q).astype(float) * units.columns

@@ -29,8 +29,8 @@ from kinetree.integration.implicit import factor, solve
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.manifold import move
 from kinetree.integration.step import Scheme, Stepper
+from kinetree.loops.kinematics.compiled_projection import close_loops
 from kinetree.loops.stepping.health import near_singularity
-from kinetree.loops.stepping.motion import closed
 
 _ITERATIONS = 8
 _CONVERGED = 1e-9  # last correction of the velocities, relative to the speed, that will do
@@ -96,6 +96,7 @@ _gradient = differentiate(_imbalance, wrt="a")
 
 @kernel
 def _alpha_step(model, t, h, q, qd, inputs, before, *, scheme):
+    """State, work, accelerations and last correction of one step."""
     method, field = scheme.method, scheme.field
     chosen, (beta, gamma) = field.chosen, method()[2:]
     given, moving = (np.array([t, h]), q, qd, inputs, before), velocity_rows(model)
@@ -121,7 +122,7 @@ def _alpha_step(model, t, h, q, qd, inputs, before, *, scheme):
     none = 0 * chosen(loop_constraints(ends, q, qd).k)
     a, _, defect = repeat(improve, (before[: model.nv], none, 0 * t), _ITERATIONS)
     end = _ahead(model, a, h, q, qd, before, method)
-    q1, qd1 = closed(ends, end.q, end.qd, chosen=chosen)[:2]
+    q1, qd1 = close_loops(ends, end.q, end.qd, chosen=chosen)[:2]
     work = (
         h
         / 2

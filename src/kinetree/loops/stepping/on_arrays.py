@@ -106,13 +106,16 @@ class ConstrainedOnArrays(FieldOnArrays):
         return both[..., :n], -both[..., n:], matrix
 
     def _equations_at(self, q, qd):
+        """The chosen equations in some states, and all errors."""
         K, k, error, rate = _by_sample(self._equations, q, qd)
         at, units = self.rows, self.units
         k, off, torn = (x[..., at] * units for x in (k, error, rate))
         return ChosenEquations(K[..., at, :] * units[:, None], k, off, torn, error, rate)
 
-    def closed(self, model, q, qd, *, chosen, iterations):
-        """State without errors next to one with small errors, as of ``motion.closed``."""
+    def close_loops(self, model, q, qd, *, chosen, iterations):
+        """State without errors next to one with small errors, as of
+        ``compiled_projection.close_loops``.
+        """
         H, n = dynamics.mass_matrix(self.tree, q), self.tree.nv
         L, kick = np.linalg.cholesky(H), 0 * qd
         position = velocity = health = 0.0
@@ -123,7 +126,7 @@ class ConstrainedOnArrays(FieldOnArrays):
                 -solve_each(matrix, np.concatenate([zero, x], axis=-1))[..., :n]
                 for x in (found.error, found.rate)
             )
-            position, velocity = _largest(chosen, found.errors), _largest(chosen, found.rates)
+            position, velocity = (chosen.largest_errors(x) for x in (found.errors, found.rates))
             health, kick = _health(L, found.K), kick + dqd
             q, qd = move(model, q, dq), qd + dqd
         energy = (kick * times(H, kick)).sum(-1) / 2
@@ -205,16 +208,8 @@ def _matrix(H, K):
     return np.block([[H, np.swapaxes(K, -1, -2)], [K, zero]])
 
 
-def _largest(chosen, errors):
-    """``Chosen.largest_error`` with batch axes."""
-    pure = np.abs(errors * np.array(chosen.every))
-    others = [k for k in range(len(chosen.every)) if k not in chosen.rows]
-    pure[..., others] = np.maximum(pure[..., others] - chosen.slack, 0.0)
-    return np.max(pure, axis=-1)
-
-
 def _health(L, K):
-    """``motion.Rows.health`` of the equation that says least."""
+    """``OrthogonalRows.health`` of the equation that says least."""
     Y = np.linalg.solve(L, np.swapaxes(K, -1, -2))
     R = np.linalg.qr(Y, mode="r")
     new = np.diagonal(R, axis1=-2, axis2=-1) ** 2

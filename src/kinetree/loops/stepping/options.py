@@ -46,7 +46,7 @@ class StepOptions:
     adaptive: bool
     """Whether steps are as long as their error allows."""
 
-    def constrained(self, *options: Any) -> Constrained:
+    def constrained_field(self, *options: Any) -> Constrained:
         """Accelerations under the constraints."""
         return Constrained(self.field, self.choice.chosen, *options)
 
@@ -73,7 +73,7 @@ class Projection:
     def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method; for adaptive steps, only the error estimate counts."""
         steps = Projected(given.method, given.choice.chosen, energy=self.energy)
-        field, compiled = given.constrained(), given.compiled
+        field, compiled = given.constrained_field(), given.compiled
         if compiled and not given.adaptive and on_arrays.are_few(given.model, steps, field):
             field, compiled = field.on_arrays(given.model), False
         return ProjectedStepper(
@@ -115,7 +115,7 @@ class Baumgarte:
 
     def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
-        constrained = given.constrained(self.time_constant)
+        constrained = given.constrained_field(self.time_constant)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
 
 
@@ -147,7 +147,7 @@ class AscherChin:
         """The stepper of this method."""
         repeats = self.repeats if self.rate is None else 1
         steps = PostStabilized(given.method, given.choice.chosen, repeats, self.rate)
-        return Stepper(given.model, steps, given.constrained(), compiled=given.compiled)
+        return Stepper(given.model, steps, given.constrained_field(), compiled=given.compiled)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class SequentialRegularization(Baumgarte):
     def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
         way = Regularization(self.epsilon, self.rounds)
-        constrained = given.constrained(self.time_constant, way)
+        constrained = given.constrained_field(self.time_constant, way)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
 
 
@@ -191,7 +191,9 @@ class Uncorrected:
 
     def stepper(self, given: StepOptions) -> Stepper:
         """The stepper of this method."""
-        return Stepper(given.model, given.method, given.constrained(), compiled=given.compiled)
+        return Stepper(
+            given.model, given.method, given.constrained_field(), compiled=given.compiled
+        )
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ class Charts:
             raise UnknownNameError(
                 f"there is no chart called {self.make!r}; use one of {list(kinds)}, or a function"
             )
-        constrained = given.constrained()
+        constrained = given.constrained_field()
         return ChartStepper(given.model, given.method, constrained, make=make, growth=self.growth)
 
 
@@ -246,7 +248,9 @@ class GeneralizedAlpha:
 
     def stepper(self, given: StepOptions) -> Stepper:
         """The stepper, which replaces the integrator."""
-        return AlphaStepper(given.model, Coefficients(self.spectral_radius), given.constrained())
+        return AlphaStepper(
+            given.model, Coefficients(self.spectral_radius), given.constrained_field()
+        )
 
 
 CONSTRAINTS = {

@@ -1,9 +1,8 @@
 """Steps after which loops and couplings hold to rounding error — Spencer §3.1.3.
 
-A step of any method under constrained accelerations is off the constraints by its error. Positions
-go back to the nearest ones that satisfy them, by Newton's method, then velocities, both in the
-metric of the inertia matrix: velocities change as by an impulse of the constraint forces. What the
-next step starts from is the projected state.
+A step of any method under constrained accelerations is off the constraints by its error. The
+projection of ``loops.kinematics.compiled_projection`` takes it away; what the next step starts from
+is the projected state.
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +15,12 @@ from kinetree.functional.kernel import kernel, select
 from kinetree.integration.adjoints import ADJOINTS, pulled_back
 from kinetree.integration.field import Field, FieldAround
 from kinetree.integration.integrator import Integrator
+from kinetree.loops.kinematics.compiled_projection import (
+    Chosen,
+    ClosedState,
+    close_loops,
+    scale_to_energy,
+)
 from kinetree.loops.stepping import motion, on_arrays
 from kinetree.loops.stepping.on_arrays import ConstrainedOnArrays
 from kinetree.quantities import dynamics
@@ -34,7 +39,7 @@ class Constrained(FieldAround):
         regularization: how nearly dependent equations are solved; None for least squares.
     """
 
-    chosen: motion.Chosen
+    chosen: Chosen
     time_constant: float | None = None
     regularization: motion.Regularization | None = None
 
@@ -93,6 +98,7 @@ class Constrained(FieldAround):
 
 DOUBTFUL = 1e-9
 """Position error, in pure numbers, of a step that cannot be trusted; see ``Projected.doubt``."""
+_LOST = 0.25  # of the kinetic energy: a larger error is left to the checks
 _KICK = 1e-6  # of the kinetic energy, in velocities that a projection takes away: as doubtful
 
 
@@ -100,7 +106,7 @@ class Checks(NamedTuple):
     """Checks that a projected step makes of itself, each (...).
 
     Attributes:
-        position, velocity, kick, health: see ``motion.Closed``.
+        position, velocity, kick, health: see ``ClosedState``.
         lost: change of kinetic and potential energy less the work of joint forces [J], before
             velocities are scaled.
         kinetic: kinetic energy at the end [J].
@@ -125,7 +131,7 @@ class _Corrected(Integrator):
 
     inner: Integrator
     """The method."""
-    chosen: motion.Chosen
+    chosen: Chosen
     """Which of the constraint equations are solved."""
 
     def __post_init__(self):
@@ -153,19 +159,18 @@ class Projected(_Corrected):
         """See ``Integrator.step``; with ``checks``."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
         if isinstance(field, ConstrainedOnArrays):
-            closed, energy_of = field.closed, on_arrays.energies
+            close, energy_of = field.close_loops, on_arrays.energies
         else:
-            closed, energy_of = motion.closed, motion.constrained_energy
-        found = closed(
-            model.at(t + h), after.q, after.qd, chosen=self.chosen, iterations=self.iterations
-        )
-        q1, qd1, position, velocity, kick, health = found
+            close, energy_of = close_loops, motion.constrained_energy
+        options = {"chosen": self.chosen, "iterations": self.iterations}
+        end = ClosedState(*close(model.at(t + h), after.q, after.qd, **options))
+        q1, qd1 = end.q, end.qd
         kinetic, before = energy_of(model, q, qd)
         kinetic, energy = energy_of(model, q1, qd1)
         lost = energy - before - after.work
         if self.energy:
-            qd1 = _with_energy(qd1, lost, kinetic)
-        checks = Checks(position, velocity, kick, health, lost, kinetic)
+            qd1 = scale_to_energy(qd1, -lost, kinetic, _LOST)
+        checks = Checks(*end[2:], lost, kinetic)
         return after._replace(q=q1, qd=qd1, checks=np.stack(checks, axis=-1))
 
     def doubt(self, after):
@@ -203,19 +208,6 @@ class PostStabilized(_Corrected):
             model.at(t + h), *state, chosen=self.chosen, repeats=self.repeats
         )
         return after._replace(q=q1, qd=qd1)
-
-
-def _with_energy(qd, lost, kinetic):
-    """Velocities scaled so that no energy is lost, where there is motion enough for that.
-
-    They point along the gradient of the kinetic energy in the metric of ``H``, so this is the
-    nearest point on the surface of the right energy; and scaled velocities obey constraints that
-    do not move as those did.
-    """
-    one = 1 + 0 * kinetic
-    enough = abs(lost) < kinetic / 4
-    ratio = select(enough, 1 - lost / select(enough, kinetic, one), one)
-    return np.asarray(np.sqrt(ratio))[..., None] * qd
 
 
 @kernel

@@ -12,10 +12,10 @@ from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.errors import MisalignmentWarning, ShapeError, SimulationError, SingularError
 from kinetree.integration.breakdown import NamingTime, remedy
 from kinetree.integration.step import Stepper, step_length
+from kinetree.loops.kinematics.compiled_projection import close_loops
 from kinetree.loops.kinematics.constraint import error, loop_gaps, with_misalignment
 from kinetree.loops.stepping.choice import better_choice
 from kinetree.loops.stepping.health import Judge, Passes, refine_step
-from kinetree.loops.stepping.motion import closed
 from kinetree.loops.stepping.projected import Checks, projected_steps
 
 _MORE = 12  # Newton's steps when those of a step were not enough
@@ -98,6 +98,7 @@ class ProjectedStepper(Stepper):
         return states[:count]
 
     def _is_fine(self, checks):
+        """Mask of the steps that need no care: closed, healthy, and far from a singular pass."""
         closed = checks.position <= self.judge.closed
         near = self.judge.is_unhealthy(checks) | self.passes.is_near(checks, self.judge)
         return closed & ~near
@@ -124,7 +125,7 @@ class ProjectedStepper(Stepper):
         position = after.checks[..., 0]
         if np.all(position <= self.judge.closed) or not np.all(np.isfinite(after.qd)):
             return after
-        q, qd, *found = closed(
+        q, qd, *found = close_loops(
             self.model.at(t), after.q, after.qd, chosen=self.method.chosen, iterations=_MORE
         )
         checks = np.array(after.checks)
@@ -171,6 +172,7 @@ class ProjectedStepper(Stepper):
         return other
 
     def _require_closed(self, t, h, q, index):
+        """Raise SimulationError where a loop stays open at the end of a step."""
         chosen = self.method.chosen
         if not np.all(np.isfinite(q)):
             return

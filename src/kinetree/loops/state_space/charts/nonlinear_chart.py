@@ -186,6 +186,7 @@ def declared(
 
 
 def _nearest_zero(value, periods):
+    """Residuals modulo the periods of their coordinates."""
     bounded = np.isfinite(periods)
     turns = np.where(bounded, np.round(value / np.where(bounded, periods, 1.0)), 0.0)
     return value - np.where(bounded, turns * periods, 0.0) if np.any(turns) else value
