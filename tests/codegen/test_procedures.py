@@ -15,6 +15,7 @@ import pytest
 from kinetree.codegen import build
 from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import Store, open_store
+from kinetree.codegen.machine_code import compiling
 from kinetree.codegen.procedures import (
     Procedure,
     ProcedureTable,
@@ -34,6 +35,7 @@ from kinetree.codegen.procedures import (
     workspace,
 )
 from kinetree.codegen.procedures.writer import module_text
+from kinetree.contact.newton.equations import momentum
 from kinetree.errors import ShapeError, TraceError
 
 ROOM = 4
@@ -777,3 +779,21 @@ def test_workspaces_have_numbers_of_their_own():
         @workspace
         class Holder:
             inner: Inner
+
+
+def test_no_vectors_of_512_bits():
+    """After such an instruction some processors of x86-64 run slower, for a millisecond."""
+    with compiling() as llvm:
+        target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+        features = "+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx2,+fma"  # without a preference
+        machine = target.create_target_machine(cpu="skylake-avx512", features=features, opt=2)
+        module = llvm.parse_assembly(module_text(momentum), llvm.create_context())
+        module.triple, module.data_layout = machine.triple, str(machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = True
+        llvm.create_pass_builder(machine, options).getModulePassManager().run(
+            module, llvm.create_pass_builder(machine, options)
+        )
+        text = machine.emit_assembly(module)
+    assert "ymm" in text
+    assert "zmm" not in text

@@ -50,6 +50,10 @@ def write(procedure, module) -> str:
             continue
 
 
+_NARROW = ' "min-legal-vector-width"="256" "prefer-vector-width"="256"'
+"""Attributes without which LLVM takes vectors of 512 bits here and there, as in what is left of a
+loop. Some processors of x86-64 then lower their frequency for a millisecond, for all that runs."""
+
 _AT = ".at"  # counts the numbers of parts of arrays: no variable has such a name
 
 
@@ -105,6 +109,7 @@ class _Writer(Functions):
             self.emit("ret void")
         inline = {True: " alwaysinline", False: " noinline", None: ""}[p.inline]
         inline += " convergent" if self.module.lanes > 1 else ""
+        inline += _NARROW if self.module.at_once else ""
         link = "" if p is self.module.head else "internal "
         head = f"define {link}{text_of(p.returns)} {self.module.name(p)}({', '.join(arguments)})"
         return "\n".join([f"{head} nounwind{inline} {{", "entry:", *self.entry, *self.lines, "}"])
