@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loaders.fuzzing import SEEDS, SUFFIX, hurt, peak_memory, random_xml, survives
+from loaders.fuzzing import SEEDS, SUFFIX, hurt, random_xml, survives
+from support.effort import peak_memory
 
 from kinetree.loaders import read
 
