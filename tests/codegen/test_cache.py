@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import signal
 import stat
 import subprocess
@@ -217,6 +218,23 @@ class TestLimit:
             store.put(f"{k}", bytes(1000))
         assert sum(entry.size for entry in store.entries()) <= 50_000 * 17 / 16
         assert store.get("199") is not None
+
+    def test_processes_that_write_little_measure_the_folder_now_and_then(
+        self, tmp_path, monkeypatch
+    ):
+        """One entry each, and together six times the limit: one in four looks at all of them."""
+        draw, limit, looks = random.Random(5), 50_000, []
+        monkeypatch.setattr(cache, "_fraction", draw.random)
+        listed = Store.entries
+        monkeypatch.setattr(Store, "entries", lambda s: looks.append(s) or listed(s))
+        for k in range(400):
+            Store(str(tmp_path), limit).put(f"{k}", bytes(700))
+        assert 60 < len(looks) < 140
+        assert sum(entry.size for entry in listed(Store(str(tmp_path), limit))) <= limit * 5 / 4
+
+    def test_every_fraction_is_drawn(self):
+        drawn = sorted(cache._fraction() for _ in range(200))
+        assert 0 <= drawn[0] < 0.2 < 0.8 < drawn[-1] < 1
 
     def test_what_exceeds_it_alone_is_not_kept(self, tmp_path):
         store = Store(str(tmp_path), 1000)

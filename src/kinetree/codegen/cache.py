@@ -26,6 +26,7 @@ _ENTRY, _LOCK = ".entry", ".lock"
 _ABANDONED = 3600  # [s] a lock of this age belongs to a process that was killed
 _FRESH = 600  # [s] an entry used this recently needs no new time stamp
 _PATIENCE = 120.0  # [s] others may take to make an entry before we make it ourselves
+_MEASURED = 16  # times that the folder is measured while as much as its limit is written
 
 
 class CacheEntry(NamedTuple):
@@ -47,7 +48,7 @@ class Store:
     def __init__(self, root, limit):
         self.root, self.limit = root, limit
         self.folder = root and os.path.join(root, f"code-{FORMAT}")
-        self._unseen = limit  # bytes written since the folder was last measured
+        self._unseen = _fraction() * limit / _MEASURED  # bytes written since it was last measured
 
     def get(self, key: str):
         """The payload kept for ``key``, or None."""
@@ -148,7 +149,7 @@ class Store:
     def _make_room(self, added):
         """Remove the least recently used entries when the limit is exceeded."""
         self._unseen += added
-        if self._unseen < self.limit / 16:
+        if self._unseen < self.limit / _MEASURED:
             return
         self._unseen = 0
         for file in self._files(_LOCK):
@@ -182,6 +183,11 @@ class Store:
                 if not stat.S_ISREG(status.st_mode):  # a pipe, a folder, a link
                     continue
                 yield CacheEntry(path, status.st_size, status.st_mtime)
+
+
+def _fraction() -> float:
+    """A random number below 1: processes that write little measure the folder sometimes."""
+    return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 @cache

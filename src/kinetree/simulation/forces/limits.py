@@ -125,10 +125,23 @@ class StiffLimits:
 
     def _of_all(self, model, q, qd):
         """Forces of all stops, (..., nv)."""
+        numbers = [np.asarray(x) for x in (q, qd, [stop[3:] for stop in self.stops])]
+        if all(x.dtype != object for x in numbers):
+            return self._of_arrays(*numbers)
         columns: list = [0 * qd[..., i] for i in range(model.nv)]
         for i_q, i, *stop in self.stops:
             columns[i] = columns[i] + self.push(q[..., i_q], qd[..., i], *stop)
         return np.stack([np.asarray(c) for c in columns], axis=-1)
+
+    def _of_arrays(self, q, qd, stops):
+        """Forces of all stops at once: first the lower ones, then the upper ones."""
+        i_q, i, sign = np.array([stop[:3] for stop in self.stops], dtype=int).T
+        batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
+        total = np.zeros((*batch, qd.shape[-1]), np.result_type(q, qd, stops)) + 0 * qd
+        for side in (1, -1):
+            at = sign == side
+            total[..., i[at]] += self.push(q[..., i_q[at]], qd[..., i[at]], side, *stops[at].T)
+        return total
 
 
 @dataclass(frozen=True)
