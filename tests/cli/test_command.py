@@ -6,18 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from support.command import invoke
 
 import kinetree
 from kinetree import cli
-from kinetree.cli.app import app
 from kinetree.cli.options import Commands
 
 COMMANDS = Commands.order
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_version():

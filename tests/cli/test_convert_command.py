@@ -4,21 +4,16 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from support.command import invoke
 
 import kinetree as kt
-from kinetree.cli.app import app
 from kinetree.loaders import read
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.mark.parametrize("suffix", ["urdf", "toml", "json"])
 def test_the_dynamics_survives(tmp_path, suffix):
     path = tmp_path / f"pendulum.{suffix}"
-    result = run("convert", "double_pendulum", str(path))
+    result = invoke("convert", "double_pendulum", str(path))
     assert result.exit_code == 0, result.output
     assert f"wrote {path}: 2 bodies, nv = 2" in result.stderr
     model, q = kt.samples.double_pendulum(), np.array([0.3, 0.4])
@@ -28,21 +23,21 @@ def test_the_dynamics_survives(tmp_path, suffix):
 
 def test_files_are_replaced_only_on_request(tmp_path):
     path = tmp_path / "p.urdf"
-    assert run("samples", "write", "pendulum", str(path)).exit_code == 0
-    again = run("convert", "pendulum", str(path))
+    assert invoke("samples", "write", "pendulum", str(path)).exit_code == 0
+    again = invoke("convert", "pendulum", str(path))
     assert again.exit_code == 2
     assert f"{path} exists; --force replaces it" in again.stderr
-    assert run("convert", "pendulum", str(path), "--force").exit_code == 0
+    assert invoke("convert", "pendulum", str(path), "--force").exit_code == 0
 
 
 def test_what_gets_lost_is_listed_and_strict_writes_nothing(tmp_path):
     source, target = tmp_path / "r.urdf", tmp_path / "r.toml"
     source.write_text('<robot name="r"><link name="a"/><gazebo/></robot>')
-    refused = run("convert", str(source), str(target), "--strict")
+    refused = invoke("convert", str(source), str(target), "--strict")
     assert refused.exit_code == 1
     assert "nothing was written, because of 1 note about" in refused.stderr
     assert not target.exists()
-    done = run("convert", str(source), str(target))
+    done = invoke("convert", str(source), str(target))
     assert done.exit_code == 0
     assert "<gazebo>" in done.stderr
 
@@ -59,15 +54,15 @@ def test_what_gets_lost_is_listed_and_strict_writes_nothing(tmp_path):
 )
 def test_mistakes_are_explained(tmp_path, monkeypatch, arguments, code, message):
     monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
+    result = invoke(*arguments)
     assert result.exit_code == code
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_all_samples_are_listed():
-    output = run("samples").stdout
-    rows = json.loads(run("samples", "--json").stdout)
+    output = invoke("samples").stdout
+    rows = json.loads(invoke("samples", "--json").stdout)
     assert [row["name"] for row in rows] == list(kt.samples.names())
     for row in rows:
         model = getattr(kt.samples, row["name"])()

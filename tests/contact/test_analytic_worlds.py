@@ -4,27 +4,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.contact_scenes import symmetry_axes
+from support.contact_scenes import leaning, moved_to, symmetry_axes
 from support.only_motion import OnlyMotion
 
 import kinetree as kt
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.model.geometry import Box, Cylinder, Ellipsoid, Geometry, Sphere
-from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial import Inertia
 from kinetree.spatial.rotation import rotation_exp
 
 G = 9.81
 
 
-def placed(vector):
-    return Plucker(np.eye(3), np.array(vector, dtype=float))
-
-
 def body(shape, inertia, at=(0, 0, 0), normal=(0, 0, 1)):
     """A free body with one shape above the ground."""
     m = kt.ModelBuilder("body").body("body", joint=kt.Free(), inertia=inertia).build()
-    return with_ground(m.replace(geometry=(Geometry(1, shape, placed(at), name="body"),)), normal)
+    return with_ground(m.replace(geometry=(Geometry(1, shape, moved_to(at), name="body"),)), normal)
 
 
 def principal(mass, moments):
@@ -145,14 +141,6 @@ def test_a_wheel_rolls_without_drag(shape):
     assert np.abs(energy / energy[0] - 1).max() < 4e-4
     assert abs(q[-1, 0] - 2 * speed) < 1e-3
     assert np.abs(q[:, 1]).max() < 1e-9
-
-
-def leaning(position, tilt, precession, spin, velocity):
-    """State of a body that leans about x, turns about the vertical and about its own axis z."""
-    c, s = np.cos(tilt), np.sin(tilt)
-    E = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])  # world to body; the axis is (0, -s, c)
-    q = np.concatenate([position, turned((1, 0, 0), tilt)])
-    return q, np.concatenate([[0, precession * s, spin], E @ velocity])
 
 
 def test_eulers_disc_keeps_its_energy():

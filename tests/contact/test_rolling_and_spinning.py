@@ -3,18 +3,14 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from support.contact_scenes import G, run, symmetry_axes
+from support.contact_scenes import G, leaning, moved_to, run, symmetry_axes
 
 import kinetree as kt
 from kinetree.contact import EventDriven, with_ground
 from kinetree.model.geometry import Cylinder, Geometry, Sphere
-from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial import Inertia
 
 TILT = 0.5  # of an axis of symmetry against the vertical [rad]
-
-
-def placed(vector):
-    return Plucker(np.eye(3), np.array(vector, dtype=float))
 
 
 def spinning(mass, I1, I3, geometry):
@@ -22,23 +18,6 @@ def spinning(mass, I1, I3, geometry):
     inertia = Inertia.from_mass_center(mass, np.zeros(3), np.diag([I1, I1, I3]))
     m = kt.ModelBuilder("spinning").body("body", joint=kt.Free(), inertia=inertia).build()
     return with_ground(m.replace(geometry=(geometry,)))
-
-
-def leaning(position, tilt, precession, spin, velocity):
-    """State of a body that leans about x, turns about the vertical and about its own axis.
-
-    Args:
-        position: of the mass centre.
-        tilt: of the axis [rad].
-        precession: about the vertical [rad/s].
-        spin: angular velocity along the axis, precession included [rad/s].
-        velocity: of the mass centre, base coordinates.
-    """
-    c, s = np.cos(tilt), np.sin(tilt)
-    E = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])  # base to body; the axis is (0, -s, c)
-    quaternion = np.array([np.cos(tilt / 2), np.sin(tilt / 2), 0, 0])
-    q = np.concatenate([position, quaternion])
-    return q, np.concatenate([[0, precession * s, spin], E @ velocity])
 
 
 def assert_precesses(found, m, rate, tilt):
@@ -54,7 +33,7 @@ def assert_precesses(found, m, rate, tilt):
 def test_top_precesses_at_the_rate_of_its_equation(friction):
     """On a smooth plane about its mass centre, which rests; on a rough one about its tip."""
     mass, length, I1, I3, rate = 0.5, 0.08, 1.5e-3, 2e-3, 6.0
-    tip = Geometry(1, Sphere(1e-12), placed((0, 0, -length)), name="tip")
+    tip = Geometry(1, Sphere(1e-12), moved_to((0, 0, -length)), name="tip")
     m = spinning(mass, I1, I3, tip)
     about = I1 if friction == 0 else I1 + mass * length**2
     spin = (mass * G * length + about * rate**2 * np.cos(TILT)) / (I3 * rate)
@@ -75,7 +54,9 @@ def test_disc_rolls_in_a_circle():
     mass, a, tilt, rate = 1.0, 0.2, 1.2, 4.0
     I1, I3 = mass * a**2 / 4, mass * a**2 / 2
     thick = 0.01  # all of it on the side that does not touch
-    m = spinning(mass, I1, I3, Geometry(1, Cylinder(a, thick), placed((0, 0, thick / 2)), name="d"))
+    m = spinning(
+        mass, I1, I3, Geometry(1, Cylinder(a, thick), moved_to((0, 0, thick / 2)), name="d")
+    )
     c, s = np.cos(tilt), np.sin(tilt)
     spin = (I1 * rate**2 * s * c - mass * G * a * c) / ((I3 + mass * a**2) * rate * s)
     q, qd = leaning((0, 0, a * s), tilt, rate, spin, np.array([-spin * a, 0, 0]))
@@ -92,7 +73,7 @@ def planar(points, inertia):
     m = kt.ModelBuilder("planar").body("x", joint=kt.Prismatic("x"), inertia=Inertia.zero())
     m = m.body("z", on="x", joint=kt.Prismatic("z"), inertia=Inertia.zero())
     m = m.body("body", on="z", joint=kt.Revolute("y"), inertia=inertia).build()
-    shapes = [Geometry(3, Sphere(1e-12), placed(p), name=f"p{k}") for k, p in enumerate(points)]
+    shapes = [Geometry(3, Sphere(1e-12), moved_to(p), name=f"p{k}") for k, p in enumerate(points)]
     return with_ground(m.replace(geometry=shapes))
 
 

@@ -13,3 +13,8 @@ def hopper():
     )
     b.body("leg", on="trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.05, mass=0.5))
     return b.build()
+
+
+@pytest.fixture(scope="session")
+def dog():
+    return kt.samples.quadruped()

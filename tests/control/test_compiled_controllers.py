@@ -12,11 +12,6 @@ STEPS = 40
 
 
 @pytest.fixture(scope="module")
-def dog():
-    return kt.samples.quadruped()
-
-
-@pytest.fixture(scope="module")
 def standing(dog):
     """The robot on the ground, as arguments of ``simulate``, and of ``rollout``."""
     robot = kt.contact.with_ground(dog)

@@ -37,11 +37,6 @@ FREE = {"torque_limits": False, "joint_limits": False}
 
 
 @pytest.fixture(scope="module")
-def dog():
-    return kt.samples.quadruped()
-
-
-@pytest.fixture(scope="module")
 def arm():
     return kt.samples.arm()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.linkages import SINGULAR, five_bar, pendulum, pendulum_state, pinned_body
+from support.state_charts import nonlinear_state_chart, random_state_chart
 
 from kinetree import samples
 from kinetree.errors import ShapeError, SingularError
@@ -27,10 +28,6 @@ def random_linear(system, q, v=None):
     return charts.linear(system, q, np.random.default_rng(5).standard_normal((2, 4)), v=v)
 
 
-def random_state_chart(system, q, v):
-    return charts.linear_state(system, q, v, np.random.default_rng(6).standard_normal((4, 8)))
-
-
 def apex(model, q):
     """Position of the pin in the middle, where the inner links meet."""
     return kinematics.pose(model, q, "link3")[[0, 2], 3]
@@ -38,17 +35,6 @@ def apex(model, q):
 
 def apex_chart(system, q, v=None):
     return charts.declared(system, q, apex, model=samples.five_bar(), v=v)
-
-
-def nonlinear_state_chart(system, q, v):
-    """Coordinates of states that are curved in x and in y."""
-
-    def R(x, y):
-        z = np.array([x[0], x[3], x[4], x[7]])
-        return z + 0.1 * z**2 - np.sin(y)
-
-    start = np.array([q[0], q[3], v[0], v[3]])
-    return charts.state(system, q, v, R, y=np.arcsin(np.clip(start + 0.1 * start**2, -1, 1)))
 
 
 SLOW = 0.4 * V

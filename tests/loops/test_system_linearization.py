@@ -13,6 +13,7 @@ from support.linkages import (
     pendulum_state,
     spatial_chain,
 )
+from support.state_charts import nonlinear_state_chart, random_state_chart
 
 import kinetree as kt
 from kinetree.loops.state_space import charts
@@ -30,21 +31,6 @@ V = 0.4 * np.linalg.svd(SYSTEM.G(Q))[2][2:].T @ [0.7, -1.1]
 PARTITION = np.eye(4)[[0, 3]]
 
 
-def curved_state(system, q, v):
-    """Coordinates of states that are curved in x and in y."""
-
-    def R(x, y):
-        z = np.array([x[0], x[3], x[4], x[7]])
-        return z + 0.1 * z**2 - np.sin(y)
-
-    start = np.array([q[0], q[3], v[0], v[3]])
-    return charts.state(system, q, v, R, y=np.arcsin(start + 0.1 * start**2))
-
-
-def mixed(system, q, v):
-    return charts.linear_state(system, q, v, np.random.default_rng(6).standard_normal((4, 8)))
-
-
 def squared(system, q, v):
     return charts.declared(system, q, lambda q: np.array([q[0] + q[0] ** 2, q[3] - q[1] * q[3]]))
 
@@ -54,8 +40,8 @@ CHARTS = {
     "partition": lambda s: charts.partition(s, Q, V),
     "any R": lambda s: charts.linear(s, Q, [[1.0, 0.5, 0, 0], [0, 0.2, -1, 2]], v=V),
     "declared": lambda s: squared(s, Q, V),
-    "linear state": lambda s: mixed(s, Q, V),
-    "curved state": lambda s: curved_state(s, Q, V),
+    "linear state": lambda s: random_state_chart(s, Q, V),
+    "curved state": lambda s: nonlinear_state_chart(s, Q, V),
 }
 
 

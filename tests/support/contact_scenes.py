@@ -250,3 +250,25 @@ def stone_in(folder, corners):
     path = str(folder / "stone.stl")
     hull.export(path)
     return path
+
+
+def leaning(position, tilt, precession, spin, velocity):
+    """State of a body that leans about x, turns about the vertical and about its own axis.
+
+    Args:
+        position: of the mass centre.
+        tilt: of the axis [rad].
+        precession: about the vertical [rad/s].
+        spin: angular velocity along the axis, precession included [rad/s].
+        velocity: of the mass centre, base coordinates.
+    """
+    c, s = np.cos(tilt), np.sin(tilt)
+    E = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])  # base to body; the axis is (0, -s, c)
+    quaternion = np.array([np.cos(tilt / 2), np.sin(tilt / 2), 0, 0])
+    q = np.concatenate([position, quaternion])
+    return q, np.concatenate([[0, precession * s, spin], E @ velocity])
+
+
+def moved_to(origin):
+    """A placement that is turned nowhere."""
+    return Plucker(np.eye(3), np.array(origin, dtype=float))
