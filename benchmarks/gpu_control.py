@@ -2,6 +2,7 @@
 
     python benchmarks/gpu_control.py            1, 64, 1,024 and 4,096 plans
     python benchmarks/gpu_control.py --quick    1,024 alone
+    python benchmarks/gpu_control.py --stages   1,024 alone, and what each stage takes
 
 The sample quadruped trots, 50 steps of 20 ms with whole-body dynamics and friction cones. Every
 plan starts from a state near one that is planned for already, all from the same or each from
@@ -19,6 +20,7 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.control import MPC, QuadraticCost, trot
+from kinetree.control.on_device import IterationsOnDevice
 from kinetree.control.starts import as_guess
 
 DT, STEPS = 0.02, 50
@@ -77,6 +79,34 @@ def time_of(call):
     return np.array(found)
 
 
+def print_stages(problem, q, qd, guess):
+    """Times of the stages of one call: each launch between two events, summed by name."""
+    took, take = {}, IterationsOnDevice._take
+
+    def take_one_by_one(self, sequence, wanted):
+        for stage in sequence:
+            begin, end = cp.cuda.Event(), cp.cuda.Event()
+            begin.record()
+            take(self, [stage], wanted)
+            end.record()
+            end.synchronize()
+            parts = stage.what if isinstance(stage.what, tuple) else (stage.what,)
+            key = wanted, ", ".join(getattr(x, "kernel", x).name for x in parts)
+            took.setdefault(key, []).append(cp.cuda.get_elapsed_time(begin, end))
+
+    IterationsOnDevice._take = take_one_by_one
+    problem.solve(q, qd, guess=guess, iterations=1)
+    took.clear()
+    problem.solve(q, qd, guess=guess, iterations=1)
+    IterationsOnDevice._take = take
+    for (wanted, name), found in took.items():
+        print(
+            f"    {wanted:2} {name:40} {len(found):4} launches {sum(found):8.3f} ms, the first "
+            f"{found[0]:.3f}"
+        )
+    print(f"    all stages: {sum(map(sum, took.values())):.2f} ms", flush=True)
+
+
 def main():
     """Print the differences from the CPU, then times."""
     m, problem, found = quadruped()
@@ -94,7 +124,10 @@ def main():
     for name in ("q", "qd", "tau", "gains", "cost", "gap"):
         a, b = getattr(on_cpu, name), getattr(on_gpu, name).get()
         print(f"    {name}: {np.abs(a - b).max() / np.abs(a).max():.1e} of the largest", flush=True)
-    for count in (1024,) if "--quick" in sys.argv else (1, 64, 1024, 4096):
+    quick = "--quick" in sys.argv or "--stages" in sys.argv
+    if "--stages" in sys.argv:
+        print_stages(problem, *(cp.asarray(x) for x in starts_near(m, found, 1024)), guess)
+    for count in (1024,) if quick else (1, 64, 1024, 4096):
         for alike in (True, False):
             q, qd = (cp.asarray(x) for x in starts_near(m, found, count, alike))
             one, three = (

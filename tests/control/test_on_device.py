@@ -72,6 +72,44 @@ def arm(steps=15):
     return m, given
 
 
+def hopper():
+    """Two masses above the ground, on soft contact: trials roll on."""
+    b = kt.ModelBuilder("hopper").body(
+        "trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.box(0.2, 0.1, 0.1, mass=3.0)
+    )
+    b.body("leg", on="trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.05, mass=0.5))
+    foot = kt.geometry.Geometry(2, kt.geometry.Sphere(0.05), name="foot")
+    m = kt.contact.with_ground(b.build().replace(geometry=(foot,)))
+    scene, smooth = kt.contact.Scene(m), kt.contact.Regularized(0.05)
+    given = {
+        "steps": 6,
+        "dt": 0.01,
+        "actuated": m.joint_names[1:],
+        "contact": kt.contact.SoftContact(scene, stiffness=2e4, damping=0.5, tangential=smooth),
+        "running": QuadraticCost(effort=1e-5, velocity=1e-3, q=[0.45, -0.4], position=[5.0, 1.0]),
+    }
+    return m, given, np.array([0.447, -0.4])
+
+
+def box():
+    """A body that turns and moves, with second derivatives of its steps."""
+    inertia = kt.shapes.box(0.2, 0.3, 0.4, mass=1.0)
+    b = kt.ModelBuilder("box").body("box", joint=kt.Free(), inertia=inertia)
+    m = b.build()
+    goal = m.integrate(m.neutral(), np.array([0.5, 0.3, 0.2, 0.4, 0.2, 0.1]))
+    cost = QuadraticCost(q=goal, position=10.0, velocity=1.0)
+    given = {"steps": 5, "dt": 0.1, "running": QuadraticCost(effort=0.01), "terminal": cost}
+    return m, given | {"second_order": True}, m.neutral()
+
+
+def flight():
+    """A quadruped in the air: derivatives of its steps row by row."""
+    m = kt.samples.load("quadruped")
+    cost = QuadraticCost(q=m.posture("home").q, position=1.0, velocity=0.1, effort=1e-2)
+    given = {"steps": 3, "dt": 0.02, "actuated": m.joint_names[1:], "running": cost}
+    return m, given, m.posture("home").q
+
+
 def starts(m, q, count):
     q = m.integrate(np.tile(q, (count, 1)), RNG.uniform(-0.02, 0.02, (count, m.nv)))
     return q, RNG.uniform(-0.02, 0.02, (count, m.nv))
@@ -164,21 +202,71 @@ def test_starts_on_a_gpu_stay_there(monkeypatch):
 
 
 def test_the_text_of_a_gpu_is_read_by_llvm(on_gpu, monkeypatch):
-    """With lanes that wait for each other; what only some lanes do is not in it."""
+    """With lanes that wait for each other."""
     programs = []
-    launch = teams.team_launcher
-    monkeypatch.setattr(
-        on_device, "team_launcher", lambda p, on: programs.append(p) or launch(p, on)
-    )
+    launch = on_device.launchers
+    monkeypatch.setattr(on_device, "launchers", lambda p, on: programs.extend(p) or launch(p, on))
     m, given = quadruped(steps=5)
     kt.control.optimize(m, m.posture("home").q[None], iterations=1, **given)
-    texts = programs[0].texts(teams.LANES)
+    waits = 0
     with compiling() as llvm:
-        for text in texts:
-            llvm.parse_assembly(text).verify()
-    whole = "\n".join(texts)
-    assert "invariant.load" not in whole
-    assert whole.count("call void @lanes_together()") > 100
+        for program in programs:
+            texts = program.device_texts()
+            for text in texts:
+                llvm.parse_assembly(text).verify()
+            whole = "\n".join(texts)
+            assert "invariant.load" not in whole
+            waits += whole.count("call void @lanes_together()")
+    assert waits > 100
+    assert {type(p) for p in programs} == {teams.TeamProgram, teams.CallProgram}
+
+
+@pytest.mark.parametrize("problem_of", [quadruped, arm])
+def test_lanes_that_wait_for_each_other_find_the_same(on_gpu, monkeypatch, problem_of):
+    """Each lane of a team is a thread; some have nothing to do in the last turns of a loop."""
+    monkeypatch.setattr(HERE, "lanes", 3, raising=False)
+    m, given = problem_of(steps=5)
+    q, qd = starts(m, m.posture("home").q if m.postures else m.neutral(), 2)
+    found = kt.control.optimize(m, q, qd, iterations=2, **given)
+    on_gpu.undo()
+    expected = kt.control.optimize(m, q, qd, iterations=2, **given)
+    assert_same(expected, found, 1e-9 if problem_of is quadruped else 1e-7)  # goals magnify
+
+
+@pytest.mark.parametrize("problem_of", [hopper, box, flight])
+def test_other_steps_are_those_of_the_cpu(on_gpu, problem_of):
+    m, given, start = problem_of()
+    q, qd = starts(m, start, 2)
+    found = kt.control.optimize(m, q, qd, iterations=3, **given)
+    on_gpu.undo()
+    expected = kt.control.optimize(m, q, qd, iterations=3, **given)
+    assert_same(expected, found, 1e-7)
+
+
+def test_a_team_without_room_for_factors_has_them_in_the_memory_of_its_item(on_gpu, monkeypatch):
+    """Then one team has all knots."""
+    monkeypatch.setattr(on_device, "SHARED", 0)
+    m, given = quadruped(steps=5)
+    q, qd = starts(m, m.posture("home").q, 2)
+    found = kt.control.optimize(m, q, qd, iterations=2, **given)
+    on_gpu.undo()
+    expected = kt.control.optimize(m, q, qd, iterations=2, **given)
+    assert_same(expected, found, 1e-9)
+
+
+def test_sizes_are_constants_of_the_code(on_gpu, monkeypatch):
+    """Of stages, which need no other code for other horizons."""
+    seen = []
+    launch = on_device.launchers
+    monkeypatch.setattr(on_device, "launchers", lambda p, on: seen.append(p) or launch(p, on))
+    m, given = arm()
+    q = starts(m, m.neutral(), 2)[0]
+    for steps in (4, 7):
+        kt.control.optimize(m, q, iterations=1, **{**given, "steps": steps})
+    assert len(seen) == 1
+    program = next(p for p in seen[0] if isinstance(p, teams.TeamProgram))
+    assert program.constants["Batch", "nv"] == 2
+    assert ("Batch", "steps") not in program.constants
 
 
 @pytest.mark.parametrize("rows", [6, 4, 1])

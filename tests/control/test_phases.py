@@ -9,6 +9,7 @@ import kinetree as kt
 from kinetree.control import Contact, Phase, QuadraticCost, Schedule, gait, optimize, trot
 from kinetree.control.mpc import _are_wrong
 from kinetree.control.newton.making import batch_of_problem, work_of
+from kinetree.control.newton.records import COST
 from kinetree.control.newton.slopes import derive
 from kinetree.control.newton.values import evaluate, take_steps
 from kinetree.control.phases import timetable
@@ -123,7 +124,7 @@ def ends(b, w, q, qd, u):
     take_steps(b, w, 0, b.steps)
     evaluate(b, w)
     T, k = b.steps, w.tried
-    return [x.reshape(T, -1).copy() for x in (k.q_after, k.v_after, k.path)] + [k.cost]
+    return [x.reshape(T, -1).copy() for x in (k.q_after, k.v_after, k.path)] + [k.sums[COST]]
 
 
 def with_positions(b, w):

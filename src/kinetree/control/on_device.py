@@ -1,21 +1,24 @@
-"""Newton's method for problems on a GPU: a team of threads for each, all of it on the device."""
+"""Newton's method for problems on a GPU: stages for all problems, all of it on the device."""
 
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
-from kinetree.codegen.device.copies import Copies
-from kinetree.codegen.device.teams import TeamProgram, team_launcher
+import numpy as np
+
+from kinetree.codegen.device.copies import LANE, TEAM, Copies
+from kinetree.codegen.device.teams import ALWAYS, CallProgram, TeamProgram, Waits, launchers
 from kinetree.codegen.device.units import specialised_code
 from kinetree.codegen.procedures.language import INT
 from kinetree.codegen.program import calls_of, trace
 from kinetree.codegen.progress import working
 from kinetree.control.iterations import Iterations
-from kinetree.control.newton.advance import advance
-from kinetree.control.newton.calls import InnerLoop, call
-from kinetree.control.newton.contacts import Stance
+from kinetree.control.newton import advance, stages
+from kinetree.control.newton.calls import InnerLoop
+from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
 from kinetree.control.newton.making import batch_of_problem, given_rows, renew_schedule, work_of
-from kinetree.control.newton.records import Search, WorkerArrays
+from kinetree.control.newton.records import Batch, Search, Slopes, Steps, WorkerArrays
+from kinetree.control.riccati import Horizon
 from kinetree.control.shooting import Shooting
 from kinetree.control.starts import FirstIterate
 from kinetree.errors import ModelError
@@ -23,14 +26,22 @@ from kinetree.expr.calls import calls
 from kinetree.model import Model
 from kinetree.model.memo import remember
 
-SCRATCH = (
-    (WorkerArrays, "rows"),
-    (WorkerArrays, "scratch"),
-    *((Stance, name) for name in ("vel", "acc", "R", "room")),
-)
-"""Working memory of one knot, which every lane has for itself."""
-TURN = 20
-"""Iterations of a launch, so that Ctrl-C is heard in time."""
+OF_LANE = ((WorkerArrays, "scratch"), *((Stance, name) for name in ("vel", "acc", "R", "room")))
+OF_TEAM = ((WorkerArrays, "acting"), *((Stance, name) for name in ("P", "Q", "Y", "bench")))
+"""Working memory of one knot, which every lane has for itself, or a team."""
+SHARED = 200_000
+"""Bytes that a team may have for itself."""
+SAMPLE, KNOTS = (64, 8), (32, 16)
+"""Threads of a team that has a sample, or knots, and how many teams registers must allow."""
+SIZES = {
+    Batch: "nq nv m n size nf ng nb nc ni ne flat touching memory rows exact outside",
+    ContactTables: "count rows cones before bodies turns",
+    Horizon: "n m wide turns",
+    StanceKernels: "forced",
+    Steps: "simple forced costly ending",
+    Slopes: "simple forced by_rows costly ending curved end_curved weights_of_knot",
+}
+"""Numbers of a problem that its code has: other horizons have the same code."""
 _OF_SCHEDULE = "active", "landing", "goal", "weight"
 
 
@@ -48,22 +59,17 @@ class IterationsOnDevice(Iterations):
         self.problem, self.shooting, self.on, self.xp = problem, shooting, on, on.xp
         self.batch = b = batch_of_problem(problem, shooting, most, 1)
         self._work = w = work_of(shooting, b)
-        kernels, numbers = _kernels_of(w.loops)
-        self._copies = Copies((b, w), SCRATCH, (Search,), w.loops, numbers)
-        c, xp = self._copies, on.xp
-        program, sizes = (
-            TeamProgram(advance, call, InnerLoop, kernels, c),
-            (len(c.records), len(c.kept), c.lane),
-        )
-        symbols = tuple(k.symbol for k in kernels)
-        key = "teams", type(on), getattr(on, "device", 0), symbols, sizes
+        self._copies = c = _copies(b, w)
+        self._is_shared = c.of_team != frozenset()
         with working("code of optimize for a GPU", 0, ""):
-            self._start = remember(shooting.model, key, lambda: team_launcher(program, on))
+            self._starts_of = _launchers(shooting.model, b, w, c, on)
         size = 8 * (len(c.arrays) + len(c.records) + len(c.kept))
         on.have_room(size * shooting.samples, f"{shooting.samples} motions of {b.steps} steps")
-        self._words = c.words_on(xp, shooting.samples, on.address)
-        self._addresses = xp.asarray(c.where), xp.asarray(c.target)
+        self._words = c.words_on(on.xp, shooting.samples)
+        self._places = len(c.arrays), (on.xp.asarray(c.where), on.xp.asarray(c.target))
+        self._tables: dict[tuple[int, ...], Any] = {}
         self._numbers = self._words.view("float64")
+        self._waits = c.word_of(w.search, "wanted")
         self.put("given", given_rows(shooting))
 
     # --- words of all problems -------------------------------------------------------------------
@@ -111,8 +117,7 @@ class IterationsOnDevice(Iterations):
             self.put(name, x.reshape(len(self._words), -1))
         self.put("mu", 0.0 if barrier is None else barrier)
         self._number(b, "warm")[:] = int(start.is_warm)
-        for name, value in (("sample", -1), ("wanted", 0), ("at_sample", 0), ("halted", 0)):
-            self._number(self._work.search, name)[:] = value
+        self._number(self._work.search, "halted")[:] = 0
 
     def on_host(self, starts):
         """Positions that the problems start from, as a NumPy array."""
@@ -120,18 +125,108 @@ class IterationsOnDevice(Iterations):
 
     def run(self, budget: float | None = None):
         """Iterate until all samples are done, or for ``budget`` seconds."""
-        b, c, begun = self.batch, self._copies, perf_counter()
-        each = 1 if budget is not None else TURN
-        places = c.team_word(b), c.team_word(self._work)
-        layout = self._words.shape[1], len(c.arrays), *self._addresses
+        b, w, begun = self.batch, self._work, perf_counter()
+        self._take([stages.Stage(stages.load_sample)], ALWAYS)
+        self._take(stages.beginning(b, w), advance.BEGIN)
         with working("optimizing motions", b.most, "iterations") as work:
             while True:
-                self._start(len(self._words), self._words, *layout, *places, 1, each)
-                if self._number(self._work.search, "at_sample").all():
-                    return
-                work.advance(each)
+                self._take([stages.Stage(stages.examine_sample)], advance.SLOPES)
+                if self._some_want(stages.AGAIN):
+                    self._take(stages.again(b, w), stages.AGAIN)
+                if not self._some_want(advance.DERIVE):
+                    break
+                self._take(stages.derivatives(b, w), advance.DERIVE)
+                self._take(stages.direction(b, w), advance.CURVES)
+                while self._some_want(advance.TRIAL):
+                    self._take(stages.trial(b, w), advance.TRIAL)
+                work.advance(1)
                 if budget is not None and perf_counter() - begun > budget:
-                    self._number(self._work.search, "halted")[:] = 1
+                    self._number(w.search, "halted")[:] = 1
+        self._take(stages.last_motion(b, w), advance.STEP)
+        self._take(stages.ending(b, w), advance.END)
+
+    def _take(self, sequence, wanted):
+        """Launch stages for the samples that want something."""
+        count, words, waits = len(self._words), self._words, Waits(self._waits, wanted)
+        for stage in sequence:
+            start = self._starts_of[_key(stage)]
+            if stages.is_kernel(stage):
+                table = self._table(stage)
+                start(count, words, table, waits, stage.first, stage.end - stage.first)
+            elif stage.each:
+                each = stage.each if self._is_shared else max(stage.end, 1)
+                start(count, words, *self._places, waits, stage.first, each, stage.end)
+            else:
+                start(count, words, *self._places, waits)
+
+    def _table(self, stage):
+        """Where arrays of kernels begin in the words of an item, and how far knots are apart."""
+        loops = _loops_of(stage)
+        key = tuple(x.address for x in loops)
+        if key not in self._tables:
+            found = [_table(self._copies, x) for x in loops]
+            self._tables[key] = self.xp.asarray(np.concatenate(found))
+        return self._tables[key]
+
+    def _some_want(self, wanted) -> bool:
+        """Whether some samples want something: the host waits for the device."""
+        return bool((self._number(self._work.search, "wanted") == wanted).any())
+
+
+def _copies(b, w):
+    """Words of an item; factors of steps in the memory of teams where they have room there."""
+    arrays = [array for loop in w.loops for array in loop.keeps]
+    whose = dict.fromkeys(OF_LANE, LANE)
+    for more in (dict.fromkeys(OF_TEAM, TEAM), {}):
+        found = Copies((b, w), whose | more, (Search,), (InnerLoop,), arrays)
+        if 8 * found.team <= SHARED:
+            break
+    return found
+
+
+def _table(copies, loop):
+    """Where the arrays of a kernel begin in the words of an item, and bytes from knot to knot."""
+    places = [copies.word_of_array(x) for x in loop.keeps]
+    return np.array([*zip(places, loop.steps[: loop.arrays], strict=True)], np.int64).reshape(-1)
+
+
+def _loops_of(stage):
+    """The kernels of a stage, tied to arrays."""
+    return stage.what if isinstance(stage.what, tuple) else (stage.what,)
+
+
+def _key(stage):
+    """What launches of the same code have in common."""
+    if stages.is_kernel(stage):
+        return tuple(x.kernel for x in _loops_of(stage))
+    return stage.what
+
+
+def _launchers(model, b, w, copies, on):
+    """Functions that launch stages, by procedures and kernels; kept with the model."""
+    found = {_key(stage): stage for stage in stages.all_stages(b, w)}
+    constants, programs = _sizes_of(b, w), []
+    for key, stage in found.items():
+        if stages.is_kernel(stage):
+            programs.append(CallProgram(tuple(map(_code_of, key))))
+        else:
+            lanes, teams = KNOTS if stage.each else SAMPLE
+            programs.append(TeamProgram(key, (b, w), copies, lanes, teams, constants))
+    sizes = len(copies.records), len(copies.kept), copies.lane, copies.team
+    what = tuple(x if stages.is_kernel(found[x]) else x.symbol for x in found)
+    key = "stages", type(on), getattr(on, "device", 0), *sizes, *constants.items(), what
+    starts = remember(model, key, lambda: launchers(programs, on))
+    return dict(zip(found, starts, strict=True))
+
+
+def _sizes_of(b, w):
+    """Numbers of records that code has as constants, by class and field."""
+    records = b, b.contacts, w.horizon, w.stance.tried, w.steps, w.slopes
+    return {
+        (type(x).__name__, name): getattr(x, name)
+        for x in records
+        for name in SIZES[type(x)].split()
+    }
 
 
 def require_tree(model: Model) -> None:
@@ -143,23 +238,15 @@ def require_tree(model: Model) -> None:
         )
 
 
-def _kernels_of(loops):
-    """Code of the kernels of loops, and the number of each in order of loops, from one on."""
-    found: dict[int, int] = {}
-    kernels, numbers = [], []
-    for loop in loops:
-        kernel = loop.kernel
-        if id(kernel) not in found:
-            program = _program_of(kernel)
-            if calls_of(program):
-                raise ModelError(
-                    f"optimize on a GPU takes code that calls no other: {kernel.name} calls "
-                    f"procedures; give NumPy arrays"
-                )
-            kernels.append(specialised_code(program))
-            found[id(kernel)] = len(kernels)
-        numbers.append(found[id(kernel)])
-    return kernels, numbers
+def _code_of(kernel):
+    """The code of a kernel, for its robot."""
+    program = _program_of(kernel)
+    if calls_of(program):
+        raise ModelError(
+            f"optimize on a GPU takes code that calls no other: {kernel.name} calls "
+            f"procedures; give NumPy arrays"
+        )
+    return specialised_code(program)
 
 
 def _program_of(kernel):

@@ -13,7 +13,7 @@ derivatives of velocities, the cost to go ``P`` becomes ``V' M V + V' N + N' V +
 floating bodies, ``dq' = A dq + h B dqd'`` with small blocks.
 """
 
-from kinetree.codegen.procedures import lanes, local, procedure, record, view
+from kinetree.codegen.procedures import lane_count, lanes, local, procedure, record, view
 from kinetree.control.tiles import (
     factor_tiles,
     pad_to_eight,
@@ -70,7 +70,12 @@ def room_of(n: int, m: int) -> int:
 @procedure
 def mirror(P: "float[:]", n: int, wide: int):
     """Fill a symmetric matrix below its diagonal."""
-    for i in lanes(n):
+    if lane_count() > 1:
+        for i, j in lanes(n, n):
+            if j < i:
+                P[i * wide + j] = P[j * wide + i]
+        return
+    for i in range(n):
         for j in range(i):
             P[i * wide + j] = P[j * wide + i]
 
@@ -83,20 +88,27 @@ def pull_back(x: Horizon, k: int):
     F = view(x.room, 0)
     W = view(x.room, n * wide)
     mirror(P, n, wide)
+    for i, c in lanes(n, size):
+        F[i * wide + c] = x.F[(k * n + i) * size + c]
+    for i, c in lanes(n, wide - size):
+        F[i * wide + size + c] = 0.0
+    for i, c in lanes(n, wide):
+        W[i * wide + c] = 0.0
     for i in lanes(n):
-        total = P[i * wide + n]
-        for j in range(n):
-            total += P[i * wide + j] * x.gap[k * n + j]
-        row = view(W, i * wide)
-        own = view(F, i * wide)
-        for c in range(size, wide):
-            own[c] = row[c] = 0.0
-        for c in range(size):
-            own[c] = x.F[(k * n + i) * size + c]
-            row[c] = 0.0
-        row[size] = -total
+        W[i * wide + size] = -value_of_gap(P, n, wide, view(x.gap, k * n), i)
     subtract_tiles(W, wide, P, wide, F, n, n, wide)
     subtract_square_tiles(view(x.H, k * size * wide), wide, F, W, n, 0, size)
+
+
+@procedure
+def value_of_gap(P: "float[:]", n: int, wide: int, gap: "float[:]", i: int) -> float:
+    """A number of ``P gap + p``, ``p`` being the column after those of the symmetric ``P``."""
+    if lane_count() > 1:
+        total = P[i * wide + n]
+        for j in range(n):
+            total += P[j * wide + i] * gap[j]
+        return total
+    return P[i * wide + n] + product(view(P, i * wide), gap, n)
 
 
 @procedure
@@ -137,33 +149,36 @@ def turn_rows(x: Horizon, k: int, P: "float[:]", room: "float[:]"):
     n, wide = x.n, x.wide
     for t in range(x.turns):
         first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
-        for tile in lanes((n + 7) // 8):
-            j = 8 * tile
-            rows = view(P, first * wide + j)
-            spun = view(room, 6 * x.turns * wide + j)
-            block_times(view(x.turned, at), count, rows, wide, view(room, 6 * t * wide + j))
-            block_times(view(x.spun, at), count, rows, wide, spun)
-            for c in range(count):
-                for i in range(min(8, n - j)):
-                    rows[c * wide + i] = spun[c * wide + i]
+        spun = view(room, 6 * x.turns * wide)
+        if lane_count() > 1:
+            for c, j in lanes(count, n):
+                A, B = 0.0, 0.0
+                for e in range(count):
+                    p = P[(first + e) * wide + j]
+                    A += x.turned[at + e * count + c] * p
+                    B += x.spun[at + e * count + c] * p
+                room[(6 * t + c) * wide + j] = A
+                spun[c * wide + j] = B
+        else:
+            for tile in range((n + 7) // 8):
+                j = 8 * tile
+                rows, turned = view(P, first * wide + j), view(room, 6 * t * wide + j)
+                block_times(view(x.turned, at), count, rows, wide, turned)
+                block_times(view(x.spun, at), count, rows, wide, view(spun, j))
+        for c, j in lanes(count, n):
+            P[(first + c) * wide + j] = spun[c * wide + j]
 
 
 @procedure
 def fill_rows(x: Horizon, P: "float[:]", M: "float[:]", own: "float[:]", minus: "float[:]"):
     """``M``, ``-N`` and ``P_qq`` of a step, as if no joint turned."""
     h, nv, wide = x.h, x.n // 2, x.wide
-    for i in lanes(nv):
-        top = view(P, i * wide)
-        low = view(P, (nv + i) * wide)
-        to = view(M, i * nv)
-        for j in range(nv):
-            to[j] = h * (h * top[j] + (top[nv + j] + low[j])) + low[nv + j]
-        less = view(minus, i * wide)
-        for j in range(nv):
-            less[j] = -(h * top[j] + low[j])
-        into = view(own, i * wide)
-        for j in range(nv):
-            into[j] += top[j]
+    for i, j in lanes(nv, nv):
+        top = P[i * wide + j]
+        across = P[i * wide + nv + j] + P[(nv + i) * wide + j]
+        M[i * nv + j] = h * (h * top + across) + P[(nv + i) * wide + nv + j]
+        minus[i * wide + j] = -(h * top + P[(nv + i) * wide + j])
+        own[i * wide + j] += top
 
 
 @procedure
@@ -179,31 +194,28 @@ def fill_turning(
     T = view(M, nv * nv)
     Q = view(T, 6 * (x.turns + 1) * wide)
     turn_rows(x, k, P, T)
-    for i in lanes(nv):  # T_q, U_q
-        row, top = view(Q, i * nv), view(P, i * wide)
-        to, less = view(M, i * nv), view(minus, i * wide)
-        for j in range(nv):
-            row[j] = to[j] = top[j]
-            less[j] = h * top[j]
+    for i, j in lanes(nv, nv):  # T_q, U_q
+        top = P[i * wide + j]
+        Q[i * nv + j] = M[i * nv + j] = top
+        minus[i * wide + j] = h * top
     for t in range(x.turns):
         first, count, at = x.turn[t], x.width[t], (k * x.turns + t) * 36
-        for c in lanes(count):
-            for j in range(nv):
-                Q[(first + c) * nv + j] = T[(6 * t + c) * wide + j]
-            for i in range(nv):  # T_vᵀ: low rows hold P_vq
-                P[(nv + i) * wide + first + c] = T[(6 * t + c) * wide + nv + i]
-        for i in lanes(nv):
-            times_block(view(M, i * nv + first), view(x.spun, at), count)
-            times_block(view(minus, i * wide + first), view(x.turned, at), count)
-            times_block(view(Q, i * nv + first), view(x.turned, at), count)
-    for i in lanes(nv):
-        top, low = view(P, i * wide), view(P, (nv + i) * wide)
-        to, less, into = view(M, i * nv), view(minus, i * wide), view(own, i * wide)
-        for j in range(nv):
-            to[j] = h * (h * to[j] + (top[nv + j] + P[j * wide + nv + i])) + low[nv + j]
-        for j in range(nv):
-            less[j] = -(less[j] + low[j])
-            into[j] += Q[i * nv + j]
+        for c, j in lanes(count, nv):
+            Q[(first + c) * nv + j] = T[(6 * t + c) * wide + j]
+        for i, c in lanes(nv, count):  # T_vᵀ: low rows hold P_vq
+            P[(nv + i) * wide + first + c] = T[(6 * t + c) * wide + nv + i]
+        for which, i in lanes(3, nv):
+            if which == 0:
+                times_block(view(M, i * nv + first), view(x.spun, at), count)
+            elif which == 1:
+                times_block(view(minus, i * wide + first), view(x.turned, at), count)
+            else:
+                times_block(view(Q, i * nv + first), view(x.turned, at), count)
+    for i, j in lanes(nv, nv):
+        across = P[i * wide + nv + j] + P[j * wide + nv + i]
+        M[i * nv + j] = h * (h * M[i * nv + j] + across) + P[(nv + i) * wide + nv + j]
+        minus[i * wide + j] = -(minus[i * wide + j] + P[(nv + i) * wide + j])
+        own[i * wide + j] += Q[i * nv + j]
 
 
 @procedure
@@ -222,32 +234,23 @@ def pull_back_simply(x: Horizon, k: int):
     lines = view(x.room, 3 * nv * wide)
     M = view(lines, n)
     mirror(P, n, wide)
-    push = view(x.gap, k * n)
     for i in lanes(n):
-        row = view(P, i * wide)
-        lines[i] = row[n] + product(row, push, n)
-    for i in lanes(nv):
-        V, less = view(A, i * wide), view(minus, i * wide)
-        F = view(x.F, (k * n + nv + i) * size)
-        for c in range(0, wide, 8):
-            zero, to = view(less, c, 8), view(V, c, 8)
-            zero[0:8] = 0.0
-            if c + 8 <= size:
-                to[0:8] = view(F, c, 8)
-            else:
-                to[0:8] = 0.0
-        for c in range(8 * (size // 8), size):
-            V[c] = F[c]
+        lines[i] = value_of_gap(P, n, wide, view(x.gap, k * n), i)
+    F = view(x.F, (k * n + nv) * size)
+    for i, c in lanes(nv, size):
+        A[i * wide + c] = F[i * size + c]
+    for i, c in lanes(nv, wide - size):
+        A[i * wide + size + c] = 0.0
+    for i, c in lanes(nv, wide):
+        minus[i * wide + c] = 0.0
     if x.turns > 0:
         fill_turning(x, k, P, M, view(own, m * wide + m), view(minus, m))
     else:
         fill_rows(x, P, M, view(own, m * wide + m), view(minus, m))
+    for i, c in lanes(nv, wide):
+        B[i * wide + c] = minus[i * wide + c]
     for i in lanes(nv):
-        W, less = view(B, i * wide), view(minus, i * wide)
-        for c in range(0, wide, 8):
-            to = view(W, c, 8)
-            to[0:8] = view(less, c, 8)
-        W[size] = -(h * along(x, k, x.spun, lines, i) + lines[nv + i])
+        B[i * wide + size] = -(h * along(x, k, x.spun, lines, i) + lines[nv + i])
         own[(m + i) * wide + size] += along(x, k, x.turned, lines, i)
     subtract_tiles(B, wide, M, nv, A, nv, nv, wide)
     first, end = 6 * (m // 6), min(size, 6 * ((m + nv + 5) // 6))
@@ -277,20 +280,15 @@ def find_gains(x: Horizon, k: int):
     U = view(x.H, k * (n + m) * wide)
     short = 8 * ((n + 8) // 8)
     X = view(x.room, 0)
-    for a in lanes(m):
-        row = view(U, a * wide + m)
-        to = view(X, a * short)
-        for c in range(n + 1):
-            to[c] = row[c]
-        for c in range(n + 1, short):
-            to[c] = 0.0
+    for a, c in lanes(m, n + 1):
+        X[a * short + c] = U[a * wide + m + c]
+    for a, c in lanes(m, short - n - 1):
+        X[a * short + n + 1 + c] = 0.0
     solve_tiles(U, wide, m, X, short, short, view(x.room, m * short))
+    for a, c in lanes(m, n):
+        x.K[(k * m + a) * n + c] = -X[a * short + c]
     for a in lanes(m):
-        row = view(X, a * short)
-        K = view(x.K, (k * m + a) * n)
-        for c in range(n):
-            K[c] = -row[c]
-        x.z[k * (n + m) + a] = -row[n]
+        x.z[k * (n + m) + a] = -X[a * short + n]
 
 
 @procedure

@@ -69,6 +69,24 @@ def product(a: "float[:]", b: "float[:]", count: int) -> float:
 
 
 @procedure
+def square_form(H: "float[:]", x: "float[:]", n: int) -> float:
+    """Share of a lane in ``x' H x``, of whose matrix what is on and above the diagonal counts."""
+    total = 0.0
+    if lane_count() > 1:
+        for i, c in lanes(n, n):
+            if c > i:
+                total += 2.0 * x[i] * H[i * n + c] * x[c]
+            elif c == i:
+                total += x[i] * H[i * n + i] * x[i]
+        return total
+    for i in range(n):
+        row = view(H, i * n + i)
+        half = product(row, view(x, i), n - i) - 0.5 * row[0] * x[i]
+        total += 2.0 * x[i] * half
+    return total
+
+
+@procedure
 def add_transposed(y: "float[:]", A: "float[:]", x: "float[:]", rows: int, count: int) -> None:
     """``y += A' x`` for a matrix of ``rows`` rows and ``count`` columns, which lanes share."""
     total = local("float", 8)

@@ -21,7 +21,7 @@ from kinetree.codegen.runtime.threads import map_on_cores
 from kinetree.errors import BackendError
 
 TRIPLE = "nvptx64-nvidia-cuda"
-_CPU = "sm_70"
+_CPU, _FEATURES = "sm_70", "+ptx64"  # which knows the lanes that are active
 _CUBIN, _PTX = 0, 1  # kinds of what is linked, as the driver counts them
 _REGISTERS = 128
 
@@ -29,7 +29,7 @@ _REGISTERS = 128
 def _module(llvm, text):
     """A module in a separate context, and the target."""
     target = llvm.Target.from_triple(TRIPLE)
-    machine = target.create_target_machine(cpu=_CPU, opt=3)
+    machine = target.create_target_machine(cpu=_CPU, features=_FEATURES, opt=3)
     module = llvm.parse_assembly(text, llvm.create_context())
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
     return module, machine
@@ -74,18 +74,18 @@ def assembler() -> str | None:
     return found
 
 
-def assemble(text: str, architecture: str) -> bytes:
-    """Machine code of one unit, to be linked, by ``ptxas``."""
+def assemble(text: str, architecture: str, registers: int = _REGISTERS) -> bytes:
+    """Machine code of one unit, to be linked, by ``ptxas``; ``registers``: of a thread, at most."""
     path = assembler()
     if path is None:
         raise BackendError("ptxas is not found: install nvidia-cuda-nvcc, or CUDA's toolkit")
-    key = program_key(_digest("assembled", text), f"sm_{architecture}, {_REGISTERS}")
+    key = program_key(_digest("assembled", text), f"sm_{architecture}, {registers}")
     kept = open_store().get(key)
     if kept is None:
         with tempfile.TemporaryDirectory() as folder:
             source, out = Path(folder) / "unit.ptx", Path(folder) / "unit.cubin"
             source.write_text(text)
-            options = ["-c", f"-arch=sm_{architecture}", f"-maxrregcount={_REGISTERS}"]
+            options = ["-c", f"-arch=sm_{architecture}", f"-maxrregcount={registers}"]
             run = subprocess.run(
                 [path, *options, str(source), "-o", str(out)], capture_output=True, text=True
             )
@@ -96,16 +96,16 @@ def assemble(text: str, architecture: str) -> bytes:
     return kept
 
 
-def link(texts: dict[str, str], device: int) -> bytes:
+def link(texts: dict[str, str], device: int, registers: int = _REGISTERS) -> bytes:
     """Machine code of all units together, given as LLVM's texts by name, for a device."""
     architecture = nvrtc.architecture(device)
     whole = _digest("linked", *texts.values())
-    key = program_key(whole, f"sm_{architecture}, {_REGISTERS}")
+    key = program_key(whole, f"sm_{architecture}, {registers}")
     kept = open_store().get(key)
     if kept is None:
         sources = {name: ptx(text) for name, text in texts.items()}
         if assembler() is not None:
-            one = partial(assemble, architecture=architecture)
+            one = partial(assemble, architecture=architecture, registers=registers)
             parts = dict(zip(sources, map_on_cores(one, [*sources.values()]), strict=True))
             kept = _link(parts, _CUBIN)
         else:

@@ -1,13 +1,13 @@
 """Records and arrays of one item as words, of which a device has many copies.
 
-Every address in a record, or in a frame of a kernel, lies in a known array or record: so the whole
-can be moved. Arrays are words of an *item*. A *team* copies the records, which it only reads, to
-where it reads fast. What each *lane* has for itself lies on its stack: a few records that it
-writes, which are the same for all lanes and kept from call to call, and working memory.
+Every address in a record lies in a known array or record: so the whole can be moved. Arrays are
+words of an *item*. A *team* copies the records, which it only reads, to where it reads fast, next
+to its working memory. What each *lane* has for itself lies on its stack: a few records that it
+writes, which are the same for all lanes and kept from call to call, and more working memory.
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class _Region:
     whose: int
     is_kept: bool
     """Whether its words are copied, not only reserved."""
+    order: int
+    """When it was found: the places of words do not depend on addresses."""
     at: int = 0
 
 
@@ -38,14 +40,16 @@ class Copies:
 
     Args:
         records: that a procedure takes.
-        scratch: arrays, by record and field, that every lane has for itself.
+        scratch: whose working memory arrays are, by record and field: of a team, or of a lane.
         written: kinds of records that every lane has for itself, without addresses.
-        loops: records of kernels, whose arrays are in ``keeps``.
-        numbers: those of kernels, by the records of their loops.
+        absent: kinds of records that procedures do not read.
+        arrays: more arrays of items.
 
     Attributes:
-        arrays: words of an item;  records: words of a team;  kept: words of a lane that last.
-        lane: how many words a lane has.
+        arrays: words of an item;  records: words of a team that it copies;  kept: words of a lane
+            that last.
+        team, lane: how many words a team and a lane have.
+        of_team: arrays that are working memory of teams, by record and field.
         where, target: places of addresses among the words of a team; four times the word that they
             lead to, and whose that is.
     """
@@ -53,23 +57,24 @@ class Copies:
     def __init__(
         self,
         records: Sequence[Record],
-        scratch: Collection[tuple[type, str]],
+        scratch: Mapping[tuple[type, str], int],
         written: Collection[type],
-        loops: Sequence[Any],
-        numbers: Sequence[int],
+        absent: Collection[type],
+        arrays: Sequence[np.ndarray],
     ):
         self._regions: list[_Region] = []
         self._records: dict[int, Record] = {}
-        self._scratch, self._written = frozenset(scratch), frozenset(written)
+        self._scratch, self._written = scratch, frozenset(written)
+        self._absent = frozenset(absent)
+        self.of_team = frozenset(x for x, whose in scratch.items() if whose == TEAM)
         for record in records:
             self._visit(record)
-        for loop in loops:
-            for array in loop.keeps:
-                if array.size:
-                    self._note(array, ITEM)
+        for array in arrays:
+            if array.size:
+                self._note(array, ITEM)
         self._merge()
         self._lay_out()
-        self._move_addresses(loops, numbers)
+        self._move_addresses()
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -79,13 +84,14 @@ class Copies:
         self._records[record.address] = record
         raw = np.frombuffer(record, dtype=np.uint8)
         whose = LANE if type(record) in self._written else TEAM
-        self._regions.append(_Region(record.address, record.address + len(raw), raw, whose, True))
+        self._add(record.address, record.address + len(raw), raw, whose, True)
         for name, kind in record.types.items():
             value = getattr(record, name)
             if is_record(kind):
-                self._visit(value)
+                if kind not in self._absent:
+                    self._visit(value)
             elif isinstance(kind, ArrayType) and value.size:
-                self._note(value, LANE if (type(record), name) in self._scratch else ITEM)
+                self._note(value, self._scratch.get((type(record), name), ITEM))
 
     def _note(self, array, whose):
         whole = array
@@ -93,7 +99,10 @@ class Copies:
             whole = whole.base  # rows of which some numbers are left out
         raw = np.ascontiguousarray(whole).reshape(-1).view(np.uint8)
         start = whole.ctypes.data
-        self._regions.append(_Region(start, start + whole.nbytes, raw, whose, whose == ITEM))
+        self._add(start, start + whole.nbytes, raw, whose, whose == ITEM)
+
+    def _add(self, *region):
+        self._regions.append(_Region(*region, len(self._regions)))
 
     def _merge(self):
         """Arrays that overlap lie together; what some call working memory is that for all."""
@@ -102,31 +111,31 @@ class Copies:
             last = self._merged[-1] if self._merged else None
             if last is not None and r.start < last.end:
                 last.whose, last.is_kept = max(last.whose, r.whose), last.is_kept and r.is_kept
+                last.order = min(last.order, r.order)
                 if r.end > last.end:
                     last.data = np.concatenate([last.data, r.data[last.end - r.start :]])
                     last.end = r.end
             else:
-                self._merged.append(_Region(r.start, r.end, r.data, r.whose, r.is_kept))
+                self._merged.append(_Region(r.start, r.end, r.data, r.whose, r.is_kept, r.order))
         self._starts = [r.start for r in self._merged]
 
     # --- where it goes ---------------------------------------------------------------------------
 
     def _lay_out(self):
         sizes, kept = [0, 0, 0], [0, 0, 0]
-        for region in sorted(self._merged, key=lambda r: not r.is_kept):
+        for region in sorted(self._merged, key=lambda r: (not r.is_kept, r.order)):
             region.at = sizes[region.whose]
             sizes[region.whose] += -(-(region.end - region.start) // 16) * 2
             if region.is_kept:
                 kept[region.whose] = sizes[region.whose]
         words = [np.zeros(count, np.int64) for count in kept]
         self.arrays, self.records, self.kept = words
-        self.lane = sizes[LANE]
+        self.team, self.lane = sizes[TEAM], sizes[LANE]
         for region in self._merged:
             if region.is_kept:
                 data = np.zeros(-(-len(region.data) // 8) * 8, dtype=np.uint8)
                 data[: len(region.data)] = region.data
                 words[region.whose][region.at : region.at + len(data) // 8] = data.view(np.int64)
-        self._of_item: dict[int, int] = {}
         self._of_team: dict[int, tuple[int, int]] = {}
 
     def place(self, address: int) -> tuple[int, int]:
@@ -136,47 +145,37 @@ class Copies:
         assert address < region.end, "an address outside of all arrays"
         return region.whose, region.at + (address - region.start) // 8
 
-    def _move_addresses(self, loops, numbers):
+    def _move_addresses(self):
         for record in self._records.values():
             for name, kind in record.types.items():
-                if is_record(kind) or isinstance(kind, ArrayType):
+                if kind not in self._absent and (is_record(kind) or isinstance(kind, ArrayType)):
                     value = getattr(record, name)
                     nothing = isinstance(kind, ArrayType) and not value.size
                     found = record if nothing else value
                     address = found.ctypes.data if isinstance(found, np.ndarray) else found.address
                     self._point(record.address + record.offsets[name], address)
-        for loop, number in zip(loops, numbers, strict=True):
-            start = loop.frame.ctypes.data
-            for k, array in enumerate(loop.keeps):
-                self._point(start + 8 * k, array.ctypes.data if array.size else start)
-            _, at = self.place(loop.address)
-            self.records[at + loop.offsets["code"] // 8] = number
         self.where = np.array([*self._of_team], dtype=np.int64)
         self.target = np.array([4 * at + whose for whose, at in self._of_team.values()], np.int64)
 
     def _point(self, holder, address):
-        (whose, word), (to, target) = self.place(holder), self.place(address)
-        assert whose == TEAM or (whose, to) == (ITEM, ITEM), "arrays lead to arrays alone"
-        if whose == TEAM:
-            self._of_team[word] = to, target
-        else:
-            self._of_item[word] = target
+        (whose, word), found = self.place(holder), self.place(address)
+        assert whose == TEAM, "records that lanes write have no addresses"
+        self._of_team[word] = found
 
     # --- on a device -----------------------------------------------------------------------------
 
-    def words_on(self, xp: Any, count: int, address: Any) -> Any:
-        """Words of ``count`` items on a device, (count, words): arrays, records, what lanes keep.
-
-        ``address`` is a function from an array there to its address.
-        """
+    def words_on(self, xp: Any, count: int) -> Any:
+        """Words of ``count`` items on a device, (count, words): arrays, records, what lanes keep."""
         row = np.concatenate([self.arrays, self.records, self.kept])
-        places = xp.asarray(np.array([*self._of_item], dtype=np.int64))
-        row[[*self._of_item]] = [8 * at for at in self._of_item.values()]
         words = xp.empty((count, len(row)), dtype="int64")
         words[:] = xp.asarray(row)
-        starts = address(words) + 8 * len(row) * xp.arange(count, dtype="int64")
-        words[:, places] += starts[:, None]
         return words
+
+    def word_of_array(self, array: np.ndarray) -> int:
+        """First word of an array, or of a part of one, in those of an item."""
+        whose, at = self.place(array.ctypes.data) if array.size else (ITEM, 0)
+        assert whose == ITEM
+        return at
 
     def slice_of(self, record: Record, name: str) -> slice:
         """Words of an array, in those of an item."""

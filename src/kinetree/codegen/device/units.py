@@ -112,14 +112,17 @@ def _word(kind, text):
     return bits - (bits >> 63 << 64)
 
 
-def procedure_units(head: Any, lanes: int = 1) -> list[Unit]:
-    """Units of a procedure and of all that it reaches, for ``lanes`` that share loops over them."""
+def procedure_units(head: Any, lanes: int = 1, constants: Any = None) -> list[Unit]:
+    """Units of a procedure and of all that it reaches, for ``lanes`` that share loops over them.
+
+    ``constants``: numbers of records that are known, by class and field.
+    """
     from kinetree.codegen.procedures.writer import module_text
 
     parts = [p for p in head.reached if p.is_large or p is head]
 
     def text_of(p):
-        return lambda: module_text(p, for_python=False, lanes=lanes)
+        return lambda: module_text(p, for_python=False, lanes=lanes, constants=constants)
 
     return [Unit(p.request, text_of(p), STEP) for p in parts]
 

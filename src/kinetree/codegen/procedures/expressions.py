@@ -38,6 +38,7 @@ class Expressions(Text):
         super().__init__(procedure, module)
         self.names: dict[str, Any] = {}
         self.widened: dict[str, int] = {}
+        self.constants = getattr(module, "constants", {})
 
     def read(self, name):
         """The value of a variable."""
@@ -175,6 +176,9 @@ class Expressions(Text):
                 return Pointed(value.at, value.element, value.dims[::-1], value.strides[::-1])
             raise self.fail(f".T is of small matrices, not of {what(value)}", e)
         owner = self.any(e.value)
+        known = isinstance(owner, Pointer) and (owner.kind.__name__, e.attr)
+        if known in self.constants:
+            return literal(self.constants[known])
         at, kind, tag = self.field_of(owner, e)
         if kind in RANK:
             return self.get_field(at, kind, tag)

@@ -12,6 +12,7 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -330,15 +331,18 @@ def sqrt(x: float) -> float:
     return math.sqrt(x) if x >= 0 else math.nan
 
 
-def lanes(count: int) -> range:
+def lanes(count: int, *more: int) -> Any:
     """Numbers below ``count``, in a loop whose turns may be taken in any order, or at once.
+
+    ``for i, j in lanes(n, m)`` goes over pairs: of those that lanes take at the same time, ``j``
+    follow one another.
 
     On a GPU, where lanes of a warp compute a procedure, they share them. All lanes do the same
     outside of such loops; there they may read numbers of arrays, and write those that none of them
     reads before the next such loop. In turns of a loop, variables are those of a lane: what they
     add up to, ``lane_sum`` and ``lane_max`` find afterwards.
     """
-    return range(count)
+    return product(range(count), *map(range, more)) if more else range(count)
 
 
 def lane_count() -> int:

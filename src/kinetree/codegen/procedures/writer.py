@@ -11,13 +11,12 @@ of each record. Addresses in records do not change while a procedure runs.
 import ast
 import copy
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from kinetree.codegen.procedures.functions import Functions
 from kinetree.codegen.procedures.language import (
     BOOL,
     DATA,
-    INT,
     ArrayType,
     builtin,
     is_record,
@@ -33,6 +32,7 @@ from kinetree.codegen.procedures.text import (
     strides_of,
     text_of,
 )
+from kinetree.codegen.procedures.turns import Turns
 
 
 class WiderError(Exception):
@@ -68,7 +68,7 @@ class _OneNumber(ast.NodeTransformer):
         return self.index.get(ast.unparse(part), part)
 
 
-class _Writer(Functions):
+class _Writer(Turns):
     def __init__(self, procedure, module, types, widened):
         super().__init__(procedure, module)
         self.types, self.widened = types, widened  # of variables; the lines that made them so
@@ -403,71 +403,6 @@ class _Writer(Functions):
         self.jump(again)
         return self.loops.pop()[2]
 
-    def s_For(self, s):
-        """Write a loop over ``range``, or over ``lanes``, which threads share."""
-        call = s.iter
-        name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
-        shared = bool(name) and builtin(self.procedure.find(name)) == "lanes"
-        if not isinstance(call, ast.Call) or not (shared or name == "range"):
-            raise self.fail("for goes over range(...) or lanes(...) in the language of procedures")
-        if s.orelse or not isinstance(s.target, ast.Name):
-            raise self.fail("for needs one name, and has no else, in the language of procedures")
-        bounds = [self.integer(e) for e in call.args]
-        step = self.static(call.args[2]) if len(bounds) == 3 else 1
-        if not isinstance(step, int) or not step:
-            raise self.fail("the step of range must be a constant")
-        low, high = ("0", bounds[0]) if len(bounds) == 1 else bounds[:2]
-        waits = shared and self.module.lanes > 1 and self.writes(s)
-        if shared:
-            low, step = self.first_turn(bounds, waits)
-        counter = self.stack("i64", "k")
-        self.emit(f"store i64 {low}, ptr {counter}")
-        head, body, again, end = (self.label() for _ in range(4))
-        self.jump(head)
-        self.start(head)
-        i = self.op(f"load i64, ptr {counter}")
-        self.branch(self.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {i}, {high}"), body, end)
-        self.start(body)
-        self.bind(s.target.id, Number(i, INT))
-        first = self.label()
-        self.jump(first)
-        self.in_lanes = shared or self.in_lanes
-        self.loop(first, again, end, s.body)
-        self.in_lanes = self.in_lanes and not shared
-        self.start(again)
-        more = self.op(f"add nsw i64 {self.op(f'load i64, ptr {counter}')}, {step}")
-        self.emit(f"store i64 {more}, ptr {counter}")
-        self.jump(head)
-        self.start(end)
-        if waits:
-            self.wait_for_lanes()
-
-    def wait_for_lanes(self):
-        """Let lanes wait for each other."""
-        self.module.needs("declare void @lanes_together() convergent")
-        self.emit("call void @lanes_together()")
-
-    def writes(self, loop):
-        """Whether a loop changes arrays or records that are not its own, so that lanes wait."""
-        own: set[str] = set()
-        for n in ast.walk(loop):
-            if isinstance(n, ast.Assign) and self.calls_local(n.value):
-                first = n.targets[0]
-                own |= {e.id for e in getattr(first, "elts", [first])}
-        changed = {name.partition(".")[0] for name in self.procedure.changed_in(loop)} - own
-        return any(isinstance(self.names.get(name), Pointed | Pointer) for name in changed)
-
-    def first_turn(self, bounds, waits):
-        """The first turn of a lane, and how many lanes there are."""
-        if len(bounds) != 1 or self.in_lanes:
-            raise self.fail("lanes(count) takes one number, and there is no loop over lanes in it")
-        if self.module.lanes == 1:
-            return "0", 1
-        if waits:
-            self.wait_for_lanes()
-        self.module.needs("declare i64 @lane_number()")
-        return self.op("call i64 @lane_number()"), self.module.lanes
-
     def s_Break(self, s):
         """Jump behind the innermost loop."""
         self.loops[-1][2] = True
@@ -483,6 +418,8 @@ _HEAD = "; procedures of kinetree, optimised by LLVM"
 
 class _Module:
     single = False
+    several_turns = True
+    constants: Mapping[tuple[str, str], int] = {}
 
     def __init__(self, head, at_once=True, lanes=1):
         self.head, self.at_once, self.lanes = head, at_once, lanes
@@ -539,13 +476,15 @@ class _Module:
         return self.tables[key]
 
 
-def module_text(procedure, for_python=True, lanes=1) -> str:
+def module_text(procedure, for_python=True, lanes=1, constants=None) -> str:
     """The module of a procedure, with a function that Python calls unless told otherwise.
 
     Without, numbers of arrays may be anywhere (see ``device.interleaved``), and are written one by
-    one. Several ``lanes`` share loops over them.
+    one. Several ``lanes`` share loops over them. ``constants`` are numbers of records, by class and
+    field, which are the same in all calls.
     """
     module = _Module(procedure, for_python, lanes)
+    module.constants = constants or {}
     functions = [write(p, module) for p in procedure.members]
     entry = _entry(procedure, module) if for_python else ""
     nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]

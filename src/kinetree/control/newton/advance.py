@@ -7,30 +7,38 @@ outside: see ``kinetree.control.outside``.
 import math
 
 from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
+from kinetree.control.newton.calls import call
 from kinetree.control.newton.direction import find_costates, find_direction
-from kinetree.control.newton.records import Batch, Knots, WorkerArrays
+from kinetree.control.newton.records import COST, Batch, Knots, WorkerArrays
 from kinetree.control.newton.search import (
     TRIALS,
     adapt_damping,
     begin_motion,
     begin_search,
+    deviate,
     end_step,
     feed_back,
-    find_deviation,
     judge_trial,
     move_multipliers,
     roll,
     try_step,
 )
 from kinetree.control.newton.slopes import derive, find_curves
-from kinetree.control.newton.values import accept, copy, evaluate, refresh, take_steps
+from kinetree.control.newton.values import (
+    accept,
+    begin_steps,
+    copy,
+    evaluate,
+    refresh,
+    take_steps,
+)
 
 LITTLE = 0.1  # of what the barrier costs: the barrier falls where a step gains less
 NEAR = 10.0  # the barrier falls once errors are below this multiple of it
 COLD, WARM = 1e-2, 1e-4  # least slacks
-NOTHING, BEGIN, SLOPES, CURVES, TRIAL, STEP, END = 0, 1, 2, 3, 4, 5, 6
+NOTHING, BEGIN, SLOPES, CURVES, TRIAL, STEP, END, DERIVE = 0, 1, 2, 3, 4, 5, 6, 7
 """What comes next: nothing, values of the first knots, derivatives, second ones of steps, values of
-a trial, one step of the motion at the end, values of that."""
+a trial, one step of the motion at the end, values of that; derivatives, which are needed."""
 
 
 @procedure
@@ -55,8 +63,14 @@ def load(b: Batch, w: WorkerArrays, sample: int):
 @procedure
 def begin(b: Batch, w: WorkerArrays):
     """Slacks and multipliers that fit the first knots; these are the present ones now."""
-    k, s = w.tried, w.search.sample
     evaluate(b, w)
+    begin_slacks(b, w)
+
+
+@procedure
+def begin_slacks(b: Batch, w: WorkerArrays):
+    """``begin`` where the values of the first knots are there."""
+    k, s = w.tried, w.search.sample
     mu = w.search.mu = b.mu[s] if b.mu[s] > 0.0 else first_barrier(b, k)
     least = WARM if b.warm == 1 else COLD
     for i in lanes(b.steps + 1):
@@ -65,7 +79,7 @@ def begin(b: Batch, w: WorkerArrays):
     for j in lanes(b.ne):
         w.y[j] = b.y[s * b.ne + j] if b.warm == 1 else 0.0
     accept(b, w)
-    b.history[s * (b.most + 1)] = k.cost
+    b.history[s * (b.most + 1)] = k.sums[COST]
     w.search.wanted = SLOPES
 
 
@@ -76,7 +90,7 @@ def first_barrier(b: Batch, k: Knots) -> float:
     With less than that penalty, violations begin near zero and allow only short steps.
     """
     count = max(count_held(b), float(b.steps))
-    size = min(max(abs(k.cost) / count, 0.1), 1e3)
+    size = min(max(abs(k.sums[COST]) / count, 0.1), 1e3)
     if b.warm == 1:
         return 1e-3 * size
     mu = 0.1 * size
@@ -187,28 +201,40 @@ def lower_barrier(b: Batch, w: WorkerArrays, error: float):
 
 
 @procedure
-def measure(b: Batch, w: WorkerArrays):
-    """Derivatives and errors; the sample is done where these are small, or it may not go on."""
+def examine(b: Batch, w: WorkerArrays):
+    """Whether derivatives are needed, or the sample is done as it is."""
     s = w.search.sample
     ends = w.search.count >= b.most or w.search.halted == 1
+    w.search.wanted = DERIVE
     if ends and w.search.count > 0 and b.lax > 0.0 and find_violation(b, w) <= b.lax:
         b.gap[s] = find_gap(b, w)
         w.search.wanted = STEP
+
+
+@procedure
+def measure(b: Batch, w: WorkerArrays):
+    """Errors; the sample is done where these are small, or it may not go on."""
+    ends = w.search.count >= b.most or w.search.halted == 1
+    error = find_error(b, w)
+    if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
+        b.converged[w.search.sample] = 1
+        w.search.wanted = STEP
+    elif ends:
+        w.search.wanted = STEP
     else:
+        lower_barrier(b, w, error)
+        w.search.wanted = CURVES
+
+
+@procedure
+def derive_and_measure(b: Batch, w: WorkerArrays):
+    """Derivatives and errors, or the motion at the end."""
+    examine(b, w)
+    if w.search.wanted == DERIVE:
         derive(b, w)
-        error = find_error(b, w)
-        if max(error, complementarity_error(b, w, 0.0)) <= b.tolerance:
-            b.converged[s] = 1
-            w.search.wanted = STEP
-        elif ends:
-            w.search.wanted = STEP
-        else:
-            lower_barrier(b, w, error)
-            w.search.wanted = CURVES
+        measure(b, w)
     if w.search.wanted == STEP:
-        w.search.at = 0
-        begin_motion(b, w)
-        prepare_step(b, w)
+        begin_end(b, w)
 
 
 @procedure
@@ -217,11 +243,22 @@ def set_out(b: Batch, w: WorkerArrays):
     if b.exact == 1:
         find_curves(b, w)
     find_direction(b, w)
+    choose_way(b, w)
+    if w.search.wanted == TRIAL:
+        propose(b, w)
+    elif w.search.wanted == STEP:
+        begin_end(b, w)
+
+
+@procedure
+def choose_way(b: Batch, w: WorkerArrays):
+    """Trials come next, unless there is no direction."""
     begin_search(b, w)
+    w.search.wanted = TRIAL
+    w.search.fresh = 0
     if w.search.failed == 1:
+        w.search.fresh = 1
         end_iteration(b, w)
-        return
-    propose(b, w)
 
 
 @procedure
@@ -231,15 +268,23 @@ def propose(b: Batch, w: WorkerArrays):
         roll(b, w)
     else:
         try_step(b, w)
-    w.search.wanted = TRIAL
+
+
+@procedure
+def try_again(b: Batch, w: WorkerArrays):
+    """Values of a trial; take it, or propose a shorter one."""
+    evaluate(b, w)
+    judge(b, w)
+    if w.search.wanted == TRIAL:
+        propose(b, w)
+    elif w.search.wanted == STEP:
+        begin_end(b, w)
 
 
 @procedure
 def judge(b: Batch, w: WorkerArrays):
-    """Take a trial, or propose a shorter one."""
-    evaluate(b, w)
+    """Take a trial whose values are there, or want a shorter one."""
     if not judge_trial(b, w) and w.search.trials < TRIALS:
-        propose(b, w)
         return
     if w.search.accepted == 1:
         accept(b, w)
@@ -253,31 +298,48 @@ def end_iteration(b: Batch, w: WorkerArrays):
     s = w.search.sample
     w.search.count += 1
     b.count[s] = w.search.count
-    b.history[s * (b.most + 1) + w.search.count] = w.now.cost
+    b.history[s * (b.most + 1) + w.search.count] = w.now.sums[COST]
     w.search.left -= 1
-    w.search.wanted = SLOPES
-    if not adapt_damping(w):
-        w.search.wanted = STEP
-        w.search.at = 0
-        begin_motion(b, w)
-        prepare_step(b, w)
+    w.search.wanted = SLOPES if adapt_damping(w) else STEP
 
 
 # --- the end -----------------------------------------------------------------------------------
 
 
 @procedure
+def begin_end(b: Batch, w: WorkerArrays):
+    """Begin with the motion at the end."""
+    w.search.at = 0
+    begin_motion(b, w)
+    prepare_step(b, w)
+
+
+@procedure
 def prepare_step(b: Batch, w: WorkerArrays):
     """Controls of a step of the motion at the end, corrected by the feedback."""
-    k = w.search.at
-    find_deviation(b, w, k)
-    feed_back(b, w, k, w.kept, 0.0, 0.0)
+    if b.flat == 0:
+        call(w.deviate, w.search.at, 1)
+    begin_last_step(b, w, w.search.at, w.search.at + 1)
+
+
+@procedure
+def begin_last_step(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Controls of a step of the motion at the end, whose turning deviation is there."""
+    deviate(b, w, first)
+    feed_back(b, w, first, w.kept, 0.0, 0.0)
+    begin_steps(b, w, first, end)
     if b.memory > 0:
-        before = max(k - 1, 0)
-        if k > 0:
-            refresh(b, w, k, view(w.tried.after, before * b.memory))
+        before = max(first - 1, 0)
+        if first > 0:
+            refresh(b, w, first, view(w.tried.after, before * b.memory))
         else:
-            refresh(b, w, k, view(w.now.after, 0))
+            refresh(b, w, first, view(w.now.after, 0))
+
+
+@procedure
+def end_last_step(b: Batch, w: WorkerArrays, first: int, end: int):
+    """The next knot of the motion at the end."""
+    end_step(b, w, first, 0.0)
 
 
 @procedure
@@ -288,17 +350,22 @@ def finish_step(b: Batch, w: WorkerArrays):
     if w.search.at < b.steps:
         prepare_step(b, w)
         return
+    end_motion(b, w)
+
+
+@procedure
+def end_motion(b: Batch, w: WorkerArrays):
+    """The values of that motion come next."""
     copy(w.tried.start, w.now.start, b.steps * b.memory)
     w.search.wanted = END
 
 
 @procedure
 def finish(b: Batch, w: WorkerArrays):
-    """Results of a sample."""
+    """Results of a sample, whose values are there."""
     k, s, ends = w.tried, w.search.sample, b.steps + 1
     copy(k.s, w.now.s, ends * b.ni)
     copy(k.e, w.now.e, ends * b.ni)
-    evaluate(b, w)
     beyond = 0.0
     hard = 0.0
     for r in lanes(ends * b.ni):
@@ -315,7 +382,7 @@ def finish(b: Batch, w: WorkerArrays):
     gap, hard = lane_max(gap), lane_max(hard)
     if not (gap < b.tolerance and hard < NEAR * b.tolerance):
         b.converged[s] = 0
-    b.cost[s] = k.cost
+    b.cost[s] = k.sums[COST]
     b.violation[s] = lane_max(beyond)
     keep(b, w, s)
     w.search.sample = -1
@@ -364,14 +431,15 @@ def go_on(b: Batch, w: WorkerArrays):
     if w.search.wanted == BEGIN:
         begin(b, w)
     elif w.search.wanted == SLOPES:
-        measure(b, w)
+        derive_and_measure(b, w)
     elif w.search.wanted == CURVES:
         set_out(b, w)
     elif w.search.wanted == TRIAL:
-        judge(b, w)
+        try_again(b, w)
     elif w.search.wanted == STEP:
         finish_step(b, w)
     elif w.search.wanted == END:
+        evaluate(b, w)
         finish(b, w)
 
 

@@ -13,14 +13,12 @@ from kinetree.control.newton.calls import call
 from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.stance import (
-    accelerate_all,
     count_landings,
     fill_matrix,
     find_arm,
     find_motions,
     find_point_force,
     find_rows,
-    find_terms,
     pad,
     solve_rows,
     spread_force,
@@ -32,30 +30,72 @@ SMALL = 1e-18  # terms of series that no longer count
 @procedure
 def contact_slopes(b: Batch, w: WorkerArrays):
     """Derivatives of all steps, and of the cones of their contact forces, at the present knots."""
-    k, s, c = w.now, w.stance, b.contacts
-    if s.fresh == 0:
-        find_terms(b, w, s.now, k.qd, 0, b.steps)
-        force = k.total if s.now.forced == 1 else k.held
-        accelerate_all(b, s, force, k.qdd, 0, b.steps)
-    call(s.now.slopes, 0, b.steps)
-    if s.now.forced == 1:
-        call(s.now.force_slopes, 0, b.steps)
-    gather_impacts(b, w)
-    for i in range(b.steps):
-        if count_landings(c, i) > 0:
-            impact_slopes(b, w, i)
-    for i in lanes(b.steps):
-        find_motions(b, c, s, i, view(k.qdd, i * b.nv))
-        find_rows(b, c, s, i)
-        contact_rows(b, c, s, i)
-        force_rows(b, c, s, i, s.f)
-    for i in range(b.steps):
-        slopes_of_step(b, w, i)
+    x = w.stance.now
+    call(x.slopes, 0, b.steps)
+    if x.forced == 1:
+        call(x.force_slopes, 0, b.steps)
+    hits = gather_impacts(b, w)
+    if hits > 0:
+        call(x.impact, 0, 2 * hits)
+    find_impact_rows(b, w, 0, b.steps)
+    slopes_of_impacts(b, w, 0, b.steps)
+    find_contact_rows(b, w, 0, b.steps)
+    slopes_of_steps(b, w, 0, b.steps)
 
 
 @procedure
-def gather_impacts(b: Batch, w: WorkerArrays):
-    """Derivatives by positions of inertia times jumps of velocities, and of weight, at impacts."""
+def find_impact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Rows of contacts where something touches down, and derivatives of their velocities."""
+    s, c = w.stance, b.contacts
+    for e in lanes(end - first):
+        k = first + e
+        if count_landings(c, k) > 0:
+            for i in range(b.nv):
+                s.room[i] = 0.0
+            find_motions(b, c, s, k, s.room)
+            find_rows(b, c, s, k)
+            force_rows(b, c, s, k, s.impulse)
+            speed_rows(b, c, s, k)
+
+
+@procedure
+def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Derivatives of the impacts at the beginnings of steps."""
+    for k in range(first, end):
+        if count_landings(b.contacts, k) > 0:
+            impact_slopes(b, w, k)
+
+
+@procedure
+def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Rows of contacts, derivatives of their accelerations and of what forces do; blocks of moves."""
+    s, c = w.stance, b.contacts
+    for e in lanes(end - first):
+        k = first + e
+        find_motions(b, c, s, k, view(w.now.qdd, k * b.nv))
+        find_rows(b, c, s, k)
+        contact_rows(b, c, s, k)
+        force_rows(b, c, s, k, s.f)
+        for t in range(c.turns):
+            first_of_turn, at = c.turn[t], (k * c.turns + t) * 36
+            motion = view(w.now.v_after, k * b.nv + first_of_turn)
+            turned, spun = view(s.turned, at), view(s.spun, at)
+            turning(s, motion, b.h, c.width[t], turned, spun)
+
+
+@procedure
+def slopes_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Derivatives of steps and of their cones, from those of their contacts."""
+    for k in range(first, end):
+        slopes_of_step(b, w, k)
+
+
+@procedure
+def gather_impacts(b: Batch, w: WorkerArrays) -> int:
+    """Where derivatives of inertia times jumps of velocities, and of weight, are needed; how many.
+
+    By positions, at the steps with impacts, one after the other.
+    """
     s, c, q, nq, nv, count = w.stance, b.contacts, w.now.q, b.nq, b.nv, 0
     for k in range(b.steps):
         if count_landings(c, k) > 0:
@@ -66,8 +106,7 @@ def gather_impacts(b: Batch, w: WorkerArrays):
                 s.jump[2 * count * nv + i] = s.v[k * nv + i] - w.now.qd[k * nv + i]
                 s.jump[(2 * count + 1) * nv + i] = 0.0
             count += 1
-    if count > 0:
-        call(s.now.impact, 0, 2 * count)
+    return count
 
 
 @procedure
@@ -80,14 +119,12 @@ def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
     fill_matrix(b, s, k, live, wide)
     fill_right(b, s, k, third, wide)
     right = view(s.Q, pad(live))
-    for r in lanes(live):
-        row = view(right, r * wide)
-        at = (k * c.rows + r) * nv
-        for j in range(m):
-            row[j] = 0.0
-        for j in range(nv):
-            row[m + j] = -s.A_q[at + j]
-            row[m + nv + j] = -s.A_v[at + j]
+    for r, j in lanes(live, m):
+        right[r * wide + j] = 0.0
+    for r, j in lanes(live, nv):
+        at = (k * c.rows + r) * nv + j
+        right[r * wide + m + j] = -s.A_q[at]
+        right[r * wide + m + nv + j] = -s.A_v[at]
     solve_rows(s, nv, live, size)
     if hits > 0:
         chain_impact(b, s, k, view(s.P, third), wide, nv)
@@ -100,19 +137,17 @@ def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
 def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
     """Derivatives of joint and contact forces without what inverse dynamics need."""
     nv, m, size = b.nv, b.m, b.size
-    for i in lanes(nv):
-        row = view(s.P, i * wide + first)
-        at = (k * nv + i) * nv
-        if s.now.forced == 1:
-            f_z = view(s.f_z, (k * nv + i) * size)
-            for j in range(size):
-                row[j] = f_z[j]
-        else:
-            for j in range(size):
-                row[j] = 0.0
-        for j in range(nv):
-            row[m + j] += s.D[at + j] - s.E_q[at + j]
-            row[m + nv + j] -= s.E_v[at + j]
+    right = view(s.P, first)
+    if s.now.forced == 1:
+        for i, j in lanes(nv, size):
+            right[i * wide + j] = s.f_z[(k * nv + i) * size + j]
+    else:
+        for i, j in lanes(nv, size):
+            right[i * wide + j] = 0.0
+    for i, j in lanes(nv, nv):
+        at = (k * nv + i) * nv + j
+        right[i * wide + m + j] += s.D[at] - s.E_q[at]
+        right[i * wide + m + nv + j] -= s.E_v[at]
     if s.now.forced == 0:
         for j in lanes(m):
             s.P[b.columns[j] * wide + first + j] += 1.0
@@ -228,33 +263,21 @@ def impact_slopes(b: Batch, w: WorkerArrays, k: int):
     s, c, nv = w.stance, b.contacts, b.nv
     I_q = view(s.I_q, s.hit[k] * nv * nv)
     G_q = view(I_q, nv * nv)
-    for _ in lanes(1):
-        for i in range(nv):
-            s.room[i] = 0.0
-        find_motions(b, c, s, k, s.room)
-        find_rows(b, c, s, k)
-        force_rows(b, c, s, k, s.impulse)
-        speed_rows(b, c, s, k)
     live = s.live[k]
     third = pad(nv) + pad(live)
     wide = third + pad(2 * nv)
     fill_matrix(b, s, k, live, wide)
-    for i in lanes(nv):
-        row = view(s.P, i * wide + third)
-        at = (k * nv + i) * nv
-        for j in range(nv):
-            row[j] = s.D[at + j] - I_q[i * nv + j] + G_q[i * nv + j]
-            row[nv + j] = s.M[at + j]
-    for r in lanes(live):
-        row = view(s.Q, r * wide + pad(live))
-        for j in range(nv):
-            row[j] = -s.A_q[(k * c.rows + r) * nv + j]
-            row[nv + j] = 0.0
+    right, below = view(s.P, third), view(s.Q, pad(live))
+    for i, j in lanes(nv, nv):
+        at = (k * nv + i) * nv + j
+        right[i * wide + j] = s.D[at] - I_q[i * nv + j] + G_q[i * nv + j]
+        right[i * wide + nv + j] = s.M[at]
+    for r, j in lanes(live, nv):
+        below[r * wide + j] = -s.A_q[(k * c.rows + r) * nv + j]
+        below[r * wide + nv + j] = 0.0
     solve_rows(s, nv, live, 2 * nv)
-    for i in lanes(nv):
-        row = view(s.P, i * wide + third)
-        for j in range(2 * nv):
-            s.B[(k * nv + i) * 2 * nv + j] = row[j]
+    for i, j in lanes(nv, 2 * nv):
+        s.B[(k * nv + i) * 2 * nv + j] = right[i * wide + j]
 
 
 @procedure
@@ -305,27 +328,20 @@ def chain_impact(b: Batch, s: Stance, k: int, X: "float[:]", wide: int, rows: in
 
 @procedure
 def fill_step(b: Batch, w: WorkerArrays, k: int, live: int, hits: int):
-    """Derivatives of velocities after a step, from those of accelerations; blocks of positions."""
+    """Derivatives of velocities after a step, from those of accelerations."""
     s, nv, m, n, size, h = w.stance, b.nv, b.m, b.n, b.size, b.h
     third = pad(nv) + pad(live)
     wide = third + pad(size)
     V = view(w.F, (k * n + nv) * size)
-    for i in lanes(nv):
-        a = view(s.P, i * wide + third)
-        row = view(V, i * size)
-        for j in range(size):
-            row[j] = h * a[j]
-        if hits > 0:
-            for j in range(2 * nv):
-                row[m + j] += s.B[(k * nv + i) * 2 * nv + j]
-        else:
-            row[m + nv + i] += 1.0
-    c = b.contacts
-    for t in lanes(c.turns):
-        first, count = c.turn[t], c.width[t]
-        at = (k * c.turns + t) * 36
-        motion = view(w.now.v_after, k * nv + first)
-        turning(s, motion, h, count, view(s.turned, at), view(s.spun, at))
+    a = view(s.P, third)
+    for i, j in lanes(nv, size):
+        V[i * size + j] = h * a[i * wide + j]
+    if hits > 0:
+        for i, j in lanes(nv, 2 * nv):
+            V[i * size + m + j] += s.B[(k * nv + i) * 2 * nv + j]
+    else:
+        for i in lanes(nv):
+            V[i * size + m + nv + i] += 1.0
 
 
 @procedure
@@ -394,11 +410,16 @@ def cone_rows(b: Batch, w: WorkerArrays, k: int, live: int):
             x = view(of_point, 0)
             y = view(of_point, row_width)
             z = view(of_point, 2 * row_width)
-            for e in range(c.cone_first[p], c.cone_first[p + 1]):
-                row = view(w.path, (k * b.nc + c.before + e) * size)
-                G = view(c.cone, 3 * e)
-                for j in lanes(size):
-                    row[j] = G[0] * x[j] + G[1] * y[j] + G[2] * z[j] if on == 1 else 0.0
+            start, count = c.cone_first[p], c.cone_first[p + 1] - c.cone_first[p]
+            rows = view(w.path, (k * b.nc + c.before + start) * size)
+            cones = view(c.cone, 3 * start)
+            if on == 1:
+                for e, j in lanes(count, size):
+                    push = cones[3 * e] * x[j] + cones[3 * e + 1] * y[j]
+                    rows[e * size + j] = push + cones[3 * e + 2] * z[j]
+            else:
+                for e, j in lanes(count, size):
+                    rows[e * size + j] = 0.0
         at += on * c.size[i]
 
 
@@ -432,14 +453,13 @@ def point_slopes(b: Batch, w: WorkerArrays, k: int, i: int, p: int, df: "float[:
 
 
 @procedure
-def feet_slopes(b: Batch, w: WorkerArrays):
+def feet_slopes(b: Batch, w: WorkerArrays, first: int, end: int):
     """Derivatives of the cost of the places of contacts, added to those of other costs."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
-    if s.fresh == 0:
-        call(s.now.terms, 0, b.steps + 1)
     arm = view(s.R, 6, 3)
     way = view(s.R, 9, 3)
-    for k in lanes(b.steps + 1):
+    for knot in lanes(end - first):
+        k = first + knot
         for i in range(c.count):
             at = 3 * (k * c.count + i)
             weight = view(c.weight, at, 3)

@@ -86,7 +86,6 @@ class Stance:
     """Results and working memory of steps with contacts.
 
     Attributes:
-        fresh: 1 where all of it is of the present knots.
         tried, now: kernels.
         pose, S, F: of knots;  M, bias, v: inertia and bias forces, velocities after impacts;
             lines: motions of steps.
@@ -102,7 +101,6 @@ class Stance:
         R, room: working memory of one knot;  bench: of the factors of one.
     """
 
-    fresh: int
     tried: StanceKernels
     now: StanceKernels
     pose: "float[:]"

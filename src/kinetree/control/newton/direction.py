@@ -6,32 +6,33 @@ from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, pro
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.values import copy
 from kinetree.control.riccati import Horizon, along, solve_horizon
-from kinetree.control.tiles import add_transposed, product, subtract_square
+from kinetree.control.tiles import add_transposed, product, square_form, subtract_square_tiles
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
 PARTS = 1.0, 0.5, 0.1, 0.0  # of second derivatives of steps, until matrices are positive
 
 
 @procedure
-def add_inequalities(b: Batch, w: WorkerArrays, weights: "float[:]"):
-    """Add the gradient of inequalities times weights to ``gradient``."""
-    for k in lanes(b.steps + 1):
-        g = view(w.gradient, k * b.size)
-        at = k * b.ni
-        for j in range(b.nb):
-            g[b.index[j]] += weights[at + j] * b.sign[j]
-        if k < b.steps:
-            for j in range(b.nc):
-                x = weights[at + b.nb + j]
-                row = view(w.path, (k * b.nc + j) * b.size)
-                for c in range(b.size):
-                    g[c] += x * row[c]
+def add_inequalities(b: Batch, w: WorkerArrays, weights: "float[:]", first: int, end: int):
+    """Add the gradient of the inequalities of knots times weights to ``gradient``."""
+    if b.nb > 0:
+        for e in lanes(end - first):
+            g = view(w.gradient, (first + e) * b.size)
+            at = (first + e) * b.ni
+            for j in range(b.nb):
+                g[b.index[j]] += weights[at + j] * b.sign[j]
+    if b.nc > 0:
+        for k in range(first, min(end, b.steps)):
+            A = view(w.path, k * b.nc * b.size)
+            x = view(weights, k * b.ni + b.nb)
+            add_transposed(view(w.gradient, k * b.size), A, x, b.nc, b.size)
 
 
 @procedure
-def begin_gradient(b: Batch, w: WorkerArrays):
-    """Let ``gradient`` be that of the cost."""
-    copy(w.gradient, w.g, (b.steps + 1) * b.size)
+def begin_gradient(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Let ``gradient`` be that of the cost, at knots."""
+    at = first * b.size
+    copy(view(w.gradient, at), view(w.g, at), (end - first) * b.size)
 
 
 @procedure
@@ -52,8 +53,8 @@ def find_costates(b: Batch, w: WorkerArrays) -> float:
     from step to step that no gradient looks small. Where all gradients vanish both are the same.
     """
     n, m, size = b.n, b.m, b.size
-    begin_gradient(b, w)
-    add_inequalities(b, w, w.z)
+    begin_gradient(b, w, 0, b.steps + 1)
+    add_inequalities(b, w, w.z, 0, b.steps + 1)
     add_final(b, w, 0.0)
     scale = 1.0
     worst = 0.0
@@ -98,49 +99,60 @@ def larger(x: float, y: float) -> float:
 
 
 @procedure
-def eliminate_slacks(b: Batch, w: WorkerArrays):
+def eliminate_slacks(b: Batch, w: WorkerArrays, first: int, end: int):
     """Weights of squares of inequalities, multipliers of no step, and the gradient with them."""
     x, mu = w.now, w.search.mu
-    begin_gradient(b, w)
-    for k in lanes(b.steps + 1):
-        for j in range(b.ni):
-            r = k * b.ni + j
-            w.give[r] = w.ratio[r] = w.pull[r] = w.push[r] = 0.0
-            if b.mask[r] != 0.0:
-                w.give[r] = x.e[r] / w.w[r] if b.soft[r] != 0.0 else 0.0
-                off = x.c[r] + mu / w.z[r]
-                if b.soft[r] != 0.0:
-                    off -= mu / w.w[r]
-                w.ratio[r] = w.z[r] / (x.s[r] + w.z[r] * w.give[r])
-                w.pull[r] = w.ratio[r] * off
-                w.push[r] = w.z[r] + w.pull[r]
-    add_inequalities(b, w, w.push)
-    add_final(b, w, 1.0 / PROXIMAL)
+    begin_gradient(b, w, first, end)
+    for e in lanes((end - first) * b.ni):
+        r = first * b.ni + e
+        w.give[r] = w.ratio[r] = w.pull[r] = w.push[r] = 0.0
+        if b.mask[r] != 0.0:
+            w.give[r] = x.e[r] / w.w[r] if b.soft[r] != 0.0 else 0.0
+            off = x.c[r] + mu / w.z[r]
+            if b.soft[r] != 0.0:
+                off -= mu / w.w[r]
+            w.ratio[r] = w.z[r] / (x.s[r] + w.z[r] * w.give[r])
+            w.pull[r] = w.ratio[r] * off
+            w.push[r] = w.z[r] + w.pull[r]
+    add_inequalities(b, w, w.push, first, end)
+    if end > b.steps:
+        add_final(b, w, 1.0 / PROXIMAL)
 
 
 @procedure
-def mix(b: Batch, w: WorkerArrays, share: float):
+def mix(b: Batch, w: WorkerArrays, share: float, first: int, end: int):
     """A share of second derivatives of steps, the rest by Gauss and Newton, in ``mixed``."""
-    for r in lanes((b.steps + 1) * b.size * b.size):
+    for e in lanes((end - first) * b.size * b.size):
+        r = first * b.size * b.size + e
         w.mixed[r] = w.H[r] + share * (w.exact[r] - w.H[r])
 
 
 @procedure
-def fill_squares(b: Batch, w: WorkerArrays):
+def prepare_knots(b: Batch, w: WorkerArrays, first: int, end: int):
+    """The linear-quadratic problem of knots, with second derivatives of steps where they are."""
+    eliminate_slacks(b, w, first, end)
+    if b.exact == 1:
+        mix(b, w, 1.0, first, end)
+    fill_squares(b, w, first, end)
+
+
+@procedure
+def fill_squares(b: Batch, w: WorkerArrays, first: int, end: int):
     """The matrices of the linear-quadratic problem above their diagonals, with gradients."""
     size, wide = b.size, w.horizon.wide
     all_of_them = w.mixed if b.exact == 1 else w.H
-    for k in lanes(b.steps + 1):
+    for k in range(first, end):
         own = view(w.square, k * size * wide)
         H = view(all_of_them, k * size * size)
-        for i in range(size):
-            for c in range(i, size):
-                own[i * wide + c] = H[i * size + c]
+        for i, c in lanes(size, size):
+            own[i * wide + c] = H[i * size + c]
+        for i in lanes(size):
             own[i * wide + size] = w.gradient[k * size + i]
             own[i * wide + i] += w.search.damping
-        for j in range(b.nb):
-            r = b.index[j]
-            own[r * wide + r] += w.ratio[k * b.ni + j]
+        for _ in lanes(1):
+            for j in range(b.nb):
+                r = b.index[j]
+                own[r * wide + r] += w.ratio[k * b.ni + j]
         if k < b.steps:
             add_path(b, w, k, own)
         else:
@@ -152,27 +164,27 @@ def fill_squares(b: Batch, w: WorkerArrays):
 def add_path(b: Batch, w: WorkerArrays, k: int, own: "float[:]"):
     """Add the squares of the path constraints of a knot with their weights."""
     size, wide, count = b.size, w.horizon.wide, 0
-    rows = view(w.rows, 0)
-    scaled = view(w.rows, b.nc * wide)
+    rows = view(w.acting, 0)
+    scaled = view(w.acting, b.nc * wide)
     for j in range(b.nc):
         x = w.ratio[k * b.ni + b.nb + j]
         if x != 0.0:
             row = view(w.path, (k * b.nc + j) * size)
             to = count * wide
-            for c in range(size):
+            for c in lanes(size):
                 rows[to + c] = row[c]
                 scaled[to + c] = -x * row[c]
-            for c in range(size, wide):
-                rows[to + c] = 0.0
+            for c in lanes(wide - size):
+                rows[to + size + c] = 0.0
             count += 1
     if count > 0:
-        subtract_square(own, wide, scaled, rows, count, 0, size)
+        subtract_square_tiles(own, wide, scaled, rows, count, 0, size)
 
 
 @procedure
 def add_square(H: "float[:]", a: "float[:]", size: int, wide: int, weight: float):
     """Add ``weight a a'``, a being mostly zero."""
-    for i in range(size):
+    for i in lanes(size):
         x = weight * a[i]
         if x != 0.0:
             for c in range(i, size):
@@ -180,47 +192,56 @@ def add_square(H: "float[:]", a: "float[:]", size: int, wide: int, weight: float
 
 
 @procedure
-def find_knot_steps(b: Batch, w: WorkerArrays) -> int:
-    """Steps of knots with feedback; 0, or 1 where no matrices were positive.
+def find_knot_steps(b: Batch, w: WorkerArrays):
+    """Steps of knots with feedback, or none where no matrices were positive: then it has failed.
 
     Second derivatives of steps are used as far as they leave the problem convex.
     """
+    ends, failed = b.steps + 1, 1
     for t in range(4):
-        share = PARTS[t]
-        if b.exact == 0 and share != 0.0:
-            continue
-        if b.exact == 1:
-            mix(b, w, share)
-        fill_squares(b, w)
-        if solve_horizon(w.horizon) == 0:
+        if t > 0 and b.exact == 1:
+            mix(b, w, PARTS[t], 0, ends)
+            fill_squares(b, w, 0, ends)
+        if (t == 0 or b.exact == 1) and solve_horizon(w.horizon) == 0:
             total = 0.0
-            for i in lanes((b.steps + 1) * b.size):
+            for i in lanes(ends * b.size):
                 total += 0.0 * w.dz[i]
-            return 0 if isfinite(lane_sum(total)) else 1
-    return 1
+            failed = 0 if isfinite(lane_sum(total)) else 1
+            break
+    w.search.failed = failed
+    if failed == 1:
+        for i in lanes(ends * b.size):
+            w.dz[i] = 0.0
+    else:
+        copy(w.kept, w.K, b.steps * b.m * b.n)
+    w.search.keep = max(0.99, 1.0 - w.search.mu)
 
 
 @procedure
 def find_direction(b: Batch, w: WorkerArrays):
     """Steps of all variables, and how far slacks and multipliers may go along theirs."""
-    eliminate_slacks(b, w)
-    w.search.failed = find_knot_steps(b, w)
-    if w.search.failed == 1:
-        for i in lanes((b.steps + 1) * b.size):
-            w.dz[i] = 0.0
-    else:
-        copy(w.kept, w.K, b.steps * b.m * b.n)
-    w.search.keep = max(0.99, 1.0 - w.search.mu)
-    w.search.primal = w.search.dual = 1.0
-    for k in lanes(b.steps + 1):
-        for j in range(b.ni):
-            find_slack_step(b, w, k, j)
-    w.search.primal, w.search.dual = -lane_max(-w.search.primal), -lane_max(-w.search.dual)
-    for j in lanes(b.ne):
-        total = w.now.final[j]
-        for c in range(b.size):
-            total += w.final[j * b.size + c] * w.dz[b.steps * b.size + c]
-        w.dy[j] = total / PROXIMAL
+    prepare_knots(b, w, 0, b.steps + 1)
+    find_knot_steps(b, w)
+    follow_knots(b, w, 0, b.steps + 1)
+
+
+@procedure
+def follow_knots(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Steps of the slacks and multipliers of knots, and second derivatives of costs along steps."""
+    H = w.mixed if b.exact == 1 else w.H
+    for e, j in lanes(end - first, b.ni):
+        find_slack_step(b, w, first + e, j)
+    for k in range(first, end):
+        at = k * b.size
+        curve = lane_sum(square_form(view(H, at * b.size), view(w.dz, at), b.size))
+        for _ in lanes(1):
+            w.curve_of_step[k] = curve
+    if end > b.steps:
+        for j in lanes(b.ne):
+            total = w.now.final[j]
+            for c in range(b.size):
+                total += w.final[j * b.size + c] * w.dz[b.steps * b.size + c]
+            w.dy[j] = total / PROXIMAL
 
 
 @procedure
@@ -229,6 +250,7 @@ def find_slack_step(b: Batch, w: WorkerArrays, k: int, j: int):
     x, r = w.now, k * b.ni + j
     if b.mask[r] == 0.0:
         w.dlam[r] = w.ds[r] = w.de[r] = 0.0
+        w.reach[r] = w.reach_dual[r] = 1.0
         return
     if j < b.nb:
         way = b.sign[j] * w.dz[k * b.size + b.index[j]]
@@ -241,11 +263,11 @@ def find_slack_step(b: Batch, w: WorkerArrays, k: int, j: int):
     w.dlam[r] = dlam
     w.de[r] = de
     w.ds[r] = ds
-    w.search.primal = min(w.search.primal, farthest(x.s[r], ds, w.search.keep))
-    w.search.dual = min(w.search.dual, farthest(w.z[r], dlam, w.search.keep))
+    w.reach[r] = farthest(x.s[r], ds, w.search.keep)
+    w.reach_dual[r] = farthest(w.z[r], dlam, w.search.keep)
     if b.soft[r] != 0.0:
-        w.search.primal = min(w.search.primal, farthest(x.e[r], de, w.search.keep))
-        w.search.dual = min(w.search.dual, farthest(w.w[r], -dlam, w.search.keep))
+        w.reach[r] = min(w.reach[r], farthest(x.e[r], de, w.search.keep))
+        w.reach_dual[r] = min(w.reach_dual[r], farthest(w.w[r], -dlam, w.search.keep))
 
 
 @procedure

@@ -9,7 +9,13 @@ import numpy as np
 from kinetree.control.inequalities import Inequalities
 from kinetree.control.newton.calls import InnerLoop, no_loop, renew, tie
 from kinetree.control.newton.records import Batch, Knots, Search, Slopes, Steps, WorkerArrays
-from kinetree.control.newton.stances import cone_mask, contacts_of, put_timetable, stance_of
+from kinetree.control.newton.stances import (
+    cone_mask,
+    contacts_of,
+    put_timetable,
+    sizes_of_factors,
+    stance_of,
+)
 from kinetree.control.riccati import Horizon, room_of
 from kinetree.control.shooting import Shooting
 from kinetree.control.tiles import pad_to_eight
@@ -139,6 +145,7 @@ def knots_of(b: Batch) -> Knots:
         (E * b.ni, "c s e"),
         (T, "work costs"),
         (1, "end"),
+        (2, "sums"),
     ]
     return Knots(**zeros(sizes))
 
@@ -146,6 +153,12 @@ def knots_of(b: Batch) -> Knots:
 def zeros(sizes) -> dict[str, Any]:
     """Arrays of zeros by name, from pairs of a size and names."""
     return {name: np.zeros(size) for size, names in sizes for name in names.split()}
+
+
+def parts(x, sizes) -> dict[str, Any]:
+    """Parts of an array, one after the other, by name."""
+    ends = np.cumsum([*sizes.values()])
+    return {name: x[end - sizes[name] : end] for name, end in zip(sizes, ends, strict=True)}
 
 
 IDLE = 4  # workers that are kept of one kind
@@ -192,15 +205,15 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
             (room_of(n, m), "room"),
             (0, "scratch"),
             (T * b.nc * size, "path"),
-            (2 * b.nc * pad_to_eight(size + 1), "rows"),
             (b.ne * size, "final"),
             (max(b.ne, 1), "y dy"),
             (T * max(nv + b.nq + b.nc, 1), "weights"),
             (T * max(size, b.nq), "row"),
             (T * n, "costates"),
-            (E * b.ni, "z w ratio give pull push ds de dlam"),
+            (E * b.ni, "z w ratio give pull push ds de dlam reach reach_dual"),
             (T * m * n, "K kept"),
             (E * n, "change"),
+            (E, "curve_of_step"),
             (E * nv, "lines"),
             (b.nq, "reached"),
             (nv, "away"),
@@ -211,12 +224,16 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
         ]
     )
     now, tried = knots_of(b), knots_of(b)
+    factors = sizes_of_factors(b)  # in the same memory as rows, which are needed at other times
+    rows = 2 * b.nc * pad_to_eight(size + 1)
+    bench = np.zeros(max(rows, sum(factors.values())))
+    arrays["acting"] = bench[:rows]
     tied = Tying(shooting, b, arrays)
     kernels = {"steps": tied.steps(tried), "slopes": tied.slopes(now)}
     kernels |= tied.on_manifold(now, tried)
     linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
     of_knots = {name: arrays[own] for name, own in linear.items()}
-    kernels["stance"] = stance = stance_of(tied, b, now, tried)
+    kernels["stance"] = stance = stance_of(tied, b, now, tried, parts(bench, factors))
     c = b.contacts
     h = b.h if shooting.simple or c.count else 0.0
     blocks = {"turns": c.turns, "turn": c.turn, "width": c.width}

@@ -9,6 +9,8 @@ from kinetree.control.newton.calls import InnerLoop
 from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.riccati import Horizon
 
+COST, ERRORS = 0, 1  # of the sums of knots
+
 
 @record
 class Batch:
@@ -99,8 +101,7 @@ class Knots:
         q_after, v_after, work: ends of steps;  total, qdd: joint forces and accelerations.
         start, after: memories of contact before and after every step.
         path, final: constraints;  gap: from the next knot to the end of a step;  c: inequalities.
-        costs, end: of steps, and of the end.
-        cost, theta: the sum of costs; the sum of all errors.
+        costs, end: of steps, and of the end;  sums: the cost, and the sum of all errors.
     """
 
     q: "float[:]"
@@ -123,8 +124,7 @@ class Knots:
     e: "float[:]"
     costs: "float[:]"
     end: "float[:]"
-    cost: float
-    theta: float
+    sums: "float[:]"
 
 
 @record
@@ -196,6 +196,7 @@ class Search:
         merit, fall: its value, and how fast it falls;  alpha: part of the step;  keep, primal,
             dual: how much of slacks stays, how far they and multipliers may go.
         failed, accepted: whether there is no direction; whether a trial was taken.
+        fresh: 1 where what steps with contacts computed is of the present knots.
     """
 
     sample: int
@@ -217,6 +218,7 @@ class Search:
     failed: int
     accepted: int
     halted: int
+    fresh: int
 
 
 @record
@@ -228,11 +230,12 @@ class WorkerArrays:
         now, tried: knots of the last step taken, and of a trial.
         steps, slopes, moving: kernels;  stance: what steps with contacts compute.
         F, g, H: derivatives of next states, gradients and second derivatives of the cost.
-        path, final: derivatives of constraints;  rows: those of a knot that act, and scaled.
+        path, final: derivatives of constraints;  acting: rows of a knot that count, and scaled.
         A_q, A_v, A_f: derivatives of accelerations;  f_z: of joint forces.
         square: matrices of the linear-quadratic problem with gradients;  mixed: without squares.
         exact: second derivatives of the Lagrangian;  curve, end_curve: of other costs.
         dz, K, ds, de, dlam, dy: the step;  z, w, y: multipliers;  gradient, costates: of all knots.
+        reach, reach_dual: how far slacks and multipliers may go;  curve_of_step: of each knot.
         room: working memory;  scratch: of one knot.
     """
 
@@ -251,7 +254,7 @@ class WorkerArrays:
     g: "float[:]"
     H: "float[:]"
     path: "float[:]"
-    rows: "float[:]"
+    acting: "float[:]"
     final: "float[:]"
     A_q: "float[:]"
     A_v: "float[:]"
@@ -282,6 +285,9 @@ class WorkerArrays:
     de: "float[:]"
     dlam: "float[:]"
     dy: "float[:]"
+    reach: "float[:]"
+    reach_dual: "float[:]"
+    curve_of_step: "float[:]"
     change: "float[:]"
     lines: "float[:]"
     reached: "float[:]"

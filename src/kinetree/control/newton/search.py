@@ -2,11 +2,17 @@
 
 import math
 
-from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure, view
+from kinetree.codegen.procedures import isfinite, lane_max, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.records import Batch, WorkerArrays
-from kinetree.control.newton.values import copy, find_merit, is_finite, refresh, take_steps
-from kinetree.control.tiles import product
+from kinetree.control.newton.records import ERRORS, Batch, WorkerArrays
+from kinetree.control.newton.values import (
+    begin_steps,
+    copy,
+    find_merit,
+    is_finite,
+    refresh,
+    take_steps,
+)
 
 TRIALS = 12  # halvings of a step before its matrices are damped instead
 SHORT, FAR = 0.3, 0.5  # parts of a step from which on matrices are damped more, and less
@@ -15,72 +21,80 @@ FIRST, GIVEN_UP = 1e-6, 1e8  # the first damping of matrices, and that at which 
 
 
 @procedure
-def find_curve(b: Batch, w: WorkerArrays) -> float:
-    """Share of a lane in the second derivative of the cost along the step of knots."""
-    H = w.mixed if b.exact == 1 else w.H
-    curve = 0.0
-    for k in lanes(b.steps + 1):
-        d = view(w.dz, k * b.size)
-        for i in range(b.size):
-            row = view(H, (k * b.size + i) * b.size + i)
-            half = product(row, view(d, i), b.size - i) - 0.5 * row[0] * d[i]
-            curve += 2.0 * d[i] * half
-    return curve
+def limit_step(b: Batch, w: WorkerArrays):
+    """How far slacks and multipliers may go: the least of what each of them allows."""
+    primal, dual = 1.0, 1.0
+    for r in lanes((b.steps + 1) * b.ni):
+        primal = min(primal, w.reach[r])
+        dual = min(dual, w.reach_dual[r])
+    w.search.primal, w.search.dual = -lane_max(-primal), -lane_max(-dual)
 
 
 @procedure
 def find_slope(b: Batch, w: WorkerArrays) -> float:
     """Slope of the merit function without penalty; raises the penalty as needed."""
     x, mu = w.now, w.search.mu
-    count = (b.steps + 1) * b.size
-    slope = 0.0
-    for i in lanes(count):
+    slope, curve = 0.0, 0.0
+    for i in lanes((b.steps + 1) * b.size):
         slope += w.g[i] * w.dz[i]
-    curve = find_curve(b, w)
     for k in lanes(b.steps + 1):
-        for j in range(b.ni):
-            r = k * b.ni + j
-            if b.mask[r] != 0.0:
-                slope -= mu * w.ds[r] / x.s[r]
-                curve += w.z[r] / x.s[r] * w.ds[r] * w.ds[r]
-                if b.soft[r] != 0.0:
-                    slope += (b.rho[j] - mu / x.e[r]) * w.de[r]
-                    curve += w.w[r] / x.e[r] * w.de[r] * w.de[r]
+        curve += w.curve_of_step[k]
+    for k, j in lanes(b.steps + 1, b.ni):
+        r = k * b.ni + j
+        if b.mask[r] != 0.0:
+            slope -= mu * w.ds[r] / x.s[r]
+            curve += w.z[r] / x.s[r] * w.ds[r] * w.ds[r]
+            if b.soft[r] != 0.0:
+                slope += (b.rho[j] - mu / x.e[r]) * w.de[r]
+                curve += w.w[r] / x.e[r] * w.de[r] * w.de[r]
     slope = lane_sum(slope)
     curve = lane_sum(curve)
-    if x.theta > 1e-12:
-        w.search.penalty = max(w.search.penalty, (slope + 0.5 * max(curve, 0.0)) / (0.9 * x.theta))
+    errors = x.sums[ERRORS]
+    if errors > 1e-12:
+        w.search.penalty = max(w.search.penalty, (slope + 0.5 * max(curve, 0.0)) / (0.9 * errors))
     return slope
 
 
 @procedure
 def begin_search(b: Batch, w: WorkerArrays):
     """Value of the merit function, and how fast it falls."""
+    limit_step(b, w)
     merit = find_merit(b, w.now, w.search.mu)
     slope = find_slope(b, w)
-    w.search.merit = merit + w.search.penalty * w.now.theta
-    w.search.fall = w.search.penalty * w.now.theta - slope
+    errors = w.now.sums[ERRORS]
+    w.search.merit = merit + w.search.penalty * errors
+    w.search.fall = w.search.penalty * errors - slope
     w.search.alpha = w.search.primal
     w.search.trials = 0
     w.search.accepted = 0
 
 
 @procedure
+def begin_trial(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Knots after a part of the step, but for what moves along the manifold."""
+    x, y, m, nv = w.now, w.tried, b.m, b.nv
+    for e, j in lanes(end - first, m):
+        k = first + e
+        y.u[k * m + j] = x.u[k * m + j] + w.search.alpha * w.dz[k * b.size + j]
+    for e, j in lanes(end - first, nv):
+        k = first + e
+        d = view(w.dz, k * b.size + m)
+        y.qd[k * nv + j] = x.qd[k * nv + j] + w.search.alpha * d[nv + j]
+        if b.flat == 1:
+            y.q[k * nv + j] = x.q[k * nv + j] + w.search.alpha * d[j]
+        else:
+            w.lines[k * nv + j] = w.search.alpha * d[j]
+    if b.memory > 0:
+        for e in lanes(min(end, b.steps) - first):
+            k = first + e
+            refresh(b, w, k, view(x.after, k * b.memory))
+    begin_steps(b, w, first, min(end, b.steps))
+
+
+@procedure
 def try_step(b: Batch, w: WorkerArrays):
     """Knots after a part of the step; their steps are to be taken."""
-    x, y, m, nv = w.now, w.tried, b.m, b.nv
-    for k in lanes(b.steps + 1):
-        d = view(w.dz, k * b.size)
-        for j in range(m):
-            y.u[k * m + j] = x.u[k * m + j] + w.search.alpha * d[j]
-        for j in range(nv):
-            y.qd[k * nv + j] = x.qd[k * nv + j] + w.search.alpha * d[m + nv + j]
-            if b.flat == 1:
-                y.q[k * nv + j] = x.q[k * nv + j] + w.search.alpha * d[m + j]
-            else:
-                w.lines[k * nv + j] = w.search.alpha * d[m + j]
-        if b.memory > 0 and k < b.steps:
-            refresh(b, w, k, view(x.after, k * b.memory))
+    begin_trial(b, w, 0, b.steps + 1)
     if b.flat == 0:
         call(w.move, 0, b.steps + 1)
 
@@ -103,7 +117,8 @@ def try_slacks(b: Batch, w: WorkerArrays):
 def judge_trial(b: Batch, w: WorkerArrays) -> bool:
     """Whether the merit function has fallen enough; the step is halved otherwise."""
     try_slacks(b, w)
-    new = find_merit(b, w.tried, w.search.mu) + w.search.penalty * w.tried.theta
+    merit = find_merit(b, w.tried, w.search.mu)
+    new = merit + w.search.penalty * w.tried.sums[ERRORS]
     if new <= w.search.merit - 1e-4 * w.search.alpha * w.search.fall + 1e-12 * (
         1.0 + abs(w.search.merit)
     ):
@@ -118,15 +133,13 @@ def judge_trial(b: Batch, w: WorkerArrays) -> bool:
 
 
 @procedure
-def find_deviation(b: Batch, w: WorkerArrays, k: int):
-    """Deviation of the knot that is tried from the present one, in ``change``."""
+def deviate(b: Batch, w: WorkerArrays, k: int):
+    """Deviation of the knot that is tried from the present one, but for what turns."""
     x, y, nv = w.now, w.tried, b.nv
     for j in lanes(nv):
         w.change[b.n * k + nv + j] = y.qd[k * nv + j] - x.qd[k * nv + j]
         if b.flat == 1:
             w.change[b.n * k + j] = y.q[k * nv + j] - x.q[k * nv + j]
-    if b.flat == 0:
-        call(w.deviate, k, 1)
 
 
 @procedure
@@ -173,9 +186,10 @@ def end_step(b: Batch, w: WorkerArrays, k: int, rest: float):
         y.q[to + j] = y.q_after[k * nq + j] if fine else x.q[to + j]
     for j in lanes(nv):
         y.qd[(k + 1) * nv + j] = y.v_after[k * nv + j] if fine else x.qd[(k + 1) * nv + j]
-    if rest == 0.0:
-        return
     for j in lanes(nv):
+        if rest == 0.0:
+            w.away[j] = 0.0
+            continue
         y.qd[(k + 1) * nv + j] -= rest * x.gap[k * b.n + nv + j]
         if not fine:
             y.qd[(k + 1) * nv + j] = math.inf
@@ -185,7 +199,6 @@ def end_step(b: Batch, w: WorkerArrays, k: int, rest: float):
             w.away[j] = -rest * x.gap[k * b.n + j]
     if b.flat == 0:
         copy(w.reached, view(y.q, to), nq)
-        call(w.shift, k + 1, 1)
 
 
 @procedure
@@ -197,12 +210,29 @@ def roll(b: Batch, w: WorkerArrays):
     """
     begin_motion(b, w)
     for k in range(b.steps):
-        find_deviation(b, w, k)
-        feed_back(b, w, k, w.K, w.search.alpha, 1.0 - w.search.keep)
-        if b.memory > 0:
-            refresh(b, w, k, view(w.now.after, k * b.memory))
+        if b.flat == 0:
+            call(w.deviate, k, 1)
+        begin_rolled_step(b, w, k, k + 1)
         take_steps(b, w, k, 1)
-        end_step(b, w, k, 1.0 - w.search.alpha)
+        end_rolled_step(b, w, k, k + 1)
+        if b.flat == 0:
+            call(w.shift, k + 1, 1)
+
+
+@procedure
+def begin_rolled_step(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Controls of a step of such a motion, whose turning deviation is there."""
+    deviate(b, w, first)
+    feed_back(b, w, first, w.K, w.search.alpha, 1.0 - w.search.keep)
+    if b.memory > 0:
+        refresh(b, w, first, view(w.now.after, first * b.memory))
+    begin_steps(b, w, first, end)
+
+
+@procedure
+def end_rolled_step(b: Batch, w: WorkerArrays, first: int, end: int):
+    """The next knot of such a motion, but for what turns."""
+    end_step(b, w, first, 1.0 - w.search.alpha)
 
 
 # --- what follows ------------------------------------------------------------------------------
@@ -211,18 +241,17 @@ def roll(b: Batch, w: WorkerArrays):
 @procedure
 def move_multipliers(b: Batch, w: WorkerArrays):
     """Multipliers after a step that was taken; those of inequalities stay near ``mu / s``."""
-    for k in lanes(b.steps + 1):
-        for j in range(b.ni):
-            r = k * b.ni + j
-            if b.mask[r] == 0.0:
-                continue
-            change = w.search.dual * w.dlam[r]
-            z = w.z[r] + change
-            middle = w.search.mu / w.now.s[r]
-            moved = min(max(z, 1e-10 * middle), min(1e10 * middle, b.rho[j]))
-            if b.soft[r] != 0.0:
-                w.w[r] = w.w[r] - change - (moved - z)
-            w.z[r] = moved
+    for k, j in lanes(b.steps + 1, b.ni):
+        r = k * b.ni + j
+        if b.mask[r] == 0.0:
+            continue
+        change = w.search.dual * w.dlam[r]
+        z = w.z[r] + change
+        middle = w.search.mu / w.now.s[r]
+        moved = min(max(z, 1e-10 * middle), min(1e10 * middle, b.rho[j]))
+        if b.soft[r] != 0.0:
+            w.w[r] = w.w[r] - change - (moved - z)
+        w.z[r] = moved
     for j in lanes(b.ne):
         w.y[j] += w.search.alpha * w.dy[j]
 

@@ -4,6 +4,7 @@ from kinetree.codegen.procedures import lanes, procedure, sqrt, view
 from kinetree.control.newton.calls import call
 from kinetree.control.newton.contact_slopes import contact_slopes, feet_slopes
 from kinetree.control.newton.records import Batch, WorkerArrays
+from kinetree.control.newton.values import copy, restore, take_steps
 
 SWEEPS = 30  # of Jacobi's method, at most
 
@@ -70,13 +71,11 @@ def add_convex(H: "float[:]", C: "float[:]", n: int, room: "float[:]"):
 
 
 @procedure
-def simple_steps(b: Batch, w: WorkerArrays):
+def simple_steps(b: Batch, w: WorkerArrays, first: int, end: int):
     """Derivatives of velocities after semi-implicit Euler's steps from those of accelerations."""
     nv, n, m, size, h = b.nv, b.n, b.m, b.size, b.h
-    if w.slopes.forced == 1:
-        call(w.slopes.force, 0, b.steps)
-    call(w.slopes.accelerate, 0, b.steps)
-    for k in lanes(b.steps):
+    for e in lanes(end - first):
+        k = first + e
         A_q = view(w.A_q, k * nv * nv)
         A_v = view(w.A_v, k * nv * nv)
         A_f = view(w.A_f, k * nv * nv)
@@ -100,27 +99,45 @@ def simple_steps(b: Batch, w: WorkerArrays):
 
 
 @procedure
+def choose_row(b: Batch, w: WorkerArrays, row: int):
+    """Weights of which the gradient is one row of the derivatives of all steps."""
+    nq, nv, wide = b.nq, b.nv, b.nq + b.nv
+    for k, c in lanes(b.steps, wide):
+        x = 0.0
+        if row >= nv:
+            x = 1.0 if c == nq + row - nv else 0.0
+        elif b.flat == 1:
+            x = 1.0 if c == row else 0.0
+        elif c < nq:
+            x = w.back[(k * nv + row) * nq + c]
+        w.weights[k * wide + c] = x
+
+
+@procedure
+def take_row(b: Batch, w: WorkerArrays, row: int):
+    """That row of the derivatives of all steps."""
+    for k, c in lanes(b.steps, b.size):
+        w.F[(k * b.n + row) * b.size + c] = w.row[k * b.size + c]
+
+
+@procedure
+def take_and_choose(b: Batch, w: WorkerArrays, first: int, end: int):
+    """The row before ``first``, if any, is there: take it, and choose the next one, if any."""
+    if first > 0:
+        take_row(b, w, first - 1)
+    if first < b.n:
+        choose_row(b, w, first)
+
+
+@procedure
 def steps_by_rows(b: Batch, w: WorkerArrays):
     """Derivatives of steps by one reverse pass for each row."""
-    nq, nv, n, wide = b.nq, b.nv, b.n, b.nq + b.nv
     if b.flat == 0:
         call(w.slopes.back, 0, b.steps)
-    for r in range(n):
-        for k in lanes(b.steps):
-            at = k * wide
-            for c in range(wide):
-                w.weights[at + c] = 0.0
-            if r >= nv:
-                w.weights[at + nq + r - nv] = 1.0
-            elif b.flat == 1:
-                w.weights[at + r] = 1.0
-            else:
-                for c in range(nq):
-                    w.weights[at + c] = w.back[(k * nv + r) * nq + c]
+    for row in range(b.n):
+        take_and_choose(b, w, row, row + 1)
         call(w.slopes.rows, 0, b.steps)
-        for k in lanes(b.steps):
-            for c in range(b.size):
-                w.F[(k * n + r) * b.size + c] = w.row[k * b.size + c]
+    take_and_choose(b, w, b.n, b.n + 1)
 
 
 @procedure
@@ -135,38 +152,54 @@ def clear_costs(b: Batch, w: WorkerArrays):
 
 
 @procedure
+def add_curves(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Second derivatives of costs that are no half squares, without negative eigenvalues."""
+    size = b.size
+    if w.slopes.curved == 1:
+        for e in lanes(min(end, b.steps) - first):
+            at = (first + e) * size * size
+            add_convex(view(w.H, at), view(w.curve, at), size, w.scratch)
+    if w.slopes.end_curved == 1 and end > b.steps:
+        for _ in lanes(1):
+            add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.scratch)
+
+
+@procedure
 def derive(b: Batch, w: WorkerArrays):
     """All first derivatives, and second ones of costs; those of steps may be there already."""
-    s, size = w.slopes, b.size
+    s, ends = w.slopes, b.steps + 1
     if b.contacts.count > 0:
+        if w.search.fresh == 0:
+            restore(b, w)
+            take_steps(b, w, 0, b.steps)
+            call(w.stance.tried.terms, b.steps, 1)
+            copy(w.now.qdd, w.tried.qdd, b.steps * b.nv)
         clear_costs(b, w)
     if s.costly == 1:
         call(s.knots, 0, b.steps)
-    if s.curved == 1:
-        for k in lanes(b.steps):
-            at = k * size * size
-            add_convex(view(w.H, at), view(w.curve, at), size, w.scratch)
     if s.ending == 1:
         call(s.end, 0, 1)
-    if s.end_curved == 1:
-        for _ in lanes(1):
-            add_convex(view(w.H, b.steps * size * size), w.end_curve, size, w.scratch)
+    add_curves(b, w, 0, ends)
     if b.outside == 1:
         return
     if b.contacts.count > 0:
-        feet_slopes(b, w)
+        feet_slopes(b, w, 0, ends)
         contact_slopes(b, w)
     elif s.simple == 1:
-        simple_steps(b, w)
+        if s.forced == 1:
+            call(s.force, 0, b.steps)
+        call(s.accelerate, 0, b.steps)
+        simple_steps(b, w, 0, b.steps)
     elif s.by_rows == 1:
         steps_by_rows(b, w)
 
 
 @procedure
-def weigh_curves(b: Batch, w: WorkerArrays):
+def weigh_curves(b: Batch, w: WorkerArrays, first: int, end: int):
     """Weights of ends of steps, coordinate by coordinate, and of path constraints."""
     nq, nv, n, nw = b.nq, b.nv, b.n, w.slopes.weights_of_knot
-    for k in lanes(b.steps):
+    for e in lanes(end - first):
+        k = first + e
         at = k * nw
         p = view(w.costates, k * n)
         for c in range(nq):
@@ -177,6 +210,8 @@ def weigh_curves(b: Batch, w: WorkerArrays):
                 for r in range(nv):
                     x += w.back[(k * nv + r) * nq + c] * p[r]
             w.weights[at + c] = x
+            if b.flat == 0:
+                w.row[k * nq + c] = x
         for c in range(nv):
             w.weights[at + nq + c] = p[nv + c]
         for c in range(b.nc):
@@ -184,14 +219,11 @@ def weigh_curves(b: Batch, w: WorkerArrays):
 
 
 @procedure
-def bend(b: Batch, w: WorkerArrays):
+def bend(b: Batch, w: WorkerArrays, first: int, end: int):
     """Take off what lines of the tangent space bend at the ends of steps."""
-    nq, nv, n, size, nw = b.nq, b.nv, b.n, b.size, w.slopes.weights_of_knot
-    for k in lanes(b.steps):
-        for c in range(nq):
-            w.row[k * nq + c] = w.weights[k * nw + c]
-    call(w.slopes.bending, 0, b.steps)
-    for k in lanes(b.steps):
+    nv, n, size = b.nv, b.n, b.size
+    for e in lanes(end - first):
+        k = first + e
         F = view(w.F, k * n * size)
         B = view(w.bending, k * nv * nv)
         H = view(w.exact, k * size * size)
@@ -210,9 +242,10 @@ def find_curves(b: Batch, w: WorkerArrays):
     if b.outside == 0:
         if b.flat == 0:
             call(w.slopes.back, 0, b.steps)
-        weigh_curves(b, w)
+        weigh_curves(b, w, 0, b.steps)
         call(w.slopes.curve, 0, b.steps)
         if b.flat == 0:
-            bend(b, w)
+            call(w.slopes.bending, 0, b.steps)
+            bend(b, w, 0, b.steps)
     if w.slopes.ending == 1:
         call(w.slopes.end_curve, 0, 1)

@@ -10,7 +10,7 @@ import math
 
 from kinetree.codegen.procedures import cross, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
+from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.tiles import factor_tiles, solve_tiles, subtract_tiles
 
@@ -114,12 +114,10 @@ def fill_matrix(b: Batch, s: Stance, k: int, live: int, wide: int):
     nv, second = b.nv, pad(b.nv)
     M = view(s.M, k * nv * nv)
     J = view(s.J, k * b.contacts.rows * nv)
-    for i in lanes(nv):
-        row = view(s.P, i * wide)
-        for j in range(i, nv):
-            row[j] = M[i * nv + j]
-        for r in range(live):
-            row[second + r] = J[r * nv + i]
+    for i, j in lanes(nv, nv):
+        s.P[i * wide + j] = M[i * nv + j]
+    for r, i in lanes(live, nv):
+        s.P[i * wide + second + r] = J[r * nv + i]
 
 
 @procedure
@@ -139,24 +137,22 @@ def solve_rows(s: Stance, nv: int, live: int, columns: int) -> int:
     if live > 0:
         Y = view(P, second)
         forces = view(Q, pad(live))
-        for i in lanes(live):
-            for j in range(i, live):
-                Q[i * wide + j] = 0.0
+        for i, j in lanes(live, live):
+            Q[i * wide + j] = 0.0
         for r in range(0, live, 6):
             c = 8 * (r // 8)
             rows, to = min(6, live - r), view(Q, r * wide + c)
             subtract_tiles(to, wide, view(Y, r), wide, view(Y, c), nv, rows, pad(live) - c)
+        for i, j in lanes(live, live):
+            Q[i * wide + j] = -Q[i * wide + j]
         for i in lanes(live):
-            for j in range(i, live):
-                Q[i * wide + j] = -Q[i * wide + j]
             Q[i * wide + i] += SOFT
         subtract_tiles(forces, wide, Y, wide, right, nv, live, count)
         if factor_tiles(Q, live, wide) != 0:
             return 1
         solve_tiles(Q, wide, live, forces, wide, count, s.bench)
-        for i in lanes(nv):
-            for j in range(live):
-                s.Y[j * nv + i] = -Y[i * wide + j]
+        for j, i in lanes(live, nv):
+            s.Y[j * nv + i] = -Y[i * wide + j]
         subtract_tiles(right, wide, s.Y, nv, forces, live, nv, count)
     solve_tiles(P, wide, nv, right, wide, count, s.bench)
     return 0
@@ -177,8 +173,6 @@ def stop_contacts(b: Batch, c: ContactTables, s: Stance, k: int, qd: "float[:]")
     nv = b.nv
     own = view(s.v, k * nv)
     J = view(s.J, k * c.rows * nv)
-    for _ in lanes(1):
-        find_rows(b, c, s, k)
     live = s.live[k]
     left, right = pad(live), pad(nv) + pad(live)
     fill_matrix(b, s, k, live, right + 8)
@@ -216,58 +210,75 @@ def accelerate(b: Batch, c: ContactTables, s: Stance, k: int, force: "float[:]",
 
 
 @procedure
-def accelerate_all(b: Batch, s: Stance, force: "float[:]", qdd: "float[:]", first: int, count: int):
-    """Accelerations and contact forces of ``count`` knots from ``first`` on."""
-    c, nv = b.contacts, b.nv
-    for e in lanes(count):
+def find_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Rows of the contacts of knots, without accelerations."""
+    c, s, nv = b.contacts, w.stance, b.nv
+    for e in lanes(end - first):
         k = first + e
-        own = view(qdd, k * nv)
+        own = view(w.tried.qdd, k * nv)
         for i in range(nv):
             own[i] = 0.0
         find_motions(b, c, s, k, own)
         find_rows(b, c, s, k)
-    for k in range(first, first + count):
-        accelerate(b, c, s, k, view(force, k * nv), view(qdd, k * nv))
 
 
 @procedure
-def find_terms(b: Batch, w: WorkerArrays, x: StanceKernels, qd: "float[:]", first: int, count: int):
-    """Terms of the dynamics of steps and of impacts, which come before accelerations."""
-    s, c = w.stance, b.contacts
-    call(x.terms, first, count)
-    call(x.mass, first, count)
-    for e in lanes(count * b.nv):
-        s.v[first * b.nv + e] = qd[first * b.nv + e]
-    for e in lanes(count * c.rows):
-        s.impulse[first * c.rows + e] = 0.0
-    for k in range(first, first + count):
-        if count_landings(c, k) > 0:
-            stop_contacts(b, c, s, k, view(qd, k * b.nv))
-    if x.forced == 1:
-        call(x.force, first, count)
-    call(x.bias, first, count)
+def find_rows_of_landing(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Rows of the contacts of knots where something touches down."""
+    for e in lanes(end - first):
+        if count_landings(b.contacts, first + e) > 0:
+            find_rows(b, b.contacts, w.stance, first + e)
 
 
 @procedure
-def take_contact_steps(b: Batch, w: WorkerArrays, first: int, count: int):
-    """Ends of steps with contacts, of the knots that are tried."""
+def stop_landing(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Velocities and impulses of knots after what touches down at their beginnings has stopped."""
+    for k in range(first, end):
+        if count_landings(b.contacts, k) > 0:
+            stop_contacts(b, b.contacts, w.stance, k, view(w.tried.qd, k * b.nv))
+
+
+@procedure
+def take_steps_of_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Accelerations and contact forces of knots, and how they move, from their rows."""
     k, s, c, nv = w.tried, w.stance, b.contacts, b.nv
-    s.fresh = 0
-    find_terms(b, w, s.tried, k.qd, first, count)
     force = k.total if s.tried.forced == 1 else k.held
-    accelerate_all(b, s, force, k.qdd, first, count)
-    for e in lanes(count * nv):
+    for i in range(first, end):
+        accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+    for e in lanes((end - first) * nv):
         i = first * nv + e
         v = s.v[i] + b.h * k.qdd[i]
         k.v_after[i] = v
         s.lines[i] = b.h * v
         if b.flat == 1:
             k.q_after[i] = k.q[i] + b.h * v
-    if b.flat == 0:
-        call(s.tried.move, first, count)
-    for e in lanes(count):
+
+
+@procedure
+def find_cones_of_steps(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Cones of the contact forces of knots."""
+    for e in lanes(end - first):
         i = first + e
-        find_cones(b, c, s, i, view(k.path, i * b.nc + c.before))
+        find_cones(b, b.contacts, w.stance, i, view(w.tried.path, i * b.nc + b.contacts.before))
+
+
+@procedure
+def take_contact_steps(b: Batch, w: WorkerArrays, first: int, count: int):
+    """Ends of steps with contacts, of the knots that are tried."""
+    x, end = w.stance.tried, first + count
+    w.search.fresh = 0
+    call(x.terms, first, count)
+    call(x.mass, first, count)
+    find_rows_of_landing(b, w, first, end)
+    stop_landing(b, w, first, end)
+    if x.forced == 1:
+        call(x.force, first, count)
+    call(x.bias, first, count)
+    find_contacts(b, w, first, end)
+    take_steps_of_contacts(b, w, first, end)
+    if b.flat == 0:
+        call(x.move, first, count)
+    find_cones_of_steps(b, w, first, end)
 
 
 @procedure
@@ -313,7 +324,6 @@ def find_cones(b: Batch, c: ContactTables, s: Stance, k: int, path: "float[:]"):
 def follow_feet(b: Batch, w: WorkerArrays) -> float:
     """Cost of the places of contacts at all knots that are tried, whose steps have been taken."""
     s, c, cost = w.stance, b.contacts, 0.0
-    call(s.tried.terms, b.steps, 1)
     arm = view(s.R, 6, 3)
     for k in lanes(b.steps + 1):
         for i in range(c.count):

@@ -146,7 +146,17 @@ def _add_contact(found, model, c, rows):
     return size
 
 
-def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
+def sizes_of_factors(b: Any) -> dict[str, int]:
+    """Numbers of the factors of one step, and of working memory for these."""
+    c, nv = b.contacts, b.nv
+    if not c.count:
+        return {}
+    R = c.rows
+    wide = pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(b.size, 2 * nv))
+    return {"P": nv * wide, "Q": R * wide, "Y": R * nv, "bench": max(3 * b.size, 6 * nv, 6 * R)}
+
+
+def stance_of(tied: Any, b: Any, now: Any, tried: Any, factors: dict[str, Any]) -> Stance:
     """Arrays of steps with contacts, and kernels tied to them and to knots."""
     c, T, nv = b.contacts, b.steps, b.nv
     if not c.count:
@@ -174,20 +184,16 @@ def stance_of(tied: Any, b: Any, now: Any, tried: Any) -> Stance:
         "acc": 6 * (c.bodies + 1),
         "J": T * R * nv,
         "drift": T * R,
-        "P": nv * (pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(size, 2 * nv))),
-        "Q": R * (pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(size, 2 * nv))),
-        "Y": R * nv,
         "A_q": T * R * nv,
         "A_v": T * R * nv,
         "B": T * 2 * nv * nv,
         "D": T * nv * nv,
-        "bench": max(3 * size, 6 * nv, 6 * R),
         "R": 32,
         "turned": T * 36 * c.turns,
         "spun": T * 36 * c.turns,
         "room": max(9 * nv, 108),
     }
-    a = {name: np.zeros(count) for name, count in sizes.items()}
+    a = {name: np.zeros(count) for name, count in sizes.items()} | factors
     of_trial, of_now = _kernels(tied, a, tried), _kernels(tied, a, now, slopes=True)
     a |= {
         name: np.zeros(count, np.int64) for name, count in (("row", T * R), ("live", T), ("hit", T))
@@ -208,15 +214,18 @@ def _kernels(tied, a, k, slopes=False):
     state = tied.times[:T], tied.h, q[:T], v
     found: dict[str, Any] = {"forced": int(f.forced)}
     found |= dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop())
-    found["terms"] = tied.tied(term_kernel(model, "terms"), q, *poses)
-    square = (T, nv, nv)
-    found["mass"] = tied.tied(kernel_of(model, "mass_matrix"), q[:T], a["M"].reshape(square))
-    found["bias"] = tied.tied(kernel_of(model, "bias_force"), q[:T], v, a["bias"].reshape(T, nv))
-    if f.forced:
-        found["force"] = tied.tied(f.force_kernel(), *state, *given, tied.rows(k.total))
-    if not b.flat:
-        ends = tied.rows(a["lines"]), tied.rows(k.q_after)
-        found["move"] = tied.tied(kernel_of(model, "integrate"), q[:T], *ends)
+    if not slopes:
+        found["terms"] = tied.tied(term_kernel(model, "terms"), q, *poses)
+        square = (T, nv, nv)
+        found["mass"] = tied.tied(kernel_of(model, "mass_matrix"), q[:T], a["M"].reshape(square))
+        found["bias"] = tied.tied(
+            kernel_of(model, "bias_force"), q[:T], v, a["bias"].reshape(T, nv)
+        )
+        if f.forced:
+            found["force"] = tied.tied(f.force_kernel(), *state, *given, tied.rows(k.total))
+        if not b.flat:
+            ends = tied.rows(a["lines"]), tied.rows(k.q_after)
+            found["move"] = tied.tied(kernel_of(model, "integrate"), q[:T], *ends)
     if slopes:
         zero = np.zeros(nv)
         call = FORCE_SLOPES.bind(model, model.neutral(), zero, zero)

@@ -2,9 +2,9 @@
 
 import math
 
-from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure
+from kinetree.codegen.procedures import isfinite, lane_sum, lanes, procedure, view
 from kinetree.control.newton.calls import call
-from kinetree.control.newton.records import Batch, Knots, WorkerArrays
+from kinetree.control.newton.records import COST, ERRORS, Batch, Knots, WorkerArrays
 from kinetree.control.newton.stance import follow_feet, take_contact_steps
 
 FEW, MANY = 1e-100, 1e100  # products of slacks that are far from the ends of numbers
@@ -13,17 +13,27 @@ FEW, MANY = 1e-100, 1e100  # products of slacks that are far from the ends of nu
 @procedure
 def hold(b: Batch, k: Knots, first: int, count: int):
     """Joint forces, or controls, that steps hold, for the controls that are sought."""
-    for e in lanes(count):
+    for e, j in lanes(count, b.m):
         i = first + e
-        for j in range(b.m):
-            k.held[i * b.nf + b.columns[j]] = k.u[i * b.m + j]
+        k.held[i * b.nf + b.columns[j]] = k.u[i * b.m + j]
+
+
+@procedure
+def begin_steps(b: Batch, w: WorkerArrays, first: int, end: int):
+    """What steps hold, and velocities before impacts, of the knots that are tried."""
+    hold(b, w.tried, first, end - first)
+    if b.contacts.count > 0:
+        nv, rows = b.nv, b.contacts.rows
+        copy(view(w.stance.v, first * nv), view(w.tried.qd, first * nv), (end - first) * nv)
+        for i in lanes((end - first) * rows):
+            w.stance.impulse[first * rows + i] = 0.0
 
 
 @procedure
 def take_steps(b: Batch, w: WorkerArrays, first: int, count: int):
     """Ends of ``count`` steps from knot ``first`` on, of the knots that are tried."""
-    k, s = w.tried, w.steps
-    hold(b, k, first, count)
+    s = w.steps
+    begin_steps(b, w, first, first + count)
     if b.contacts.count > 0:
         take_contact_steps(b, w, first, count)
         return
@@ -33,11 +43,28 @@ def take_steps(b: Batch, w: WorkerArrays, first: int, count: int):
     if s.forced == 1:
         call(s.force, first, count)
     call(s.accelerate, first, count)
-    for e in lanes(count * b.nv):  # velocities first
+    step_simply(b, w, first, first + count)
+
+
+@procedure
+def step_simply(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Ends of steps of semi-implicit Euler, whose accelerations are there: velocities first."""
+    k = w.tried
+    for e in lanes((end - first) * b.nv):
         i = first * b.nv + e
         v = k.qd[i] + b.h * k.qdd[i]
         k.v_after[i] = v
         k.q_after[i] = k.q[i] + b.h * v
+
+
+@procedure
+def restore(b: Batch, w: WorkerArrays):
+    """Let the knots that are tried be the present ones, to take their steps again."""
+    x, y, ends = w.now, w.tried, b.steps + 1
+    copy(y.q, x.q, ends * b.nq)
+    copy(y.qd, x.qd, ends * b.nv)
+    copy(y.u, x.u, ends * b.m)
+    w.search.fresh = 1
 
 
 @procedure
@@ -60,11 +87,12 @@ def is_finite(x: "float[:]", first: int, count: int) -> bool:
 
 
 @procedure
-def find_gaps(b: Batch, w: WorkerArrays):
-    """Differences from the next knot to the end of every step, infinite where there is none."""
+def find_ends(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Ends of steps, the next knots where there are none, and gaps in the tangent space of both."""
     k = w.tried
     nq, nv, n = b.nq, b.nv, b.n
-    for i in lanes(b.steps):
+    for e in lanes(end - first):
+        i = first + e
         fine = is_finite(k.q_after, i * nq, nq) and is_finite(k.v_after, i * nv, nv)
         for j in range(nq):
             k.row[i * nq + j] = k.q_after[i * nq + j] if fine else k.q[(i + 1) * nq + j]
@@ -74,57 +102,74 @@ def find_gaps(b: Batch, w: WorkerArrays):
         if b.flat == 1:
             for j in range(nv):
                 k.gap[i * n + j] = k.row[i * nq + j] - k.q[(i + 1) * nq + j]
-    if b.flat == 0:
-        call(w.steps.difference, 0, b.steps)
+
+
+@procedure
+def open_gaps(b: Batch, w: WorkerArrays):
+    """Let gaps be infinite where steps have no ends."""
+    k = w.tried
     for i in lanes(b.steps):
-        if not isfinite(k.gap[i * n + nv]):
-            for j in range(nv):
-                k.gap[i * n + j] = math.inf
+        if not isfinite(k.gap[i * b.n + b.nv]):
+            for j in range(b.nv):
+                k.gap[i * b.n + j] = math.inf
 
 
 @procedure
 def find_inequalities(b: Batch, k: Knots):
     """Numbers that must be at most zero: bounds of variables, then path constraints."""
     m, nv = b.m, b.nv
-    for i in lanes(b.steps + 1):
-        at = i * b.ni
-        for j in range(b.nb):
-            r = b.index[j]
-            x = 0.0
-            if r < m:
-                x = k.u[i * m + r]
-            elif r >= m + nv:
-                x = k.qd[i * nv + r - m - nv]
-            elif b.position[r - m] >= 0:
-                x = k.q[i * b.nq + b.position[r - m]]
-            k.c[at + j] = b.sign[j] * (x - b.value[j])
-        for j in range(b.nc):
-            k.c[at + b.nb + j] = k.path[i * b.nc + j] if i < b.steps else 0.0
+    for i, j in lanes(b.steps + 1, b.nb):
+        r = b.index[j]
+        x = 0.0
+        if r < m:
+            x = k.u[i * m + r]
+        elif r >= m + nv:
+            x = k.qd[i * nv + r - m - nv]
+        elif b.position[r - m] >= 0:
+            x = k.q[i * b.nq + b.position[r - m]]
+        k.c[i * b.ni + j] = b.sign[j] * (x - b.value[j])
+    for i, j in lanes(b.steps + 1, b.nc):
+        k.c[i * b.ni + b.nb + j] = k.path[i * b.nc + j] if i < b.steps else 0.0
 
 
 @procedure
 def evaluate(b: Batch, w: WorkerArrays):
     """Gaps, costs and constraints of the knots that are tried, whose steps are there."""
     k, s = w.tried, w.steps
-    find_gaps(b, w)
+    find_ends(b, w, 0, b.steps)
+    if b.flat == 0:
+        call(s.difference, 0, b.steps)
     hold(b, k, 0, b.steps)
-    cost = 0.0
     if s.costly == 1:
         call(s.running, 0, b.steps)
-        for i in range(b.steps):
-            cost += k.costs[i]
     if s.ending == 1:
         call(s.final, 0, 1)
+    if b.contacts.count > 0:
+        call(w.stance.tried.terms, b.steps, 1)
+    sum_up(b, w)
+
+
+@procedure
+def sum_up(b: Batch, w: WorkerArrays):
+    """The sum of costs, and inequalities, of knots whose values are there."""
+    k, s = w.tried, w.steps
+    open_gaps(b, w)
+    cost = 0.0
+    if s.costly == 1:
+        for i in lanes(b.steps):
+            cost += k.costs[i]
+    cost = lane_sum(cost)
+    if s.ending == 1:
         cost += k.end[0]
     if b.contacts.count > 0:
         cost += follow_feet(b, w)
-    k.cost = cost
+    k.sums[COST] = cost
     find_inequalities(b, k)
 
 
 @procedure
 def find_merit(b: Batch, k: Knots, mu: float) -> float:
-    """Cost with barrier and violations of soft limits; ``theta`` becomes the sum of all errors."""
+    """Cost with barrier and violations of soft limits; finds the sum of all errors, too."""
     theta = 0.0
     for i in lanes(b.steps * b.n):
         theta += abs(k.gap[i])
@@ -133,21 +178,20 @@ def find_merit(b: Batch, k: Knots, mu: float) -> float:
     barrier = 0.0
     paid = 0.0
     together = 1.0  # of several slacks, which one logarithm takes
-    for i in lanes(b.steps + 1):
-        for j in range(b.ni):
-            r = i * b.ni + j
-            if b.mask[r] != 0.0:
-                theta += abs(k.c[r] + k.s[r] - k.e[r])
-                together *= k.s[r]
-                if b.soft[r] != 0.0:
-                    together *= k.e[r]
-                    paid += b.rho[j] * k.e[r]
-                if not (FEW < together < MANY):
-                    barrier += math.log(together)
-                    together = 1.0
+    for i, j in lanes(b.steps + 1, b.ni):
+        r = i * b.ni + j
+        if b.mask[r] != 0.0:
+            theta += abs(k.c[r] + k.s[r] - k.e[r])
+            together *= k.s[r]
+            if b.soft[r] != 0.0:
+                together *= k.e[r]
+                paid += b.rho[j] * k.e[r]
+            if not (FEW < together < MANY):
+                barrier += math.log(together)
+                together = 1.0
     barrier += math.log(together)
-    k.theta = lane_sum(theta)
-    return k.cost + lane_sum(paid) - mu * lane_sum(barrier)
+    k.sums[ERRORS] = lane_sum(theta)
+    return k.sums[COST] + lane_sum(paid) - mu * lane_sum(barrier)
 
 
 @procedure
@@ -179,6 +223,5 @@ def accept(b: Batch, w: WorkerArrays):
     copy(x.e, y.e, ends * b.ni)
     if b.contacts.count > 0:
         copy(x.qdd, y.qdd, T * b.nv)
-        w.stance.fresh = 1
-    x.cost = y.cost
-    x.theta = y.theta
+        w.search.fresh = 1
+    copy(x.sums, y.sums, 2)

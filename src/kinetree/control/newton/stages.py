@@ -1,0 +1,336 @@
+"""Newton's iterations of many samples at once on a device: what is launched, one after the other.
+
+The procedures are those of ``advance``, which a core runs from one to the next. Here a stage is one
+of them for all samples, or one of the kernels that they call: for parts of the knots, where knots
+are independent, so that all of a device has work, else a team for each sample. The kernels of a
+motion that rolls on are called step by step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kinetree.codegen.procedures import Procedure, procedure
+from kinetree.control.newton import advance
+from kinetree.control.newton.advance import (
+    begin_last_step,
+    begin_slacks,
+    choose_way,
+    end_last_step,
+    end_motion,
+    examine,
+    finish,
+    judge,
+    load,
+    measure,
+)
+from kinetree.control.newton.contact_slopes import (
+    feet_slopes,
+    find_contact_rows,
+    find_impact_rows,
+    gather_impacts,
+    slopes_of_impacts,
+    slopes_of_steps,
+)
+from kinetree.control.newton.direction import find_knot_steps, follow_knots, prepare_knots
+from kinetree.control.newton.records import Batch, WorkerArrays
+from kinetree.control.newton.search import (
+    begin_motion,
+    begin_rolled_step,
+    begin_trial,
+    end_rolled_step,
+)
+from kinetree.control.newton.slopes import (
+    add_curves,
+    bend,
+    clear_costs,
+    simple_steps,
+    take_and_choose,
+    weigh_curves,
+)
+from kinetree.control.newton.stance import (
+    find_cones_of_steps,
+    find_contacts,
+    find_rows_of_landing,
+    stop_landing,
+    take_steps_of_contacts,
+)
+from kinetree.control.newton.values import (
+    begin_steps,
+    copy,
+    find_ends,
+    restore,
+    step_simply,
+    sum_up,
+)
+
+FEW, MANY = 1, 32
+"""Knots of a team whose lanes share what each of them takes, and whose lanes have one each."""
+AGAIN = 8
+"""What comes next: the steps of the present knots, and then derivatives."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A procedure or a kernel for all samples.
+
+    Args:
+        what: ``Procedure``, ``InnerLoop``, or several of these that do not wait for each other.
+        each: knots of a team; 0 for a team that has a whole sample.
+        first, end: knots.
+    """
+
+    what: Any
+    each: int = 0
+    first: int = 0
+    end: int = 0
+
+
+Stages = Iterator[Stage]
+
+
+# --- procedures of a whole sample ----------------------------------------------------------------
+
+
+@procedure
+def load_sample(b: Batch, w: WorkerArrays):
+    """Begin with the only sample of a worker."""
+    load(b, w, 0)
+    begin_steps(b, w, 0, b.steps)
+
+
+@procedure
+def begin_sample(b: Batch, w: WorkerArrays):
+    """Slacks and multipliers that fit the first knots, whose values are there."""
+    sum_up(b, w)
+    begin_slacks(b, w)
+
+
+@procedure
+def examine_sample(b: Batch, w: WorkerArrays):
+    """Whether derivatives are needed, and of what steps computed last."""
+    examine(b, w)
+    if w.search.wanted == advance.DERIVE and b.contacts.count > 0 and w.search.fresh == 0:
+        restore(b, w)
+        begin_steps(b, w, 0, b.steps)
+        w.search.wanted = AGAIN
+
+
+@procedure
+def resume(b: Batch, w: WorkerArrays):
+    """Go on with derivatives."""
+    copy(w.now.qdd, w.tried.qdd, b.steps * b.nv)
+    w.search.wanted = advance.DERIVE
+
+
+@procedure
+def gather(b: Batch, w: WorkerArrays):
+    """Where derivatives at impacts are needed."""
+    gather_impacts(b, w)
+
+
+@procedure
+def judge_sample(b: Batch, w: WorkerArrays):
+    """Take a trial whose values are there, or want a shorter one."""
+    sum_up(b, w)
+    judge(b, w)
+
+
+@procedure
+def finish_sample(b: Batch, w: WorkerArrays):
+    """Results, from the values of the motion at the end."""
+    sum_up(b, w)
+    finish(b, w)
+    w.search.at_sample = 1
+
+
+# --- sequences -----------------------------------------------------------------------------------
+
+
+def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Stages:
+    """Ends of steps of the knots that are tried."""
+    s, x = w.steps, w.stance.tried
+    own = first, end
+    if b.contacts.count:
+        yield Stage((x.terms, x.mass, x.bias), 1, *own)
+        if landings(b)[first:end].any():
+            yield Stage(find_rows_of_landing, MANY, *own)
+            yield Stage(stop_landing, FEW, *own)
+            yield Stage(x.bias, 1, *own)
+        if x.forced:
+            yield Stage(x.force, 1, *own)
+        yield Stage(find_contacts, MANY, *own)
+        yield Stage(take_steps_of_contacts, FEW, *own)
+        if not b.flat:
+            yield Stage(x.move, 1, *own)
+    elif s.simple:
+        if s.forced:
+            yield Stage(s.force, 1, *own)
+        yield Stage(s.accelerate, 1, *own)
+        yield Stage(step_simply, MANY, *own)
+    else:
+        yield Stage(s.step, 1, *own)
+
+
+def landings(b: Batch) -> Any:
+    """Whether something touches down at the beginnings of steps."""
+    return b.contacts.landing.reshape(b.steps, -1).any(axis=1)
+
+
+def evaluation(b: Batch, w: WorkerArrays) -> Stages:
+    """Costs, constraints and gaps of the knots that are tried, whose steps are there."""
+    s, T = w.steps, b.steps
+    if b.contacts.count:
+        yield Stage(find_cones_of_steps, MANY, 0, T)
+    yield Stage(find_ends, MANY, 0, T)
+    if not b.flat:
+        yield Stage(s.difference, 1, 0, T)
+    if s.costly:
+        yield Stage(s.running, 1, 0, T)
+    if s.ending:
+        yield Stage(s.final, 1, 0, 1)
+    if b.contacts.count:
+        yield Stage(w.stance.tried.terms, 1, T, T + 1)
+
+
+def beginning(b: Batch, w: WorkerArrays) -> Stages:
+    """First knots with slacks and multipliers."""
+    yield from steps(b, w, 0, b.steps)
+    yield from evaluation(b, w)
+    yield Stage(begin_sample)
+
+
+def again(b: Batch, w: WorkerArrays) -> Stages:
+    """What steps computed, of the present knots."""
+    yield from steps(b, w, 0, b.steps)
+    yield Stage(w.stance.tried.terms, 1, b.steps, b.steps + 1)
+    yield Stage(resume)
+
+
+def derivatives(b: Batch, w: WorkerArrays) -> Stages:
+    """Derivatives at the present knots, and errors."""
+    s, T = w.slopes, b.steps
+    if b.contacts.count:
+        yield Stage(clear_costs)
+    if s.costly:
+        yield Stage(s.knots, 1, 0, T)
+    if s.ending:
+        yield Stage(s.end, 1, 0, 1)
+    if s.curved or s.end_curved:
+        yield Stage(add_curves, MANY, 0, T + 1)
+    if b.contacts.count:
+        yield Stage(feet_slopes, MANY, 0, T + 1)
+        yield from contact_derivatives(b, w)
+    elif s.simple:
+        if s.forced:
+            yield Stage(s.force, 1, 0, T)
+        yield Stage(s.accelerate, 1, 0, T)
+        yield Stage(simple_steps, MANY, 0, T)
+    elif s.by_rows:
+        if not b.flat:
+            yield Stage(s.back, 1, 0, T)
+        for row in range(b.n):
+            yield Stage(take_and_choose, 1, row, row + 1)
+            yield Stage(s.rows, 1, 0, T)
+        yield Stage(take_and_choose, 1, b.n, b.n + 1)
+    yield Stage(measure)
+
+
+def contact_derivatives(b: Batch, w: WorkerArrays) -> Stages:
+    """Derivatives of steps with contacts."""
+    x, T = w.stance.now, b.steps
+    yield Stage(x.slopes, 1, 0, T)
+    if x.forced:
+        yield Stage(x.force_slopes, 1, 0, T)
+    hits = int(landings(b).sum())
+    if hits:
+        yield Stage(gather)
+        yield Stage(x.impact, 1, 0, 2 * hits)
+        yield Stage(find_impact_rows, MANY, 0, T)
+        yield Stage(slopes_of_impacts, FEW, 0, T)
+    yield Stage(find_contact_rows, MANY, 0, T)
+    yield Stage(slopes_of_steps, FEW, 0, T)
+
+
+def direction(b: Batch, w: WorkerArrays) -> Stages:
+    """The direction, and what is needed to search along it."""
+    s, T = w.slopes, b.steps
+    if b.exact:
+        if not b.flat:
+            yield Stage(s.back, 1, 0, T)
+        yield Stage(weigh_curves, MANY, 0, T)
+        yield Stage(s.curve, 1, 0, T)
+        if not b.flat:
+            yield Stage(s.bending, 1, 0, T)
+            yield Stage(bend, MANY, 0, T)
+        if s.ending:
+            yield Stage(s.end_curve, 1, 0, 1)
+    yield Stage(prepare_knots, FEW, 0, T + 1)
+    yield Stage(find_knot_steps)
+    yield Stage(follow_knots, FEW, 0, T + 1)
+    yield Stage(choose_way)
+
+
+def trial(b: Batch, w: WorkerArrays) -> Stages:
+    """A trial, and whether it is taken."""
+    T = b.steps
+    if b.touching:
+        yield Stage(begin_motion)
+        for k in range(T):
+            yield from rolled_step(b, w, k, begin_rolled_step, end_rolled_step)
+            if not b.flat:
+                yield Stage(w.shift, 1, k + 1, k + 2)
+    else:
+        yield Stage(begin_trial, MANY, 0, T + 1)
+        if not b.flat:
+            yield Stage(w.move, 1, 0, T + 1)
+        yield from steps(b, w, 0, T)
+    yield from evaluation(b, w)
+    yield Stage(judge_sample)
+
+
+def rolled_step(b: Batch, w: WorkerArrays, k: int, begin: Any, end: Any) -> Stages:
+    """One step of a motion, whose controls depend on the step before."""
+    if not b.flat:
+        yield Stage(w.deviate, 1, k, k + 1)
+    yield Stage(begin, FEW, k, k + 1)
+    yield from steps(b, w, k, k + 1)
+    yield Stage(end, FEW, k, k + 1)
+
+
+def last_motion(b: Batch, w: WorkerArrays) -> Stages:
+    """The motion at the end, under feedback."""
+    yield Stage(begin_motion)
+    for k in range(b.steps):
+        yield from rolled_step(b, w, k, begin_last_step, end_last_step)
+    yield Stage(end_motion)
+
+
+def ending(b: Batch, w: WorkerArrays) -> Stages:
+    """Results."""
+    if b.memory:
+        yield from steps(b, w, 0, b.steps)
+    yield from evaluation(b, w)
+    yield Stage(finish_sample)
+
+
+def all_stages(b: Batch, w: WorkerArrays) -> Stages:
+    """Everything that may be launched, whatever the schedule is."""
+    yield Stage(load_sample)
+    yield Stage(examine_sample)
+    for sequence in (beginning, derivatives, direction, trial, last_motion, ending):
+        yield from sequence(b, w)
+    if b.contacts.count:
+        yield from again(b, w)
+        yield Stage(w.stance.tried.bias, 1)
+        yield Stage(gather)
+        yield Stage(w.stance.now.impact, 1)
+        for what in (slopes_of_impacts, stop_landing):
+            yield Stage(what, FEW)
+        for what in (find_impact_rows, find_rows_of_landing):
+            yield Stage(what, MANY)
+
+
+def is_kernel(stage: Stage) -> bool:
+    """Whether a stage calls kernels."""
+    return not isinstance(stage.what, Procedure)
