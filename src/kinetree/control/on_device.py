@@ -126,11 +126,11 @@ class IterationsOnDevice(Iterations):
     def run(self, budget: float | None = None):
         """Iterate until all samples are done, or for ``budget`` seconds."""
         b, w, begun = self.batch, self._work, perf_counter()
-        self._take([stages.Stage(stages.load_sample)], ALWAYS)
+        self._take([stages.Launch(stages.load_sample)], ALWAYS)
         self._take(stages.beginning(b, w), advance.BEGIN)
         with working("optimizing motions", b.most, "iterations") as work:
             while True:
-                self._take([stages.Stage(stages.examine_sample)], advance.SLOPES)
+                self._take([stages.Launch(stages.examine_sample)], advance.SLOPES)
                 if self._some_want(stages.AGAIN):
                     self._take(stages.again(b, w), stages.AGAIN)
                 if not self._some_want(advance.DERIVE):
@@ -196,7 +196,7 @@ def _loops_of(stage):
 
 
 def _key(stage):
-    """What launches of the same code have in common."""
+    """The code of a launch: a procedure, or kernels."""
     if stages.is_kernel(stage):
         return tuple(x.kernel for x in _loops_of(stage))
     return stage.what
@@ -204,7 +204,7 @@ def _key(stage):
 
 def _launchers(model, b, w, copies, on):
     """Functions that launch stages, by procedures and kernels; kept with the model."""
-    found = {_key(stage): stage for stage in stages.all_stages(b, w)}
+    found: dict[Any, Any] = {_key(stage): stage for stage in stages.all_stages(b, w)}
     constants, programs = _sizes_of(b, w), []
     for key, stage in found.items():
         if stages.is_kernel(stage):

@@ -30,7 +30,7 @@ class _Region:
     whose: int
     is_kept: bool
     """Whether its words are copied, not only reserved."""
-    order: int
+    order: int = 0
     """When it was found: the places of words do not depend on addresses."""
     at: int = 0
 
@@ -84,7 +84,7 @@ class Copies:
         self._records[record.address] = record
         raw = np.frombuffer(record, dtype=np.uint8)
         whose = LANE if type(record) in self._written else TEAM
-        self._add(record.address, record.address + len(raw), raw, whose, True)
+        self._add(_Region(record.address, record.address + len(raw), raw, whose, True))
         for name, kind in record.types.items():
             value = getattr(record, name)
             if is_record(kind):
@@ -99,10 +99,11 @@ class Copies:
             whole = whole.base  # rows of which some numbers are left out
         raw = np.ascontiguousarray(whole).reshape(-1).view(np.uint8)
         start = whole.ctypes.data
-        self._add(start, start + whole.nbytes, raw, whose, whose == ITEM)
+        self._add(_Region(start, start + whole.nbytes, raw, whose, whose == ITEM))
 
-    def _add(self, *region):
-        self._regions.append(_Region(*region, len(self._regions)))
+    def _add(self, region):
+        region.order = len(self._regions)
+        self._regions.append(region)
 
     def _merge(self):
         """Arrays that overlap lie together; what some call working memory is that for all."""
@@ -165,7 +166,7 @@ class Copies:
     # --- on a device -----------------------------------------------------------------------------
 
     def words_on(self, xp: Any, count: int) -> Any:
-        """Words of ``count`` items on a device, (count, words): arrays, records, what lanes keep."""
+        """Words of items on a device, (count, words): arrays, records, and what lanes keep."""
         row = np.concatenate([self.arrays, self.records, self.kept])
         words = xp.empty((count, len(row)), dtype="int64")
         words[:] = xp.asarray(row)

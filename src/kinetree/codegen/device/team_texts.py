@@ -158,9 +158,9 @@ PARAMETERS = (
     "ptr %memory, i64 %size, i64 %records, ptr %where, ptr %target, i64 %wanted_at, "
     "i64 %wanted, i64 %begin, i64 %chunk, i64 %stop"
 )
-"""Words of all items, how many an item has, and where records begin;  places of addresses, and where these lead;  the
-word that says what an item waits for, and what it has to be;  the first turn, turns of a part, and
-the end of all turns."""
+"""Words of all items, how many an item has, and where records begin;  places of addresses, and
+where these lead;  the word that says what an item waits for, and what it has to be;  the first
+turn, turns of a part, and the end of all turns."""
 
 TURN = """declare void @{name}({kinds})
 declare i64 @lane_number()

@@ -61,7 +61,7 @@ ALWAYS = -1
 
 @dataclass(frozen=True)
 class Waits:
-    """Which items take part: those whose word ``at`` is ``wanted``."""
+    """Condition of items that take part: their word ``at`` is ``wanted``."""
 
     at: int
     wanted: int
@@ -110,7 +110,7 @@ class TeamProgram:
         return [*more, *sums, library_text(), turn, *texts]
 
     def _turn(self, copying):
-        """The text of the function that a lane runs for its item; ``copying`` lanes copy records."""
+        """Text of the function of a lane for its item; records are copied by ``copying`` lanes."""
         c, arguments, lines = self.copies, [], []
         by_kind = {type(x): x for x in self.roots}
         for k, (name, kind) in enumerate(self.head.arguments):
@@ -130,11 +130,16 @@ class TeamProgram:
 
     def device_texts(self) -> list[str]:
         """Texts with the entry of a GPU."""
-        entry = ENTRY_ON_DEVICE.format(**_given(PARAMETERS), lanes=self.lanes, teams=self.teams)
+        entry = ENTRY_ON_DEVICE.format(
+            **_parameter_texts(PARAMETERS), lanes=self.lanes, teams=self.teams
+        )
         return self.texts(LANES_ON_DEVICE.format(lanes=self.lanes), entry, lanes=self.lanes)
 
     def start_on_gpu(self, kernel: Any) -> Callable[..., None]:
-        """A function ``(count, words, records, places, waits, begin, chunk, stop)``, of a loaded kernel."""
+        """A function of a loaded kernel.
+
+        It takes ``(count, words, records, places, waits, begin, chunk, stop)``.
+        """
         size = 8 * self.team_words
         nvrtc.driver().funcSetAttribute(kernel.ptr, LARGEST_SHARED, size)
 
@@ -146,9 +151,9 @@ class TeamProgram:
         return start
 
     def start_on_processor(self, on: Any) -> Callable[..., None]:
-        """The same function; lanes are threads, each with code of its own."""
+        """``start_on_gpu`` for the CPU: lanes are threads, each with its code."""
         lanes = getattr(on, "lanes", 1)
-        entry = ENTRY_ON_PROCESSOR.format(**_given(PARAMETERS))
+        entry = ENTRY_ON_PROCESSOR.format(**_parameter_texts(PARAMETERS))
         texts = self.texts(LANES_ON_PROCESSOR, entry, lanes=lanes, on_processor=True)
         objects = [object_code(x) for x in texts]
         codes = [load(objects) for _ in range(lanes)]
@@ -224,7 +229,7 @@ class CallProgram:
         return start
 
     def start_on_processor(self, on: Any) -> Callable[..., None]:
-        """The same function, one call after the other."""
+        """``start_on_gpu`` for the CPU, one call after the other."""
         ends = [*(f"%kernel{n}" for n in range(1, len(self.kernels))), "%end"]
         texts = self.texts(CALLS_ON_PROCESSOR, ends=ends)
         code = load([object_code(x) for x in texts])
@@ -244,7 +249,7 @@ def _inline(text):
     return re.sub(r"(define void @step_\w+\([^)]*\))", r"\1 alwaysinline", text)
 
 
-def _given(parameters):
+def _parameter_texts(parameters):
     """Parameters of an entry, and their types alone."""
     kinds = ", ".join(x.split()[0] for x in parameters.split(", "))
     return {"given": parameters, "kinds": kinds}

@@ -1,6 +1,7 @@
 """Loops of procedures as LLVM's text: over ranges, and over lanes, which share their turns."""
 
 import ast
+from typing import Any
 
 from kinetree.codegen.procedures.functions import Functions
 from kinetree.codegen.procedures.language import INT, builtin
@@ -13,7 +14,17 @@ _CALLS = {"view", "abs", "min", "max", "sqrt"}
 
 
 class Turns(Functions):
-    """Loops."""
+    """Loops.
+
+    Attributes:
+        bind, put: assign variables and numbers of arrays;  loop: writes the body of a loop;
+            calls_local: whether an expression makes arrays. All of them are the writer's.
+    """
+
+    bind: Any
+    put: Any
+    loop: Any
+    calls_local: Any
 
     def s_For(self, s):
         """Write a loop over ``range``, or over ``lanes``, which threads share."""
@@ -25,7 +36,7 @@ class Turns(Functions):
     def for_pairs(self, s):
         """``for i, j in lanes(n, m)``: one loop inside the other, or one over all pairs."""
         call, names = s.iter, s.target.elts
-        of = call.func if isinstance(call, ast.Call) else None
+        of: Any = call.func if isinstance(call, ast.Call) else None
         known = isinstance(of, ast.Name) and builtin(self.procedure.find(of.id)) == "lanes"
         if not (known and len(call.args) == len(names) == 2):
             raise self.fail("for i, j goes over lanes(n, m) in the language of procedures")
@@ -87,13 +98,13 @@ class Turns(Functions):
         """Values of the counters of a turn, by name."""
         if inner is None:
             return {s.target.id: Number(i, INT)}
-        both = zip(s.target.elts, self.divided(i, inner), strict=True)
+        both = zip(s.target.elts, self.quotient_and_rest(i, inner), strict=True)
         return {target.id: Number(x, INT) for target, x in both}
 
     # --- several turns at once ---------------------------------------------------------------
 
     def is_plain(self, s):
-        """Whether a loop assigns numbers of arrays, and variables of each turn, and has no branches."""
+        """Whether a loop assigns numbers of arrays and variables of a turn, without branches."""
         known: set[str] = set()
         wanted = {n.id for b in s.body for n in ast.walk(b) if isinstance(n, ast.Name)}
         own = {t.id for b in s.body for t in getattr(b, "targets", []) if isinstance(t, ast.Name)}
@@ -103,7 +114,7 @@ class Turns(Functions):
                 return False
             if not all(isinstance(t, ast.Subscript | ast.Name) for t in targets):
                 return False
-            reads = [n for n in ast.walk(statement.value)]
+            reads = list(ast.walk(statement.value))
             reads += [n for t in targets if isinstance(t, ast.Subscript) for n in ast.walk(t)]
             names = {n.id for n in reads if isinstance(n, ast.Name)}
             if isinstance(statement, ast.AugAssign) and isinstance(targets[0], ast.Name):
@@ -149,7 +160,8 @@ class Turns(Functions):
         """The value that a statement assigns in one of the turns, whose variables it may change."""
         self.bind_all(turn)
         if isinstance(statement, ast.AugAssign):
-            at, element = self.place(statement.target)
+            place: Any = self.place(statement.target)
+            at, element = place
             old = self.load(element, at)
             return self.binary(statement.op, old, self.any(statement.value))
         value = self.any(statement.value)
@@ -164,7 +176,7 @@ class Turns(Functions):
         for name, value in values.items():
             self.bind(name, value)
 
-    def divided(self, x, y):
+    def quotient_and_rest(self, x, y):
         """Quotient and rest of small numbers that are not negative."""
         a, b = (self.op(f"trunc i64 {each} to i32") for each in (x, y))
         return [

@@ -68,7 +68,7 @@ def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
 
 @procedure
 def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
-    """Rows of contacts, derivatives of their accelerations and of what forces do; blocks of moves."""
+    """Rows of contacts with derivatives, those of what forces do, and blocks of moves."""
     s, c = w.stance, b.contacts
     for e in lanes(end - first):
         k = first + e

@@ -115,7 +115,7 @@ def choose_row(b: Batch, w: WorkerArrays, row: int):
 
 @procedure
 def take_row(b: Batch, w: WorkerArrays, row: int):
-    """That row of the derivatives of all steps."""
+    """Have the row of the derivatives of all steps that was chosen."""
     for k, c in lanes(b.steps, b.size):
         w.F[(k * b.n + row) * b.size + c] = w.row[k * b.size + c]
 

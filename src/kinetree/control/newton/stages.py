@@ -71,7 +71,7 @@ AGAIN = 8
 
 
 @dataclass(frozen=True)
-class Stage:
+class Launch:
     """A procedure or a kernel for all samples.
 
     Args:
@@ -86,7 +86,7 @@ class Stage:
     end: int = 0
 
 
-Stages = Iterator[Stage]
+Launches = Iterator[Launch]
 
 
 # --- procedures of a whole sample ----------------------------------------------------------------
@@ -147,29 +147,29 @@ def finish_sample(b: Batch, w: WorkerArrays):
 # --- sequences -----------------------------------------------------------------------------------
 
 
-def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Stages:
+def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
     """Ends of steps of the knots that are tried."""
     s, x = w.steps, w.stance.tried
     own = first, end
     if b.contacts.count:
-        yield Stage((x.terms, x.mass, x.bias), 1, *own)
+        yield Launch((x.terms, x.mass, x.bias), 1, *own)
         if landings(b)[first:end].any():
-            yield Stage(find_rows_of_landing, MANY, *own)
-            yield Stage(stop_landing, FEW, *own)
-            yield Stage(x.bias, 1, *own)
+            yield Launch(find_rows_of_landing, MANY, *own)
+            yield Launch(stop_landing, FEW, *own)
+            yield Launch(x.bias, 1, *own)
         if x.forced:
-            yield Stage(x.force, 1, *own)
-        yield Stage(find_contacts, MANY, *own)
-        yield Stage(take_steps_of_contacts, FEW, *own)
+            yield Launch(x.force, 1, *own)
+        yield Launch(find_contacts, MANY, *own)
+        yield Launch(take_steps_of_contacts, FEW, *own)
         if not b.flat:
-            yield Stage(x.move, 1, *own)
+            yield Launch(x.move, 1, *own)
     elif s.simple:
         if s.forced:
-            yield Stage(s.force, 1, *own)
-        yield Stage(s.accelerate, 1, *own)
-        yield Stage(step_simply, MANY, *own)
+            yield Launch(s.force, 1, *own)
+        yield Launch(s.accelerate, 1, *own)
+        yield Launch(step_simply, MANY, *own)
     else:
-        yield Stage(s.step, 1, *own)
+        yield Launch(s.step, 1, *own)
 
 
 def landings(b: Batch) -> Any:
@@ -177,160 +177,160 @@ def landings(b: Batch) -> Any:
     return b.contacts.landing.reshape(b.steps, -1).any(axis=1)
 
 
-def evaluation(b: Batch, w: WorkerArrays) -> Stages:
+def evaluation(b: Batch, w: WorkerArrays) -> Launches:
     """Costs, constraints and gaps of the knots that are tried, whose steps are there."""
     s, T = w.steps, b.steps
     if b.contacts.count:
-        yield Stage(find_cones_of_steps, MANY, 0, T)
-    yield Stage(find_ends, MANY, 0, T)
+        yield Launch(find_cones_of_steps, MANY, 0, T)
+    yield Launch(find_ends, MANY, 0, T)
     if not b.flat:
-        yield Stage(s.difference, 1, 0, T)
+        yield Launch(s.difference, 1, 0, T)
     if s.costly:
-        yield Stage(s.running, 1, 0, T)
+        yield Launch(s.running, 1, 0, T)
     if s.ending:
-        yield Stage(s.final, 1, 0, 1)
+        yield Launch(s.final, 1, 0, 1)
     if b.contacts.count:
-        yield Stage(w.stance.tried.terms, 1, T, T + 1)
+        yield Launch(w.stance.tried.terms, 1, T, T + 1)
 
 
-def beginning(b: Batch, w: WorkerArrays) -> Stages:
+def beginning(b: Batch, w: WorkerArrays) -> Launches:
     """First knots with slacks and multipliers."""
     yield from steps(b, w, 0, b.steps)
     yield from evaluation(b, w)
-    yield Stage(begin_sample)
+    yield Launch(begin_sample)
 
 
-def again(b: Batch, w: WorkerArrays) -> Stages:
-    """What steps computed, of the present knots."""
+def again(b: Batch, w: WorkerArrays) -> Launches:
+    """Steps of the present knots, whose terms derivatives need."""
     yield from steps(b, w, 0, b.steps)
-    yield Stage(w.stance.tried.terms, 1, b.steps, b.steps + 1)
-    yield Stage(resume)
+    yield Launch(w.stance.tried.terms, 1, b.steps, b.steps + 1)
+    yield Launch(resume)
 
 
-def derivatives(b: Batch, w: WorkerArrays) -> Stages:
+def derivatives(b: Batch, w: WorkerArrays) -> Launches:
     """Derivatives at the present knots, and errors."""
     s, T = w.slopes, b.steps
     if b.contacts.count:
-        yield Stage(clear_costs)
+        yield Launch(clear_costs)
     if s.costly:
-        yield Stage(s.knots, 1, 0, T)
+        yield Launch(s.knots, 1, 0, T)
     if s.ending:
-        yield Stage(s.end, 1, 0, 1)
+        yield Launch(s.end, 1, 0, 1)
     if s.curved or s.end_curved:
-        yield Stage(add_curves, MANY, 0, T + 1)
+        yield Launch(add_curves, MANY, 0, T + 1)
     if b.contacts.count:
-        yield Stage(feet_slopes, MANY, 0, T + 1)
+        yield Launch(feet_slopes, MANY, 0, T + 1)
         yield from contact_derivatives(b, w)
     elif s.simple:
         if s.forced:
-            yield Stage(s.force, 1, 0, T)
-        yield Stage(s.accelerate, 1, 0, T)
-        yield Stage(simple_steps, MANY, 0, T)
+            yield Launch(s.force, 1, 0, T)
+        yield Launch(s.accelerate, 1, 0, T)
+        yield Launch(simple_steps, MANY, 0, T)
     elif s.by_rows:
         if not b.flat:
-            yield Stage(s.back, 1, 0, T)
+            yield Launch(s.back, 1, 0, T)
         for row in range(b.n):
-            yield Stage(take_and_choose, 1, row, row + 1)
-            yield Stage(s.rows, 1, 0, T)
-        yield Stage(take_and_choose, 1, b.n, b.n + 1)
-    yield Stage(measure)
+            yield Launch(take_and_choose, 1, row, row + 1)
+            yield Launch(s.rows, 1, 0, T)
+        yield Launch(take_and_choose, 1, b.n, b.n + 1)
+    yield Launch(measure)
 
 
-def contact_derivatives(b: Batch, w: WorkerArrays) -> Stages:
+def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
     """Derivatives of steps with contacts."""
     x, T = w.stance.now, b.steps
-    yield Stage(x.slopes, 1, 0, T)
+    yield Launch(x.slopes, 1, 0, T)
     if x.forced:
-        yield Stage(x.force_slopes, 1, 0, T)
+        yield Launch(x.force_slopes, 1, 0, T)
     hits = int(landings(b).sum())
     if hits:
-        yield Stage(gather)
-        yield Stage(x.impact, 1, 0, 2 * hits)
-        yield Stage(find_impact_rows, MANY, 0, T)
-        yield Stage(slopes_of_impacts, FEW, 0, T)
-    yield Stage(find_contact_rows, MANY, 0, T)
-    yield Stage(slopes_of_steps, FEW, 0, T)
+        yield Launch(gather)
+        yield Launch(x.impact, 1, 0, 2 * hits)
+        yield Launch(find_impact_rows, MANY, 0, T)
+        yield Launch(slopes_of_impacts, FEW, 0, T)
+    yield Launch(find_contact_rows, MANY, 0, T)
+    yield Launch(slopes_of_steps, FEW, 0, T)
 
 
-def direction(b: Batch, w: WorkerArrays) -> Stages:
+def direction(b: Batch, w: WorkerArrays) -> Launches:
     """The direction, and what is needed to search along it."""
     s, T = w.slopes, b.steps
     if b.exact:
         if not b.flat:
-            yield Stage(s.back, 1, 0, T)
-        yield Stage(weigh_curves, MANY, 0, T)
-        yield Stage(s.curve, 1, 0, T)
+            yield Launch(s.back, 1, 0, T)
+        yield Launch(weigh_curves, MANY, 0, T)
+        yield Launch(s.curve, 1, 0, T)
         if not b.flat:
-            yield Stage(s.bending, 1, 0, T)
-            yield Stage(bend, MANY, 0, T)
+            yield Launch(s.bending, 1, 0, T)
+            yield Launch(bend, MANY, 0, T)
         if s.ending:
-            yield Stage(s.end_curve, 1, 0, 1)
-    yield Stage(prepare_knots, FEW, 0, T + 1)
-    yield Stage(find_knot_steps)
-    yield Stage(follow_knots, FEW, 0, T + 1)
-    yield Stage(choose_way)
+            yield Launch(s.end_curve, 1, 0, 1)
+    yield Launch(prepare_knots, FEW, 0, T + 1)
+    yield Launch(find_knot_steps)
+    yield Launch(follow_knots, FEW, 0, T + 1)
+    yield Launch(choose_way)
 
 
-def trial(b: Batch, w: WorkerArrays) -> Stages:
+def trial(b: Batch, w: WorkerArrays) -> Launches:
     """A trial, and whether it is taken."""
     T = b.steps
     if b.touching:
-        yield Stage(begin_motion)
+        yield Launch(begin_motion)
         for k in range(T):
             yield from rolled_step(b, w, k, begin_rolled_step, end_rolled_step)
             if not b.flat:
-                yield Stage(w.shift, 1, k + 1, k + 2)
+                yield Launch(w.shift, 1, k + 1, k + 2)
     else:
-        yield Stage(begin_trial, MANY, 0, T + 1)
+        yield Launch(begin_trial, MANY, 0, T + 1)
         if not b.flat:
-            yield Stage(w.move, 1, 0, T + 1)
+            yield Launch(w.move, 1, 0, T + 1)
         yield from steps(b, w, 0, T)
     yield from evaluation(b, w)
-    yield Stage(judge_sample)
+    yield Launch(judge_sample)
 
 
-def rolled_step(b: Batch, w: WorkerArrays, k: int, begin: Any, end: Any) -> Stages:
+def rolled_step(b: Batch, w: WorkerArrays, k: int, begin: Any, end: Any) -> Launches:
     """One step of a motion, whose controls depend on the step before."""
     if not b.flat:
-        yield Stage(w.deviate, 1, k, k + 1)
-    yield Stage(begin, FEW, k, k + 1)
+        yield Launch(w.deviate, 1, k, k + 1)
+    yield Launch(begin, FEW, k, k + 1)
     yield from steps(b, w, k, k + 1)
-    yield Stage(end, FEW, k, k + 1)
+    yield Launch(end, FEW, k, k + 1)
 
 
-def last_motion(b: Batch, w: WorkerArrays) -> Stages:
+def last_motion(b: Batch, w: WorkerArrays) -> Launches:
     """The motion at the end, under feedback."""
-    yield Stage(begin_motion)
+    yield Launch(begin_motion)
     for k in range(b.steps):
         yield from rolled_step(b, w, k, begin_last_step, end_last_step)
-    yield Stage(end_motion)
+    yield Launch(end_motion)
 
 
-def ending(b: Batch, w: WorkerArrays) -> Stages:
+def ending(b: Batch, w: WorkerArrays) -> Launches:
     """Results."""
     if b.memory:
         yield from steps(b, w, 0, b.steps)
     yield from evaluation(b, w)
-    yield Stage(finish_sample)
+    yield Launch(finish_sample)
 
 
-def all_stages(b: Batch, w: WorkerArrays) -> Stages:
+def all_stages(b: Batch, w: WorkerArrays) -> Launches:
     """Everything that may be launched, whatever the schedule is."""
-    yield Stage(load_sample)
-    yield Stage(examine_sample)
+    yield Launch(load_sample)
+    yield Launch(examine_sample)
     for sequence in (beginning, derivatives, direction, trial, last_motion, ending):
         yield from sequence(b, w)
     if b.contacts.count:
         yield from again(b, w)
-        yield Stage(w.stance.tried.bias, 1)
-        yield Stage(gather)
-        yield Stage(w.stance.now.impact, 1)
+        yield Launch(w.stance.tried.bias, 1)
+        yield Launch(gather)
+        yield Launch(w.stance.now.impact, 1)
         for what in (slopes_of_impacts, stop_landing):
-            yield Stage(what, FEW)
+            yield Launch(what, FEW)
         for what in (find_impact_rows, find_rows_of_landing):
-            yield Stage(what, MANY)
+            yield Launch(what, MANY)
 
 
-def is_kernel(stage: Stage) -> bool:
+def is_kernel(stage: Launch) -> bool:
     """Whether a stage calls kernels."""
     return not isinstance(stage.what, Procedure)

@@ -20,7 +20,7 @@ def hold(b: Batch, k: Knots, first: int, count: int):
 
 @procedure
 def begin_steps(b: Batch, w: WorkerArrays, first: int, end: int):
-    """What steps hold, and velocities before impacts, of the knots that are tried."""
+    """Held forces of steps, and velocities before impacts, of the knots that are tried."""
     hold(b, w.tried, first, end - first)
     if b.contacts.count > 0:
         nv, rows = b.nv, b.contacts.rows
