@@ -7,7 +7,8 @@ Definitions are functions, methods, classes, fields of records and constants. On
 name stands anywhere in code or in a string of ``src``, but in its own definition and in imports; in
 ``__all__`` or the stub of the package; or on a page, in an example or a benchmark. Comments and
 docstrings do not count. Names are compared as they are written, whatever they belong to: so what is
-listed is not reached, and a common name hides much.
+listed is not reached, and a common name hides much. Files that no other file of the source imports
+are listed, too, whatever pages say.
 
 The textbook is for readers and tests. Methods of public classes are public. What stays is in
 ``unreached_known.txt``, with the reason.
@@ -30,6 +31,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples", "benchmarks")
 _DOCSTRING = re.compile(r'^[ \t]*[rbf]?"""(?:[^"\\]|\\.|"(?!""))*"""[ \t]*$', re.M)
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*$|  #.*$")
 _IMPORT = re.compile(r"(?m)^[ \t]*from [\w.]+ import (?:\([^)]*\)|.*)$|^[ \t]*import .*$")
+_FROM = re.compile(r"(?m)^[ \t]*from ([\w.]+) import (\([^)]*\)|.*)$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEFINED = re.compile(
     r"(?m)^[ \t]*(?:async def|def|class) (\w+)|^[ \t]*(\w+)(?:: [^=\n]+)? = |^    (\w+): "
@@ -51,7 +53,7 @@ class Definition(NamedTuple):
     name: str
     """Qualified within the file."""
     kind: str
-    """``"function"``, ``"class"``, ``"field"`` or ``"constant"``."""
+    """``"function"``, ``"class"``, ``"field"``, ``"constant"``, ``"option"`` or ``"file"``."""
 
 
 def code_of(text: str) -> str:
@@ -145,6 +147,36 @@ def unreached() -> list[Definition]:
     return found
 
 
+def unimported() -> list[Definition]:
+    """Files that neither another file nor the stub of the package imports; the textbook aside."""
+    files = {p: p.read_text(encoding="utf-8") for p in sorted(SOURCE.rglob("*.py"))}
+    stub = SOURCE / "__init__.pyi"
+    imported: set[str] = set()
+    for path, text in (*files.items(), (stub, stub.read_text(encoding="utf-8"))):
+        imported |= _imports(text) - {_module_of(path)}
+    found = []
+    for path in files:
+        apart = path.stem.startswith("__") or path.parent.name == "textbook"
+        if not apart and _module_of(path) not in imported:
+            place = f"{path.relative_to(ROOT).as_posix()}:1"
+            found.append(Definition(place, path.stem, "file"))
+    return found
+
+
+def _module_of(path):
+    """Name of the module in a file."""
+    return ".".join([SOURCE.name, *path.relative_to(SOURCE).with_suffix("").parts])
+
+
+def _imports(text):
+    """Names of modules, and of what may be one, that a file imports or has as a string."""
+    found = set(re.findall(rf"[\"\']({SOURCE.name}\.[\w.]+)", text))
+    found |= set(re.findall(r"(?m)^[ \t]*import ([\w.]+)", text))
+    for module, names in _FROM.findall(text):
+        found |= {module, *(f"{module}.{name}" for name in _WORD.findall(names))}
+    return found
+
+
 # --- Options that no call gives ------------------------------------------------------------------
 
 
@@ -209,7 +241,7 @@ def main(arguments=()) -> int:
     parser.add_argument("--options", action="store_true", help="options that no call gives, too")
     parser.add_argument("--all", action="store_true", help="what is known, too")
     chosen = parser.parse_args(arguments)
-    found, stay = unreached(), known()
+    found, stay = [*unreached(), *unimported()], known()
     new = [d for d in found if key_of(d) not in stay]
     gone = sorted(stay - {key_of(d) for d in found})
     for d in found if chosen.all else new:

@@ -8,20 +8,13 @@ from support.closeness import assert_close
 
 from kinetree import samples
 from kinetree.algorithms import crba, ltl
-from kinetree.algorithms.sparsity import (
-    Cost,
-    Sparsity,
-    depths,
-    pattern,
-    predicted_cost,
-    renumber_parents,
-    sparsity,
-)
+from kinetree.algorithms.sparsity import Sparsity, depths, pattern, sparsity
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.expr.counting import count
 from kinetree.joints import Free, Revolute
 from kinetree.model import Model, ModelBuilder
 from kinetree.samples import random_inertia
+from kinetree.textbook.factor_costs import Cost, predicted_cost, renumber_parents
 
 BOOK = (-1, 0, 1, 2, 0, 3, 3, 4)  # Table 6.4, counted from 0
 BINARY = (-1, 0, 0, 1, 1, 2, 2)

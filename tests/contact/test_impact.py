@@ -11,8 +11,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.algorithms import aba
 from kinetree.contact.contacts import Contacts, jacobian
-from kinetree.contact.impacts import bodies, several
-from kinetree.contact.impacts.bodies import arrested_collision, frictionless_collision
+from kinetree.contact.impacts import several
 from kinetree.contact.impacts.impact import capture, impact
 from kinetree.contact.impacts.several import patch_impacts
 from kinetree.contact.impacts.single import LAWS, single_impact
@@ -22,6 +21,8 @@ from kinetree.errors import ImpactError
 from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model.geometry import Geometry, Sphere
 from kinetree.spatial import Force, Motion
+from kinetree.textbook import body_collisions
+from kinetree.textbook.body_collisions import arrested_collision, frictionless_collision
 
 
 def contacts_at(points, normals, *, bodies, **more):
@@ -47,22 +48,22 @@ FALLING = np.array([0, 0, 0, 1.0, 0, -2.0])
 # --- impulses -------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("RBDA 11.7", by=bodies.velocity_change)
+@pytest.mark.covers("RBDA 11.7", by=body_collisions.velocity_change)
 def test_impulse_is_the_change_of_momentum(rng):
     I = kt.shapes.box(0.2, 0.3, 0.5, mass=2.0, at=kt.xlt([0.1, -0.2, 0.3]))
     iota = Force.from_array(rng.normal(size=6))
-    dv = bodies.velocity_change(I, iota)
+    dv = body_collisions.velocity_change(I, iota)
     assert_close((I @ dv).to_array(), iota.to_array())
-    assert_close(bodies.velocity_change(None, iota).to_array(), np.zeros(6))
+    assert_close(body_collisions.velocity_change(None, iota).to_array(), np.zeros(6))
 
 
-@pytest.mark.covers("RBDA 11.7", by=bodies.velocity_step)
+@pytest.mark.covers("RBDA 11.7", by=body_collisions.velocity_step)
 def test_stiff_force_tends_to_its_impulse(ball):
     """The shorter a force of the same integral acts, the less anything else matters."""
     iota = np.array([0.3, -0.2, 0.1, 0.5, 0.4, 2.0])
     qd0 = np.array([1.0, 2.0, -1.0, 0.5, 0.2, 0.1])
-    u = bodies.joint_space_impulse(ball, ball.neutral(), "ball", Force.from_array(iota))
-    expected = qd0 + bodies.velocity_step(ball, ball.neutral(), u)
+    u = body_collisions.joint_space_impulse(ball, ball.neutral(), "ball", Force.from_array(iota))
+    expected = qd0 + body_collisions.velocity_step(ball, ball.neutral(), u)
     errors = []
     for h in (1e-2, 1e-3):
         push = kt.ExternalForce("ball", iota / h)
@@ -71,7 +72,7 @@ def test_stiff_force_tends_to_its_impulse(ball):
     assert errors[1] < 0.12 * errors[0] < 0.1
 
 
-@pytest.mark.covers("RBDA 11.7", by=bodies.velocity_change)
+@pytest.mark.covers("RBDA 11.7", by=body_collisions.velocity_change)
 def test_handle_responds_with_its_articulated_inertia(rng):
     """``Iᴬ = (J H⁻¹ Jᵀ)⁻¹`` of the free-floating system, in the coordinates of the handle."""
     m = _floating()
@@ -82,8 +83,10 @@ def test_handle_responds_with_its_articulated_inertia(rng):
     inverse = J @ kt.inverse_mass_matrix(m, q) @ J.T
     assert_close(I_A.to_matrix() @ inverse, np.eye(6), ulps=1e4)
     iota = rng.normal(size=6)
-    dv = J @ bodies.velocity_step(m, q, J.T @ iota)
-    assert_close(bodies.velocity_change(I_A, Force.from_array(iota)).to_array(), dv, ulps=1e4)
+    dv = J @ body_collisions.velocity_step(m, q, J.T @ iota)
+    assert_close(
+        body_collisions.velocity_change(I_A, Force.from_array(iota)).to_array(), dv, ulps=1e4
+    )
 
 
 def _floating():
@@ -529,7 +532,7 @@ def test_named_errors(ball):
     with pytest.raises(kt.ShapeError, match=r"torsional friction not negative"):
         impact(ball, q, *hit, torsional_friction=-1.0)
     with pytest.raises(kt.ShapeError, match=r"an impulse is a Force or six numbers"):
-        bodies.joint_space_impulse(ball, q, "ball", np.zeros(3))
+        body_collisions.joint_space_impulse(ball, q, "ball", np.zeros(3))
 
 
 def test_what_solvers_did_not_find_is_said(monkeypatch):

@@ -26,6 +26,7 @@ from kinetree.model import Frame, ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial import Force, Inertia, Plucker, skew
 from kinetree.textbook import projection as pr
+from kinetree.textbook.aba_variants import true_accelerations
 
 
 def six_axis_arm(rng):
@@ -50,7 +51,7 @@ def test_projection_on_the_root_of_a_floating_tree_is_its_articulated_body(rng):
     assert_close(pA, bias.to_array(), condition=cond, scale=size)
     Phi, b = pr.handle_response(model, q, qd, tau, "body1", f_ext)
     assert_close(Phi @ expected, np.eye(6), condition=cond, scale=size * np.abs(Phi).max())
-    a = aba.true_accelerations(model, bodies)[1].to_array()
+    a = true_accelerations(model, bodies)[1].to_array()
     assert_close(b, a, condition=cond, scale=np.abs(bodies.qdd).max())
 
 

@@ -46,12 +46,23 @@ def found(tmp_path, monkeypatch):
     tool = of_ci("unreached")
     source = tmp_path / "src" / "kinetree"
     source.mkdir(parents=True)
-    (source / "__init__.pyi").write_text("")
+    (source / "__init__.pyi").write_text("from kinetree import part\n")
     (source / "part.py").write_text(SOURCE)
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr(tool, "SOURCE", source)
     monkeypatch.setattr(tool, "KNOWN", tmp_path / "known.txt")
     return tool
+
+
+def test_a_file_that_nothing_imports_is_found(found, capsys):
+    (found.SOURCE / "alone.py").write_text("from kinetree import alone\n")
+    (found.SOURCE / "textbook").mkdir()
+    (found.SOURCE / "textbook" / "text.py").write_text("")
+    assert [d.name for d in found.unimported()] == ["alone"]
+    assert found.main() == 1
+    assert "alone.py:1: file alone: nothing in the source reaches it" in capsys.readouterr().out
+    (found.SOURCE / "other.py").write_text("import kinetree.alone\n")
+    assert [d.name for d in found.unimported()] == ["other"]
 
 
 def test_what_nothing_reaches_is_found(found, capsys):

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algorithms import armature, crba
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.honours import refuses
-from kinetree.algorithms.kinematics import base_transforms, external_forces
+from kinetree.algorithms.kinematics import external_forces
 from kinetree.algorithms.propagation import (
     clear_rows,
     inverse_joint_inertia,
@@ -37,7 +37,7 @@ class ArticulatedBodies(NamedTuple):
     qdd: np.ndarray
     """Joint accelerations [m/s² or rad/s²], (nv,)."""
     a: list
-    """Body accelerations minus gravity; ``true_accelerations`` adds it back."""
+    """Body accelerations minus gravity; ``aba_variants.true_accelerations`` adds it back."""
     IA: list
     """Articulated-body inertias: the apparent inertia of body ``i`` with its subtree."""
     pA: list
@@ -142,12 +142,6 @@ def accelerations_at_rest(model, q, tau, forces):
 def _mask_rows(x, keep):
     """A spatial vector, or columns, with zeros in rows that are not kept."""
     return type(x)((x.angular.T * keep[:3]).T, (x.linear.T * keep[3:]).T)
-
-
-def true_accelerations(model, bodies):
-    """``a[i]`` of every body with gravity put back, in body coordinates; zero for the base."""
-    X_0 = base_transforms(model, bodies.X)
-    return [a + X @ model.a_g for a, X in zip(bodies.a, X_0, strict=True)]
 
 
 def joint_forces(bodies):

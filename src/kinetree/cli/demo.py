@@ -13,6 +13,8 @@ from kinetree.cli.options import flag, option
 from kinetree.cli.view import draw, missing
 from kinetree.files import write_text
 
+_SAMPLES = 100_000  # of the functions that are timed
+
 
 def demo(
     out: Annotated[
@@ -152,10 +154,10 @@ def _four_algorithms(kt, model, q, say):
         say(f"forward dynamics by {method:8} recovers qdd to {error:.1e} rad/s2")
 
 
-def _batches(kt, model, q, say, count=100_000):
+def _batches(kt, model, q, say):
     """Time the compiled functions on many samples."""
     rng = np.random.default_rng(1)
-    many = q + 0.3 * rng.standard_normal((count, model.nq))
+    many = q + 0.3 * rng.standard_normal((_SAMPLES, model.nq))
     qd, qdd = rng.standard_normal((2, model.nv))
     gradient = kt.differentiate(kt.inverse_dynamics, wrt="q")
     calls = {
@@ -170,4 +172,4 @@ def _batches(kt, model, q, say, count=100_000):
         calls[name](many)
         taken[name] = time.perf_counter() - start
     for name, seconds in taken.items():
-        say(f"{name:18} {1e9 * seconds / count:6.0f} ns a sample")
+        say(f"{name:18} {1e9 * seconds / _SAMPLES:6.0f} ns a sample")

@@ -280,9 +280,9 @@ def _closest(model, q, near):
     return q
 
 
-def _least_squares(model, q, T, steps=50):
+def _least_squares(model, q, T):
     """Gauss and Newton's iteration: the gradient of the squared distances is ``-Jᵀ e``."""
-    for _ in range(steps):
+    for _ in range(50):
         e = _offsets(model, q, T)
         J = jacobians(model, q, frame="aligned")
         J, e = J.reshape(*J.shape[:-3], -1, model.nv), e.reshape(*e.shape[:-2], -1, 1)

@@ -169,8 +169,9 @@ def gyroscope() -> Model:
     return with_motors(model.build(), ["spin"])
 
 
-def _ring(radius, axis, color, count=24):
+def _ring(radius, axis, color):
     """A thin ring about an axis, drawn as a polygon of rods."""
+    count = 24
     side = 2 * radius * sin(pi / count)
     upright = rotx(pi / 2) if axis == "y" else rotx(0)
     rods = []

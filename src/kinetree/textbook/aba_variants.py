@@ -23,6 +23,7 @@ import numpy as np
 from kinetree.algorithms import ltl
 from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.algorithms.honours import refuses
+from kinetree.algorithms.kinematics import base_transforms
 from kinetree.errors import SingularError
 from kinetree.textbook.projection import HandleResponse
 
@@ -360,3 +361,12 @@ def _right_hand_sides(constant, B):
 def _is_singular(block):
     """Whether a block has no inverse."""
     return block.size > 0 and np.linalg.cond(block) > 1e12
+
+
+# --- accelerations with gravity: RBDA §7.3 -------------------------------------------------------
+
+
+def true_accelerations(model, bodies):
+    """``a[i]`` of every body with gravity put back, in body coordinates; zero for the base."""
+    X_0 = base_transforms(model, bodies.X)
+    return [a + X @ model.a_g for a, X in zip(bodies.a, X_0, strict=True)]

@@ -140,7 +140,7 @@ def violations(plan, c, qdd):
             yield less(limit * limit * size + agreement * agreement * k * k, rest * rest)
 
 
-def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
+def is_closed(model, q, qd, c):
     """Conditions for closed loops, in position and in velocity.
 
     Args:
@@ -148,8 +148,6 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         q: position variables, (nq,).
         qd: velocity variables, (nv,).
         c: its constraints in this state.
-        tolerance: largest error [rad, or fraction of the size of the loop] and, of slow motions,
-            rate of it.
 
     Returns:
         A list of conditions. They are stricter than those of ``joint_space``, whose errors
@@ -160,7 +158,7 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
     error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures), own])
     aligned = [less(0, alignment) for _, alignment in closures]
     pure = [x * scaling(model).rows for x in (error, c.rate)]
-    tolerance = tolerance + rank_policy(model).slack
+    tolerance = CLOSURE_TOLERANCE + rank_policy(model).slack
     return [*aligned, *(less(x @ x, tolerance * tolerance) for x in pure)]
 
 

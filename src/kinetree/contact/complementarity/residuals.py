@@ -70,6 +70,7 @@ def _largest(*parts):
 # and no force can stop them. RBDA Example 11.1, a disc that moves into the narrow end of a slot.
 
 _PROJECTIONS = 500
+_NONE = 1e-9  # of a matrix or a vector: what counts as nothing
 
 
 class Certificate(NamedTuple):
@@ -87,8 +88,8 @@ class Certificate(NamedTuple):
     closing: float
 
 
-def certificate_of(M, d, y, *, one_sided=False, tolerance=1e-9):
-    """The certificate, if ``y`` is one within the tolerance; else None.
+def certificate_of(M, d, y, *, one_sided=False):
+    """The certificate, if ``y`` is one within rounding; else None.
 
     Measured in units in which the diagonal of ``M`` is 1. ``one_sided``: it is enough that
     ``Mᵀ y ≤ 0``, where forces only push.
@@ -104,7 +105,7 @@ def certificate_of(M, d, y, *, one_sided=False, tolerance=1e-9):
     moved = np.maximum(moved, 0.0) if one_sided else np.abs(moved)
     motion = float(np.max(moved) / (size if size > 0 else 1.0))
     closing = float(d @ y / max(np.max(np.abs(d)), 1e-300))
-    if motion > tolerance or closing >= -tolerance:
+    if motion > _NONE or closing >= -_NONE:
         return None
     forces = units * y
     return Certificate(forces / np.linalg.norm(forces), motion, closing)

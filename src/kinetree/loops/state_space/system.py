@@ -292,8 +292,9 @@ def differences_of_equations(M, F, G, Gdot_v, move=np.add) -> Callable:
     return derivatives
 
 
-def central_differences(f, q, v, move=np.add, step=6e-6):
+def central_differences(f, q, v, move=np.add):
     """Derivatives of ``f(q, v)`` along ``q`` and by ``v``, good to about nine digits."""
+    step = 6e-6  # where truncation and rounding are alike
     steps = step * np.eye(len(v))
     by_q = [(f(move(q, e), v) - f(move(q, -e), v)) / (2 * step) for e in steps]
     by_v = [(f(q, v + e) - f(q, v - e)) / (2 * step) for e in steps]
