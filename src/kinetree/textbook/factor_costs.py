@@ -1,4 +1,4 @@
-"""What factors of sparse inertia matrices cost, and trees that are renumbered — RBDA §6.4, §6.5.
+"""Costs of factors of sparse inertia matrices, and trees that are renumbered — RBDA §6.4, §6.5.
 
 ``lam`` is the expanded parent array (``model.expanded_parent``), as in ``algorithms.sparsity``.
 """
