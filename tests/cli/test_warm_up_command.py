@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import kinetree as kt
 from kinetree.cli import warm_up
 from kinetree.cli.app import app
-from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.keys import kept_code
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from support.linkages import offset_four_bar
 import kinetree as kt
 from kinetree import files
 from kinetree.codegen import build as build_module
-from kinetree.codegen import build as keys
-from kinetree.codegen import cache
+from kinetree.codegen import cache, keys
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.build import build
 from kinetree.codegen.cache import Store, open_store

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kinetree.codegen import machine_code, progress
-from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import Store, open_store
+from kinetree.codegen.keys import kept_code
 from kinetree.codegen.procedures import Procedure, improving, native, sqrt
 
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kinetree.codegen import build as keys
+from kinetree.codegen import keys
 from kinetree.codegen import machine_code as llvm
-from kinetree.codegen.build import program_key, request_key, source_digest
+from kinetree.codegen.keys import program_key, request_key, source_digest
 from kinetree.codegen.program import Argument
 from kinetree.errors import UnknownNameError
 
@@ -61,7 +61,7 @@ def test_what_has_no_lasting_name_has_no_request(key):
 
 def test_a_program_is_identified_by_text_processor_and_recipe(monkeypatch):
     found = {program_key("1" * 64), program_key("2" * 64)}
-    monkeypatch.setattr(keys, "_recipe", lambda: "another way to compile")
+    monkeypatch.setattr(keys, "recipe", lambda: "another way to compile")
     found.add(program_key("1" * 64))
     monkeypatch.setattr(llvm, "host", lambda: "another processor")
     found.add(program_key("1" * 64))
@@ -140,7 +140,7 @@ def test_no_request_while_the_source_is_unknown(monkeypatch):
 
 def test_another_process_finds_the_same_keys():
     code = (
-        "from kinetree.codegen import build as keys\n"
+        "from kinetree.codegen import keys\n"
         "from kinetree import quantities, samples\n"
         "from kinetree.model.define import kernel_of\n"
         "keys.source_digest = lambda: 'source'\n"

@@ -9,7 +9,7 @@ from support.general_texts import AXES
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.codegen import build
+from kinetree.codegen import build, keys
 from kinetree.codegen.cache import Store, open_store
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.program import Argument
@@ -216,7 +216,7 @@ def test_quaternions_and_singular_joints_are_named_as_by_specialised_code():
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("KINETREE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(build, "source_digest", lambda: "source")
+    monkeypatch.setattr(keys, "source_digest", lambda: "source")
     return tmp_path
 
 

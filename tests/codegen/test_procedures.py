@@ -12,9 +12,8 @@ from types import FunctionType
 import numpy as np
 import pytest
 
-from kinetree.codegen import build
-from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import Store, open_store
+from kinetree.codegen.keys import kept_code
 from kinetree.codegen.machine_code import compiling
 from kinetree.codegen.procedures import (
     Procedure,
@@ -27,6 +26,7 @@ from kinetree.codegen.procedures import (
     lanes,
     local,
     native,
+    on_disk,
     procedure,
     record,
     sqrt,
@@ -549,7 +549,7 @@ def no_background(monkeypatch):
 def test_code_is_kept_on_disk(tmp_path, monkeypatch):
     """A new process finds the code by what the procedure and those it calls depend on."""
     monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
-    monkeypatch.setattr(build, "_writer", lambda: "this")
+    monkeypatch.setattr(on_disk, "_writer", lambda: "this")
     ir, alone = Procedure.ir, Store.alone
 
     @contextmanager

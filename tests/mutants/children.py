@@ -3,7 +3,7 @@
 A child runs pytest in itself on some tests. It either records which lines of the source they
 execute (mutants.recording), or replaces one module by a mutated one as it is imported.
 
-Compiled code is found on disk by keys (kinetree.codegen.build): a *request*, or that of *loops* for
+Compiled code is found on disk by keys (kinetree.codegen.keys): a *request*, or that of *loops* for
 every robot, names a text and the digest of the files of the source; a *program* is the digest of
 the generated code itself, and the key of *procedures* holds their bytecode. The files say nothing
 about a mutant, and a text that is found by its request is not executed. So children find what is
@@ -302,8 +302,7 @@ def isolate_compiled_code(writes):
 
     Nothing is optimised in the background, which would take the time of the tests.
     """
-    from kinetree.codegen import build as keys
-    from kinetree.codegen import cache
+    from kinetree.codegen import cache, keys
     from kinetree.codegen.procedures import native
 
     memory, get, put = {}, cache.Store.get, cache.Store.put

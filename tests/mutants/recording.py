@@ -113,8 +113,7 @@ class ProcedureLines:
 
     def record(self):
         """From now on code of procedures that is compiled notes the lines that it executes."""
-        from kinetree.codegen import build
-        from kinetree.codegen.procedures import writer
+        from kinetree.codegen.procedures import on_disk, writer
 
         files, written = self.files, writer._Writer.body
 
@@ -127,7 +126,7 @@ class ProcedureLines:
                 written(self, [statement])
 
         writer._Writer.body = body
-        build._writer = lambda: f"notes lines of {self.digest}"
+        on_disk._writer = lambda: f"notes lines of {self.digest}"
 
     def clear(self):
         """Forget what was noted."""

@@ -134,7 +134,7 @@ def show(as_json: Json = False):
     from rich.filesize import decimal
     from rich.table import Table
 
-    from kinetree.codegen.build import kept_code
+    from kinetree.codegen.keys import kept_code
 
     store = _store()
     entries, code = store.entries(), kept_code(store)

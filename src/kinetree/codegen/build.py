@@ -1,22 +1,12 @@
 """From a kernel to machine code: look in memory and on disk, else trace, render and compile."""
 
-import hashlib
 import json
-import os
-import re
-import sys
-import time
 from collections import deque
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
 from kinetree.codegen import machine_code as llvm
-from kinetree.codegen import nvrtc
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.keys import program_key, program_name, request_key
 from kinetree.codegen.linking import LinkedEntry, called_names, fill
 from kinetree.codegen.machine_code import (
     default_lanes,
@@ -28,178 +18,9 @@ from kinetree.codegen.machine_code import (
 )
 from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
-from kinetree.codegen.runtime.threads import map_on_cores, workers
+from kinetree.codegen.runtime.threads import map_on_cores
 from kinetree.codegen.schedule import BLOCK_SIZE
 from kinetree.codegen.weak_table import WeakTable
-
-# --- Keys of compiled code, as text that is the same in every process ----------------------------
-# A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
-# versions that tracing depends on. It is known before anything is traced. A *program* is named by a
-# digest of its LLVM text, and its machine code by that, the compiler and the processor. The cache
-# maps requests to programs and programs to machine code: a warm start needs no tracing, and code
-# whose text did not change survives a new version of kinetree.
-
-_IMPORTED = time.time() - 2.0  # [s] files older than this are what this process runs
-
-
-def request_key(kernel, dtype, lanes, host=None):
-    """The text that identifies a kernel's code before it is traced; None when nothing does.
-
-    Args:
-        kernel: the requested one.
-        dtype: the precision.
-        lanes: samples at a time, or another word for the variant of the code.
-        host: compiler and processor; LLVM's and this one by default.
-    """
-    arguments = [[(a.name, a.shape) for a in side] for side in (kernel.inputs, kernel.outputs)]
-    key = kernel.key
-    return _request("request", key, f"{kernel.name} {key!r}", repr(arguments), dtype, lanes, host)
-
-
-def _request(kind, key, name, what, dtype, lanes, host):
-    """Lines of a request, or None where ``key`` does not say everything."""
-    source = source_digest()
-    if key is None or source is None or not _is_literal(key):
-        return None
-    versions = f"{sys.implementation.cache_tag}, numpy {np.__version__}"
-    parts = [kind, name, what, f"{dtype} x {lanes}", f"source {source}", versions]
-    return "\n".join([*parts, host or llvm.host()])
-
-
-def _name_of(text):
-    """The name of a program: a digest of its text."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def program_key(program, host=None):
-    """The text that identifies the machine code of a program, given the digest of its text."""
-    return f"program {program}\n{_recipe()}\n{host or llvm.host()}"
-
-
-@dataclass
-class Kept:
-    """Code in the cache that has a name."""
-
-    name: str
-    """Of the function; of functions that all code shares, what they do."""
-    tier: str
-    """``"general"``, ``"specialised"``, or ``"shared"`` by all."""
-    level: int | None
-    """How much LLVM optimised it; None on a GPU."""
-    count: int = 0
-    """Number of programs: for different robots, joints, options, precisions and widths."""
-    bytes: int = 0
-    """Their size."""
-
-
-def kept_code(store) -> list[Kept]:
-    """Code that a store holds, by name, tier and level."""
-    sizes, wanted, found = {}, set(), {}
-    for entry, key in store.with_keys():
-        kind, *rest = key.splitlines()
-        if kind.startswith("program "):
-            sizes[kind.removeprefix("program "), _level(key)] = entry.size
-        elif kind in ("request", "loops", "procedures") and len(rest) > 2:
-            tier = "specialised" if kind == "request" else "general"
-            level = None if rest[2].endswith("x cuda") else _level(key)
-            programs = re.findall(r"\b[0-9a-f]{64}\b", (store.look(key) or b"").decode("latin-1"))
-            wanted |= {(named_in(kind, rest[0]), tier, level, program) for program in programs}
-    for program, level in sizes:
-        if program.startswith("kinetree_"):
-            wanted.add((program.split("_")[1], "shared", level, program))
-    for name, tier, level, program in wanted:
-        size = sizes.get((program, 1 if level is None else level), 0)
-        if size:
-            kept = found.setdefault((tier, name, level), Kept(name, tier, level))
-            kept.count, kept.bytes = kept.count + 1, kept.bytes + size
-    return sorted(found.values(), key=lambda k: (k.tier, k.name, k.level or 0))
-
-
-def _level(key):
-    """Level of optimisation that a key names."""
-    return 0 if key.endswith(", level 0") else 1
-
-
-def named_in(kind, text) -> str:
-    """The name of the function that a request is for."""
-    if kind == "procedures":
-        return text
-    if kind == "request":
-        return text.partition(" (")[0].partition(" '")[0]
-    words = re.findall(r"'([^']*)'", text)
-    return next((word for word in words if word != "general"), text)
-
-
-def _is_literal(x):
-    """Whether ``repr`` says everything about ``x``, and the same in every process."""
-    if type(x) is tuple:
-        return all(map(_is_literal, x))
-    return type(x) in (str, bytes, bool, int, float, type(None))
-
-
-@cache
-def source_digest():
-    """A digest of the source of kinetree: what another version of it compiled is not used.
-
-    None when a file changed since it was imported, so that it does not say what this process runs.
-    The cache has it under the sizes and times of all files, so that a process need not read them.
-    """
-    files = sorted(_source_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    status = hashlib.sha256(sys.modules["kinetree"].__version__.encode())
-    for path in files:
-        with suppress(OSError):
-            found = os.stat(path)
-            if found.st_mtime > _IMPORTED:
-                return None
-            times = f"{found.st_mtime_ns} {found.st_ctime_ns}"  # the latter cannot be set
-            status.update(f"{path} {found.st_size} {times}\n".encode())
-    key = f"source files {status.hexdigest()}"
-    known = open_store().get(key)
-    if known is not None:
-        return known.decode()
-    digest = _digest(files)
-    if digest is not None:
-        open_store().put(key, digest.encode())
-    return digest
-
-
-@cache
-def _recipe():
-    """A digest of how text is compiled; one of a kind when that is not sure."""
-    return _digest([llvm.__file__, nvrtc.__file__]) or os.urandom(16).hex()
-
-
-def _digest(paths):
-    """Digest of source files and the version; None if one was edited after the start."""
-    digest = hashlib.sha256(sys.modules["kinetree"].__version__.encode())
-    for path in sorted(paths):
-        try:
-            with open(path, "rb") as file:
-                edited = os.fstat(file.fileno()).st_mtime
-                content = file.read()
-        except OSError:  # installed without source: then the version has to do
-            continue
-        if edited > _IMPORTED:
-            return None
-        digest.update(f"{os.path.basename(path)} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()
-
-
-def _source_files(folder):
-    """Paths of all Python and CUDA files in a folder and those below it."""
-    found = []
-    try:
-        with os.scandir(folder) as items:
-            for item in items:
-                if item.name.endswith((".py", ".cuh")):
-                    found.append(item.path)
-                elif item.is_dir() and item.name != "__pycache__":
-                    found += _source_files(item.path)
-    except OSError:
-        pass
-    return found
-
 
 _loaded = WeakTable()  # machine code in use, by request and by program
 _warnings: dict[str, tuple] = {}  # that tracing gave, by request
@@ -301,7 +122,7 @@ def code_of(text, level=1) -> Any:
 
 def _code_of(text, level, entries=()):
     """The same, with the name of the program; ``entries`` are what it calls."""
-    program = _name_of(text)
+    program = program_name(text)
     robot = entries if any(e.is_bound for e in entries) else ()
     code = _existing_code(program, level, robot)
     if code is None:
@@ -383,25 +204,6 @@ def _provide_shared(symbol):
 # --- Code for every robot: a program's loops, and the cases of each kind of row ------------------
 
 
-def loop_request(key, dtype, lanes, *what, host=None) -> str | None:
-    """The text that identifies code for every robot before it is recorded, or None.
-
-    Args:
-        key: what identifies the source, or None.
-        dtype: the precision.
-        lanes: samples at a time, or another word for the variant of the code.
-        what: which part of the code.
-        host: compiler and processor; LLVM's and this one by default.
-    """
-    return _request("loops", key, repr(key), repr(what), dtype, lanes, host)
-
-
-def program_of(text) -> tuple[str, str]:
-    """The name of a program, and its text with functions whose names no other program has."""
-    program = _name_of(text)
-    return program, re.sub(r"@(step|case_\d+)\(", rf"@\1_{program}(", text)
-
-
 def kept_program(program) -> Any:
     """Machine code in memory, or else object code on disk, of a program; None where it is neither.
 
@@ -439,177 +241,3 @@ def loaded_programs(found) -> dict[str, Any]:
         for name in objects:
             codes[name] = _loaded[program_key(name)] = code
     return codes
-
-
-# --- Procedures: integer algorithms, compiled once for every robot ------------------------------
-
-
-@cache
-def _writer():
-    """A digest of how procedures are written as text, or None when that is not sure."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "procedures")
-    return _digest(_source_files(folder))
-
-
-def _procedures_request(name, level):
-    """The text that identifies the code of a procedure before it is written, or None."""
-    if _writer() is None:
-        return None
-    versions = f"{sys.implementation.cache_tag}, writer {_writer()}"
-    return "\n".join(["procedures", name, versions, _recipe(), llvm.host(level)])
-
-
-def kept_procedure(name, level, store=None) -> bytes | None:
-    """Object code of a procedure, from disk; ``name`` says all that it depends on."""
-    store = store or open_store()
-    request = _procedures_request(name, level)
-    program = store.get(request) if request else None
-    return program and store.get(program_key(program.decode(), llvm.host(level)))
-
-
-def keep_procedures(texts, level, compiled=llvm.branching_code, store=None) -> dict[str, bytes]:
-    """Object code by name of procedures given as texts by name, compiled where a text is new.
-
-    Args:
-        texts: by name.
-        level: how much LLVM optimises.
-        compiled: function of texts and the level that returns their object code.
-        store: where it is kept; the usual one by default.
-    """
-    store = store or open_store()
-    programs = {name: _name_of(text) for name, text in texts.items()}
-    keys = {name: program_key(program, llvm.host(level)) for name, program in programs.items()}
-    found: dict[str, Any] = {name: store.get(key) for name, key in keys.items()}
-    new = [name for name, data in found.items() if data is None]
-    for name, data in zip(new, compiled([texts[n] for n in new], level), strict=True):
-        found[name] = data
-        store.put(keys[name], data)
-    for name, program in programs.items():
-        request = _procedures_request(name, level)
-        if request:
-            store.put(request, program.encode())
-    return found
-
-
-# --- From a kernel to functions on a GPU: look on disk, else trace, render and compile -----------
-
-
-@dataclass(frozen=True)
-class CudaCode:
-    """A program on a device."""
-
-    functions: tuple
-    """``nvrtc.Function``s that compute it together, one after the other."""
-    shared: tuple
-    """For each the bytes of shared memory for each 32 threads of a block."""
-    ahead: tuple
-    """For each whether there should be no more warps than fit."""
-    work: int
-    """Numbers of a sample in the workspace that they share."""
-    key: str
-    """What identifies the code on this device."""
-
-
-def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
-    """The functions of a kernel for one precision on one device."""
-    host = nvrtc.host(device)
-    request = None if layout or options else request_key(kernel, dtype, "cuda", host)
-    found = open_store().get(request) if request else None
-    if found is not None:
-        known = json.loads(found)
-        codes = [open_store().get(program_key(key, host)) for key in known["programs"]]
-        if None not in codes:
-            for warning in known["warnings"]:
-                kernel.warn(tuple(warning))
-            return _code(codes, known, host)
-    from kinetree.codegen.render.cuda_pieces import Layout, render_pieces  # where code is not found
-
-    layout = replace(layout or Layout(), large=nvrtc.is_large(device))
-    pieces = render_pieces(kernel.program, dtype, layout)
-    texts = pieces.texts
-    each = [options or (nvrtc.LIGHT if t.light else ()) for t in texts]
-    entry, codes = _built_all([t.text for t in texts], host, device, each, [t.apart for t in texts])
-    entry |= {
-        "shared": [t.shared for t in texts],
-        "ahead": [t.ahead for t in texts],
-        "work": pieces.work,
-        "warnings": kernel.program.warnings,
-    }
-    if request:
-        open_store().put(request, json.dumps(entry).encode())
-    return _code(codes, entry, host)
-
-
-def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> CudaCode:
-    """The function of a kernel whose code is for every robot; one text for each set of kinds.
-
-    Args:
-        kernel: has ``source.program(kinds)``, and a robot as ``data``.
-        dtype: precision.
-        device: number of the device.
-        decide: takes a ``TablePlan``; returns the place of numbers as ``render.cuda_loops`` names
-            it, bytes of shared memory of a warp, and numbers of a sample in a workspace.
-        resident: as in ``render.cuda_loops``.
-        options: for the compiler.
-    """
-    from kinetree.codegen.loops.language import BODIES
-    from kinetree.codegen.loops.recomputed import recompute
-    from kinetree.codegen.render.loop_tables import TablePlan, name_of, table_plan
-
-    host, program = nvrtc.host(device), None
-    rows = kernel.data.domains.get(BODIES)
-    kinds = tuple(sorted(rows.kinds, key=name_of)) if rows else ()
-    names = [kind if isinstance(kind, str) else kind.key for kind in kinds]
-    request = None
-    if not (resident or options or None in names):
-        request = loop_request(kernel.key, dtype, "cuda", *names, host=host)
-    found = open_store().get(request) if request else None
-    if found is not None:
-        known = json.loads(found)
-        plan = TablePlan(**known["plan"])
-    else:
-        program = recompute(kernel.source.program(kinds))
-        plan = table_plan(program)
-        known = {"plan": asdict(plan), "programs": {}}
-    place, shared, work = decide(plan)
-    name = known["programs"].get(place)
-    code = open_store().get(program_key(name, host)) if name else None
-    if code is None:
-        from kinetree.codegen.render.cuda_loops import render
-
-        program = program or recompute(kernel.source.program(kinds))
-        text = render(program, dtype, place, resident)
-        entry, (code,) = _built_all([text], host, device, [options])
-        (name,) = entry["programs"]
-        known["programs"][place] = name
-        if request:
-            open_store().put(request, json.dumps(known).encode())
-    entry = {"programs": [name], "shared": [shared], "ahead": [True], "work": work}
-    return _code([code], entry, host)
-
-
-def _built_all(texts, host, device, options, apart=None):
-    """Names of programs, and their machine code; each has its own options."""
-    pairs = zip(options, texts, strict=True)
-    programs = [_name_of(f"{some} {text}") for some, text in pairs]
-    with workers(len(texts)) as threads:
-        build = partial(_device_code, host=host, device=device)
-        all_apart = apart or [0] * len(texts)
-        return {"programs": programs}, list(threads.map(build, programs, texts, options, all_apart))
-
-
-def _device_code(program, text, options, apart, *, host, device):
-    """Machine code, from disk if it is there."""
-    code = open_store().get(program_key(program, host))
-    if code is None:
-        compiled = partial(nvrtc.compiled_apart, registers=apart) if apart else nvrtc.compile_text
-        code = compiled(text, device, options)
-        open_store().put(program_key(program, host), code)
-    return code
-
-
-def _code(codes, entry, host):
-    """CUDA code of an entry of the cache, loaded."""
-    functions, shared, ahead = map(nvrtc.load_function, codes), entry["shared"], entry["ahead"]
-    key = program_key(" ".join(entry["programs"]), host)
-    return CudaCode(tuple(functions), tuple(shared), tuple(ahead), entry["work"], key)

@@ -14,8 +14,8 @@ from functools import cache, partial
 from pathlib import Path
 
 from kinetree.codegen import nvrtc
-from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.keys import program_key
 from kinetree.codegen.machine_code import compiling
 from kinetree.codegen.runtime.threads import map_on_cores
 from kinetree.errors import BackendError

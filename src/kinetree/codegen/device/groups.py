@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.device.assembly import TRIPLE, link
 from kinetree.codegen.device.interleaved import symbol
 from kinetree.codegen.device.running import Gpu, object_code
 from kinetree.codegen.device.units import Unit, procedure_units
+from kinetree.codegen.keys import program_key
 from kinetree.codegen.machine_code import compiling, load
 from kinetree.codegen.procedures import procedure
 from kinetree.codegen.procedures.language import ArrayType, is_record

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen import nvrtc
-from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.device.assembly import link
 from kinetree.codegen.device.interleaved import LANES
 from kinetree.codegen.device.linking import WORD, Program, device_entry, processor_entry
+from kinetree.codegen.keys import program_key
 from kinetree.codegen.machine_code import branching_code, load
 from kinetree.errors import DeviceError, DeviceMemoryError
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen import nvrtc
-from kinetree.codegen.build import program_key
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.device.assembly import link
 from kinetree.codegen.device.copies import Copies
@@ -45,6 +44,7 @@ from kinetree.codegen.device.team_texts import (
     fill_by_words,
 )
 from kinetree.codegen.device.units import KernelCode, procedure_units
+from kinetree.codegen.keys import program_key
 from kinetree.codegen.machine_code import load
 from kinetree.codegen.procedures.language import is_record
 from kinetree.codegen.runtime.threads import map_on_cores

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kinetree.codegen.build import program_key, program_of
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.device.assembly import optimise
 from kinetree.codegen.device.interleaved import Interleaved, interleave, scalar_text
+from kinetree.codegen.keys import program_key, program_of
 from kinetree.codegen.loops.language import BODIES
 from kinetree.codegen.loops.plan import units_of
 from kinetree.codegen.render.llvm_body import Vector

@@ -12,9 +12,9 @@ from contextlib import suppress
 from threading import Condition, Thread, get_native_id
 from typing import Any
 
-from kinetree.codegen.build import keep_procedures, kept_procedure
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.machine_code import branching_code, branching_code_in_background, load
+from kinetree.codegen.procedures.on_disk import keep_procedures, kept_procedure
 
 _POLITE = 10  # niceness of the background, where threads have their own
 

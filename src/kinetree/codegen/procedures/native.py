@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.build import keep_procedures, kept_procedure
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.machine_code import branching_code, load, optimization
 from kinetree.codegen.procedures.improving import Job, improve_later
@@ -34,6 +33,7 @@ from kinetree.codegen.procedures.language import (
     spell,
     type_of,
 )
+from kinetree.codegen.procedures.on_disk import keep_procedures, kept_procedure
 from kinetree.codegen.progress import building
 from kinetree.errors import TraceError
 

@@ -8,7 +8,7 @@ from array import array
 from threading import local
 
 from kinetree.arrays.device import external_stream
-from kinetree.codegen.build import build_cuda, build_cuda_loops
+from kinetree.codegen.build_cuda import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
 from kinetree.codegen.render.cuda import LARGEST_BLOCK

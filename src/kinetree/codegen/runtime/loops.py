@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen import build
+from kinetree.codegen import build, keys
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import LinkedEntry
 from kinetree.codegen.loops.language import BODIES, SINGLE
@@ -49,7 +49,7 @@ class LoopCode:
 
     def ready(self, data) -> None:
         """Have the code for a robot's kinds: from disk, else recorded and compiled."""
-        name = build.named_in("loops", repr(self.key))
+        name = keys.named_in("loops", repr(self.key))
         with building(f"{name} for every robot with such joints", 1):
             if not self._have(data, make=False):
                 with open_store().alone(self._request("turn")):
@@ -90,7 +90,7 @@ class LoopCode:
 
     def _request(self, *what):
         """Key under which a unit of this loop code is kept in the cache."""
-        return build.loop_request(self.key, self.dtype, self.lanes, *what)
+        return keys.loop_request(self.key, self.dtype, self.lanes, *what)
 
     def _have_plan(self, data, found, make):
         """Find the layout and the entry point on disk, or make both."""
@@ -115,7 +115,7 @@ class LoopCode:
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
         self.group = angles_at_once(Vector(self.dtype, self.lanes))
-        self.step, text = build.program_of(step(program, self.plan, self.dtype, self.lanes))
+        self.step, text = keys.program_of(step(program, self.plan, self.dtype, self.lanes))
         found[self.step] = build.kept_program(self.step) or text
         if request:
             entry = {"plan": asdict(self.plan), "program": self.step, "group": self.group}
@@ -151,7 +151,7 @@ class LoopCode:
             entry["row"] = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
         if cases:
             text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
-            name, text = build.program_of(text)
+            name, text = keys.program_of(text)
             if found.get(name) is None:
                 found[name] = build.kept_program(name) or text
             entry["program"] = name
@@ -234,13 +234,13 @@ if hasattr(os, "register_at_fork"):  # who makes it would not be there to finish
 @cache
 def _binding(dtype, lanes):
     """Object code of what every kernel loads a copy of."""
-    request = build.loop_request(("binding",), dtype, lanes)
+    request = keys.loop_request(("binding",), dtype, lanes)
     name = open_store().get(request) if request else None
     found = build.kept_program(name.decode()) if name is not None else None
     if found is None:
         from kinetree.codegen.render.llvm_loops import binding
 
-        program, text = build.program_of(binding(dtype, lanes))
+        program, text = keys.program_of(binding(dtype, lanes))
         found = build.compiled_programs({program: text})[program]
         if request:
             open_store().put(request, program.encode())
@@ -384,7 +384,7 @@ class LoopDerivative:
 
     def exists(self, key) -> bool:
         """Whether loops have this derivative; the answer is kept on disk."""
-        request = build.loop_request(key, "any", 0, "exists")
+        request = keys.loop_request(key, "any", 0, "exists")
         known = open_store().get(request) if request else None
         if known is None:
             try:

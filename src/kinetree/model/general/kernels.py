@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.build import loop_request
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.keys import loop_request
 from kinetree.codegen.loops.language import BODIES, NO_ROW, SINGLE, Data, RowRange
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.model.general.tables import PARAMETERS, Marked, data_of, placements
