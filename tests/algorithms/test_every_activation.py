@@ -5,7 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.algorithms.actuators import AFTER
-from kinetree.contact.engine import drives
+from kinetree.contact.engine import activations
 from kinetree.errors import InteropError
 from kinetree.model.actuator import ACTIVATIONS, Activation
 from kinetree.quantities.actuators import activation_after
@@ -29,7 +29,7 @@ def within(name, values):
 
 def test_all_have_formulas_and_numbers_in_compiled_steps():
     assert set(AFTER) == set(NAMES)
-    assert set(drives.MOVING) == set(NAMES)
+    assert set(activations.MOVING) == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

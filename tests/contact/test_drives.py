@@ -11,8 +11,9 @@ import pytest
 from support.closeness import assert_close
 from support.islands import dense
 
-from kinetree.contact.engine import drives
-from kinetree.contact.engine.drives import ATTEMPTS, Actuators, pairs_of
+from kinetree.contact.engine import activations, actuator_tables, drives
+from kinetree.contact.engine.actuator_tables import Actuators, pairs_of
+from kinetree.contact.engine.drives import ATTEMPTS
 from kinetree.contact.engine.mechanism import Mechanism, resistance
 from kinetree.contact.newton.problem import problem_of
 
@@ -154,7 +155,11 @@ def test_forces_before_bounds_and_their_derivatives(rng):
         a.dense = dense.ravel().copy()
         a.rest[1] = -5.0, rng.normal()
         a.rest[3] = np.sort(rng.normal(size=2))
-        a.state[0], a.kind[0], a.activation[0] = 0, drives._NUMBERS["filter"], 0.3
+        a.state[0], a.kind[0], a.activation[0] = (
+            0,
+            actuator_tables.ACTIVATION_NUMBERS["filter"],
+            0.3,
+        )
         a.time[0] = 0.1
         drives.request_forces(a, q, v, middle, h)
         R = arms(a)
@@ -258,22 +263,22 @@ def test_activations_follow_held_controls(rng):
     a = actuators(rng, problem_of(PARENT), u=np.array([0.3, 5.0, -0.2, 0.1, 0.4]))
     kinds = {0: "integrator", 1: "filter", 3: "filter"}
     for n, (k, kind) in enumerate(kinds.items()):
-        a.state[k], a.kind[k] = n, drives._NUMBERS[kind]
+        a.state[k], a.kind[k] = n, actuator_tables.ACTIVATION_NUMBERS[kind]
     a.states = 3
     a.time[:], a.activation[:3] = (0.0, 0.2, 0.0, 0.0, 0.0), (0.1, 0.5, 0.9)
-    drives.follow_controls(a, 0.1)
+    activations.follow_controls(a, 0.1)
     expected = [0.1 + 0.3 * 0.1, 0.8 + (0.5 - 0.8) * np.exp(-0.5), 0.1]
     assert_close(a.activation[:3], expected)
     a.range[0] = 0.0, 0.12
-    drives.follow_controls(a, 0.1)
+    activations.follow_controls(a, 0.1)
     assert a.activation[0] == 0.12
     inputs = np.array([0.5, 0.2, 0.3, 0.6, 0.1, 0.05, -0.1, 0.2, 7.0])
-    drives.read_controls(a, inputs, 7.03)
+    activations.read_controls(a, inputs, 7.03)
     assert_close(a.u, inputs[:5])
     expected = [0.05 + 0.5 * 0.03, 0.2 + (-0.1 - 0.2) * np.exp(-0.03 / 0.2), 0.6]
     assert_close(a.activation[:3], expected, ulps=200)
     a.state[:], a.states = -1, 0
-    drives.read_controls(a, -inputs, 9.0)
+    activations.read_controls(a, -inputs, 9.0)
     assert_close(a.u, -inputs[:5])
     assert_close(a.activation[:3], expected, ulps=200)
 
@@ -282,7 +287,7 @@ def test_integrals_add_up_errors_of_setpoints(rng):
     """In the middle of a step for its force, and where it ends."""
     a = actuators(rng, problem_of(PARENT), u=np.array([0.3, 5.0, -0.2, 0.1, 0.4]))
     a.gain[:], a.bias[:], a.integral[:2], a.integral_gain[:2] = 0.0, 0.0, (0, 2), (3.0, 2.0)
-    a.state[1], a.kind[1], a.time[1] = 1, drives._NUMBERS["ramp"], 0.5
+    a.state[1], a.kind[1], a.time[1] = 1, actuator_tables.ACTIVATION_NUMBERS["ramp"], 0.5
     a.states, a.activation[:3], a.integral_zero[:2] = 3, (0.1, 0.2, -0.3), (0.05, 0.0)
     q, v, h = rng.normal(size=NV + 1), rng.normal(size=NV), 0.01
     drives.request_forces(a, q, v, v, h)
@@ -295,8 +300,8 @@ def test_integrals_add_up_errors_of_setpoints(rng):
     )
     assert_close(a.request[:2], np.array([3.0, 2.0]) * z)
     expected = a.activation[[0, 2]] + h * (np.array([0.3 - 0.05, 0.2 + 0.5 * h / 0.5]) - middle[:2])
-    drives.add_up_errors(a, h)
+    activations.add_up_errors(a, h)
     assert_close(a.activation[[0, 2]], expected)
     a.integral_range[0] = -0.01, 0.01
-    drives.add_up_errors(a, h)
+    activations.add_up_errors(a, h)
     assert abs(a.activation[0]) == 0.01

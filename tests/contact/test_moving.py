@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 from kinetree.contact.engine import moving
-from kinetree.contact.engine.drives import Actuators
+from kinetree.contact.engine.actuator_tables import Actuators
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import Parts, StepState

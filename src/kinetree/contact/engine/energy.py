@@ -85,11 +85,13 @@ def balance_of(m, p) -> Balance:
     of_trees += ("unshifted", "lifted", "fastest")
     tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
     return Balance(
-        bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),
+        bodies=n,
+        tree=np.ascontiguousarray(tree, dtype=np.int64),
+        of_motion=np.zeros((n, 1)),
         of_place=np.zeros((n, 1)),
         **{name: np.zeros(trees, dtype=np.int64) for name in ("drifts", "island", "deep")},
         **{name: np.zeros(trees) for name in (*of_trees, "factor", "flown")},
-    )  # fmt: skip
+    )
 
 
 @record
@@ -134,12 +136,16 @@ def flight_of(tree, m, b) -> Flight:
         if isinstance(tree.joint[i], Free) and not m.parent[i] and m.free[own].all():
             root[b.tree[i - 1]] = i
     return Flight(
-        root=root, pose=m.pose.copy(), S=m.S.copy(), F=m.F.copy(), centre=np.zeros((n, 3)),
+        root=root,
+        pose=m.pose.copy(),
+        S=m.S.copy(),
+        F=m.F.copy(),
+        centre=np.zeros((n, 3)),
         **{name: np.zeros((n, 3, 3)) for name in ("inertia", "own")},
         **{name: np.zeros(n, dtype=np.int64) for name in ("flies", "body")},
         **{name: np.zeros(n) for name in ("mass", "moving")},
         **{name: np.zeros((n, 3)) for name in ("middle", "momentum", "spin", "spun", "turn")},
-    )  # fmt: skip
+    )
 
 
 @procedure

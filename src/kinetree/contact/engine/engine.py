@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.rank import rank_policy, scaling
-from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.tied import run, tied_code
@@ -17,17 +15,14 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import SPHERE, TRIANGLES
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
-from kinetree.contact.engine.drives import (
-    actuators_of,
-    moving_arms,
-    no_actuators,
-)
+from kinetree.contact.engine.actuator_tables import actuators_of, moving_arms, no_actuators
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
 from kinetree.contact.engine.joint_tables import joint_row_tables, row_kernel
 from kinetree.contact.engine.known_contacts import known_again
-from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
+from kinetree.contact.engine.loop_layout import lay_out_loops
 from kinetree.contact.engine.mechanism import mechanism_of
+from kinetree.contact.engine.messages import TURN, TURN_BY_MESH, no_inertia
 from kinetree.contact.engine.options import EngineOptions
 from kinetree.contact.engine.parts import Kernels, Parts, step_of
 from kinetree.contact.engine.prescribed import (
@@ -43,7 +38,6 @@ from kinetree.contact.engine.springs import springs_of
 from kinetree.contact.engine.terms import (
     arm_kernel,
     carrying_kernel,
-    constraint_kernel,
     fluid_kernel,
     moving_spring_kernel,
     term_kernel,
@@ -53,19 +47,16 @@ from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.scheme.constraints import NO_JOINT_ROWS
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
-from kinetree.errors import SimulationWarning, SingularError, warn
+from kinetree.errors import SingularError
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_dynamics
 from kinetree.model.model import Model
 
-_TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
-_TURN_BY_MESH = 0.125  # the same beside triangles: 0.2 rad let a rod pass [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 _ARRIVES = 3e-5  # overlap at the end of a step up to which nothing is solved again, likewise
 _SPEED = 1e-4  # error of velocities of a step that can be trusted [m/s or rad/s]
 _GAIN = 1e-3  # gain of energy in such a step, as a part of the kinetic energy
-_EXPLODED = 1e9  # velocity that no step can be about [m/s or rad/s]
 _TRUSTED = 1e-3  # overlap at the end of a step, likewise
 _INSIDE = 0.01  # penetration from which on bodies are inside each other, in lengths of a mechanism
 
@@ -134,7 +125,9 @@ class Engine:
         rows = self.rows = joint_row_tables(self.joints, self.model, self.of_q, self.of_v)
         rows.inside = _INSIDE * self.size
         rows.ball = (self.tables.shapes.kind == SPHERE).astype(np.int64)
-        self._loops()
+        self._constraints = lay_out_loops(
+            self.model, self.tree, self.problem, rows, self.mechanism.units
+        )
         self._make_room(64)
         trees = self.problem.trees + 1
         rows.pile, rows.place, rows.rests = np.zeros((3, trees), dtype=np.int64)
@@ -180,7 +173,7 @@ class Engine:
     def _all_parts(self) -> Parts:
         """All tables as one record."""
         shapes = self.tables.shapes
-        turn = _TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN
+        turn = TURN_BY_MESH if TRIANGLES in shapes.kind else TURN
         return Parts(
             step=self.s,
             mechanism=self.mechanism,
@@ -270,76 +263,6 @@ class Engine:
         found[self.of_v] = missing if values is None else values
         return found
 
-    def _loops(self):
-        """Rows of loops, constraints and couplings: those that the rank policy lets count."""
-        model, rows, p, tree = self.model, self.rows, self.problem, self.tree
-        counting = rank_policy(model).rows if model.is_constrained else None
-        numbers, others, geared = numbered_rows(model, counting)
-        tabled = [is_tabled(model, loop) for loop, _ in numbers]
-        rest = [entry for entry, known in zip(numbers, tabled, strict=True) if not known]
-        self._constraints = constraint_kernel(model, rest, others)
-        dense = [s for own in (*(own for _, own in rest), others) for s in own if s >= 0] + geared
-        rows.loops = len(dense) + sum(
-            s >= 0 for (_, own), known in zip(numbers, tabled, strict=True) if known for s in own
-        )
-        nodes: list = [np.zeros(0, dtype=np.int64)] * rows.loops
-        for (loop, own), known in zip(numbers, tabled, strict=True):
-            moving = [k for k, _, _ in loop_variables(model, tree, loop)] if known else []
-            for s in own:
-                nodes[s] = np.unique(p.dof_node[moving]) if s >= 0 else nodes[s]
-        if self._constraints is not None:
-            # Numbers that may be other than zero, by configurations all over the place.
-            rng = np.random.default_rng(0)
-            places = [_random(tree, rng) for _ in range(3)]
-            seen = np.sum([np.abs(self._constraints.reference((q,))[0]) for q in places], axis=0)
-            for s, row in zip(dense, seen, strict=True):
-                nodes[s] = np.unique(p.dof_node[np.flatnonzero(row)])
-        rows.closed = loops_of(
-            model, tree, [e for e, known in zip(numbers, tabled, strict=True) if known],
-            self._layout(nodes, self._row_factors(counting)),
-        )  # fmt: skip
-        rows.closed.traced, rows.closed.traced_row = len(dense), np.array(dense, dtype=np.int64)
-        rows.closed.dense, rows.closed.open = np.zeros(len(dense) * tree.nv), np.zeros(len(dense))
-        p.condenses = int(rows.loops > 0)
-        for name in ("loop_error", "loop_kept", "loop_ended"):
-            setattr(rows, name, np.zeros(rows.loops))
-
-    def _row_factors(self, counting):
-        """Factors that make rows and their columns dimensionless, those of ``rank.scaling``.
-
-        Rows of couplings have the numbers of their joints, and none is a rounding error.
-        """
-        model, columns = self.model, self.mechanism.units.copy()
-        own = np.zeros(0)
-        if model.is_constrained:
-            units = scaling(model)
-            own = units.rows if counting is None else units.rows[counting]
-            columns[self.of_v] = units.columns
-        return np.concatenate([own, np.full(len(model.couplings), np.inf)]), columns
-
-    def _layout(self, nodes, factors):
-        """Lists of the nodes of rows; where the rows begin, and the place of a variable in each.
-
-        Args:
-            nodes: of rows: the nodes that move them.
-            factors: of rows and of columns, see ``_row_factors``.
-        """
-        rows, p = self.rows, self.problem
-        rows.loop_first = np.cumsum([0, *map(len, nodes)]).astype(np.int64)
-        rows.loop_node = np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int64)
-        width = [int(p.node_count[own].sum()) for own in nodes]
-        at = np.cumsum([0, *width]).astype(np.int64)
-        rows.loop_value = np.zeros(at[-1])
-        rows.loop_rounding = np.zeros(at[-1])
-        places = []
-        for s, own in enumerate(nodes):
-            dofs = [np.arange(p.node_first[a], p.node_first[a] + p.node_count[a]) for a in own]
-            flat = np.concatenate([np.zeros(0, dtype=np.int64), *dofs])
-            rounding = RANK_TOLERANCE / (factors[0][s] * factors[1][flat])
-            rows.loop_rounding[at[s] : at[s + 1]] = rounding
-            places.append({int(k): n for n, k in enumerate(flat)})
-        return at, places
-
     # --- kernels ----------------------------------------------------------------------------------
 
     def bind_kernels(self) -> Kernels:
@@ -397,54 +320,6 @@ class Engine:
         """Inputs held during steps: of forces or of actuators, or forces of all joints."""
         return self.s.inputs if self.s.inputs_count else self.s.held
 
-    def warn_of_errors(self) -> None:
-        """Warn, once, of a step that cannot be trusted."""
-        if self.parts.warned or not self.parts.counts[1]:
-            return
-        if not np.abs(self.s.v).max() < _EXPLODED:  # which is an error of its own
-            return
-        self.parts.warned = 1
-        warn(
-            f"{self.first_untrusted_step()}. Further ones are counted: report().unsolved, or "
-            f"strict=True raises an error. Take shorter steps, or masses that differ less",
-            SimulationWarning,
-        )
-
-    def first_untrusted_step(self) -> str:
-        """The first step that cannot be trusted, in words."""
-        p, n = self.parts, self.parts.counts
-        parts = []
-        if n[3]:
-            parts.append(f"velocities at contacts miss their laws by {p.since[0]:.2g} m/s")
-        if n[4]:
-            i, j = p.worst[0]
-            pair = f" of {self.pair_name(int(i), int(j))!r}" if i >= 0 else ""
-            parts.append(f"bodies overlap by {p.since[3]:.2g} m, the last ones{pair}")
-        if n[5]:
-            parts.append(f"contact has added {p.since[8]:.2g} J of energy")
-        return (
-            f"step {n[2]} of {self.s.h:g} s of {self.model.name!r} cannot be trusted: "
-            f"{', '.join(parts)}"
-        )
-
-    def warn_of_turning(self) -> None:
-        """Warn, once, of a body that turns so far in a step that contacts may be missed."""
-        s = self.s
-        if s.turn <= self.parts.most_turn:
-            return
-        angle = float(np.sqrt(s.turn))
-        sheets = TRIANGLES in self.tables.shapes.kind
-        advised = s.h * (_TURN_BY_MESH if sheets else _TURN / 2) / 2 / angle
-        self.parts.most_turn = np.inf
-        warn(
-            f"body {self.tree.body_names[s.turner]!r} turns by {angle:.2g} rad in one step of "
-            f"{s.h:g} s. Contacts are found once a step: what turns by more than {_TURN:g} rad "
-            f"({_TURN_BY_MESH:g} rad beside triangle meshes, which are thin sheets) may be inside "
-            f"others, or beyond a sheet, before it is seen. Take steps of "
-            f"{advised:.1g} s, or thick shapes in place of sheets",
-            SimulationWarning,
-        )
-
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at a configuration, up to a gap of ``margin`` [m]."""
         return self._contacts(self.find(q, margin))
@@ -467,9 +342,12 @@ class Engine:
             run(self.parts.kernels.terms)
         place_shapes(self.tables.shapes, m.pose)
         self.pairs.motion[:] = 0.0
-        while detect(
-            self.tables.shapes, self.tables.special, self.pairs, self.touch, margin, self.found
-        ) < 0:  # fmt: skip
+        while (
+            detect(
+                self.tables.shapes, self.tables.special, self.pairs, self.touch, margin, self.found
+            )
+            < 0
+        ):
             self._help(of_step.FOUND_FULL)
         return np.flatnonzero(self.found.gap[: self.found.count] <= margin)
 
@@ -537,9 +415,15 @@ class Engine:
         keys = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)
         names = tuple(self.name_of(*key) for key in keys)
         return Contacts(
-            bodies[:, 0], bodies[:, 1], f.point[which], f.normal[which], f.gap[which], names,
-            f.friction[which, 0], f.restitution[which],
-        )  # fmt: skip
+            bodies[:, 0],
+            bodies[:, 1],
+            f.point[which],
+            f.normal[which],
+            f.gap[which],
+            names,
+            f.friction[which, 0],
+            f.restitution[which],
+        )
 
     def pair_name(self, i: int, j: int) -> str:
         """Name of a pair of shapes."""
@@ -557,7 +441,7 @@ class Engine:
     def _help(self, code):
         """More room, or an error."""
         if code == of_step.NO_INERTIA:
-            raise SingularError(self._no_inertia(self.s.culprit))
+            raise SingularError(no_inertia(self, self.s.culprit))
         if code == of_step.FOUND_FULL:
             self.found = self.parts.found = found_tables(2 * self.found.capacity)
             self.parts.late = found_tables(self.found.capacity)
@@ -577,21 +461,6 @@ class Engine:
         rows, n = self.rows, max(self.found.capacity, 1)
         rows.active, rows.order, rows.match = np.zeros((3, n), dtype=np.int64)
         rows.slept, rows.local = np.zeros((n, 6)), np.zeros((n, 3))
-
-    def _no_inertia(self, k):
-        """Message for joint variable ``k``, which moves no inertia or does not stay finite."""
-        model = self.tree
-        i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
-        if not np.isfinite(self.s.q_m).all():
-            return (
-                f"joint {model.joint_names[i - 1]!r} does not stay finite in steps of "
-                f"{self.s.h:g} s: forces or velocities are too large"
-            )
-        return (
-            f"TimeStepping divides by the inertia that joints move with loops open, and joint "
-            f"{model.joint_names[i - 1]!r} moves none: give body {model.body_names[i]!r}, or a "
-            f"body beyond it, mass away from the joint axis, or the joint armature"
-        )
 
 
 _OF_GROUPS: dict[str, tuple] = {
@@ -613,8 +482,3 @@ def _have_springs(tree):
     """Whether joints have springs or dampers."""
     names = ("stiffness", "damping")
     return any(has_dynamics(body, name) for body in tree.bodies for name in names)
-
-
-def _random(model, rng):
-    """Random configuration of a tree."""
-    return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])

@@ -124,9 +124,15 @@ def place_moving(rows: Rows, nv: int, q: "float[:]"):
 
 @procedure
 def add_joint_rows(
-    p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
-    everything: bool, z: Sleep,
-) -> int:  # fmt: skip
+    p: Problem,
+    rows: Rows,
+    q: "float[:]",
+    v: "float[:]",
+    free: "float[:]",
+    h: float,
+    everything: bool,
+    z: Sleep,
+) -> int:
     """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``.
 
     Where arms of tendons turn, what the rate of a length changes by from step to step is twice

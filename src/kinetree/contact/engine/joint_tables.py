@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.drives import arms_that_occur, variables_of
+from kinetree.contact.engine.actuator_tables import arms_that_occur, variables_of
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.terms import moving_row_kernel
 from kinetree.model.limits import position_index

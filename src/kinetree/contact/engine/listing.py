@@ -15,9 +15,13 @@ LATER = -1
 
 @procedure
 def write_contact(
-    numbers: "float[16]", point: "float[3]", normal: "float[3]", gap: float, force: "float[6]",
+    numbers: "float[16]",
+    point: "float[3]",
+    normal: "float[3]",
+    gap: float,
+    force: "float[6]",
     slip: "float[3]",
-):  # fmt: skip
+):
     """Numbers of a contact; forces, moments and slip are given along normal and tangents."""
     axes = local("float", 3, 3)
     contact_frame(normal, axes)
@@ -63,9 +67,13 @@ def list_contacts(a: Parts, b: Motions, w: int):
 
 @procedure
 def list_stored(
-    place: "float[:, 18]", ids: "int[:, 5]", n: int, near: float, numbers: "float[:, 16]",
+    place: "float[:, 18]",
+    ids: "int[:, 5]",
+    n: int,
+    near: float,
+    numbers: "float[:, 16]",
     which: "int[:, 5]",
-) -> int:  # fmt: skip
+) -> int:
     """List the contacts of a motion that touch or exert forces; return their number."""
     count = 0
     for k in range(n):

@@ -97,9 +97,10 @@ def loop_variables(model, tree, loop):
     """Variables of a loop, each with the sign of its motion across the loop joint, and its own."""
     signs = loop_signs(model, loop.predecessor, loop.successor)
     return [
-        (k, signs[j], j) for j in sorted(signs)
+        (k, signs[j], j)
+        for j in sorted(signs)
         for k in range(tree.v_slice[j].start, tree.v_slice[j].stop)
-    ]  # fmt: skip
+    ]
 
 
 def _linear(E=0.0, B=0.0, Er=0.0):
@@ -163,11 +164,15 @@ def loops_of(model, tree, numbers, layout) -> Loops:
     at, place_of = layout
     n = len(numbers)
     c = Loops(
-        count=n, frame=np.zeros((n, 2, 12)), force=np.zeros((n, 6, 6)), at=at,
-        error=np.zeros((n, 6, FEATURES)), product=np.full((n, 2), -1, dtype=np.int64),
+        count=n,
+        frame=np.zeros((n, 2, 12)),
+        force=np.zeros((n, 6, 6)),
+        at=at,
+        error=np.zeros((n, 6, FEATURES)),
+        product=np.full((n, 2), -1, dtype=np.int64),
         row=np.full((n, 6), -1, dtype=np.int64),
         **{name: np.zeros(n, dtype=np.int64) for name in ("first", "second")},
-    )  # fmt: skip
+    )
     variables, begin = [], [0]
     root = [0] * (tree.body_count + 1)
     for i in range(1, tree.body_count + 1):

@@ -35,6 +35,11 @@ from kinetree.contact.engine.advance import (
 )
 from kinetree.contact.engine.carrying import ROOM
 from kinetree.contact.engine.engine import Engine
+from kinetree.contact.engine.messages import (
+    first_untrusted_step,
+    warn_of_errors,
+    warn_of_turning,
+)
 from kinetree.contact.engine.motions import WorkerState
 from kinetree.contact.engine.parts import IN_FLIGHT, NO_TRUST
 from kinetree.contact.engine.recorder import Recorder
@@ -288,9 +293,9 @@ class Machine(MotionStates):
 
     def _tell(self, engines):
         """Warn of steps that cannot be trusted, and of what turns too far in one."""
-        max(engines, key=lambda e: e.s.turn).warn_of_turning()
+        warn_of_turning(max(engines, key=lambda e: e.s.turn))
         for engine in engines:
-            engine.warn_of_errors()
+            warn_of_errors(engine)
 
     def _take_all(self, many, first, end, sliced, code=0):
         """All steps of a call, on several threads; what was begun goes on, after help by a code.
@@ -378,7 +383,7 @@ class Machine(MotionStates):
             worker.answered = 1
         elif code == NO_TRUST:
             raise SimulationError(
-                f"{engine.first_untrusted_step()}. Take shorter steps, or strict=False"
+                f"{first_untrusted_step(engine)}. Take shorter steps, or strict=False"
             )
         else:
             with NamingTime(engine.model, s.time[0], s.v[engine.of_v], s.h, "contact"):

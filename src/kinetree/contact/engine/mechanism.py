@@ -75,15 +75,30 @@ def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
     pose, by_itself = np.zeros((n, 12)), alone(tree)
     pose[0, [0, 5, 10]] = 1.0
     return Mechanism(
-        bodies=n, nq=tree.nq, nv=nv, parent=parent, root=root, first=first, count=count, last=last,
-        node=node.astype(np.int64), armature=np.array(tree.armature, dtype=float),
+        bodies=n,
+        nq=tree.nq,
+        nv=nv,
+        parent=parent,
+        root=root,
+        first=first,
+        count=count,
+        last=last,
+        node=node.astype(np.int64),
+        armature=np.array(tree.armature, dtype=float),
         damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
         stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
-        units=np.ones(nv), free=free, lead=np.zeros(nv), lag=np.zeros(nv),
+        units=np.ones(nv),
+        free=free,
+        lead=np.zeros(nv),
+        lag=np.zeros(nv),
         prescribed=int(not np.all(free == 1)),
-        alone=by_itself, all_alone=int(np.all(by_itself == 1)),
-        pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
-    )  # fmt: skip
+        alone=by_itself,
+        all_alone=int(np.all(by_itself == 1)),
+        pose=pose,
+        S=np.zeros((nv, 6)),
+        F=np.zeros((nv, 6)),
+        twist=np.zeros((n, 6)),
+    )
 
 
 @procedure

@@ -6,8 +6,8 @@ from kinetree.codegen.procedures import record
 from kinetree.codegen.tied import Code
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
+from kinetree.contact.engine.actuator_tables import Actuators
 from kinetree.contact.engine.direct import Direct, direct_of
-from kinetree.contact.engine.drives import Actuators
 from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.joint_laws import JointLaws
 from kinetree.contact.engine.mechanism import Mechanism
@@ -204,11 +204,15 @@ def step_of(tree, numbers) -> StepState:
     return StepState(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e", "end_q")},
         **{k: np.zeros(nv) for k in vectors},
-        part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
+        part=np.zeros(1),
+        time=np.zeros(1),
+        factors=np.zeros(max(numbers, 1)),
+        numbers=numbers,
         direct=direct_of(nv),
-        before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),
+        before=np.zeros((n, 6)),
+        unheld=np.zeros((n, 6)),
         residuals=np.zeros(10),
-    )  # fmt: skip
+    )
 
 
 @record

@@ -57,10 +57,16 @@ def sleep_of(tree, m, p, on) -> Sleep:
     moved = np.zeros(p.trees, dtype=np.int64)
     moved[of_v[m.free == 0]] = 1
     return Sleep(
-        on=int(on), trees=p.trees, tree=np.ascontiguousarray(bodies, dtype=np.int64), moved=moved,
-        tree_of_q=of_q, tree_of_v=of_v, tau=np.zeros(p.nv), fastest=np.zeros(p.trees),
+        on=int(on),
+        trees=p.trees,
+        tree=np.ascontiguousarray(bodies, dtype=np.int64),
+        moved=moved,
+        tree_of_q=of_q,
+        tree_of_v=of_v,
+        tau=np.zeros(p.nv),
+        fastest=np.zeros(p.trees),
         **{k: np.zeros(p.trees, dtype=np.int64) for k in ("sleeps", "pile", "calm", "ready")},
-    )  # fmt: skip
+    )
 
 
 @procedure

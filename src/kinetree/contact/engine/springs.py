@@ -8,14 +8,14 @@ of a loop joint is one spring.
 import numpy as np
 
 from kinetree.codegen.procedures import procedure
-from kinetree.contact.engine.drives import (
+from kinetree.contact.engine.actuator_tables import (
     Actuators,
-    add_force_across,
     arms_that_occur,
     no_actuators,
     pairs_of,
     variables_of,
 )
+from kinetree.contact.engine.drives import add_force_across
 from kinetree.contact.engine.parts import Parts
 from kinetree.contact.engine.terms import springs_of_loops, springs_of_paths
 from kinetree.model.limits import position_index

@@ -19,6 +19,8 @@ from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Shapes
+from kinetree.contact.engine.activations import add_up_errors, follow_controls, read_controls
+from kinetree.contact.engine.actuator_tables import Actuators
 from kinetree.contact.engine.adhesion import adhere
 from kinetree.contact.engine.arrivals import (
     deepest_new,
@@ -31,13 +33,9 @@ from kinetree.contact.engine.bounces import (
 )
 from kinetree.contact.engine.contact_frames import point_velocity
 from kinetree.contact.engine.drives import (
-    Actuators,
     add_resistance,
-    add_up_errors,
     exert,
-    follow_controls,
     other_bounds,
-    read_controls,
     request_forces,
     resisting_force,
 )

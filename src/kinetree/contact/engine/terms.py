@@ -135,10 +135,15 @@ def _term_kernel_of(model, name):
         doors = {"reference": reference, "validate": lambda arrays: None}
         return loop_kernel(source, f"contact {name}", inputs, outputs, data, **doors)
     return kernel_for(
-        model, f"contact {name}", inputs, outputs,
+        model,
+        f"contact {name}",
+        inputs,
+        outputs,
         lambda: trace(lambda *arrays: text(model, *arrays), inputs, name),
-        reference=reference, validate=lambda arrays: None, key=("contact.engine", name),
-    )  # fmt: skip
+        reference=reference,
+        validate=lambda arrays: None,
+        key=("contact.engine", name),
+    )
 
 
 def _kernel_of_text(model, name, text, inputs):
@@ -148,10 +153,15 @@ def _kernel_of_text(model, name, text, inputs):
     found = text(*zeros)
     shapes = [np.shape(x) for x in (found if isinstance(found, tuple) else (found,))]
     return kernel_for(
-        model, f"contact {name}", inputs, [Argument(f"out{k}", x) for k, x in enumerate(shapes)],
-        lambda: trace(text, inputs, name), reference=lambda arrays: text(*arrays),
-        validate=lambda arrays: None, key=("contact.engine", name),
-    )  # fmt: skip
+        model,
+        f"contact {name}",
+        inputs,
+        [Argument(f"out{k}", x) for k, x in enumerate(shapes)],
+        lambda: trace(text, inputs, name),
+        reference=lambda arrays: text(*arrays),
+        validate=lambda arrays: None,
+        key=("contact.engine", name),
+    )
 
 
 def constraint_kernel(model, loops, others):

@@ -22,7 +22,8 @@ from kinetree.algorithms.passive import (
     stretch,
     tendon_stretch,
 )
-from kinetree.contact.engine.drives import ATTEMPTS, INSIDE, moving_arms
+from kinetree.contact.engine.actuator_tables import moving_arms
+from kinetree.contact.engine.drives import ATTEMPTS, INSIDE
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.engine.terms import springs_of_loops
 from kinetree.contact.scheme.inertia import is_zero, straight_motion
