@@ -171,7 +171,70 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
         drive: ``Drive`` with torque–speed curves of actuators, or None.
     """
     full, n = model.uncoupled, len(model.actuators)
-    moving, at = moving_arms(model), position_index(full)
+    most, counts = effort_bounds(full), counted_compensation(full).astype(np.int64)
+    own = attributes_in_tables(full)
+    motors = () if drive is None else drive.motors
+    bounded = motors or np.any(np.isfinite(own["effort"])) or np.any(np.isfinite(most))
+    return Actuators(
+        count=n,
+        nv=full.nv,
+        acts=int(reads),
+        reads=int(reads),
+        limited=int(bool(bounded)),
+        **own,
+        **states_in_tables(full.actuators),
+        **curves_of(motors, own["effort"]),
+        **arms_in_tables(full, problem, moving_arms(model), kernel),
+        rest=np.zeros((n, 2)),
+        compensation=np.zeros(full.nv),
+        most=most,
+        counts=counts,
+        counted=int(counts.any()),
+        u=np.zeros(n),
+        bound=np.zeros(n, dtype=np.int64),
+        joint_bound=np.zeros(full.nv, dtype=np.int64),
+        joint_force=np.zeros(full.nv),
+        **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
+    )
+
+
+def attributes_in_tables(full) -> dict:
+    """Numbers of actuators that are the same in all states, by name."""
+    actuators, n = full.actuators, len(full.actuators)
+
+    def table(name, width):
+        values = [getattr(a, name) for a in actuators]
+        return np.array(values, dtype=float).reshape(n, width)
+
+    pulls = [full.frame(a.frame).body if a.adhesion else 0 for a in actuators]
+    offset = [a.gear[0] * full.tendon(a.tendon).offset if a.tendon else 0.0 for a in actuators]
+    return {
+        "adheres": np.array(pulls, dtype=np.int64),
+        "sticks": np.array([a.gear[0] for a in actuators], dtype=float),
+        "gain": table("gain", 3),
+        "bias": table("bias", 3),
+        "control": table("control", 2),
+        "effort": table("effort", 2),
+        "integral_range": table("integral_range", 2),
+        "kind": np.array([ACTIVATION_NUMBERS[a.activation] for a in actuators], dtype=np.int64),
+        "time": np.array([a.time_constant or 0.0 for a in actuators], dtype=float),
+        "fall": np.array([a.deactivation_time or 0.0 for a in actuators], dtype=float),
+        "muscle": np.array([numbers_of(a.muscle) for a in actuators]).reshape(n, 9),
+        "range": table("activation_range", 2),
+        "offset": np.array(offset, dtype=float),
+    }
+
+
+def arms_in_tables(full, problem, moving, kernel) -> dict:
+    """Arms of actuators, and the variables and pairs of variables that they act on, by name.
+
+    Args:
+        full: the model with all joints.
+        problem: of its spanning tree.
+        moving: actuators whose arms change.
+        kernel: lengths and arms of these, or None where there are none.
+    """
+    n, at = len(full.actuators), position_index(full)
     arms = _constant_arms(full)
     if kernel is not None:
         arms[:, moving] = arms_that_occur(full, kernel).T
@@ -181,60 +244,18 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
     used = [np.flatnonzero(arms[:, k]) for k in range(n)]
     first = np.cumsum([0, *map(len, used)]).astype(np.int64)
     arm_v = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
-    offset = [a.gear[0] * full.tendon(a.tendon).offset if a.tendon else 0.0 for a in full.actuators]
-    most, counts = effort_bounds(full), counted_compensation(full).astype(np.int64)
-
-    def table(name, width):
-        values = [getattr(a, name) for a in full.actuators]
-        return np.array(values, dtype=float).reshape(n, width)
-
-    effort = table("effort", 2)
-    motors = () if drive is None else drive.motors
-    bounded = motors or np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
-    return Actuators(
-        count=n,
-        nv=full.nv,
-        acts=int(reads),
-        reads=int(reads),
-        limited=int(bool(bounded)),
-        adheres=np.array(
-            [full.frame(a.frame).body if a.adhesion else 0 for a in full.actuators], dtype=np.int64
-        ),
-        sticks=np.array([a.gear[0] for a in full.actuators], dtype=float),
-        gain=table("gain", 3),
-        bias=table("bias", 3),
-        control=table("control", 2),
-        effort=effort,
-        **states_in_tables(full.actuators),
-        integral_range=table("integral_range", 2),
-        kind=np.array([ACTIVATION_NUMBERS[a.activation] for a in full.actuators], dtype=np.int64),
-        time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
-        fall=np.array([a.deactivation_time or 0.0 for a in full.actuators], dtype=float),
-        muscle=np.array([numbers_of(a.muscle) for a in full.actuators]).reshape(n, 9),
-        range=table("activation_range", 2),
-        rest=np.zeros((n, 2)),
-        **curves_of(motors, effort),
-        offset=np.array(offset, dtype=float),
-        arm_first=first,
-        arm_v=arm_v,
-        arm=np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
-        arm_q=at[arm_v].astype(np.int64),
-        moving=np.isin(np.arange(n), moving).astype(np.int64),
-        traced=len(moving),
-        traced_of=np.array(moving, dtype=np.int64),
-        length=np.zeros(len(moving)),
-        dense=np.zeros(len(moving) * full.nv),
-        compensation=np.zeros(full.nv),
-        most=most,
-        counts=counts,
-        counted=int(counts.any()),
+    return {
+        "arm_first": first,
+        "arm_v": arm_v,
+        "arm": np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
+        "arm_q": at[arm_v].astype(np.int64),
+        "moving": np.isin(np.arange(n), moving).astype(np.int64),
+        "traced": len(moving),
+        "traced_of": np.array(moving, dtype=np.int64),
+        "length": np.zeros(len(moving)),
+        "dense": np.zeros(len(moving) * full.nv),
         **pairs_of(problem, first, arm_v),
-        u=np.zeros(n),
-        bound=np.zeros(n, dtype=np.int64),
-        joint_bound=np.zeros(full.nv, dtype=np.int64),
-        joint_force=np.zeros(full.nv),
-        **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
-    )
+    }
 
 
 def states_in_tables(actuators) -> dict:
