@@ -9,7 +9,7 @@ from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.loaders import read
 from kinetree.model import model as of_model
-from kinetree.model import validate, validate_attachments
+from kinetree.model import validate, validate_shapes
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 
 TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -436,8 +436,8 @@ def counting(calls, name, original):
 
 def test_a_heap_is_checked_part_by_part_once(tmp_path, monkeypatch):
     """Effort of loading grows with the number of bodies, and not with that of models made of it."""
-    calls = dict.fromkeys(("check_model", "_check_transform", "_check_numbers"), 0)
-    holders = of_model, validate, validate_attachments
+    calls = dict.fromkeys(("check_model", "_check_transform", "check_numbers"), 0)
+    holders = of_model, validate, validate_shapes
     for (name, _), module in zip(calls.items(), holders, strict=True):
         monkeypatch.setattr(module, name, counting(calls, name, getattr(module, name)))
     body = "<body pos='0 0 {}'><freejoint/><geom type='box' size='.1 .1 .1'/></body>"

@@ -5,7 +5,7 @@ import pytest
 from support.motions import assert_trusted
 
 import kinetree as kt
-from kinetree.simulation.runs import run_adaptive_steps
+from kinetree.simulation.adaptive_runs import run_adaptive_steps
 
 PENDULUM = kt.samples.double_pendulum()
 START = np.array([2.5, 1.0])

@@ -19,6 +19,9 @@ from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, 
 from kinetree.model.sensors import Sensor, check_sensors
 from kinetree.model.tendon import Tendon
 from kinetree.model.tree import check_parents
+from kinetree.model.validate_actuators import check_actuator
+from kinetree.model.validate_loops import check_loops
+from kinetree.model.validate_shapes import check_contact_pairs, check_shape
 from kinetree.spatial import Inertia, Plucker
 
 
@@ -55,7 +58,7 @@ def check_model(model, *, strict):
         _check_transform(frame.placement, f"placement of frame {frame.name!r}")
     for loop in model.loops:
         _check_loop(model, loop, strict)
-    attached.check_loops(model)
+    check_loops(model)
     for constraint in model.constraints:
         if not constraint.equality:
             raise ModelError(
@@ -71,9 +74,9 @@ def check_model(model, *, strict):
         what = f"{what} on body {model.body_names[geometry.body]!r}"
         if not sound:
             _check_transform(geometry.placement, f"placement of {what}")
-        attached.check_shape(geometry, what)
+        check_shape(geometry, what)
     for actuator in model.actuators:
-        attached.check_actuator(model, actuator)
+        check_actuator(model, actuator)
     for posture in model.postures:
         attached.check_posture(model, posture)
     for tendon in model.tendons:
@@ -92,7 +95,7 @@ def check_model(model, *, strict):
         _check_body_number(model, f.body, "a fluid force")
         _check_transform(f.placement, f"placement of a fluid on {model.body_names[f.body]!r}")
         check_fluid_force(model, f)
-    attached.check_contact_pairs(model)
+    check_contact_pairs(model)
     check_sensors(model)
     for sensor in model.sensors:
         for X in (sensor.placement, sensor.reference_placement):

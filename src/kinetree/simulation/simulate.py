@@ -33,6 +33,7 @@ from kinetree.model.arrays import (
     whole_number,
 )
 from kinetree.model.parts import Posture
+from kinetree.simulation.adaptive_runs import Tolerance, run_adaptive_steps
 from kinetree.simulation.controllers import ServoControls, as_controller, at_instants, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
@@ -42,13 +43,7 @@ from kinetree.simulation.results.observables import driven_motion, loop_errors, 
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.simulation.runs import (
-    Clock,
-    RunningMotion,
-    Tolerance,
-    run_adaptive_steps,
-    run_equal_steps,
-)
+from kinetree.simulation.runs import Clock, RunningMotion, run_equal_steps
 from kinetree.simulation.setup import Setup, checked_setup, with_stable_method
 from kinetree.spelling import explains
 
