@@ -41,10 +41,13 @@ def test_what_it_compiles_is_kept_and_found_again(cache):
     assert run().startswith(f"0 new entries in {cache.folder}")
 
 
-def test_it_says_that_nothing_is_kept_without_a_cache(monkeypatch):
+def test_nothing_is_compiled_where_nothing_is_kept(monkeypatch):
     monkeypatch.setenv("KINETREE_CACHE", "off")
-    monkeypatch.setattr(warm_up, "jobs", lambda: [])
-    assert CliRunner().invoke(app, ["warm-up"]).output == "nothing is kept: KINETREE_CACHE is off\n"
+    monkeypatch.setattr(warm_up, "jobs", lambda: pytest.fail("compiles for nobody"))
+    said = "nothing is compiled, since nothing is kept: KINETREE_CACHE is off\n"
+    assert CliRunner().invoke(app, ["warm-up"]).output == said
+    found = json.loads(CliRunner().invoke(app, ["warm-up", "--json"]).output)
+    assert found == {"location": None, "new": 0, "seconds": 0.0}
 
 
 def test_jobs_are_of_every_kind():

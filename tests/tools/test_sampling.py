@@ -4,7 +4,6 @@ import math
 import re
 from pathlib import Path
 
-import pytest
 from support import sampling
 
 TESTS = Path(__file__).parents[1]
@@ -27,12 +26,13 @@ def drawn(monkeypatch, number):
     return [item.nodeid for item in ITEMS if item.nodeid not in out]
 
 
-@pytest.mark.parametrize("name", sampling.WALKS)
-def test_walks_are_tests_with_cases(name):
-    file, _, test = name.partition("::")
-    text = (TESTS / file).read_text(encoding="utf-8")
-    assert re.search(rf"^def {test}\(", text, re.M)
-    assert sampling.WALKS[name] in range(2, 7)
+def test_walks_are_tests_with_cases():
+    texts = {}
+    for name, part in sampling.WALKS.items():
+        file, _, test = name.partition("::")
+        text = texts.setdefault(file, (TESTS / file).read_text(encoding="utf-8"))
+        assert re.search(rf"^def {test}\(", text, re.M), name
+        assert part in range(2, 7), name
 
 
 def test_a_number_draws_the_same_sample_and_another_one_another(monkeypatch):

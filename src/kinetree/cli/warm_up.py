@@ -11,6 +11,8 @@ import typer
 from kinetree.cli import options as cli
 from kinetree.cli.options import Json
 
+_NOTHING_KEPT = "nothing is compiled, since nothing is kept: KINETREE_CACHE is off"
+
 
 def warm_up(as_json: Json = False):
     """Compile the code that serves every robot, once on this machine: a minute on two cores.
@@ -23,6 +25,9 @@ def warm_up(as_json: Json = False):
     from kinetree.codegen.cache import open_store
     from kinetree.codegen.procedures.improving import improve_now
 
+    if open_store().folder is None:
+        said = {"location": None, "new": 0, "seconds": 0.0}
+        return cli.print_json(said) if as_json else typer.echo(_NOTHING_KEPT)
     start, before = time.perf_counter(), len(open_store().entries())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about samples, whose results nobody sees
@@ -32,11 +37,8 @@ def warm_up(as_json: Json = False):
         improve_now(reached)
     new, seconds = len(open_store().entries()) - before, time.perf_counter() - start
     if as_json:
-        cli.print_json({"location": open_store().folder, "new": new, "seconds": seconds})
-    elif open_store().folder is None:
-        typer.echo("nothing is kept: KINETREE_CACHE is off")
-    else:
-        typer.echo(f"{new} new entries in {open_store().folder}, {seconds:.0f} s")
+        return cli.print_json({"location": open_store().folder, "new": new, "seconds": seconds})
+    return typer.echo(f"{new} new entries in {open_store().folder}, {seconds:.0f} s")
 
 
 def jobs():
