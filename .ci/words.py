@@ -68,7 +68,7 @@ WORDS = {
     r"for want of": "without",
 }
 _FIRST = "As|At|By|In|It|Its|Of|That|The same|Those|To|What|Which|While"
-OPENINGS = tuple(f"{words} " for words in _FIRST.split("|"))
+OPENINGS = (*(f"{words} " for words in _FIRST.split("|")), "The same,", "The same.")
 _PATTERNS = {
     re.compile(rf"\b({phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): better
     for phrase, better in WORDS.items()

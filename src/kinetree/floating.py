@@ -261,7 +261,7 @@ def _floating(base) -> Model:
 
 @on_host
 def _smallest_forces(base, q, v_0, qd, a_0, qdd, gravity, f_ext):
-    """Joint forces of a mechanism with loops, by that on a free joint, which nothing drives."""
+    """Joint forces of a floating mechanism with loops, of which several solve: the smallest."""
     model = _floating(base)
     names = ("q", "v_0", "qd", "a_0", "qdd", "gravity")
     q, v_0, qd, a_0, qdd, gravity = (

@@ -53,6 +53,7 @@ def test_docstrings_lead_with_the_noun(words):
     text = 'def f():\n    """What a thing is."""\n\n\nclass A:\n    """Shape of a thing."""\n'
     assert list(words.openings(text)) == [(2, "What a thing is.")]
     assert list(words.openings(text.replace("What a", "The"))) == []
+    assert list(words.openings(text.replace("What a", "The same, of a"))) != []
 
 
 NAMED = """class Report:

@@ -121,7 +121,7 @@ def code_of(text, level=1) -> Any:
 
 
 def _code_of(text, level, entries=()):
-    """The same, with the name of the program; ``entries`` are what it calls."""
+    """Machine code of a text, and the name of its program; ``entries`` are what it calls."""
     program = program_name(text)
     robot = entries if any(e.is_bound for e in entries) else ()
     code = _existing_code(program, level, robot)

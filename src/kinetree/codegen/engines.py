@@ -19,7 +19,7 @@ class MachineCode:
         self._number, self._kept, self.level, self.name = _engines.keep(self, engine), [], level, ""
 
     def keeps(self, other):
-        """Let other code live as long as this, which calls it."""
+        """Keep other code alive as long as this, which calls it."""
         if other is not self and other is not None:
             self._kept.append(other)
 

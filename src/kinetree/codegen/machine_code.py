@@ -31,7 +31,7 @@ def _binding():
 
 @cache
 def _features():
-    """Features of the processor, as LLVM names them."""
+    """Features of the processor as text for LLVM."""
     return _binding().get_host_cpu_features()
 
 

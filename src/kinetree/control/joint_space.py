@@ -128,7 +128,7 @@ class Freedoms:
         return self._project_acceleration(q, qd, qdd)[0]
 
     def _project_acceleration(self, q, qd, qdd):
-        """The same, and the velocities ``G`` of the coordinates; None of a tree."""
+        """Acceleration that loops allow, and velocities ``G`` of coordinates; None of a tree."""
         if not self.model.is_constrained:
             return qdd, None
         along = null_space(self.model, q, qd, independent=self.independent)

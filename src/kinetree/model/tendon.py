@@ -148,7 +148,7 @@ def spans(tendon: Tendon) -> list[tuple]:
 
 
 def spans_with_divisors(tendon: Tendon) -> list[tuple]:
-    """The same, each with what its length is divided by."""
+    """Straight and winding spans of a tendon, each with the divisor of its length."""
     found, divisor, first, wrap = [], 1.0, None, None
     for x in tendon.path:
         if isinstance(x, Pulley):

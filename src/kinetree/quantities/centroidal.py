@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _is_laden(model, options):
-    """Where a body on the base has no mass, those that have some may be far away from it."""
+    """Whether all bodies on the base have mass: if one has none, others may be far from it."""
     return all(on or p for on, p in zip(model.laden[1:], model.parent[1:], strict=True))
 
 

@@ -41,7 +41,7 @@ def _check(model, given):
 
 
 def _along_loops(at, qdd, friction, rotors):
-    """``Gᵀ Y``: loops carry what is normal to the motions that they allow."""
+    """Regressor along the motions that loops allow, ``Gᵀ Y``."""
     return at.G.T @ texts.regressor(at.model, at.q, at.qd, qdd, friction=friction, rotors=rotors)
 
 

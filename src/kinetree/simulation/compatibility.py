@@ -226,7 +226,7 @@ def _contact(which):
 
 
 def _without_rows(s):
-    """Steps without rows for tendons and loop joints, which the engine of contact alone has."""
+    """Description of steps that take no rows for tendons and loop joints, or an empty string."""
     if not s.attached.equal_steps:
         return f"{s.function} without contact=TimeStepping(...)"
     if s.function in DERIVATIVES:

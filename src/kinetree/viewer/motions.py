@@ -70,7 +70,7 @@ class ShownMotion:
         return len(self.t) > 1
 
     def at(self, which) -> "ShownMotion":
-        """Some of its states."""
+        """Motion of the states that an index or a mask selects."""
         qd, tau, source = (
             None if x is None else x[which] for x in (self.qd, self.tau, self.source)
         )

@@ -61,7 +61,7 @@ class Implicit:
         return Implicit(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
     def some(self, rows):
-        """Some of the equations; all for None."""
+        """Constraint of some of the equations, by row; of all for None."""
         if rows is None:
             return self
         return Implicit(*(getattr(self, n)[rows] for n in ("K", "k", "rate", "error")))

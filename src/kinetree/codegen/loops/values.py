@@ -57,7 +57,7 @@ class Span:
 
     @property
     def path(self) -> str:
-        """Part of the name of a place."""
+        """Path to the first entry of the span: the row's, and the column."""
         return f"{self.row.path}.{self.column}"
 
 

@@ -105,7 +105,7 @@ def _improve():
 
 
 def _improve_jobs():
-    """Improve jobs, parts in another order in each process, so that several share them."""
+    """Compile parts of jobs with optimisation, in another order in each process."""
     _State.number = get_native_id()
     _set_niceness(_POLITE)
     order, known = random.Random(os.getpid()), {}

@@ -107,7 +107,7 @@ class LlvmBody:
         return self.emit(f"shufflevector {v.type} {first}, {v.type} undef, {zeros}")
 
     def addend(self, x):
-        """The same, to be added to a product: a load, where one number would need copies.
+        """Constant that is added to a product: loaded where a literal would need copies.
 
         A fused multiplication overwrites its addend, on Arm always and with AVX often.
         """

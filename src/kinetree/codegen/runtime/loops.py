@@ -345,7 +345,7 @@ class LoopKernel(Kernel):
 
     @cached_property
     def own_cost(self) -> float:
-        """The same."""
+        """Operations, roughly, as ``cost``: calls are not counted apart."""
         return self.cost
 
     def entry(self, dtype, lanes, level) -> Any:

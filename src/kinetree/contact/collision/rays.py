@@ -79,7 +79,7 @@ def ray_cast(
 
 
 def first_hits(model, q, origin, direction, left_out) -> RayHit:
-    """The same, less the shapes of these numbers."""
+    """First hits of rays with shapes, without those of these numbers."""
     poses, batch = placed_poses(model, q)
     start, way = (np.asarray(x, dtype=float) for x in (origin, direction))
     single = start.ndim == 1 and way.ndim == 1

@@ -409,7 +409,7 @@ class Engine:
         return f"{self.pair_name(first, second)}:{feature}"
 
     def _contacts(self, which):
-        """Some of those that were found last."""
+        """``Contacts`` of those found last, by number."""
         f = self.found
         first, second, bodies = f.first[which], f.second[which], f.bodies[which]
         keys = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)

@@ -285,7 +285,7 @@ class Machine(MotionStates):
             self._take_all(many, first, end, sliced)
 
     def resume(self, code: int, first: int = 0, end: int = 1) -> None:
-        """Go on where ``at_once`` has returned a code, or tell what there is to tell."""
+        """Continue after a code of ``at_once``: make room, warn, or raise an error."""
         if code > 0:
             self._tell([self.engine])
         else:

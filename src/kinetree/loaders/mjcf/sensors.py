@@ -154,7 +154,7 @@ class _Reader:
         return self.names[kind][number]
 
     def _frame(self, kind, number):
-        """Name of the model's frame, from it to MuJoCo's, MuJoCo's body, and from ours to it."""
+        """Frame that an object of MuJoCo is: its name, placements to and from it, and the body."""
         mj, kind = self.mj, kind.name.removeprefix("mjOBJ_")
         if kind in ("BODY", "XBODY"):
             body, X = number, None

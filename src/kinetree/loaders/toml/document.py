@@ -152,7 +152,7 @@ def _parts(path):
 
 
 def _absolute(parts, counts):
-    """A header names the last table of every array on the way to it."""
+    """Path of a header with the number of the last table in every array."""
     path: tuple = ()
     for k, part in enumerate(parts):
         path = (*path, part)

@@ -73,7 +73,7 @@ class ShapeReader:
         }
 
     def color(self, prim):
-        """Red, green, blue and opacity, where a file gives them."""
+        """Red, green, blue and opacity of a shape, or None."""
         exact = own(prim, "color")
         if exact is not None:
             return exact

@@ -107,7 +107,7 @@ class Run:
 
     @contextmanager
     def watched_task(self):
-        """The same, which says how far it is."""
+        """Task of the rollout that reports how far it is."""
         with self.task(), working("rollout", self.steps * self.arrays.size) as self.work:
             yield
 

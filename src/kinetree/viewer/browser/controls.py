@@ -153,7 +153,7 @@ class Player:
             self.on_stop()
 
     def close(self):
-        """Stop for good."""
+        """Stop playing and end the thread."""
         self._closed, self.playing = True, False
         if self.thread is not None:
             self.thread.join(5)

@@ -115,7 +115,7 @@ class LiveWorld:
             self.thread.join(5)
 
     def close(self):
-        """Stop for good."""
+        """Stop stepping the world for good."""
         self.play(False)
         self._closed = True
 
