@@ -35,10 +35,11 @@ KNOWN = (
         "the gradient of their equations, costs and coordinates are compiled for one linkage",
     ),
     KnownRow(
-        r"^delta: (control\.)?linearize$",
-        "`linearize`: a delta robot",
-        "1.0", 1.3,
-        "equations of its loops and their rates are compiled for it",
+        r"^delta: ((control\.)?linearize|health|simulate(, \w+)?|rollout|rollout_gradient"
+        r"|loops\.implicit_step)$",
+        "`linearize`, `health`, `simulate`, rollouts and gradients, `implicit_step`: a delta robot",
+        "1.0 to 1.4", 2.0,
+        "0.4 for closed configurations and orders of elimination; equations of its loops",
     ),
     KnownRow(
         r"^talos_full_v2: generalized_state, batch$",
@@ -51,6 +52,12 @@ KNOWN = (
         "`check`, first `World.step`: robots with up to fifty meshes",
         "1.0 to 2.6", 3.5,
         "packages that read meshes are imported (0.8), hulls are found, once for each mesh",
+    ),
+    KnownRow(
+        r"^humanoid: simulate with SoftContact patch$",
+        "`simulate` with `SoftContact`, law of patches: a humanoid on its feet",
+        "1.0", 1.5,
+        "the step with what patches remember is compiled for one robot",
     ),
     KnownRow(
         r"^humanoid: simulate with EventDriven$",

@@ -204,6 +204,7 @@ _WALKS = {
         "test_the_rate_of_the_flow": 6,
     },
     "control/test_optimize.py": {
+        "test_bodies_that_turn_reach_far_poses_in_few_iterations": 2,
         "test_gradients_vanish_for_bodies_that_turn": 2,
     },
     "control/test_whole_body.py": {
@@ -214,6 +215,9 @@ _WALKS = {
     },
     "doctor/test_check_model.py": {
         "test_samples_have_neither_errors_nor_warnings": 3,
+    },
+    "documents/test_first_hour.py": {
+        "test_script_prints_what_stands_beside_it": 3,
     },
     "documents/test_pages.py": {
         "test_code_on_the_page_runs": 6,
@@ -290,6 +294,9 @@ _WALKS = {
     },
     "joints/test_reversed.py": {
         "test_every_joint_keeps_the_contract_reversed_and_twice_reversed": 3,
+    },
+    "learning/test_tasks.py": {
+        "test_gymnasium_finds_the_tasks": 4,
     },
     "loaders/test_fuzz_files.py": {
         "test_mutations_of_real_files": 2,
