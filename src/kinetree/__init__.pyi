@@ -66,7 +66,7 @@ from kinetree.identification import base_parameters as base_parameters
 from kinetree.identification import identify as identify
 from kinetree.ik import inverse_kinematics as inverse_kinematics
 from kinetree.integration.events import Event as Event
-from kinetree.integration.prescription import RecordedMotion as RecordedMotion
+from kinetree.integration.recorded_motion import RecordedMotion as RecordedMotion
 from kinetree.joints import Cylindrical as Cylindrical
 from kinetree.joints import Fixed as Fixed
 from kinetree.joints import Free as Free

@@ -7,7 +7,8 @@ from support.mechanisms import arm
 
 import kinetree as kt
 from kinetree.integration.field import Field
-from kinetree.integration.step import Interpolant, Stepper, states_inside
+from kinetree.integration.interpolation import Interpolant, states_inside
+from kinetree.integration.step import Stepper
 from kinetree.simulation import INTEGRATORS
 
 # Order of the interpolant: the method's own, or 3 of Hermite's cubic through ends of that order.

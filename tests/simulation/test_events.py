@@ -8,7 +8,8 @@ from support.mechanisms import assert_balanced, ball, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError
-from kinetree.integration.watcher import FRACTIONS, Watcher, _Look, bracket, may_cross, root
+from kinetree.integration.roots import FRACTIONS, bracket, may_cross, root
+from kinetree.integration.watcher import Watcher, _Look
 
 g = 9.81
 

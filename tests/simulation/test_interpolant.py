@@ -6,7 +6,8 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.integration.field import Field
-from kinetree.integration.step import Interpolant, Stepper
+from kinetree.integration.interpolation import Interpolant
+from kinetree.integration.step import Stepper
 from kinetree.samples import random_inertia
 from kinetree.simulation import INTEGRATORS
 

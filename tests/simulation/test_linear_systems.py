@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 from kinetree import kernel
 from kinetree.errors import SingularError
-from kinetree.integration.implicit import factor, solve
+from kinetree.integration.linear_equations import factor, solve
 
 
 def positive(rng, n):

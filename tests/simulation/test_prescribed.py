@@ -19,7 +19,8 @@ from kinetree.errors import (
     UnknownNameError,
 )
 from kinetree.integration.field import PrescribedField
-from kinetree.integration.prescription import PrescribedSteps, Prescription, RecordedMotion
+from kinetree.integration.prescription import PrescribedSteps, Prescription
+from kinetree.integration.recorded_motion import RecordedMotion
 from kinetree.quantities.hybrid import hybrid_dynamics
 
 g, LENGTH, MASS = 9.81, 0.7, 1.3

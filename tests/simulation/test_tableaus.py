@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import RK45
 from support.closeness import assert_close
 
-from kinetree.integration import explicit, implicit
+from kinetree.integration import explicit, rosenbrock
 
 EXPLICIT = (
     explicit.EULER,
@@ -91,7 +91,7 @@ def test_dormand_and_prince_are_those_of_scipy():
 
 def test_rodas3_satisfies_the_conditions_of_order_three():
     """In the variables of Hairer and Wanner: ``C = 1/γ - Γ⁻¹``, ``A = α Γ⁻¹``, ``m = b Γ⁻¹``."""
-    t = implicit.RODAS3
+    t = rosenbrock.RODAS3
     G = np.linalg.inv(np.eye(4) / t.gamma - matrix(t.c))
     alpha, b = matrix(t.a) @ G, np.array(t.m) @ G
     beta = alpha + G
@@ -109,7 +109,7 @@ def test_rodas3_satisfies_the_conditions_of_order_three():
 
 def test_ros34pw2_satisfies_the_conditions_of_order_three_whatever_the_matrix():
     """Rang and Angermann (2005): with ``α`` and ``Γ`` apart; L-stable with the true Jacobian."""
-    t = implicit.ROS34PW2
+    t = rosenbrock.ROS34PW2
     G = np.linalg.inv(np.eye(4) / t.gamma - matrix(t.c))
     alpha, b = matrix(t.a) @ G, np.array(t.m) @ G
     embedded = (np.array(t.m) - np.array(t.e)) @ G

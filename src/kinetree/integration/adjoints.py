@@ -15,7 +15,7 @@ import numpy as np
 
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
 from kinetree.integration.field import times
-from kinetree.integration.implicit import ImplicitMidpoint, RosenbrockW
+from kinetree.integration.implicit import ImplicitMidpoint
 from kinetree.integration.manifold import (
     bracket_matrix,
     dexp,
@@ -33,6 +33,7 @@ from kinetree.integration.on_arrays import (
     transposed_times,
     turning_joints,
 )
+from kinetree.integration.rosenbrock import RosenbrockW
 
 
 class Gradients(NamedTuple):

@@ -1,9 +1,10 @@
 """Integrators by name."""
 
 from kinetree.errors import UnknownNameError, require_known
-from kinetree.integration import explicit, implicit
+from kinetree.integration import explicit, implicit, rosenbrock
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
 from kinetree.integration.integrator import Integrator
+from kinetree.integration.variational import VariationalMidpoint
 
 INTEGRATORS = {
     integrator.name: integrator
@@ -16,9 +17,9 @@ INTEGRATORS = {
         ExplicitRungeKutta(explicit.RK6),
         ExplicitRungeKutta(explicit.DORMAND_PRINCE),
         implicit.ImplicitMidpoint(),
-        implicit.VariationalMidpoint(),
-        implicit.Rosenbrock(implicit.RODAS3),
-        implicit.RosenbrockW(implicit.ROS34PW2),
+        VariationalMidpoint(),
+        rosenbrock.Rosenbrock(rosenbrock.RODAS3),
+        rosenbrock.RosenbrockW(rosenbrock.ROS34PW2),
     )
 }
 

@@ -17,8 +17,9 @@ import numpy as np
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity import lcp
+from kinetree.contact.complementarity.inputs import mixed_problem
 from kinetree.contact.complementarity.pivoting import ForceSolution
-from kinetree.contact.complementarity.rows import MixedRows, mixed_problem
+from kinetree.contact.complementarity.rows import MixedRows
 from kinetree.errors import ShapeError
 
 __all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]

@@ -19,6 +19,7 @@ import numpy as np
 
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.contact.complementarity.inputs import bounds, matrix_and_vector, numbers
 from kinetree.contact.complementarity.pivoting import (
     Dense,
     ForceSolution,
@@ -26,7 +27,6 @@ from kinetree.contact.complementarity.pivoting import (
     positive_sizes,
     solution_of,
 )
-from kinetree.contact.complementarity.rows import bounds, matrix_and_vector, numbers
 from kinetree.errors import ShapeError, SingularError
 from kinetree.model.arrays import as_numbers, check_finite
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.contact.complementarity.inputs import mixed_problem, numbers
 from kinetree.contact.complementarity.residuals import (
     Certificate,
     MixedEquations,
@@ -20,14 +21,7 @@ from kinetree.contact.complementarity.residuals import (
     cone_certificate,
     residuals,
 )
-from kinetree.contact.complementarity.rows import (
-    LAWS,
-    mixed_problem,
-    nearest,
-    newton_matrix,
-    numbers,
-    scale,
-)
+from kinetree.contact.complementarity.rows import LAWS, nearest, newton_matrix, scale
 from kinetree.contact.complementarity.traced import in_kernel
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.spelling import did_you_mean, from_textbook

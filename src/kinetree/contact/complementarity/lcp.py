@@ -13,9 +13,10 @@ import numpy as np
 
 from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.contact.complementarity.inputs import matrix_and_vector
 from kinetree.contact.complementarity.pivoting import Dense, ForceSolution, pivot, solution_of
 from kinetree.contact.complementarity.residuals import certificate_of, residuals
-from kinetree.contact.complementarity.rows import MixedRows, matrix_and_vector
+from kinetree.contact.complementarity.rows import MixedRows
 from kinetree.errors import ShapeError
 
 __all__ = ["enumerated", "follow", "lemke", "pivoting"]

@@ -20,7 +20,7 @@ import numpy as np
 
 from kinetree.errors import ImpactError, require_known
 from kinetree.integration.explicit import DORMAND_PRINCE
-from kinetree.integration.watcher import root
+from kinetree.integration.roots import root
 
 LAWS = ("newton", "poisson", "energetic")
 """Names of the laws."""

@@ -25,8 +25,8 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.integration.implicit import factor, solve
 from kinetree.integration.integrator import Stepped
+from kinetree.integration.linear_equations import factor, solve
 from kinetree.integration.manifold import move
 from kinetree.integration.step import Scheme, Stepper
 from kinetree.loops.kinematics.compiled_projection import close_loops

@@ -18,7 +18,7 @@ import numpy as np
 
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.field import FieldAround, masked_response
-from kinetree.integration.implicit import factor, solve
+from kinetree.integration.linear_equations import factor, solve
 from kinetree.integration.step import Scheme, Stepper
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction

@@ -20,7 +20,7 @@ from kinetree.codegen.runtime.threads import empty
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.integration.implicit import factor, solve
+from kinetree.integration.linear_equations import factor, solve
 from kinetree.model import Model
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.rollouts.inputs import names_of, require_kernel
