@@ -9,9 +9,9 @@ from support.contact_scenes import assert_laws_hold, ball_in_slot, box, stack
 from kinetree.contact.complementarity import cones, quadratic
 from kinetree.contact.complementarity.residuals import MixedEquations, residuals
 from kinetree.contact.complementarity.rows import MixedRows, newton_matrix, scale
+from kinetree.contact.complementarity.sweeps import one_contact_force
 from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.textbook.contact_sweeps import one_contact_force
 
 G = 9.81
 METHODS = list(cones.METHODS)

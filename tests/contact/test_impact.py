@@ -13,7 +13,7 @@ from kinetree.algorithms import aba
 from kinetree.contact.contacts import Contacts, jacobian
 from kinetree.contact.impacts import several
 from kinetree.contact.impacts.impact import capture, impact
-from kinetree.contact.impacts.several import patch_impacts
+from kinetree.contact.impacts.patches import patch_impacts
 from kinetree.contact.impacts.single import LAWS, single_impact
 from kinetree.contact.mobility import mobility
 from kinetree.contact.scene import Scene, with_ground

@@ -7,7 +7,8 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.contact.contacts import Contacts, jacobian
 from kinetree.contact.impacts.impact import impact
-from kinetree.contact.impacts.several import patch_impact, sequential_impacts
+from kinetree.contact.impacts.patches import patch_impact
+from kinetree.contact.impacts.several import sequential_impacts
 from kinetree.contact.impacts.single import (
     LAWS,
     ImpactState,

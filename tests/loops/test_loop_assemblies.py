@@ -7,7 +7,7 @@ from support.linkages import L1, L2, L3, D, four_bar, sample
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, LoopError, SingularError
-from kinetree.loops.kinematics.assembly import assemblies
+from kinetree.loops.kinematics.all_assemblies import assemblies
 from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
 from kinetree.loops.kinematics.constraint import closure_error
 

@@ -11,7 +11,8 @@ from support.linkages import sample
 import kinetree as kt
 from kinetree.errors import AssemblyError
 from kinetree.joints import REPRESENTATIVES, AbstractJoint
-from kinetree.loops.kinematics.assembly import assemble, assemblies, assemblies_nearby
+from kinetree.loops.kinematics.all_assemblies import assemblies, assemblies_nearby
+from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
 from kinetree.loops.kinematics.loop_joints import loop_positions
 from kinetree.spatial import Motion, Plucker, exp

@@ -7,8 +7,9 @@ from support.states import random_instant
 
 import kinetree as kt
 from kinetree.joints import SphereInCylinder
+from kinetree.loops.dynamics.loop_forces import idle_forces, smallest, uniqueness
 from kinetree.loops.dynamics.methods import ConstrainedEquations
-from kinetree.loops.dynamics.solution import idle_forces, smallest, solve, uniqueness
+from kinetree.loops.dynamics.solution import solve
 from kinetree.samples import bennett, four_bar, stewart
 from kinetree.textbook.loop_methods import range_space
 

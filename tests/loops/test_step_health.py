@@ -15,17 +15,16 @@ from kinetree.integration.step import Stepper
 from kinetree.loops.kinematics.compiled_projection import Chosen
 from kinetree.loops.stepping import stepper as steppers
 from kinetree.loops.stepping.choice import _health, choose
-from kinetree.loops.stepping.health import (
-    Judge,
+from kinetree.loops.stepping.health import Judge, refine_step
+from kinetree.loops.stepping.projected import Checks
+from kinetree.loops.stepping.singular_passes import (
     Passes,
     SingularPass,
     _between,
     _measures,
     _vertex,
     passes_of,
-    refine_step,
 )
-from kinetree.loops.stepping.projected import Checks
 from kinetree.loops.stepping.stepper import ProjectedStepper
 
 

@@ -10,9 +10,10 @@ import kinetree as kt
 from kinetree.integration.integrator import Stepped
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.loops.stepping.choice import better_choice, choose
-from kinetree.loops.stepping.health import Judge, SingularPass, passes_of, refine_step
+from kinetree.loops.stepping.health import Judge, refine_step
 from kinetree.loops.stepping.options import CONSTRAINTS, Projection
 from kinetree.loops.stepping.projected import Checks
+from kinetree.loops.stepping.singular_passes import SingularPass, passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
 
 

@@ -21,9 +21,11 @@ from kinetree.loops.dynamics.inverse_dynamics import (
     actuation,
     inverse_dynamics,
 )
+from kinetree.loops.dynamics.loop_forces import LoopForce
 from kinetree.loops.dynamics.methods import NullSpace
-from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, LoopForce, solve
-from kinetree.loops.kinematics.assembly import assemble, assemblies
+from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, solve
+from kinetree.loops.kinematics.all_assemblies import assemblies
+from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
 from kinetree.loops.kinematics.constraint import (
     Constraint,

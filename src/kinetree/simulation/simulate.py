@@ -22,7 +22,7 @@ from kinetree.integration.manifold import settle, turns_over
 from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
 from kinetree.integration.refusals import OWN_NUMBERS
 from kinetree.loops.stepping.choice import closed_start
-from kinetree.loops.stepping.health import passes_of
+from kinetree.loops.stepping.singular_passes import passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
 from kinetree.model.arrays import (

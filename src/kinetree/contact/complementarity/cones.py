@@ -1,8 +1,7 @@
 """Contacts with friction, loops, limits and dry joint friction, solved together.
 
 The problem is stated in ``rows``. Methods: ``"newton"`` is fast and exact, and turns to
-ADMM where it gets stuck; ``"admm"`` is robust. ``"pgs"`` is simple, and a text:
-``kinetree.textbook.contact_sweeps``.
+ADMM where it gets stuck; ``"admm"`` is robust, ``"pgs"`` simple (``sweeps``).
 """
 
 from dataclasses import dataclass
@@ -22,9 +21,10 @@ from kinetree.contact.complementarity.residuals import (
     residuals,
 )
 from kinetree.contact.complementarity.rows import LAWS, nearest, newton_matrix, scale
+from kinetree.contact.complementarity.sweeps import projected_gauss_seidel
 from kinetree.contact.complementarity.traced import in_kernel
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.spelling import did_you_mean, from_textbook
+from kinetree.spelling import did_you_mean
 
 __all__ = ["METHODS", "ConeSolution", "in_kernel", "newton_steps", "solve"]
 
@@ -91,10 +91,11 @@ def solve(
             + did_you_mean(method, METHODS, f"there are {', '.join(METHODS)}")
         )
     count = METHODS[method] if iterations is None else iterations
-    if method == "pgs":
-        run = from_textbook("contact_sweeps", "projected_gauss_seidel")
-    else:
-        run = {"newton": newton_with_admm, "admm": alternating_directions}[method]
+    run = {
+        "newton": newton_with_admm,
+        "pgs": projected_gauss_seidel,
+        "admm": alternating_directions,
+    }[method]
     lam, done = run(problem, lam, tolerance, count)
     return _solution(problem, lam, tolerance, done, method)
 

@@ -17,12 +17,8 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.contacts import Contacts, body_motions, contact_axes
 from kinetree.contact.finding.pairs import coefficients_of
 from kinetree.contact.impacts.collision import Collision, Impact, finish
-from kinetree.contact.impacts.several import (
-    islands,
-    patch_impacts,
-    sequential_impacts,
-    simultaneous_impacts,
-)
+from kinetree.contact.impacts.patches import patch_impacts
+from kinetree.contact.impacts.several import islands, sequential_impacts, simultaneous_impacts
 from kinetree.contact.impacts.single import require_law
 from kinetree.contact.scene import Scene
 from kinetree.errors import ImpactError, ShapeError, UnknownNameError

@@ -14,7 +14,8 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
-from kinetree.loops.kinematics.assembly import assemblies_nearby, hold_joints, ranks
+from kinetree.loops.kinematics.all_assemblies import assemblies_nearby, ranks
+from kinetree.loops.kinematics.assembly import hold_joints
 from kinetree.loops.kinematics.constraint import (
     closing,
     independent_rows,

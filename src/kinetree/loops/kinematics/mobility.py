@@ -19,7 +19,8 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import warn
 from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint
-from kinetree.loops.kinematics.assembly import assemble, assemblies_nearby, ranks
+from kinetree.loops.kinematics.all_assemblies import assemblies_nearby, ranks
+from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import (
     constraint,
     dependencies,

@@ -18,7 +18,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.progress import working
 from kinetree.errors import LoopError, SingularityWarning
-from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
+from kinetree.loops.kinematics.all_assemblies import assemblies_nearby, ranks
 from kinetree.loops.kinematics.constraint import velocity_matrix
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model

@@ -30,7 +30,7 @@ from kinetree.integration.linear_equations import factor, solve
 from kinetree.integration.manifold import move
 from kinetree.integration.step import Scheme, Stepper
 from kinetree.loops.kinematics.compiled_projection import close_loops
-from kinetree.loops.stepping.health import near_singularity
+from kinetree.loops.stepping.singular_passes import near_singularity
 
 _ITERATIONS = 8
 _CONVERGED = 1e-9  # last correction of the velocities, relative to the speed, that will do

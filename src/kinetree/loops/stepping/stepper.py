@@ -15,8 +15,9 @@ from kinetree.integration.step import Stepper, step_length
 from kinetree.loops.kinematics.compiled_projection import close_loops
 from kinetree.loops.kinematics.constraint import error, loop_gaps, with_misalignment
 from kinetree.loops.stepping.choice import better_choice
-from kinetree.loops.stepping.health import Judge, Passes, refine_step
+from kinetree.loops.stepping.health import Judge, refine_step
 from kinetree.loops.stepping.projected import Checks, projected_steps
+from kinetree.loops.stepping.singular_passes import Passes
 
 _MORE = 12  # Newton's steps when those of a step were not enough
 _OPEN = 1e-9  # error, in pure numbers, with which a simulation does not go on

@@ -27,7 +27,7 @@ from kinetree.contact.history import (
 from kinetree.contact.soft.history import SoftHistory
 from kinetree.errors import LoadError
 from kinetree.integration.events import EventRecord
-from kinetree.loops.stepping.health import SingularPass
+from kinetree.loops.stepping.singular_passes import SingularPass
 from kinetree.simulation.results.report import Report
 
 FREE_BYTES = 256 * 2**20

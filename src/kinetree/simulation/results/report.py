@@ -14,7 +14,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import joint_of, remedy
 from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.stepping.health import SingularPass
+from kinetree.loops.stepping.singular_passes import SingularPass
 from kinetree.model.limits import has_dynamics
 from kinetree.model.memo import remember
 from kinetree.notebook import block, table

@@ -1,7 +1,7 @@
 """Projected Gauss–Seidel on the mixed problem: one contact or row at a time, each solved exactly.
 
 Simple, and never far from a solution; slow where contacts lean on one another, as in stacks.
-``kt.contact.complementarity.cones.solve(method="pgs")`` calls it by name.
+``cones.solve(method="pgs")``, which impacts at several points turn to where other methods fail.
 """
 
 import numpy as np
