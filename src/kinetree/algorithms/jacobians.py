@@ -334,7 +334,7 @@ def frame_acceleration(
 
 
 def frame_bias_acceleration(model, q, qd, *frame, **options):
-    """``frame_acceleration`` at ``qdd = 0``, (6,); what follows ``qd`` is as there.
+    """Acceleration of a frame at ``qdd = 0``, (6,); options as in ``frame_acceleration``.
 
     It is ``Jd qd``: of kind spatial in the references world and body, classical in aligned, where
     ``J qd`` holds the velocity of a point.

@@ -398,7 +398,7 @@ def _narrow(p: Levels, level: int) -> None:
         if p.level[i] == level:
             row = view(p.A, i * p.n)
             size = p.root[i] * sqrt(product(row, row, p.n))
-            rows = _equation(p, rows, view(p.AZ, i * wide), size)
+            rows = _add_equation(p, rows, view(p.AZ, i * wide), size)
     most = sqrt(times_row(q.g, q.g, wide))  # damping alone makes multipliers of 1e-9 of that
     for i in range(q.count):
         most = max(most, q.u[i] / q.scale[q.active[i]])
@@ -406,7 +406,7 @@ def _narrow(p: Levels, level: int) -> None:
     for i in range(q.count):
         k = q.active[i]
         if q.u[i] / q.scale[k] > _PRESSED * most:
-            rows = _equation(p, rows, view(q.C, k * wide), p.length[k])
+            rows = _add_equation(p, rows, view(q.C, k * wide), p.length[k])
         else:
             q.active[q.guess] = k
             q.side[q.guess] = q.side[i]
@@ -445,8 +445,8 @@ def _keep_pivots(p: Levels, rows: int, n: int, count: int, Y: "float[:]") -> int
 
 
 @procedure
-def _equation(p: Levels, rows: int, row: "float[:]", size: float) -> int:
-    """Add an equation for the directions: how many there are then."""
+def _add_equation(p: Levels, rows: int, row: "float[:]", size: float) -> int:
+    """Add an equation that directions have to fulfil; the number of equations then."""
     wide = pad(p.program.n + 1)
     out = view(p.W, rows * wide)
     clear(out, wide)

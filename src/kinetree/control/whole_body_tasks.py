@@ -179,7 +179,7 @@ class WholeBodyTask(ABC):
 
     @abstractmethod
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
-        """The task for a model.
+        """Rows of the task in the variables of a model.
 
         Args:
             model: the mechanism.
@@ -232,7 +232,7 @@ class FrameTask(WholeBodyTask):
     task: Literal["pose", "position", "orientation"] = "pose"
 
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
-        """The task for a model."""
+        """Rows of the task in the variables of a model."""
         model.frame(self.frame)
         owner = f"FrameTask({self.frame!r}, task={self.task!r})"
         reference = as_task_reference(self.reference, self.task, may_rest=True, owner=owner)
@@ -291,7 +291,7 @@ class PostureTask(WholeBodyTask):
     joints: Sequence[str] | None = None
 
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
-        """The task for a model."""
+        """Rows of the task in the variables of a model."""
         at = driven if self.joints is None else velocity_columns(model, self.joints, "joints")
         reference, count = (
             as_reference(model, self.reference, may_rest=True),
@@ -338,7 +338,7 @@ class CenterOfMassTask(WholeBodyTask):
     kd: ArrayLike | None = None
 
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
-        """The task for a model."""
+        """Rows of the task in the variables of a model."""
 
         def text(m, q, qd, target):
             c = center_of_mass_acceleration(m, q, qd, m.zero_velocity)
@@ -377,7 +377,7 @@ class MomentumTask(WholeBodyTask):
     part: Literal["angular", "linear", "both"] = "angular"
 
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
-        """The task for a model."""
+        """Rows of the task in the variables of a model."""
         parts = {"angular": slice(0, 3), "linear": slice(3, 6), "both": slice(0, 6)}
         require_known(
             self.part, parts, f"part must be 'angular', 'linear' or 'both', got {self.part!r}"
@@ -430,7 +430,7 @@ class ForceTask(WholeBodyTask):
     reference: Reference
 
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> TaskRows:
-        """The task for a model."""
+        """Rows of the task in the variables of a model."""
         require_known(self.contact, points, f"there is no contact {self.contact!r}")
         given, at = self.reference, points[self.contact]
         constant = None if callable(given) else checked_vector(given, (3,), "force")

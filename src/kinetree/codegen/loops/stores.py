@@ -60,7 +60,7 @@ class Stores:
         return self.kinds.get(place.paths[0], ANY)
 
     def program(self, name: str) -> Program:
-        """The case, in its own graph."""
+        """Straight-line program of the case, in a separate graph."""
         graph, roots = canonical(self.graph, self.roots())
         n = len(self.stores) + len(self.conditions)
         outputs = [Argument(output_name(p), ()) for p in self.stores]

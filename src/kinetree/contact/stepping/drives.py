@@ -131,7 +131,7 @@ class Resisting(NamedTuple):
     across: Any
 
     def against(self, change):
-        """Forces that are exerted less where velocities change, (nv,)."""
+        """Decrease of the forces of actuators by a change of velocities, (nv,)."""
         return self.lag @ change + self.more(change)
 
     @property

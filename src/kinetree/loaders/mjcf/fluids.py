@@ -57,10 +57,9 @@ def fluid_forces_of(mj_model, tree) -> tuple[FluidForce, ...]:
 
 
 def momenta_of(tree) -> tuple[FluidForce, ...]:
-    """Velocity products of the armature of free joints, which counts for velocities in the world.
+    """Forces by which the armature of free joints acts as in MuJoCo, on velocities in the world.
 
-    Ours is that of velocities in the body: they differ by armature times angular velocity x
-    velocity.
+    Ours acts on velocities in the body: they differ by armature times angular velocity x velocity.
     """
     return tuple(
         momentum_force(i, body.dynamics.armature[3])
