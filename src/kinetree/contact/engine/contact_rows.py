@@ -55,19 +55,14 @@ def contact_block(
             p.J[j + r * wide] = y
 
 
-@procedure
-def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "float[:]") -> int:
-    """The next group, that of contact ``c``; 0, or ``FULL``."""
+@procedure(inline=True)
+def begin_group(p: Problem, rows: Rows, f: Found, c: int) -> int:
+    """Begin the next group, that of contact ``c``: how many rows it has."""
     g = p.groups
-    row = p.row_first[g]
-    entry = p.entry_first[g]
-    at = rows.numbers
-    if g + 1 >= rows.groups_room or row + 6 >= rows.rows_room:
-        return FULL
     dim, slide = scaled_rows(rows, f, c, g)
     axes = rows.axes[g]
     scale = rows.scale[g]
-    target = view(p.target, row)
+    target = view(p.target, p.row_first[g])
     target[:dim] = 0.0
     if dim > 1:
         target[1] = scale[1] * dot(axes[1], f.drift[c])
@@ -77,6 +72,22 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
     p.mu[g] = slide if dim > 1 else 0.0
     p.low[g] = 0.0
     p.high[g] = UNBOUNDED
+    return dim
+
+
+@procedure
+def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "float[:]") -> int:
+    """The next group, that of contact ``c``; 0, or ``FULL``."""
+    g = p.groups
+    row = p.row_first[g]
+    entry = p.entry_first[g]
+    at = rows.numbers
+    if g + 1 >= rows.groups_room or row + 6 >= rows.rows_room:
+        return FULL
+    dim = begin_group(p, rows, f, c)
+    axes = rows.axes[g]
+    scale = rows.scale[g]
+    target = view(p.target, row)
     i = f.bodies[c, 0]
     j = f.bodies[c, 1]
     a = m.node[i]

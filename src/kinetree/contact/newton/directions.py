@@ -15,14 +15,7 @@ from kinetree.contact.newton.discs import (
     longest_of_discs,
     matrix_of_discs,
 )
-from kinetree.contact.newton.jordan import (
-    add_product,
-    quotient,
-    scaled,
-    scaling,
-    until,
-    until_cone,
-)
+from kinetree.contact.newton.jordan import scaling, until, until_cone
 from kinetree.contact.newton.matrix import FIRM, assemble
 from kinetree.contact.newton.problem import (
     CONE,
@@ -105,22 +98,24 @@ def stiffness(problem: Problem, work: Work, g: int) -> float:
     return s
 
 
-@procedure
-def asked_of_three(
-    mu: float, lam: "float[:]", w: "float[:]", dlam: "float[:]", dw: "float[:]", y: "float[:]",
-    z: "float[8]", A0: float, kept: "float[:, 4]", sigma: float, correct: float,
-) -> float:  # fmt: skip
+@procedure(inline=True)
+def ask_of_three(problem: Problem, work: Work, g: int, sigma: float, correct: float) -> None:
     """The right side of a step for a contact with three rows, in ``dlam`` and ``y``.
 
-    Returns the velocity that the normal impulse asks for; ``kept`` has ``q`` and ``theta``.
+    ``p`` becomes the velocity that the normal impulse asks for.
     """
-    q0 = kept[0, 0]
-    q1 = kept[1, 0]
-    q2 = kept[2, 0]
+    first = problem.row_first[g]
+    mu = problem.mu[g]
+    lam = view(work.lam, first)
+    w = view(work.w, first)
+    dlam = view(work.dlam, first)
+    dw = view(work.dw, first)
+    y = view(work.y, first)
+    z = work.inner[g]
+    kept = view(work.changes, first)
+    q0, q1, q2 = kept[0, 0], kept[1, 0], kept[2, 0]
     theta = kept[0, 1]
-    x0 = mu * lam[0]
-    x1 = lam[1]
-    x2 = lam[2]
+    x0, x1, x2 = mu * lam[0], lam[1], lam[2]
     own = sigma
     y0 = y1 = y2 = 0.0
     if correct > 0.0:
@@ -159,123 +154,104 @@ def asked_of_three(
     y2 -= part * x2 + w[2]
     y[:3] = vector(y0, y1, y2)
     less = 2.0 / (1.0 + 2.0 * (q1 * q1 + q2 * q2))
-    c0 = (own - w[0]) * A0
+    c0 = (own - w[0]) * work.A[6 * first]
     across = 1.0 / theta
     part = less * ((q1 * y1 + q2 * y2) * across + q0 * mu * c0)
     dlam[:3] = vector(c0, y1 * across - q1 * part, y2 * across - q2 * part)
-    return own
+    work.p[first] = own
+
+
+@procedure
+def ask_of_any(problem: Problem, work: Work, g: int, sigma: float, correct: float) -> None:
+    """The right side of a step for bounds, and contacts without friction or with several discs.
+
+    ``p`` and ``y`` become the velocities that its impulse asks for at the lower and upper bound.
+    """
+    c = local("float", 6)
+    dim = problem.dim[g]
+    first = problem.row_first[g]
+    lam = view(work.lam, first)
+    dlam = view(work.dlam, first)
+    y = view(work.y, first)
+    z = work.inner[g]
+    low, high = bounds(problem, g)
+    work.p[first] = 0.0
+    y[0] = 0.0
+    asked = -work.w[first]
+    if low > -1e299:
+        work.p[first] = (sigma - correct * dlam[0] * z[2]) / (lam[0] - low)
+        asked += work.p[first]
+    if high < 1e299:
+        y[0] = (sigma + correct * dlam[0] * z[3]) / (high - lam[0])
+        asked -= y[0]
+    c[0] = asked * work.A[6 * first]
+    c[1:dim] = -lam[1:dim]
+    if has_discs(problem, g):
+        ask_discs(problem, work, g, sigma, correct, c)
+    dlam[:dim] = c[:dim]
+
+
+@procedure(inline=True)
+def change_three(problem: Problem, work: Work, g: int) -> None:
+    """Changes of a contact with three rows, whose ``dw`` is known."""
+    first = problem.row_first[g]
+    dlam = view(work.dlam, first)
+    dw = view(work.dw, first)
+    A = view(work.A, 6 * first)
+    z = work.inner[g]
+    dlam[:3] -= vector(
+        A[0] * dw[0],
+        A[3] * dw[0] + A[4] * dw[1] + A[5] * dw[2],
+        A[6] * dw[0] + A[7] * dw[1] + A[8] * dw[2],
+    )
+    z[2] = work.p[first] - z[0] - z[0] / work.lam[first] * dlam[0]
+    z[3] = change_of_speed(problem, work, first, 3, problem.mu[g])
+
+
+@procedure
+def change_any(problem: Problem, work: Work, g: int) -> None:
+    """Changes of any other group, whose ``dw`` is known."""
+    first = problem.row_first[g]
+    lam = view(work.lam, first)
+    dlam = view(work.dlam, first)
+    z = work.inner[g]
+    take_product(problem.dim[g], view(work.A, 6 * first), view(work.dw, first), dlam)
+    low, high = bounds(problem, g)
+    z[2] = 0.0
+    z[3] = 0.0
+    if low > -1e299:
+        z[2] = work.p[first] - z[0] - z[0] / (lam[0] - low) * dlam[0]
+    if high < 1e299:
+        z[3] = work.y[first] - z[1] + z[1] / (high - lam[0]) * dlam[0]
+    if has_discs(problem, g):
+        change_discs(problem, work, g)
 
 
 @procedure
 def direction(problem: Problem, work: Work, island: int, sigma: float, correct: float) -> None:
     """Step towards products ``sigma``, less ``correct`` times those of the changes of the last."""
-    q = local("float", 6)
-    b = local("float", 6)
-    e = local("float", 6)
-    c = local("float", 6)
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
     for k in range(first_group, last_group):
         g = work.island_group[k]
-        dim = problem.dim[g]
-        first = problem.row_first[g]
-        lam = view(work.lam, first)
-        w = view(work.w, first)
-        dlam = view(work.dlam, first)
-        dw = view(work.dw, first)
-        y = view(work.y, first)
-        z = work.inner[g]
-        if dim == 3 and rubs(problem, g):
-            kept = view(work.changes, first)
-            work.p[first] = asked_of_three(problem.mu[g], lam, w, dlam, dw, y, z,
-                                           work.A[6 * first], kept, sigma, correct)  # fmt: skip
-            noted_give(problem, work, problem.J, g, dlam, work.dv)
-            continue
-        low, high = bounds(problem, g)
-        work.p[first] = 0.0
-        y[0] = 0.0
-        asked = -w[0]
-        if low > -1e299:
-            work.p[first] = (sigma - correct * dlam[0] * z[2]) / (lam[0] - low)
-            asked += work.p[first]
-        if high < 1e299:
-            y[0] = (sigma + correct * dlam[0] * z[3]) / (high - lam[0])
-            asked -= y[0]
-        c[0] = asked * work.A[6 * first]
-        c[1:dim] = -lam[1:dim]
-        if has_discs(problem, g):
-            ask_discs(problem, work, g, sigma, correct, c)
-        elif rubs(problem, g):
-            mu = problem.mu[g]
-            theta = work.changes[first, 1]
-            q[:dim] = work.changes[first : first + dim, 0]
-            y[:dim] = 0.0
-            if correct > 0.0:
-                root = sqrt(theta)
-                b[0] = mu * lam[0]
-                b[1:dim] = lam[1:dim]
-                scaled(q, root, 1.0, b, dim, e)  # the point itself, scaled
-                b[0] = mu * dlam[0]
-                b[1:dim] = dlam[1:dim]
-                scaled(q, root, 1.0, b, dim, c)
-                new = c[0]
-                c[0] = asked * work.A[6 * first]
-                b[0] = z[3]
-                b[1:dim] = dw[1:dim]
-                add_product(q, root, b, new, c, dim, y)
-                quotient(e, y, dim)
-                b[:dim] = correct * y[:dim]
-                scaled(q, root, 1.0, b, dim, y)
-            force = tangential(lam, dim)
-            most = mu * lam[0]
-            part = sigma / max((most - force) * (most + force), 1e-300)
-            y[0] += part * most - z[1]
-            y[1:dim] -= part * lam[1:dim] + w[1:dim]
-            length = tangential(q, dim)
-            less = 2.0 / (1.0 + 2.0 * length * length)
-            along = 0.0
-            for r in range(1, dim):
-                along += q[r] * y[r]
-            for r in range(1, dim):
-                c[r] = (y[r] - less * q[r] * along) / theta - less * q[0] * q[r] * mu * c[0]
-        dlam[:dim] = c[:dim]
-        noted_give(problem, work, problem.J, g, c, work.dv)
+        if problem.dim[g] == 3 and rubs(problem, g):
+            ask_of_three(problem, work, g, sigma, correct)
+        else:
+            ask_of_any(problem, work, g, sigma, correct)
+        dlam = view(work.dlam, problem.row_first[g])
+        noted_give(problem, work, problem.J, g, dlam, work.dv)
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
     solve_matrix(problem, work, island, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
-        dim = problem.dim[g]
-        first = problem.row_first[g]
-        lam = view(work.lam, first)
-        dlam = view(work.dlam, first)
-        dw = view(work.dw, first)
-        A = view(work.A, 6 * first)
-        z = work.inner[g]
-        noted_velocity(problem, work, g, work.dv, dw)
-        if dim == 3 and rubs(problem, g):
-            dlam[:3] -= vector(
-                A[0] * dw[0],
-                A[3] * dw[0] + A[4] * dw[1] + A[5] * dw[2],
-                A[6] * dw[0] + A[7] * dw[1] + A[8] * dw[2],
-            )
-            z[2] = work.p[first] - z[0] - z[0] / lam[0] * dlam[0]
-            z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
-            continue
-        take_product(dim, A, dw, dlam)
-        low, high = bounds(problem, g)
-        z[2] = 0.0
-        z[3] = 0.0
-        if low > -1e299:
-            z[2] = work.p[first] - z[0] - z[0] / (lam[0] - low) * dlam[0]
-        if high < 1e299:
-            z[3] = work.y[first] - z[1] + z[1] / (high - lam[0]) * dlam[0]
-        if has_discs(problem, g):
-            change_discs(problem, work, g)
-        elif rubs(problem, g):
-            z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
+        noted_velocity(problem, work, g, work.dv, view(work.dw, problem.row_first[g]))
+        if problem.dim[g] == 3 and rubs(problem, g):
+            change_three(problem, work, g)
+        else:
+            change_any(problem, work, g)
 
 
 @procedure

@@ -132,6 +132,33 @@ def open_speed(problem: Problem, work: Work, g: int, sigma: float) -> None:
 
 
 @procedure
+def has_finite_step(work: Work, island: int, t: float) -> bool:
+    """Whether a step and the part of it that is taken are finite."""
+    total = t
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        total += work.dv[work.island_dof[n]]
+    return isfinite(total)
+
+
+@procedure
+def move_inner(
+    problem: Problem, work: Work, island: int, t: float, sigma: float, blocked: bool
+) -> None:
+    """Take a part of a step of ``work.inner``; where that is ``blocked``, ``h_0`` opens again."""
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        z = work.inner[g]
+        z[0] += t * z[2]
+        z[1] += t * z[3]
+        if has_discs(problem, g):
+            move_discs(problem, work, g, t)
+            if blocked:
+                open_discs(problem, work, g, sigma)
+        elif blocked and rubs(problem, g):
+            open_speed(problem, work, g, sigma)
+
+
+@procedure
 def follow(
     problem: Problem, work: Work, island: int, forces: float, enough: float, most: int, arcs: int
 ) -> "(int, float)":
@@ -188,20 +215,7 @@ def follow(
         stuck = stuck + 1 if t < 0.01 else 0
         if arcs > 0 and stuck > 4:
             return steps, error
-        total = t
-        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-            total += work.dv[work.island_dof[n]]
-        if not isfinite(total):  # at the limit of rounding
+        if not has_finite_step(work, island, t):  # at the limit of rounding
             return steps, error
         error = moved(problem, work, island, t)
-        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-            g = work.island_group[k]
-            z = work.inner[g]
-            z[0] += t * z[2]
-            z[1] += t * z[3]
-            if has_discs(problem, g):
-                move_discs(problem, work, g, t)
-                if blocked:
-                    open_discs(problem, work, g, sigma)
-            elif blocked and rubs(problem, g):
-                open_speed(problem, work, g, sigma)
+        move_inner(problem, work, island, t, sigma, blocked)
