@@ -216,9 +216,6 @@ _WALKS = {
     "doctor/test_check_model.py": {
         "test_samples_have_neither_errors_nor_warnings": 3,
     },
-    "documents/test_first_hour.py": {
-        "test_script_prints_what_stands_beside_it": 3,
-    },
     "documents/test_pages.py": {
         "test_code_on_the_page_runs": 6,
         "test_example_runs": 6,
