@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen.device.copies import LANE, TEAM, Copies
+from kinetree.codegen.device.running import Gpu
 from kinetree.codegen.device.teams import ALWAYS, CallProgram, TeamProgram, Waits, launchers
 from kinetree.codegen.device.units import specialised_code
 from kinetree.codegen.procedures.language import INT
@@ -27,7 +28,7 @@ from kinetree.model import Model
 from kinetree.model.memo import remember
 
 OF_LANE = ((WorkerArrays, "scratch"), *((Stance, name) for name in ("vel", "acc", "R", "room")))
-OF_TEAM = ((WorkerArrays, "acting"), *((Stance, name) for name in ("P", "Q", "Y", "bench")))
+OF_TEAM = ((WorkerArrays, "acting"), *((Stance, name) for name in ("P", "Q", "Y", "bench", "L", "right", "df")))
 """Working memory of one knot, which every lane has for itself, or a team."""
 SHARED = 200_000
 """Bytes that a team may have for itself."""
@@ -58,6 +59,7 @@ class IterationsOnDevice(Iterations):
     def __init__(self, problem: Any, shooting: Shooting, most: int, on: Any):
         self.problem, self.shooting, self.on, self.xp = problem, shooting, on, on.xp
         self.batch = b = batch_of_problem(problem, shooting, most, 1)
+        b.lanes = KNOTS[0] if isinstance(on, Gpu) else getattr(on, "lanes", 1)
         self._work = w = work_of(shooting, b)
         self._copies = c = _copies(b, w)
         self._is_shared = c.of_team != frozenset()

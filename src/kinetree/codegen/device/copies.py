@@ -50,6 +50,7 @@ class Copies:
             that last.
         team, lane: how many words a team and a lane have.
         of_team: arrays that are working memory of teams, by record and field.
+        team_ends: how many words a team has up to the end of such an array, by its field.
         where, target: places of addresses among the words of a team; four times the word that they
             lead to, and whose that is.
     """
@@ -66,6 +67,7 @@ class Copies:
         self._records: dict[int, Record] = {}
         self._scratch, self._written = scratch, frozenset(written)
         self._absent = frozenset(absent)
+        self._in_team: dict[str, np.ndarray] = {}
         self.of_team = frozenset(x for x, whose in scratch.items() if whose == TEAM)
         for record in records:
             self._visit(record)
@@ -74,6 +76,8 @@ class Copies:
                 self._note(array, ITEM)
         self._merge()
         self._lay_out()
+        ends = {name: self._end_of(value) for name, value in self._in_team.items()}
+        self.team_ends = {name: end for name, end in ends.items() if end}
         self._move_addresses()
 
     # --- what there is ---------------------------------------------------------------------------
@@ -91,7 +95,10 @@ class Copies:
                 if kind not in self._absent:
                     self._visit(value)
             elif isinstance(kind, ArrayType) and value.size:
-                self._note(value, self._scratch.get((type(record), name), ITEM))
+                whose = self._scratch.get((type(record), name), ITEM)
+                self._note(value, whose)
+                if whose == TEAM:
+                    self._in_team[name] = value
 
     def _note(self, array, whose):
         whole = array
@@ -138,6 +145,10 @@ class Copies:
                 data[: len(region.data)] = region.data
                 words[region.whose][region.at : region.at + len(data) // 8] = data.view(np.int64)
         self._of_team: dict[int, tuple[int, int]] = {}
+
+    def _end_of(self, array):
+        """Word of a team after an array."""
+        return self.place(array.ctypes.data)[1] + -(-array.nbytes // 8)
 
     def place(self, address: int) -> tuple[int, int]:
         """Whose word an address is, and which."""

@@ -96,8 +96,8 @@ class TeamProgram:
             for n in ast.walk(p.tree)
             if isinstance(n, ast.Attribute)
         }
-        needs = named & {name for _, name in self.copies.of_team}
-        return self.copies.team if needs else len(self.copies.records)
+        ends = [end for name, end in self.copies.team_ends.items() if name in named]
+        return max([len(self.copies.records), *ends])
 
     def texts(self, *more: str, lanes: int, on_processor: bool = False) -> list[str]:
         """LLVM's texts of all units, and ``more``."""

@@ -345,6 +345,14 @@ def lanes(count: int, *more: int) -> Any:
     return product(range(count), *map(range, more)) if more else range(count)
 
 
+def unroll(*bounds: int) -> range:
+    """``range`` whose turns follow each other in the code of a GPU, if their number is a constant.
+
+    Numbers of local arrays, whose places are constants then, are in registers.
+    """
+    return range(*bounds)
+
+
 def lane_count() -> int:
     """How many lanes share loops over ``lanes``: 1 on a CPU. A constant of the code."""
     return 1
@@ -386,7 +394,7 @@ _BUILTINS: dict[Any, str] = {
     dot: "dot", np.dot: "dot", invoke: "invoke", local: "local", view: "view", vector: "vector",
     isfinite: "isfinite", math.isfinite: "isfinite", np.isfinite: "isfinite",
     math.isnan: "isnan", np.isnan: "isnan",
-    lanes: "lanes", lane_count: "lane_count", lane_sum: "lane_sum", lane_max: "lane_max",
+    lanes: "lanes", unroll: "unroll", lane_count: "lane_count", lane_sum: "lane_sum", lane_max: "lane_max",
     worlds_max: "worlds_max",
     abs: "abs", min: "min", max: "max", float: "float", int: "int", bool: "bool", len: "len",
     math.fabs: "abs", math.floor: "floor", math.ceil: "ceil", math.copysign: "copysign",

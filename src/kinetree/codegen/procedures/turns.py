@@ -53,8 +53,9 @@ class Turns(Functions):
     def for_turns(self, s, call, inner=None):
         """A loop, of two counters where ``inner`` is how many turns the second has."""
         name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
-        shared = bool(name) and builtin(self.procedure.find(name)) == "lanes"
-        if not isinstance(call, ast.Call) or not (shared or name == "range"):
+        kind = builtin(self.procedure.find(name)) if name else None
+        shared = kind == "lanes"
+        if not isinstance(call, ast.Call) or not (shared or kind == "unroll" or name == "range"):
             raise self.fail("for goes over range(...) or lanes(...) in the language of procedures")
         if s.orelse or not isinstance(s.target, ast.Name if inner is None else ast.Tuple):
             raise self.fail("for needs one name, and has no else, in the language of procedures")
@@ -89,7 +90,8 @@ class Turns(Functions):
         self.start(again)
         more = self.op(f"add nsw i64 {self.op(f'load i64, ptr {counter}')}, {step}")
         self.emit(f"store i64 {more}, ptr {counter}")
-        self.jump(head)
+        hint = f", !llvm.loop {self.module.unrolled()}" if several and self.module.lanes > 1 and kind == "unroll" else ""
+        self.emit(f"br label %{head}{hint}")
         self.start(end)
         if waits:
             self.wait_for_lanes()

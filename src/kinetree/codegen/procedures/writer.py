@@ -450,6 +450,12 @@ class _Module:
             self.metadata.append(text)
         return f"!{self.known[text]}"
 
+    def unrolled(self):
+        """A node of metadata for a loop whose turns follow each other in the code."""
+        full = self.meta('!"llvm.loop.unroll.full"')
+        self.metadata.append(f"!{len(self.metadata)}, {full}")
+        return f"!{len(self.metadata) - 1}"
+
     def _tag(self, name):
         """Type tag of a field, for alias analysis."""
         kind = self.meta(f'!"{name}", !1, i64 0')
@@ -487,7 +493,10 @@ def module_text(procedure, for_python=True, lanes=1, constants=None) -> str:
     module.constants = constants or {}
     functions = [write(p, module) for p in procedure.members]
     entry = _entry(procedure, module) if for_python else ""
-    nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]
+    nodes = [
+        f"!{n} = {'distinct ' * text.startswith(f'!{n},')}!{{{text}}}"
+        for n, text in enumerate(module.metadata)
+    ]
     return "\n\n".join([_HEAD, *module.declared, *functions, entry, "\n".join(nodes)]) + "\n"
 
 

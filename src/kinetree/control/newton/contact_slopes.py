@@ -130,7 +130,7 @@ def slopes_of_step(b: Batch, w: WorkerArrays, k: int):
         chain_impact(b, s, k, view(s.P, third), wide, nv)
         chain_impact(b, s, k, right, wide, live)
     fill_step(b, w, k, live, hits)
-    cone_rows(b, w, k, live)
+    cone_rows(b, w, k, view(s.Q, pad(live)), wide, s.bench)
 
 
 @procedure
@@ -394,19 +394,20 @@ def add_term(n: int, A: "float[3, 3]", B: "float[3, 3]", part: float, to: "float
 
 
 @procedure
-def cone_rows(b: Batch, w: WorkerArrays, k: int, live: int):
-    """Derivatives of the cones of a step, which ``Q`` has for contact forces."""
-    s, c, size = w.stance, b.contacts, b.size
-    wide = pad(b.nv) + pad(live) + pad(size)
+def cone_rows(
+    b: Batch, w: WorkerArrays, k: int, forces: "float[:]", wide: int, bench: "float[:]"
+):
+    """Derivatives of the cones of a step, from those of contact forces, with room for a point."""
+    c, size = b.contacts, b.size
     at = 0
     for i in range(c.count):
         on = c.active[k * c.count + i]
-        df = view(s.Q, at * wide + pad(live))
+        df = view(forces, at * wide)
         for p in range(c.point_first[i], c.point_first[i + 1]):
             of_point, row_width = df, wide
             if on == 1 and c.size[i] == 6:
-                point_slopes(b, w, k, i, p, df, wide)
-                of_point, row_width = s.bench, size
+                point_slopes(b, w, k, i, p, df, wide, bench)
+                of_point, row_width = bench, size
             x = view(of_point, 0)
             y = view(of_point, row_width)
             z = view(of_point, 2 * row_width)
@@ -424,7 +425,16 @@ def cone_rows(b: Batch, w: WorkerArrays, k: int, live: int):
 
 
 @procedure
-def point_slopes(b: Batch, w: WorkerArrays, k: int, i: int, p: int, df: "float[:]", wide: int):
+def point_slopes(
+    b: Batch,
+    w: WorkerArrays,
+    k: int,
+    i: int,
+    p: int,
+    df: "float[:]",
+    wide: int,
+    bench: "float[:]",
+):
     """Derivatives of the force at a point by all variables of a knot, in ``bench``, (3, size)."""
     s, c, nv, m, size = w.stance, b.contacts, b.nv, b.m, b.size
     y = view(s.R, 9, 3)
@@ -439,7 +449,7 @@ def point_slopes(b: Batch, w: WorkerArrays, k: int, i: int, p: int, df: "float[:
             x[e] = df[e * wide + j]
         spread_force(c, s, k, i, p, x, more)
         for e in range(3):
-            s.bench[e * size + j] = more[e]
+            bench[e * size + j] = more[e]
     for at in lanes(c.path_first[i + 1] - c.path_first[i]):
         d = c.path[c.path_first[i] + at]
         turn = view(s.S, (k * nv + d) * 6, 3)
@@ -449,7 +459,7 @@ def point_slopes(b: Batch, w: WorkerArrays, k: int, i: int, p: int, df: "float[:
         spread_force(c, s, k, i, p, x, more)
         turned = cross(turn, y)
         for j in range(3):
-            s.bench[j * size + m + d] += more[j] + turned[j]
+            bench[j * size + m + d] += more[j] + turned[j]
 
 
 @procedure

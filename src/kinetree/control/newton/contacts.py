@@ -95,7 +95,7 @@ class Stance:
             derivatives of inertia times these, two for each.
         vel, acc: motions of bodies of one knot;  J, drift: rows of active contacts, (steps, rows,
             ...), of which the first ``live`` count;  row: their numbers.
-        P, Q, Y: factors of one step;  A_q, A_v: derivatives of contact accelerations;  B: of
+        P, Q, Y: factors of one step;  L, right, df: the same by columns, see ``columns``;  A_q, A_v: derivatives of contact accelerations;  B: of
             impacts;  D: of contact forces on joints.
         turned, spun: derivatives of moves along the manifold.
         R, room: working memory of one knot;  bench: of the factors of one.
@@ -129,6 +129,9 @@ class Stance:
     P: "float[:]"
     Q: "float[:]"
     Y: "float[:]"
+    L: "float[:]"
+    right: "float[:]"
+    df: "float[:]"
     A_q: "float[:]"
     A_v: "float[:]"
     B: "float[:]"

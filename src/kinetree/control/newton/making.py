@@ -13,6 +13,7 @@ from kinetree.control.newton.stances import (
     cone_mask,
     contacts_of,
     put_timetable,
+    sizes_of_columns,
     sizes_of_factors,
     stance_of,
 )
@@ -55,6 +56,7 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int, samples: int) 
         rows=f.force_rows,
         exact=int(problem.second_order),
         outside=int(f.on_arrays is not None),
+        lanes=1,
         most=most,
         tolerance=problem.tolerance,
         lax=problem.lax,
@@ -226,14 +228,15 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     now, tried = knots_of(b), knots_of(b)
     factors = sizes_of_factors(b)  # in the same memory as rows, which are needed at other times
     rows = 2 * b.nc * pad_to_eight(size + 1)
-    bench = np.zeros(max(rows, sum(factors.values())))
+    columns = sizes_of_columns(b)
+    bench = np.zeros(max(rows, sum(factors.values()), sum(columns.values())))
     arrays["acting"] = bench[:rows]
     tied = Tying(shooting, b, arrays)
     kernels = {"steps": tied.steps(tried), "slopes": tied.slopes(now)}
     kernels |= tied.on_manifold(now, tried)
     linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
     of_knots = {name: arrays[own] for name, own in linear.items()}
-    kernels["stance"] = stance = stance_of(tied, b, now, tried, parts(bench, factors))
+    kernels["stance"] = stance = stance_of(tied, b, now, tried, parts(bench, factors) | parts(bench, columns))
     c = b.contacts
     h = b.h if shooting.simple or c.count else 0.0
     blocks = {"turns": c.turns, "turn": c.turn, "width": c.width}

@@ -27,6 +27,7 @@ class Batch:
         exact: 1 where second derivatives of steps are used.
         outside: 1 where steps and their derivatives come from Python.
         warm: 1 where multipliers are given.
+        lanes: of a team that has a knot, 1 for a core.
         most: iterations;  tolerance: of all errors;  h: length of a step.
         lax: violation up to which what has used up its iterations is not examined again, else 0.
         columns: of what is held, by control;  index, sign, value, position: of bounds.
@@ -57,6 +58,7 @@ class Batch:
     rows: int
     exact: int
     outside: int
+    lanes: int
     warm: int
     most: int
     tolerance: float

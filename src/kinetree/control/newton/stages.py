@@ -24,6 +24,13 @@ from kinetree.control.newton.advance import (
     load,
     measure,
 )
+from kinetree.control.newton.columns import (
+    MOST,
+    impacts_by_columns,
+    slopes_by_columns,
+    stop_by_columns,
+    take_steps_by_columns,
+)
 from kinetree.control.newton.contact_slopes import (
     feet_slopes,
     find_contact_rows,
@@ -155,12 +162,13 @@ def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
         yield Launch((x.terms, x.mass, x.bias), 1, *own)
         if landings(b)[first:end].any():
             yield Launch(find_rows_of_landing, MANY, *own)
-            yield Launch(stop_landing, FEW, *own)
+            yield Launch(stop_by_columns if has_columns(b) else stop_landing, FEW, *own)
             yield Launch(x.bias, 1, *own)
         if x.forced:
             yield Launch(x.force, 1, *own)
         yield Launch(find_contacts, MANY, *own)
-        yield Launch(take_steps_of_contacts, FEW, *own)
+        take = take_steps_by_columns if has_columns(b) else take_steps_of_contacts
+        yield Launch(take, FEW, *own)
         if not b.flat:
             yield Launch(x.move, 1, *own)
     elif s.simple:
@@ -170,6 +178,11 @@ def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
         yield Launch(step_simply, MANY, *own)
     else:
         yield Launch(s.step, 1, *own)
+
+
+def has_columns(b: Batch) -> bool:
+    """Whether a team has a lane for each column of the systems of steps with contacts."""
+    return b.nv + b.contacts.rows < min(b.lanes, MOST + 1)
 
 
 def landings(b: Batch) -> Any:
@@ -247,9 +260,9 @@ def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
         yield Launch(gather)
         yield Launch(x.impact, 1, 0, 2 * hits)
         yield Launch(find_impact_rows, MANY, 0, T)
-        yield Launch(slopes_of_impacts, FEW, 0, T)
+        yield Launch(impacts_by_columns if has_columns(b) else slopes_of_impacts, FEW, 0, T)
     yield Launch(find_contact_rows, MANY, 0, T)
-    yield Launch(slopes_of_steps, FEW, 0, T)
+    yield Launch(slopes_by_columns if has_columns(b) else slopes_of_steps, FEW, 0, T)
 
 
 def direction(b: Batch, w: WorkerArrays) -> Launches:
@@ -325,7 +338,8 @@ def all_stages(b: Batch, w: WorkerArrays) -> Launches:
         yield Launch(w.stance.tried.bias, 1)
         yield Launch(gather)
         yield Launch(w.stance.now.impact, 1)
-        for what in (slopes_of_impacts, stop_landing):
+        by_columns, by_tiles = (impacts_by_columns, stop_by_columns), (slopes_of_impacts, stop_landing)
+        for what in by_columns if has_columns(b) else by_tiles:
             yield Launch(what, FEW)
         for what in (find_impact_rows, find_rows_of_landing):
             yield Launch(what, MANY)

@@ -245,6 +245,13 @@ def take_steps_of_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
     force = k.total if s.tried.forced == 1 else k.held
     for i in range(first, end):
         accelerate(b, c, s, i, view(force, i * nv), view(k.qdd, i * nv))
+    move_knots(b, w, first, end)
+
+
+@procedure
+def move_knots(b: Batch, w: WorkerArrays, first: int, end: int):
+    """Velocities at the ends of steps, and how knots move, from accelerations."""
+    k, s, nv = w.tried, w.stance, b.nv
     for e in lanes((end - first) * nv):
         i = first * nv + e
         v = s.v[i] + b.h * k.qdd[i]

@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.contact.engine.terms import term_kernel
 from kinetree.control.newton.calls import no_loop
+from kinetree.control.newton.columns import MOST
 from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
 from kinetree.control.tiles import pad_to_eight
 from kinetree.errors import ModelError
@@ -154,6 +155,14 @@ def sizes_of_factors(b: Any) -> dict[str, int]:
     R = c.rows
     wide = pad_to_eight(nv) + pad_to_eight(R) + pad_to_eight(max(b.size, 2 * nv))
     return {"P": nv * wide, "Q": R * wide, "Y": R * nv, "bench": max(3 * b.size, 6 * nv, 6 * R)}
+
+
+def sizes_of_columns(b: Any) -> dict[str, int]:
+    """Numbers of the same by columns."""
+    n = b.nv + b.contacts.rows
+    if not b.contacts.count or n > MOST:
+        return {}
+    return {"L": n * n, "right": n, "df": (b.contacts.rows + 3) * b.size}
 
 
 def stance_of(tied: Any, b: Any, now: Any, tried: Any, factors: dict[str, Any]) -> Stance:

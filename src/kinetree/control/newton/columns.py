@@ -1,0 +1,252 @@
+"""Steps with contacts on a GPU: systems of one knot, of which every lane has a column.
+
+    [M  Jᵀ ] [a]   [r]
+    [J -SOFT] [g] = [q]          forces of contacts are -g
+
+The matrix has as many columns as velocities and rows of contacts, and a team at least one lane for
+each and one more. A column is in registers; what lanes need of others they read in the memory of
+the team. Rows of contacts that are open count as -1 on the diagonal. ``stance`` has the same
+systems in tiles, for a core and for robots with more columns.
+"""
+
+import math
+
+from kinetree.codegen.procedures import lanes, local, procedure, unroll, view
+from kinetree.control.newton.contact_slopes import cone_rows
+from kinetree.control.newton.contacts import ContactTables, Stance
+from kinetree.control.newton.records import Batch, WorkerArrays
+from kinetree.control.newton.stance import SOFT, count_landings, move_knots
+
+MOST = 31
+"""Columns that registers and lanes have room for, but for one."""
+
+
+@procedure(inline=True)
+def fill_column(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float[32]"):
+    """Column ``j`` of the matrix of a knot; column ``n`` is the right-hand side."""
+    nv, live = b.nv, s.live[k]
+    J = view(s.J, k * c.rows * nv)
+    if j < nv:
+        for i in unroll(nv):
+            x[i] = s.M[(k * nv + i) * nv + j]
+        for r in unroll(c.rows):
+            x[nv + r] = J[r * nv + j] if r < live else 0.0
+    elif j < nv + c.rows:
+        own = j - nv
+        for i in unroll(nv):
+            x[i] = J[own * nv + i] if own < live else 0.0
+        for r in unroll(c.rows):
+            diagonal = -SOFT if r < live else -1.0
+            x[nv + r] = diagonal if r == own else 0.0
+    else:
+        for i in unroll(nv + c.rows):
+            x[i] = s.right[i]
+
+
+@procedure(inline=True)
+def eliminate(L: "float[:]", n: int, columns: int, x: "float[32]"):
+    """Factors ``L D Lᵀ`` of a matrix from its columns; inverse pivots are on the diagonal of ``L``.
+
+    Row ``k`` of ``L`` has column ``k`` of the factor. Further columns become ``L⁻¹`` times them.
+    """
+    for k in unroll(n):
+        row = view(L, k * n)
+        for j in lanes(columns):
+            if j == k:
+                inverse = 1.0 / x[k]
+                row[k] = inverse
+                for i in unroll(k + 1, n):
+                    row[i] = inverse * x[i]
+        for j in lanes(columns):
+            if j > k:
+                for i in unroll(k + 1, n):
+                    x[i] -= row[i] * x[k]
+
+
+@procedure(inline=True)
+def solve_forward(L: "float[:]", n: int, x: "float[32]"):
+    """``L⁻¹ x``."""
+    for k in unroll(n):
+        for i in unroll(k + 1, n):
+            x[i] -= L[k * n + i] * x[k]
+
+
+@procedure(inline=True)
+def solve_backward(L: "float[:]", n: int, x: "float[32]"):
+    """``L⁻ᵀ D⁻¹ x``."""
+    for k in unroll(n):
+        x[k] *= L[k * n + k]
+    for e in unroll(n):
+        i = n - 1 - e
+        for k in unroll(i):
+            x[k] -= L[k * n + i] * x[i]
+
+
+@procedure(inline=True)
+def has_right_signs(L: "float[:]", n: int, nv: int) -> bool:
+    """Whether pivots of velocities are positive, and those of contacts negative."""
+    wrong = 0
+    for k in range(n):
+        pivot = L[k * n + k] if k < nv else -L[k * n + k]
+        wrong += 0 if 0.0 < pivot < math.inf else 1
+    return wrong == 0
+
+
+@procedure
+def solve_knot(b: Batch, c: ContactTables, s: Stance, k: int) -> bool:
+    """Let the right-hand side be the solution, with forces of contacts; False if there is none."""
+    nv, n = b.nv, b.nv + c.rows
+    x = local("float", 32)
+    for j in lanes(n + 1):
+        fill_column(b, c, s, k, j, x)
+    eliminate(s.L, n, n + 1, x)
+    for j in lanes(n + 1):
+        if j == n:
+            solve_backward(s.L, n, x)
+            for i in unroll(nv):
+                s.right[i] = x[i]
+            for r in unroll(c.rows):
+                s.right[nv + r] = -x[nv + r]
+    return has_right_signs(s.L, n, nv)
+
+
+@procedure
+def stop_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``stop_landing``, by columns."""
+    c, s, nv = b.contacts, w.stance, b.nv
+    for k in range(first, end):
+        if count_landings(c, k) > 0:
+            J, qd = view(s.J, k * c.rows * nv), view(w.tried.qd, k * nv)
+            for i in lanes(nv):
+                s.right[i] = 0.0
+            for r in lanes(c.rows):
+                total = 0.0
+                if r < s.live[k]:
+                    for i in range(nv):
+                        total -= J[r * nv + i] * qd[i]
+                s.right[nv + r] = total
+            fine = solve_knot(b, c, s, k)
+            for i in lanes(nv):
+                s.v[k * nv + i] += s.right[i] if fine else math.inf
+            for r in lanes(s.live[k]):
+                s.impulse[k * c.rows + s.row[k * c.rows + r]] = s.right[nv + r]
+
+
+@procedure
+def take_steps_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``take_steps_of_contacts``, by columns."""
+    c, s, nv = b.contacts, w.stance, b.nv
+    force = w.tried.total if s.tried.forced == 1 else w.tried.held
+    for k in range(first, end):
+        at = k * c.rows
+        for i in lanes(nv):
+            s.right[i] = force[k * nv + i] - s.bias[k * nv + i]
+        for r in lanes(c.rows):
+            s.right[nv + r] = -s.drift[at + r] if r < s.live[k] else 0.0
+        fine = solve_knot(b, c, s, k)
+        for i in lanes(nv):
+            w.tried.qdd[k * nv + i] = s.right[i] if fine else math.inf
+        for r in lanes(c.rows):
+            s.f[at + r] = 0.0
+        for r in lanes(s.live[k]):
+            s.f[at + s.row[at + r]] = s.right[nv + r]
+    move_knots(b, w, first, end)
+
+
+@procedure
+def factor_knot(b: Batch, c: ContactTables, s: Stance, k: int):
+    """Factors of the matrix of a knot."""
+    n = b.nv + c.rows
+    x = local("float", 32)
+    for j in lanes(n):
+        fill_column(b, c, s, k, j, x)
+    eliminate(s.L, n, n, x)
+
+
+@procedure
+def impacts_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``slopes_of_impacts``, by columns."""
+    c, s, nv = b.contacts, w.stance, b.nv
+    n = nv + c.rows
+    x = local("float", 32)
+    for k in range(first, end):
+        if count_landings(c, k) > 0:
+            I_q = view(s.I_q, s.hit[k] * nv * nv)
+            G_q = view(I_q, nv * nv)
+            factor_knot(b, c, s, k)
+            for j in lanes(2 * nv):
+                if j < nv:
+                    for i in unroll(nv):
+                        at = i * nv + j
+                        x[i] = s.D[k * nv * nv + at] - I_q[at] + G_q[at]
+                    for r in unroll(c.rows):
+                        x[nv + r] = -s.A_q[(k * c.rows + r) * nv + j] if r < s.live[k] else 0.0
+                else:
+                    for i in unroll(nv):
+                        x[i] = s.M[(k * nv + i) * nv + j - nv]
+                    for r in unroll(c.rows):
+                        x[nv + r] = 0.0
+                solve_forward(s.L, n, x)
+                s.df[j] = x[0]  # the same numbers of L are read again: registers cannot have all
+                solve_backward(s.L, n, x)
+                for i in unroll(nv):
+                    s.B[(k * nv + i) * 2 * nv + j] = x[i]
+
+
+@procedure(inline=True)
+def fill_slopes(b: Batch, c: ContactTables, s: Stance, k: int, j: int, x: "float[32]"):
+    """Derivatives of what is on the right of the system of a step, by variable ``j``."""
+    nv, m, live = b.nv, b.m, s.live[k]
+    for i in unroll(nv):
+        x[i] = 0.0
+        if s.now.forced == 1:
+            x[i] = s.f_z[(k * nv + i) * b.size + j]
+        elif j < m:
+            x[i] = 1.0 if b.columns[j] == i else 0.0
+    for r in unroll(c.rows):
+        x[nv + r] = 0.0
+    if m <= j < m + nv:
+        for i in unroll(nv):
+            at = (k * nv + i) * nv + j - m
+            x[i] += s.D[at] - s.E_q[at]
+        for r in unroll(c.rows):
+            x[nv + r] = -s.A_q[(k * c.rows + r) * nv + j - m] if r < live else 0.0
+    if j >= m and count_landings(c, k) > 0:
+        for e in range(nv):
+            of_speed = s.B[(k * nv + e) * 2 * nv + j - m]
+            for i in unroll(nv):
+                x[i] -= s.E_v[(k * nv + i) * nv + e] * of_speed
+            for r in unroll(c.rows):
+                x[nv + r] -= s.A_v[(k * c.rows + r) * nv + e] * of_speed if r < live else 0.0
+    elif j >= m + nv:
+        for i in unroll(nv):
+            x[i] -= s.E_v[(k * nv + i) * nv + j - m - nv]
+        for r in unroll(c.rows):
+            x[nv + r] = -s.A_v[(k * c.rows + r) * nv + j - m - nv] if r < live else 0.0
+
+
+@procedure
+def slopes_by_columns(b: Batch, w: WorkerArrays, first: int, end: int):
+    """``slopes_of_steps``, by columns."""
+    c, s, nv, size = b.contacts, w.stance, b.nv, b.size
+    n = nv + c.rows
+    x = local("float", 32)
+    for k in range(first, end):
+        V = view(w.F, (k * b.n + nv) * size)
+        hits = count_landings(c, k)
+        factor_knot(b, c, s, k)
+        for j in lanes(size):
+            fill_slopes(b, c, s, k, j, x)
+            solve_forward(s.L, n, x)
+            s.df[j] = x[0]  # the same numbers of L are read again: registers cannot have all
+            solve_backward(s.L, n, x)
+            for i in unroll(nv):
+                before = 0.0
+                if hits > 0 and j >= b.m:
+                    before = s.B[(k * nv + i) * 2 * nv + j - b.m]
+                elif j == b.m + nv + i:
+                    before = 1.0
+                V[i * size + j] = before + b.h * x[i]
+            for r in unroll(c.rows):
+                s.df[r * size + j] = -x[nv + r]
+        cone_rows(b, w, k, s.df, size, view(s.df, c.rows * size))
