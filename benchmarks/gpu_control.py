@@ -84,10 +84,10 @@ def print_stages(problem, q, qd, guess):
     took, take = {}, IterationsOnDevice._take
 
     def take_one_by_one(self, sequence, wanted):
-        for stage in sequence:
+        for stage in sequence(self.batch, self._work):
             begin, end = cp.cuda.Event(), cp.cuda.Event()
             begin.record()
-            take(self, [stage], wanted)
+            self._launch([stage], wanted)
             end.record()
             end.synchronize()
             parts = stage.what if isinstance(stage.what, tuple) else (stage.what,)

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import math
 import pickle
+import re
 from contextlib import contextmanager
 from fractions import Fraction
 from math import atan2, ceil, copysign, exp, floor, hypot, isfinite, isnan, sin
@@ -30,6 +31,7 @@ from kinetree.codegen.procedures import (
     procedure,
     record,
     sqrt,
+    unroll,
     vector,
     view,
     workspace,
@@ -684,6 +686,81 @@ def test_loops_over_lanes_are_loops_on_a_cpu():
 def test_what_lanes_cannot_share_is_rejected(wrong, message):
     with pytest.raises(TraceError, match=message):
         wrong(3, np.zeros(3))
+
+
+@procedure
+def _outer_product(n: int, m: int, x: "float[:]", y: "float[:]", z: "float[:]") -> None:
+    for i, j in lanes(n, m):
+        both = x[i] * y[j]
+        z[i * m + j] += both
+
+
+@procedure
+def _pairs_of_ranges(n: int, x: "float[:]") -> None:
+    for i, j in range(n):
+        x[i] = float(j)
+
+
+@procedure
+def _powers(n: int, x: "float[:]") -> None:
+    own = local("float", 8)
+    for i in lanes(n):
+        for k in unroll(8):
+            own[k] = x[i]
+        for k in unroll(1, 8):
+            own[k] *= own[k - 1]
+        x[i] = own[7]
+
+
+def test_lanes_share_pairs():
+    x, y, z = np.arange(3.0), np.arange(4.0), np.ones(12)
+    _outer_product(3, 4, x, y, z)
+    np.testing.assert_array_equal(z.reshape(3, 4), 1 + np.outer(x, y))
+    _outer_product.python(3, 4, x, y, z)
+    np.testing.assert_array_equal(z.reshape(3, 4), 1 + 2 * np.outer(x, y))
+    with pytest.raises(TraceError, match=r"for i, j goes over lanes\(n, m\)"):
+        _pairs_of_ranges(3, np.zeros(3))
+
+
+def test_turns_are_unrolled_where_lanes_share_loops():
+    x = np.array([1.0, 2.0, 3.0])
+    _powers(3, x)
+    np.testing.assert_array_equal(x, np.arange(1.0, 4.0) ** 8)
+    assert "llvm.loop.unroll.full" in module_text(_powers, for_python=False, lanes=4)
+    assert "llvm.loop.unroll.full" not in module_text(_powers, for_python=False)
+
+
+def test_lanes_read_for_several_turns_before_they_write():
+    text = module_text(_outer_product, for_python=False, lanes=32)
+    body = text[text.index("define ") :]
+    assert body.count("fmul double") == 5  # four turns at once, and what is left one by one
+    sums = [m.start() for m in re.finditer("fadd double|call double @llvm.fma", body)]
+    loads = [m.start() for m in re.finditer("store double %t", body)]
+    assert sums[3] < loads[-5] < loads[-2] < sums[4]
+    with compiling() as llvm:
+        llvm.parse_assembly(text).verify()
+
+
+@record
+class _Size:
+    """A number that code may have."""
+
+    n: int
+
+
+@procedure
+def _fill(size: _Size, x: "float[:]") -> None:
+    for i in range(size.n):
+        x[i] = 1.0
+
+
+def test_numbers_of_records_are_constants_where_they_are_known():
+    assert "icmp slt i64 %t.1, 7" not in module_text(_fill, for_python=False)
+    text = module_text(_fill, for_python=False, constants={("_Size", "n"): 7})
+    assert re.search(r"icmp slt i64 %t\.\d+, 7\b", text)
+    x = np.zeros(3)
+    _fill(_Size(n=2), x)
+    np.testing.assert_array_equal(x, [1.0, 1.0, 0.0])
 
 
 def test_progress_names_the_part_of_kinetree_that_is_compiled():

@@ -8,6 +8,7 @@ from kinetree.codegen.device import teams
 from kinetree.codegen.device.running import Processor
 from kinetree.codegen.machine_code import compiling
 from kinetree.control import MPC, QuadraticCost, mpc, on_device, optimization, problem, tiles, trot
+from kinetree.control.newton import columns, stages
 from kinetree.errors import ModelError, ShapeError
 
 RNG = np.random.default_rng()
@@ -231,6 +232,31 @@ def test_lanes_that_wait_for_each_other_find_the_same(on_gpu, monkeypatch, probl
     on_gpu.undo()
     expected = kt.control.optimize(m, q, qd, iterations=2, **given)
     assert_same(expected, found, 1e-9 if problem_of is quadruped else 1e-7)  # goals magnify
+
+
+def test_lanes_have_columns_of_steps_with_contacts(on_gpu, monkeypatch):
+    """With feet that touch down: as many lanes as on a GPU have a column each."""
+    monkeypatch.setattr(HERE, "lanes", 32, raising=False)
+    m, given = quadruped(steps=7)
+    q, qd = starts(m, m.posture("home").q, 1)
+    seen, old = set(), on_device.IterationsOnDevice._launch
+
+    def launch(self, sequence, wanted):
+        seen.update(x.what for x in sequence if not stages.is_kernel(x))
+        old(self, sequence, wanted)
+
+    monkeypatch.setattr(on_device.IterationsOnDevice, "_launch", launch)
+    found = kt.control.optimize(m, q, qd, iterations=1, **given)
+    on_gpu.undo()
+    expected = kt.control.optimize(m, q, qd, iterations=1, **given)
+    assert np.abs(expected.impulses["front_left_foot"]).max() > 1e-3
+    assert_same(expected, found, 1e-9)
+    assert seen >= {
+        columns.take_steps_by_columns,
+        columns.slopes_by_columns,
+        columns.stop_by_columns,
+        columns.impacts_by_columns,
+    }
 
 
 @pytest.mark.parametrize("problem_of", [hopper, box, flight])

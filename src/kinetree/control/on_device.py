@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.codegen.device.copies import LANE, TEAM, Copies
 from kinetree.codegen.device.running import Gpu
-from kinetree.codegen.device.teams import ALWAYS, CallProgram, TeamProgram, Waits, launchers
+from kinetree.codegen.device.teams import ALWAYS, CallProgram, TeamProgram, Waits, launchers, record
 from kinetree.codegen.device.units import specialised_code
 from kinetree.codegen.procedures.language import INT
 from kinetree.codegen.program import calls_of, trace
@@ -28,7 +28,10 @@ from kinetree.model import Model
 from kinetree.model.memo import remember
 
 OF_LANE = ((WorkerArrays, "scratch"), *((Stance, name) for name in ("vel", "acc", "R", "room")))
-OF_TEAM = ((WorkerArrays, "acting"), *((Stance, name) for name in ("P", "Q", "Y", "bench", "L", "right", "df")))
+OF_TEAM = (
+    (WorkerArrays, "acting"),
+    *((Stance, name) for name in ("P", "Q", "Y", "bench", "L", "right", "df")),
+)
 """Working memory of one knot, which every lane has for itself, or a team."""
 SHARED = 200_000
 """Bytes that a team may have for itself."""
@@ -70,6 +73,7 @@ class IterationsOnDevice(Iterations):
         self._words = c.words_on(on.xp, shooting.samples)
         self._places = len(c.arrays), (on.xp.asarray(c.where), on.xp.asarray(c.target))
         self._tables: dict[tuple[int, ...], Any] = {}
+        self._recorded: dict[Any, Any] = {}
         self._numbers = self._words.view("float64")
         self._waits = c.word_of(w.search, "wanted")
         self.put("given", given_rows(shooting))
@@ -127,28 +131,41 @@ class IterationsOnDevice(Iterations):
 
     def run(self, budget: float | None = None):
         """Iterate until all samples are done, or for ``budget`` seconds."""
-        b, w, begun = self.batch, self._work, perf_counter()
-        self._take([stages.Launch(stages.load_sample)], ALWAYS)
-        self._take(stages.beginning(b, w), advance.BEGIN)
+        b, begun = self.batch, perf_counter()
+        self._take(stages.loading, ALWAYS)
+        self._take(stages.beginning, advance.BEGIN)
         with working("optimizing motions", b.most, "iterations") as work:
             while True:
-                self._take([stages.Launch(stages.examine_sample)], advance.SLOPES)
+                self._take(stages.examination, advance.SLOPES)
                 if self._some_want(stages.AGAIN):
-                    self._take(stages.again(b, w), stages.AGAIN)
+                    self._take(stages.again, stages.AGAIN)
                 if not self._some_want(advance.DERIVE):
                     break
-                self._take(stages.derivatives(b, w), advance.DERIVE)
-                self._take(stages.direction(b, w), advance.CURVES)
+                self._take(stages.derivatives, advance.DERIVE)
+                self._take(stages.direction, advance.CURVES)
                 while self._some_want(advance.TRIAL):
-                    self._take(stages.trial(b, w), advance.TRIAL)
+                    self._take(stages.trial, advance.TRIAL)
                 work.advance(1)
                 if budget is not None and perf_counter() - begun > budget:
-                    self._number(w.search, "halted")[:] = 1
-        self._take(stages.last_motion(b, w), advance.STEP)
-        self._take(stages.ending(b, w), advance.END)
+                    self._number(self._work.search, "halted")[:] = 1
+        self._take(stages.last_motion, advance.STEP)
+        self._take(stages.ending, advance.END)
 
     def _take(self, sequence, wanted):
-        """Launch stages for the samples that want something."""
+        """Take a sequence of stages for the samples that want something.
+
+        It is launched as a whole, and recorded anew where something else touches down.
+        """
+        key = sequence.__name__, wanted, self.batch.contacts.landing.tobytes()
+        if key not in self._recorded:
+            found = list(sequence(self.batch, self._work))
+            for stage in filter(stages.is_kernel, found):
+                self._table(stage)
+            self._recorded[key] = record(self.on, lambda: self._launch(found, wanted))
+        self._recorded[key]()
+
+    def _launch(self, sequence, wanted):
+        """Launch stages, one after the other."""
         count, words, waits = len(self._words), self._words, Waits(self._waits, wanted)
         for stage in sequence:
             start = self._starts_of[_key(stage)]

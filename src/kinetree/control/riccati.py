@@ -22,6 +22,7 @@ from kinetree.control.tiles import (
     subtract,
     subtract_square_tiles,
     subtract_tiles,
+    subtract_upper_tiles,
 )
 
 
@@ -254,9 +255,12 @@ def pull_back_simply(x: Horizon, k: int):
         own[(m + i) * wide + size] += along(x, k, x.turned, lines, i)
     subtract_tiles(B, wide, M, nv, A, nv, nv, wide)
     first, end = 6 * (m // 6), min(size, 6 * ((m + nv + 5) // 6))
-    subtract_square_tiles(own, wide, A, B, nv, 0, first)
-    subtract_square_tiles(own, wide, A, B, n, first, end)
-    subtract_square_tiles(own, wide, A, B, nv, end, size)
+    if lane_count() > 1:
+        subtract_upper_tiles(own, wide, A, B, nv, 0, first, size)
+    else:
+        subtract_square_tiles(own, wide, A, B, nv, 0, first)
+        subtract_square_tiles(own, wide, A, B, n, first, end)
+        subtract_square_tiles(own, wide, A, B, nv, end, size)
 
 
 @procedure

@@ -245,6 +245,17 @@ def subtract_square(
         r += count
 
 
+@procedure(inline=True)
+def take_row(x: "float[6, 4]", A: "float[:]", k: int, row: "float[4]") -> None:
+    """Subtract six numbers from ``A[k]`` on times four others."""
+    x[0] -= A[k] * row
+    x[1] -= A[k + 1] * row
+    x[2] -= A[k + 2] * row
+    x[3] -= A[k + 3] * row
+    x[4] -= A[k + 4] * row
+    x[5] -= A[k + 5] * row
+
+
 @procedure(inline=False)
 def subtract_tile(
     C: "float[:]", wide: int, A: "float[:]", wa: int, B: "float[:]", depth: int, rows: int
@@ -258,15 +269,11 @@ def subtract_tile(
         x[3] = view(C, 3 * wide, 4)
         x[4] = view(C, 4 * wide, 4)
         x[5] = view(C, 5 * wide, 4)
-        for e in range(depth):
-            k = e * wa
-            row = view(B, e * wide, 4)
-            x[0] -= A[k] * row
-            x[1] -= A[k + 1] * row
-            x[2] -= A[k + 2] * row
-            x[3] -= A[k + 3] * row
-            x[4] -= A[k + 4] * row
-            x[5] -= A[k + 5] * row
+        for e in range(0, depth - 1, 2):
+            take_row(x, A, e * wa, view(B, e * wide, 4))
+            take_row(x, A, (e + 1) * wa, view(B, (e + 1) * wide, 4))
+        if depth % 2 == 1:
+            take_row(x, A, (depth - 1) * wa, view(B, (depth - 1) * wide, 4))
         for r in range(6):
             own = view(C, r * wide, 4)
             own[0:4] = x[r]
@@ -307,17 +314,41 @@ def subtract_tiles(
 
 
 @procedure
+def subtract_upper_tiles(
+    H: "float[:]",
+    wide: int,
+    A: "float[:]",
+    B: "float[:]",
+    depth: int,
+    first: int,
+    start: int,
+    end: int,
+) -> None:
+    """``subtract_square`` by lanes, with one more column than rows: a tile for each.
+
+    Products of ``depth`` rows, of which the first is in the tile from ``start`` on, are twice as
+    deep.
+    """
+    quarters, count, stop = (end + 4) // 4, 0, 6 * ((start + depth + 10) // 6)
+    for r in range(first, end, 6):
+        count += quarters - r // 4
+    for tile in lanes(count):
+        r, c = first, tile
+        while c >= quarters - r // 4:
+            c -= quarters - r // 4
+            r += 6
+        c = 4 * (r // 4 + c)
+        own, rows = 2 * depth if start <= r < stop else depth, min(6, end - r)
+        subtract_tile(view(H, r * wide + c), wide, view(A, r), wide, view(B, c), own, rows)
+
+
+@procedure
 def subtract_square_tiles(
     H: "float[:]", wide: int, A: "float[:]", B: "float[:]", depth: int, first: int, end: int
 ) -> None:
     """``subtract_square``, whose tiles lanes share."""
     if lane_count() > 1:
-        quarter = wide // 4
-        for tile in lanes((end - first + 5) // 6 * quarter):
-            r, c = first + 6 * (tile // quarter), 4 * (tile % quarter)
-            if c >= 4 * (r // 4):
-                to = view(H, r * wide + c)
-                subtract_tile(to, wide, view(A, r), wide, view(B, c), depth, min(6, end - r))
+        subtract_upper_tiles(H, wide, A, B, depth, first, end, end)
         return
     across = wide // 8
     for tile in lanes((end - first + 5) // 6 * across):

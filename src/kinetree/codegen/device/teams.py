@@ -51,8 +51,8 @@ from kinetree.codegen.runtime.threads import map_on_cores
 
 THREADS = 64
 """Threads of a group that calls kernels."""
-REGISTERS = 255
-"""Of a thread that calls a kernel."""
+REGISTERS, MOST_REGISTERS = 65_536, 255
+"""Of a multiprocessor, and of a thread at most."""
 LARGEST_SHARED = 8
 """An attribute of functions, as the driver counts them."""
 ALWAYS = -1
@@ -86,6 +86,11 @@ class TeamProgram:
     lanes: int
     teams: int
     constants: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def registers(self) -> int:
+        """Registers of a thread, so that the teams of a multiprocessor have theirs."""
+        return min(MOST_REGISTERS, REGISTERS // (self.lanes * self.teams) // 8 * 8)
 
     @property
     def team_words(self) -> int:
@@ -191,6 +196,7 @@ class CallProgram:
     """Kernels that do not wait for each other; a thread calls each for one turn of an item."""
 
     kernels: tuple[KernelCode, ...]
+    registers = MOST_REGISTERS
 
     def texts(self, entry: str, **more: Any) -> list[str]:
         """LLVM's texts of all units; everything becomes one function."""
@@ -272,6 +278,16 @@ def device_text(program: Any) -> str:
     return kept.decode()
 
 
+def record(on: Any, launch: Callable[[], None]) -> Callable[[], None]:
+    """A function that does all launches of ``launch`` again, as one on a GPU."""
+    if not isinstance(on, Gpu):
+        return launch
+    with on.xp.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        launch()
+        return stream.end_capture().launch
+
+
 def launchers(programs: Sequence[Any], on: Any) -> list[Callable[..., None]]:
     """Functions that start programs, see ``start_on_gpu``; compiled on all cores.
 
@@ -283,9 +299,8 @@ def launchers(programs: Sequence[Any], on: Any) -> list[Callable[..., None]]:
         return map_on_cores(lambda p: p.start_on_processor(on), [*programs])
 
     def machine_code(program):
-        registers = REGISTERS if isinstance(program, CallProgram) else 128
         with on.xp.cuda.Device(on.device):
-            return link({"team": device_text(program)}, on.device, registers)
+            return link({"team": device_text(program)}, on.device, program.registers)
 
     found = []
     for program, code in zip(programs, map_on_cores(machine_code, [*programs]), strict=True):

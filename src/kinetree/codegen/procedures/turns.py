@@ -90,7 +90,11 @@ class Turns(Functions):
         self.start(again)
         more = self.op(f"add nsw i64 {self.op(f'load i64, ptr {counter}')}, {step}")
         self.emit(f"store i64 {more}, ptr {counter}")
-        hint = f", !llvm.loop {self.module.unrolled()}" if several and self.module.lanes > 1 and kind == "unroll" else ""
+        hint = (
+            f", !llvm.loop {self.module.unroll()}"
+            if several and self.module.lanes > 1 and kind == "unroll"
+            else ""
+        )
         self.emit(f"br label %{head}{hint}")
         self.start(end)
         if waits:

@@ -450,7 +450,7 @@ class _Module:
             self.metadata.append(text)
         return f"!{self.known[text]}"
 
-    def unrolled(self):
+    def unroll(self):
         """A node of metadata for a loop whose turns follow each other in the code."""
         full = self.meta('!"llvm.loop.unroll.full"')
         self.metadata.append(f"!{len(self.metadata)}, {full}")

@@ -14,6 +14,7 @@ from kinetree.control.newton.contacts import ContactTables, Stance
 from kinetree.control.newton.records import Batch, WorkerArrays
 from kinetree.control.newton.stance import (
     count_landings,
+    count_rows,
     fill_matrix,
     find_arm,
     find_motions,
@@ -47,15 +48,18 @@ def contact_slopes(b: Batch, w: WorkerArrays):
 def find_impact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
     """Rows of contacts where something touches down, and derivatives of their velocities."""
     s, c = w.stance, b.contacts
-    for e in lanes(end - first):
+    for e, i in lanes(end - first, c.count):
         k = first + e
         if count_landings(c, k) > 0:
-            for i in range(b.nv):
-                s.room[i] = 0.0
-            find_motions(b, c, s, k, s.room)
-            find_rows(b, c, s, k)
-            force_rows(b, c, s, k, s.impulse)
-            speed_rows(b, c, s, k)
+            if c.active[k * c.count + i] == 1:
+                for j in range(b.nv):
+                    s.room[j] = 0.0
+                find_motions(b, c, s, k, i, s.room)
+                speed_rows(b, c, s, k, i)
+            find_rows(b, c, s, k, i)
+    for e in lanes(end - first):
+        if count_landings(c, first + e) > 0:
+            force_rows(b, c, s, first + e, s.impulse)
 
 
 @procedure
@@ -70,11 +74,14 @@ def slopes_of_impacts(b: Batch, w: WorkerArrays, first: int, end: int):
 def find_contact_rows(b: Batch, w: WorkerArrays, first: int, end: int):
     """Rows of contacts with derivatives, those of what forces do, and blocks of moves."""
     s, c = w.stance, b.contacts
+    for e, i in lanes(end - first, c.count):
+        k = first + e
+        if c.active[k * c.count + i] == 1:
+            find_motions(b, c, s, k, i, view(w.now.qdd, k * b.nv))
+            contact_rows(b, c, s, k, i)
+        find_rows(b, c, s, k, i)
     for e in lanes(end - first):
         k = first + e
-        find_motions(b, c, s, k, view(w.now.qdd, k * b.nv))
-        find_rows(b, c, s, k)
-        contact_rows(b, c, s, k)
         force_rows(b, c, s, k, s.f)
         for t in range(c.turns):
             first_of_turn, at = c.turn[t], (k * c.turns + t) * 36
@@ -154,19 +161,14 @@ def fill_right(b: Batch, s: Stance, k: int, first: int, wide: int):
 
 
 @procedure
-def contact_rows(b: Batch, c: ContactTables, s: Stance, k: int):
-    """Derivatives of the accelerations of contacts at given ``qdd``, with damping."""
-    nv, at = b.nv, k * c.rows
-    for i in range(s.live[k] * nv):
-        s.A_q[at * nv + i] = s.A_v[at * nv + i] = 0.0
-    arm = view(s.R, 6, 3)
-    for i in range(c.count):
-        if c.active[k * c.count + i] == 0:
-            continue
-        find_arm(c, s, k, i, arm)
-        for e in range(c.path_first[i], c.path_first[i + 1]):
-            columns_of_variable(b, c, s, k, i, e, at)
-        at += c.size[i]
+def contact_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
+    """Derivatives of the accelerations of contact ``i`` at given ``qdd``, with damping."""
+    nv, at = b.nv, k * c.rows + count_rows(c, k, i)
+    for j in range(c.size[i] * nv):
+        s.A_q[at * nv + j] = s.A_v[at * nv + j] = 0.0
+    find_arm(c, s, k, i, view(s.R, 6, 3))
+    for e in range(c.path_first[i], c.path_first[i + 1]):
+        columns_of_variable(b, c, s, k, i, e, at)
 
 
 @procedure
@@ -281,32 +283,28 @@ def impact_slopes(b: Batch, w: WorkerArrays, k: int):
 
 
 @procedure
-def speed_rows(b: Batch, c: ContactTables, s: Stance, k: int):
-    """Derivatives of the velocities of contacts by positions, in ``A_q``."""
-    nv, at = b.nv, k * c.rows
-    for i in range(s.live[k] * nv):
-        s.A_q[at * nv + i] = 0.0
+def speed_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
+    """Derivatives of the velocity of contact ``i`` by positions, in ``A_q``."""
+    nv, at = b.nv, k * c.rows + count_rows(c, k, i)
+    for j in range(c.size[i] * nv):
+        s.A_q[at * nv + j] = 0.0
     arm = view(s.R, 6, 3)
-    for i in range(c.count):
-        if c.active[k * c.count + i] == 0:
-            continue
-        find_arm(c, s, k, i, arm)
-        for e in range(c.path_first[i], c.path_first[i + 1]):
-            S = view(s.S, (k * nv + c.path[e]) * 6)
-            up = 6 * c.parent[c.owner[e]]
-            turn = view(S, 0, 3)
-            slide = view(S, 3, 3)
-            w = view(s.vel, 6 * c.body[i], 3)
-            dw = w - view(s.vel, up, 3)
-            dv = view(s.vel, 6 * c.body[i] + 3, 3) - view(s.vel, up + 3, 3)
-            vw = cross(turn, dw)
-            vv = cross(turn, dv) + cross(slide, dw) + cross(vw, arm)
-            vv = vv + cross(w, slide + cross(turn, arm))
-            for j in range(3):
-                s.A_q[(at + j) * nv + c.path[e]] = vv[j]
-                if c.size[i] == 6:
-                    s.A_q[(at + 3 + j) * nv + c.path[e]] = vw[j]
-        at += c.size[i]
+    find_arm(c, s, k, i, arm)
+    for e in range(c.path_first[i], c.path_first[i + 1]):
+        S = view(s.S, (k * nv + c.path[e]) * 6)
+        up = 6 * c.parent[c.owner[e]]
+        turn = view(S, 0, 3)
+        slide = view(S, 3, 3)
+        w = view(s.vel, 6 * c.body[i], 3)
+        dw = w - view(s.vel, up, 3)
+        dv = view(s.vel, 6 * c.body[i] + 3, 3) - view(s.vel, up + 3, 3)
+        vw = cross(turn, dw)
+        vv = cross(turn, dv) + cross(slide, dw) + cross(vw, arm)
+        vv = vv + cross(w, slide + cross(turn, arm))
+        for j in range(3):
+            s.A_q[(at + j) * nv + c.path[e]] = vv[j]
+            if c.size[i] == 6:
+                s.A_q[(at + 3 + j) * nv + c.path[e]] = vw[j]
 
 
 @procedure
@@ -394,9 +392,7 @@ def add_term(n: int, A: "float[3, 3]", B: "float[3, 3]", part: float, to: "float
 
 
 @procedure
-def cone_rows(
-    b: Batch, w: WorkerArrays, k: int, forces: "float[:]", wide: int, bench: "float[:]"
-):
+def cone_rows(b: Batch, w: WorkerArrays, k: int, forces: "float[:]", wide: int, bench: "float[:]"):
     """Derivatives of the cones of a step, from those of contact forces, with room for a point."""
     c, size = b.contacts, b.size
     at = 0

@@ -20,6 +20,7 @@ class ContactTables:
             velocity variable of a body, and one past the last.
         body, size, first, damping: of a contact: its body, rows, first row, decay of velocities;
             point: its first point in the body.
+        chain_first: where the bodies up to a contact begin, parents first;  chain: body.
         path_first: where the variables above a contact begin, parents first;  path: variable;
             owner: body of its joint.
         point_first: where the points of a contact begin;  spread: forces at a point for a force and
@@ -43,6 +44,8 @@ class ContactTables:
     first: "int[:]"
     damping: "float[:]"
     point: "float[:]"
+    chain_first: "int[:]"
+    chain: "int[:]"
     path_first: "int[:]"
     path: "int[:]"
     owner: "int[:]"
@@ -95,8 +98,9 @@ class Stance:
             derivatives of inertia times these, two for each.
         vel, acc: motions of bodies of one knot;  J, drift: rows of active contacts, (steps, rows,
             ...), of which the first ``live`` count;  row: their numbers.
-        P, Q, Y: factors of one step;  L, right, df: the same by columns, see ``columns``;  A_q, A_v: derivatives of contact accelerations;  B: of
-            impacts;  D: of contact forces on joints.
+        P, Q, Y: factors of one step;  L, right, df: the same by columns, see ``columns``.
+        A_q, A_v: derivatives of contact accelerations;  B: of impacts;  D: of contact forces on
+            joints.
         turned, spun: derivatives of moves along the manifold.
         R, room: working memory of one knot;  bench: of the factors of one.
     """

@@ -236,7 +236,9 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     kernels |= tied.on_manifold(now, tried)
     linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
     of_knots = {name: arrays[own] for name, own in linear.items()}
-    kernels["stance"] = stance = stance_of(tied, b, now, tried, parts(bench, factors) | parts(bench, columns))
+    kernels["stance"] = stance = stance_of(
+        tied, b, now, tried, parts(bench, factors) | parts(bench, columns)
+    )
     c = b.contacts
     h = b.h if shooting.simple or c.count else 0.0
     blocks = {"turns": c.turns, "turn": c.turn, "width": c.width}

@@ -206,6 +206,16 @@ def evaluation(b: Batch, w: WorkerArrays) -> Launches:
         yield Launch(w.stance.tried.terms, 1, T, T + 1)
 
 
+def loading(b: Batch, w: WorkerArrays) -> Launches:
+    """The first knots."""
+    yield Launch(load_sample)
+
+
+def examination(b: Batch, w: WorkerArrays) -> Launches:
+    """Whether derivatives are needed."""
+    yield Launch(examine_sample)
+
+
 def beginning(b: Batch, w: WorkerArrays) -> Launches:
     """First knots with slacks and multipliers."""
     yield from steps(b, w, 0, b.steps)
@@ -329,16 +339,26 @@ def ending(b: Batch, w: WorkerArrays) -> Launches:
 
 def all_stages(b: Batch, w: WorkerArrays) -> Launches:
     """Everything that may be launched, whatever the schedule is."""
-    yield Launch(load_sample)
-    yield Launch(examine_sample)
-    for sequence in (beginning, derivatives, direction, trial, last_motion, ending):
+    for sequence in (
+        loading,
+        examination,
+        beginning,
+        derivatives,
+        direction,
+        trial,
+        last_motion,
+        ending,
+    ):
         yield from sequence(b, w)
     if b.contacts.count:
         yield from again(b, w)
         yield Launch(w.stance.tried.bias, 1)
         yield Launch(gather)
         yield Launch(w.stance.now.impact, 1)
-        by_columns, by_tiles = (impacts_by_columns, stop_by_columns), (slopes_of_impacts, stop_landing)
+        by_columns, by_tiles = (
+            (impacts_by_columns, stop_by_columns),
+            (slopes_of_impacts, stop_landing),
+        )
         for what in by_columns if has_columns(b) else by_tiles:
             yield Launch(what, FEW)
         for what in (find_impact_rows, find_rows_of_landing):

@@ -18,35 +18,41 @@ SOFT = 1e-9  # accelerations for unit forces [1/kg]
 
 
 @procedure
-def find_motions(b: Batch, c: ContactTables, s: Stance, k: int, qdd: "float[:]"):
-    """Velocities and accelerations of all bodies at a knot, without gravity."""
-    for i in range(6):
-        s.vel[i] = s.acc[i] = 0.0
-    for i in range(1, c.bodies + 1):
-        up = 6 * c.parent[i]
-        v = view(s.vel, 6 * i)
-        a = view(s.acc, 6 * i)
-        w = view(s.R, 0)
+def find_motions(b: Batch, c: ContactTables, s: Stance, k: int, i: int, qdd: "float[:]"):
+    """Velocities and accelerations of the bodies below contact ``i`` at a knot, without gravity."""
+    for j in range(6):
+        s.vel[j] = s.acc[j] = 0.0
+    for e in range(c.chain_first[i], c.chain_first[i + 1]):
+        find_motion(b, c, s, k, c.chain[e], qdd)
+
+
+@procedure
+def find_motion(b: Batch, c: ContactTables, s: Stance, k: int, i: int, qdd: "float[:]"):
+    """Velocity and acceleration of body ``i``, from those of its parent."""
+    up = 6 * c.parent[i]
+    v = view(s.vel, 6 * i)
+    a = view(s.acc, 6 * i)
+    w = view(s.R, 0)
+    for j in range(6):
+        v[j] = s.vel[up + j]
+        a[j] = s.acc[up + j]
+        w[j] = 0.0
+    for d in range(c.variable[i], c.variable[i + 1]):
+        S = view(s.S, (k * b.nv + d) * 6)
+        x = s.v[k * b.nv + d]
+        y = qdd[d]
         for j in range(6):
-            v[j] = s.vel[up + j]
-            a[j] = s.acc[up + j]
-            w[j] = 0.0
-        for d in range(c.variable[i], c.variable[i + 1]):
-            S = view(s.S, (k * b.nv + d) * 6)
-            x = s.v[k * b.nv + d]
-            y = qdd[d]
-            for j in range(6):
-                w[j] += x * S[j]
-                a[j] += y * S[j]
-        for j in range(6):
-            v[j] += w[j]
-        turning = view(v, 0, 3)
-        joint = view(w, 0, 3)
-        more = cross(turning, joint)
-        straight = cross(turning, view(w, 3, 3)) + cross(view(v, 3, 3), joint)
-        for j in range(3):
-            a[j] += more[j]
-            a[3 + j] += straight[j]
+            w[j] += x * S[j]
+            a[j] += y * S[j]
+    for j in range(6):
+        v[j] += w[j]
+    turning = view(v, 0, 3)
+    joint = view(w, 0, 3)
+    more = cross(turning, joint)
+    straight = cross(turning, view(w, 3, 3)) + cross(view(v, 3, 3), joint)
+    for j in range(3):
+        a[j] += more[j]
+        a[3 + j] += straight[j]
 
 
 @procedure
@@ -61,31 +67,40 @@ def find_arm(c: ContactTables, s: Stance, k: int, i: int, arm: "float[3]"):
 
 
 @procedure
-def find_rows(b: Batch, c: ContactTables, s: Stance, k: int):
-    """Jacobian and drift of the contacts that are closed at a knot, and how many rows there are."""
-    live, nv = 0, b.nv
+def count_rows(c: ContactTables, k: int, end: int) -> int:
+    """How many rows the contacts before ``end`` have that are closed at a knot."""
+    rows = 0
+    for i in range(end):
+        rows += c.active[k * c.count + i] * c.size[i]
+    return rows
+
+
+@procedure
+def find_rows(b: Batch, c: ContactTables, s: Stance, k: int, i: int):
+    """Jacobian and drift of contact ``i`` at a knot, if it is closed; how many rows there are."""
+    nv = b.nv
+    if i == 0:
+        s.live[k] = count_rows(c, k, c.count)
+    if c.active[k * c.count + i] == 0:
+        return
     arm = view(s.R, 6, 3)
-    for i in range(c.count):
-        if c.active[k * c.count + i] == 0:
-            continue
-        for j in range(c.size[i]):
-            s.row[k * c.rows + live + j] = c.first[i] + j
-        find_arm(c, s, k, i, arm)
-        J = view(s.J, (k * c.rows + live) * nv)
-        for j in range(c.size[i] * nv):
-            J[j] = 0.0
-        for e in range(c.path_first[i], c.path_first[i + 1]):
-            d = c.path[e]
-            S = view(s.S, (k * nv + d) * 6)
-            axis = view(S, 0, 3)
-            way = view(S, 3, 3) + cross(axis, arm)
-            for j in range(3):
-                J[j * nv + d] = way[j]
-                if c.size[i] == 6:
-                    J[(3 + j) * nv + d] = axis[j]
-        find_drift(c, s, i, arm, view(s.drift, k * c.rows + live))
-        live += c.size[i]
-    s.live[k] = live
+    at = k * c.rows + count_rows(c, k, i)
+    for j in range(c.size[i]):
+        s.row[at + j] = c.first[i] + j
+    find_arm(c, s, k, i, arm)
+    J = view(s.J, at * nv)
+    for j in range(c.size[i] * nv):
+        J[j] = 0.0
+    for e in range(c.path_first[i], c.path_first[i + 1]):
+        d = c.path[e]
+        S = view(s.S, (k * nv + d) * 6)
+        axis = view(S, 0, 3)
+        way = view(S, 3, 3) + cross(axis, arm)
+        for j in range(3):
+            J[j * nv + d] = way[j]
+            if c.size[i] == 6:
+                J[(3 + j) * nv + d] = axis[j]
+    find_drift(c, s, i, arm, view(s.drift, at))
 
 
 @procedure
@@ -213,21 +228,21 @@ def accelerate(b: Batch, c: ContactTables, s: Stance, k: int, force: "float[:]",
 def find_contacts(b: Batch, w: WorkerArrays, first: int, end: int):
     """Rows of the contacts of knots, without accelerations."""
     c, s, nv = b.contacts, w.stance, b.nv
-    for e in lanes(end - first):
+    for e, j in lanes(end - first, nv):
+        w.tried.qdd[(first + e) * nv + j] = 0.0
+    for e, i in lanes(end - first, c.count):
         k = first + e
-        own = view(w.tried.qdd, k * nv)
-        for i in range(nv):
-            own[i] = 0.0
-        find_motions(b, c, s, k, own)
-        find_rows(b, c, s, k)
+        if c.active[k * c.count + i] == 1:
+            find_motions(b, c, s, k, i, view(w.tried.qdd, k * nv))
+        find_rows(b, c, s, k, i)
 
 
 @procedure
 def find_rows_of_landing(b: Batch, w: WorkerArrays, first: int, end: int):
     """Rows of the contacts of knots where something touches down."""
-    for e in lanes(end - first):
+    for e, i in lanes(end - first, b.contacts.count):
         if count_landings(b.contacts, first + e) > 0:
-            find_rows(b, b.contacts, w.stance, first + e)
+            find_rows(b, b.contacts, w.stance, first + e, i)
 
 
 @procedure

@@ -93,9 +93,20 @@ def _tables(model, contacts):
         "turn": [first[i] for i in turns],
         "width": [model.joint[i].nv for i in turns],
     }
-    lists = ("body", "size", "first", "damping", "point", "path", "owner", "cone", "offset")
+    lists = (
+        "body",
+        "size",
+        "first",
+        "damping",
+        "point",
+        "chain",
+        "path",
+        "owner",
+        "cone",
+        "offset",
+    )
     found |= {name: [] for name in (*lists, "spread", "sizes")}
-    found |= {name: [0] for name in ("path_first", "point_first", "cone_first")}
+    found |= {name: [0] for name in ("chain_first", "path_first", "point_first", "cone_first")}
     rows = 0
     for c in contacts.values():
         rows += _add_contact(found, model, c, rows)
@@ -130,6 +141,8 @@ def _add_contact(found, model, c, rows):
     found["path"] += [d for d, _ in path]
     found["owner"] += [i for _, i in path]
     found["path_first"].append(len(found["path"]))
+    found["chain"] += bodies
+    found["chain_first"].append(len(found["chain"]))
     points = c.points if size == 6 else c.points[:1]
     grasp = np.concatenate([np.vstack([np.eye(3), skew(p - points[0])]) for p in points], axis=1)
     turned = np.kron(np.eye(2), E)
