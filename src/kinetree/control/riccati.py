@@ -40,7 +40,7 @@ class Horizon:
         wide: of the rows of ``H``, ``pad_to_eight(m + n + 1)``.
         H: matrices and gradients, (steps + 1, m + n, wide); overwritten.
         K: gains ``du = K dx``, (steps, m, n);  z: the solution, (steps + 1, m + n).
-        room: as many numbers as ``room_of`` says.
+        panel, room: as many numbers as ``panel_of`` and ``room_of`` say.
         turns: joints whose positions follow by blocks, ``dq' = turned dq + h spun dqd'``;  turn,
             width: their first variables, and how many;  turned, spun: (steps, turns, 36).
     """
@@ -55,6 +55,7 @@ class Horizon:
     H: "float[:]"
     K: "float[:]"
     z: "float[:]"
+    panel: "float[:]"
     room: "float[:]"
     turns: int
     turn: "int[:]"
@@ -63,9 +64,16 @@ class Horizon:
     spun: "float[:]"
 
 
-def room_of(n: int, m: int) -> int:
-    """Numbers of working memory for ``n`` states and ``m`` controls."""
-    return (4 * n + 6) * pad_to_eight(n + m + 1) + n * (n + 1) + m * (pad_to_eight(n + 1) + 6)
+def panel_of(n: int, m: int, h: float) -> int:
+    """Numbers of the matrices of one step, for ``n`` states and ``m`` controls."""
+    wide = pad_to_eight(n + m + 1)
+    rows = 3 * n // 2 if h != 0.0 else 2 * n
+    return max(rows * wide, m * (pad_to_eight(n + 1) + 6))
+
+
+def room_of(n: int, m: int, turns: int) -> int:
+    """Numbers of working memory for ``n`` states, ``m`` controls and joints that turn."""
+    return n + n * n // 2 + 6 * (turns + 1) * pad_to_eight(n + m + 1)
 
 
 @procedure
@@ -86,8 +94,8 @@ def pull_back(x: Horizon, k: int):
     """Add the cost to go after step ``k`` to the matrix of its knot."""
     n, m, size, wide = x.n, x.m, x.n + x.m, x.wide
     P = view(x.H, ((k + 1) * size + m) * wide + m)
-    F = view(x.room, 0)
-    W = view(x.room, n * wide)
+    F = view(x.panel, 0)
+    W = view(x.panel, n * wide)
     mirror(P, n, wide)
     for i, c in lanes(n, size):
         F[i * wide + c] = x.F[(k * n + i) * size + c]
@@ -229,10 +237,10 @@ def pull_back_simply(x: Horizon, k: int):
     n, m, size, h, nv, wide = x.n, x.m, x.n + x.m, x.h, x.n // 2, x.wide
     P = view(x.H, ((k + 1) * size + m) * wide + m)
     own = view(x.H, k * size * wide)
-    B = view(x.room, 0)
-    A = view(x.room, nv * wide)
-    minus = view(x.room, n * wide)
-    lines = view(x.room, 3 * nv * wide)
+    B = view(x.panel, 0)
+    A = view(x.panel, nv * wide)
+    minus = view(x.panel, n * wide)
+    lines = view(x.room, 0)
     M = view(lines, n)
     mirror(P, n, wide)
     for i in lanes(n):
@@ -283,12 +291,12 @@ def find_gains(x: Horizon, k: int):
     n, m, wide = x.n, x.m, x.wide
     U = view(x.H, k * (n + m) * wide)
     short = 8 * ((n + 8) // 8)
-    X = view(x.room, 0)
+    X = view(x.panel, 0)
     for a, c in lanes(m, n + 1):
         X[a * short + c] = U[a * wide + m + c]
     for a, c in lanes(m, short - n - 1):
         X[a * short + n + 1 + c] = 0.0
-    solve_tiles(U, wide, m, X, short, short, view(x.room, m * short))
+    solve_tiles(U, wide, m, X, short, short, view(x.panel, m * short))
     for a, c in lanes(m, n):
         x.K[(k * m + a) * n + c] = -X[a * short + c]
     for a in lanes(m):

@@ -74,10 +74,8 @@ def square_form(H: "float[:]", x: "float[:]", n: int) -> float:
     total = 0.0
     if lane_count() > 1:
         for i, c in lanes(n, n):
-            if c > i:
-                total += 2.0 * x[i] * H[i * n + c] * x[c]
-            elif c == i:
-                total += x[i] * H[i * n + i] * x[i]
+            times = min(max(c - i + 1, 0), 2)  # numbers below the diagonal count by those above it
+            total += times * x[i] * H[i * n + c] * x[c]
         return total
     for i in range(n):
         row = view(H, i * n + i)

@@ -67,7 +67,7 @@ class Copies:
         self._records: dict[int, Record] = {}
         self._scratch, self._written = scratch, frozenset(written)
         self._absent = frozenset(absent)
-        self._in_team: dict[str, np.ndarray] = {}
+        self._arrays: dict[str, np.ndarray] = {}
         self.of_team = frozenset(x for x, whose in scratch.items() if whose == TEAM)
         for record in records:
             self._visit(record)
@@ -76,8 +76,7 @@ class Copies:
                 self._note(array, ITEM)
         self._merge()
         self._lay_out()
-        ends = {name: self._end_of(value) for name, value in self._in_team.items()}
-        self.team_ends = {name: end for name, end in ends.items() if end}
+        self.team_ends = self._find_team_ends()
         self._move_addresses()
 
     # --- what there is ---------------------------------------------------------------------------
@@ -97,8 +96,7 @@ class Copies:
             elif isinstance(kind, ArrayType) and value.size:
                 whose = self._scratch.get((type(record), name), ITEM)
                 self._note(value, whose)
-                if whose == TEAM:
-                    self._in_team[name] = value
+                self._arrays[name] = value
 
     def _note(self, array, whose):
         whole = array
@@ -146,9 +144,14 @@ class Copies:
                 words[region.whose][region.at : region.at + len(data) // 8] = data.view(np.int64)
         self._of_team: dict[int, tuple[int, int]] = {}
 
-    def _end_of(self, array):
-        """Word of a team after an array."""
-        return self.place(array.ctypes.data)[1] + -(-array.nbytes // 8)
+    def _find_team_ends(self):
+        """Words of a team up to the ends of arrays that lie there, by their fields."""
+        found = {}
+        for name, array in self._arrays.items():
+            whose, at = self.place(array.ctypes.data)
+            if whose == TEAM:
+                found[name] = at + array.size
+        return found
 
     def place(self, address: int) -> tuple[int, int]:
         """Whose word an address is, and which."""

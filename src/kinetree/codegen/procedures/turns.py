@@ -112,23 +112,22 @@ class Turns(Functions):
     def is_plain(self, s):
         """Whether a loop assigns numbers of arrays and variables of a turn, without branches."""
         known: set[str] = set()
-        wanted = {n.id for b in s.body for n in ast.walk(b) if isinstance(n, ast.Name)}
         own = {t.id for b in s.body for t in getattr(b, "targets", []) if isinstance(t, ast.Name)}
+        sums = [b.target for b in s.body if isinstance(b, ast.AugAssign)]
+        sums = {t.id for t in sums if isinstance(t, ast.Name)}
         for statement in s.body:
-            targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
             if not isinstance(statement, ast.Assign | ast.AugAssign):
                 return False
+            targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
             if not all(isinstance(t, ast.Subscript | ast.Name) for t in targets):
                 return False
             reads = list(ast.walk(statement.value))
             reads += [n for t in targets if isinstance(t, ast.Subscript) for n in ast.walk(t)]
             names = {n.id for n in reads if isinstance(n, ast.Name)}
-            if isinstance(statement, ast.AugAssign) and isinstance(targets[0], ast.Name):
-                return False
-            if names & own - known or not all(self.is_plain_part(n) for n in reads):
+            if names & (sums | own - known) or not all(self.is_plain_part(n) for n in reads):
                 return False
             known |= {t.id for t in targets if isinstance(t, ast.Name)}
-        return bool(wanted)
+        return not own & sums
 
     def is_plain_part(self, node):
         """Whether a part of an expression has no branches, and calls no procedure."""
@@ -157,6 +156,8 @@ class Turns(Functions):
                 for target in targets:
                     if isinstance(target, ast.Subscript):
                         self.put(self.place(target), value)
+                    elif isinstance(statement, ast.AugAssign):
+                        self.bind(target.id, self.binary(statement.op, self.read(target.id), value))
         more = self.op(f"add nsw i64 {i}, {AT_ONCE * step}")
         self.emit(f"store i64 {more}, ptr {counter}")
         self.jump(head)
@@ -165,6 +166,8 @@ class Turns(Functions):
     def value_in_turn(self, statement, turn):
         """The value that a statement assigns in one of the turns, whose variables it may change."""
         self.bind_all(turn)
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            return self.any(statement.value)
         if isinstance(statement, ast.AugAssign):
             place: Any = self.place(statement.target)
             at, element = place

@@ -17,7 +17,7 @@ from kinetree.control.newton.stances import (
     sizes_of_factors,
     stance_of,
 )
-from kinetree.control.riccati import Horizon, room_of
+from kinetree.control.riccati import Horizon, panel_of, room_of
 from kinetree.control.shooting import Shooting
 from kinetree.control.tiles import pad_to_eight
 from kinetree.model.define import kernel_of
@@ -195,6 +195,7 @@ def _idle_workers(f, b):
 def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     """A worker: its arrays, and kernels tied to them."""
     T, E, m, n, nv, size = b.steps, b.steps + 1, b.m, b.n, b.nv, b.size
+    slope = b.h if shooting.simple or b.contacts.count else 0.0
     exact, simple = b.exact * E * size * size, shooting.simple * T * nv
     arrays = zeros(
         [
@@ -204,7 +205,7 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
             (E * size * size, "H"),
             (exact, "mixed exact"),
             (E * size * pad_to_eight(size + 1), "square"),
-            (room_of(n, m), "room"),
+            (max(room_of(n, m, b.contacts.turns), 2 * n), "room"),
             (0, "scratch"),
             (T * b.nc * size, "path"),
             (b.ne * size, "final"),
@@ -228,28 +229,33 @@ def work_of(shooting: Shooting, b: Batch) -> WorkerArrays:
     now, tried = knots_of(b), knots_of(b)
     factors = sizes_of_factors(b)  # in the same memory as rows, which are needed at other times
     rows = 2 * b.nc * pad_to_eight(size + 1)
-    columns = sizes_of_columns(b)
-    bench = np.zeros(max(rows, sum(factors.values()), sum(columns.values())))
+    columns, panel = sizes_of_columns(b), panel_of(n, m, slope)
+    together = panel if 8 * panel <= PANEL else 0
+    bench = np.zeros(max(rows, together, sum(factors.values()), sum(columns.values())))
     arrays["acting"] = bench[:rows]
     tied = Tying(shooting, b, arrays)
     kernels = {"steps": tied.steps(tried), "slopes": tied.slopes(now)}
     kernels |= tied.on_manifold(now, tried)
     linear = {"F": "F", "H": "square", "K": "K", "z": "dz", "room": "room"}
     of_knots = {name: arrays[own] for name, own in linear.items()}
+    of_knots["panel"] = bench[:panel] if together else np.zeros(panel)
     kernels["stance"] = stance = stance_of(
         tied, b, now, tried, parts(bench, factors) | parts(bench, columns)
     )
     c = b.contacts
-    h = b.h if shooting.simple or c.count else 0.0
     blocks = {"turns": c.turns, "turn": c.turn, "width": c.width}
     blocks |= {"turned": stance.turned, "spun": stance.spun}
     sizes = {"n": n, "m": m, "steps": T, "wide": pad_to_eight(size + 1)}
-    horizon = Horizon(**sizes, h=h, gap=now.gap, **of_knots, **blocks)
+    horizon = Horizon(**sizes, h=slope, gap=now.gap, **of_knots, **blocks)
     work = WorkerArrays(
         search=Search(sample=-1), now=now, horizon=horizon, tried=tried, **kernels, **arrays
     )
     work.loops = tied.loops
     return work
+
+
+PANEL = 25_000
+"""Bytes of the matrices of a step of the horizon that lie with the factors of one, at most."""
 
 
 class Tying:
