@@ -296,7 +296,7 @@ def _measure(f: HorizonWindows, k: int, j: int, is_new: bool) -> None:
 
 @procedure
 def _backwards(f: HorizonWindows, k: int) -> float:
-    """Change noise and first state to what fits best: the largest step in standard deviations."""
+    """Correct noise and first state by a pass backwards; the largest step, in deviations."""
     b, n = f.base, f.base.errors
     slope, back = f.slope, f.back
     u = local("float", 3)

@@ -322,7 +322,7 @@ def _join(equations, i, digits):
 
 
 def _constraint(equations, row, digits):
-    """One constraint of a loop: accelerations on the left, velocities on the right."""
+    """LaTeX of a loop constraint: accelerations on the left, velocities on the right."""
     pairs = zip(equations.K[row, :], equations.qdd, strict=True)
     left = _sum([_formula(equations, K * qdd, digits) for K, qdd in pairs])
     return f"{left} &= {_formula(equations, equations.k[row], digits)}"

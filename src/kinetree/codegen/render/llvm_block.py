@@ -418,7 +418,7 @@ class BlockWriter(CheckWriter):
             result = out
 
     def _call(self, s):
-        """Arguments go to an array in the workspace, in which the callee leaves its results."""
+        """Write a call: arguments go to an array in the workspace, where the results are left."""
         v, graph = self.v, self.program.graph
         call = self.nodes[s.targets[0]][1]
         kernel, values = callee_of(graph, call), [self._value(i) for i in s.operands]

@@ -49,7 +49,7 @@ class Before:
 
 
 def before_of(rows: Rows, balance: Balance, sleep: Sleep, nv: int) -> Before:
-    """Room for the memory of steps."""
+    """Record for what a step begins with, to go back to when it is taken again."""
     found: dict[str, Any] = {x: np.zeros_like(getattr(rows, x)) for x in OF_CONTACTS}
     found |= {x: np.zeros_like(getattr(rows, x)) for x in ("stop_kept", "dry_kept", "loop_kept")}
     found |= {x: np.zeros_like(getattr(sleep, x)) for x in ("sleeps", "calm")}
