@@ -50,8 +50,8 @@ def solved(F, H, gap, solve=riccati.solve_horizon, h=0.0):
         arrays = {"F": F, "H": H, "gap": gap, "K": K, "z": z}
         flat = {name: x[s].reshape(-1) for name, x in arrays.items()}
         sizes = {"n": n, "m": m, "steps": T, "wide": wide, "h": h}
-        room = np.empty(riccati.room_of(n, m))
-        failed.append(solve(riccati.Horizon(room=room, **sizes, **flat)))
+        room, panel = np.empty(riccati.room_of(n, m, 0)), np.empty(riccati.panel_of(n, m, h))
+        failed.append(solve(riccati.Horizon(room=room, panel=panel, **sizes, **flat)))
     return z, K, failed
 
 

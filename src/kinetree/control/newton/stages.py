@@ -71,8 +71,9 @@ from kinetree.control.newton.values import (
     sum_up,
 )
 
-FEW, MANY = 1, 32
-"""Knots of a team whose lanes share what each of them takes, and whose lanes have one each."""
+FEW, SOME, MANY = 2, 8, 32
+"""Knots of a team whose lanes share what each takes, or each at which something touches down, and
+whose lanes have one each."""
 AGAIN = 8
 """What comes next: the steps of the present knots, and then derivatives."""
 
@@ -162,7 +163,7 @@ def steps(b: Batch, w: WorkerArrays, first: int, end: int) -> Launches:
         yield Launch((x.terms, x.mass, x.bias), 1, *own)
         if landings(b)[first:end].any():
             yield Launch(find_rows_of_landing, MANY, *own)
-            yield Launch(stop_by_columns if has_columns(b) else stop_landing, FEW, *own)
+            yield Launch(stop_by_columns if has_columns(b) else stop_landing, SOME, *own)
             yield Launch(x.bias, 1, *own)
         if x.forced:
             yield Launch(x.force, 1, *own)
@@ -270,7 +271,7 @@ def contact_derivatives(b: Batch, w: WorkerArrays) -> Launches:
         yield Launch(gather)
         yield Launch(x.impact, 1, 0, 2 * hits)
         yield Launch(find_impact_rows, MANY, 0, T)
-        yield Launch(impacts_by_columns if has_columns(b) else slopes_of_impacts, FEW, 0, T)
+        yield Launch(impacts_by_columns if has_columns(b) else slopes_of_impacts, SOME, 0, T)
     yield Launch(find_contact_rows, MANY, 0, T)
     yield Launch(slopes_by_columns if has_columns(b) else slopes_of_steps, FEW, 0, T)
 
