@@ -48,8 +48,12 @@ class Policy(nn.Module):
 
     def normalized(self, seen: Array) -> Array:
         """Observations with mean 0 and variance 1, as far as seen, within ±10."""
-        spread = (self.square - self.mean**2).clamp_min(1e-4).sqrt()
-        return ((seen - self.mean) / spread).clamp(-10.0, 10.0)
+        return ((seen - self.mean) / self.deviation).clamp(-10.0, 10.0)
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviations of the observations, as far as seen."""
+        return (self.square - self.mean**2).clamp_min(1e-4).sqrt()
 
     def value(self, seen: Array) -> Array:
         """Expected sum of rewards to come, (...)."""

@@ -1,5 +1,6 @@
 """Policies are learned, in seconds; ``examples/learn_on_a_cpu.py`` goes on for a minute."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,3 +99,28 @@ def test_the_quadruped_stands_and_learns_a_little(monkeypatch, tmp_path):
     assert np.abs(weight / expected - 1).max() < 0.06  # it still sways a little
     learn_to_walk.main(["--worlds", "8", "--iterations", "1"])
     assert {p.name for p in tmp_path.iterdir()} == {"walk.csv", "walk.npz", "walk.pt"}
+
+
+def test_kinds_of_objects_are_one_environment(example, tmp_path):
+    """Of the example that learns to grasp; and its policy in a file is the one of torch."""
+    import learn_to_grasp as grasp
+    import ppo
+
+    makers = [partial(grasp.environment, shape, 3, seed=2) for shape in grasp.TRAINED[:2]]
+    both, alone = grasp.Several(makers), [make() for make in makers]
+    seen = both.reset(5)
+    assert torch.equal(seen, torch.cat([alone[0].reset(5), alone[1].reset(6)]))
+    times = torch.cat([env.state["steps"] for env in both.each])
+    assert len(set(times.tolist())) > 3  # episodes end at different times
+    for one, env in zip(alone, both.each, strict=True):
+        one.state["steps"][...] = env.state["steps"]
+    action = torch.rand(6, 5)
+    after, reward, *_ = both.step(action)
+    expected = [env.step(part) for env, part in zip(alone, action.split(3), strict=True)]
+    assert torch.allclose(after, torch.cat([found[0] for found in expected]), atol=1e-6)
+    assert torch.allclose(reward, torch.cat([found[1] for found in expected]), atol=1e-6)
+    policy = ppo.Policy(44, 5, (8, 8))
+    policy.look(seen)
+    grasp.save(policy, tmp_path / "policy.npz")
+    actions = grasp.policy_of(tmp_path / "policy.npz")(seen.numpy())
+    np.testing.assert_allclose(actions, policy(seen).detach().numpy(), atol=1e-5)
