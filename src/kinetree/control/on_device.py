@@ -16,6 +16,7 @@ from kinetree.codegen.progress import working
 from kinetree.control.iterations import Iterations
 from kinetree.control.newton import advance, stages
 from kinetree.control.newton.calls import InnerLoop
+from kinetree.control.newton.columns import slopes_by_columns
 from kinetree.control.newton.contacts import ContactTables, Stance, StanceKernels
 from kinetree.control.newton.making import batch_of_problem, given_rows, renew_schedule, work_of
 from kinetree.control.newton.records import Batch, Search, Slopes, Steps, WorkerArrays
@@ -37,6 +38,8 @@ SHARED = 200_000
 """Bytes that a team may have for itself."""
 SAMPLE, KNOTS = (64, 8), (32, 16)
 """Threads of a team that has a sample, or knots, and how many teams registers must allow."""
+TEAMS = {slopes_by_columns: 12}
+"""How many of these where a procedure needs more registers."""
 SIZES = {
     Batch: "nq nv m n size nf ng nb nc ni ne flat touching memory rows exact outside",
     ContactTables: "count rows cones before bodies turns",
@@ -230,6 +233,7 @@ def _launchers(model, b, w, copies, on):
             programs.append(CallProgram(tuple(map(_code_of, key))))
         else:
             lanes, teams = KNOTS if stage.each else SAMPLE
+            teams = TEAMS.get(key, teams)
             programs.append(TeamProgram(key, (b, w), copies, lanes, teams, constants))
     sizes = len(copies.records), len(copies.kept), copies.lane, copies.team
     what = tuple(x if stages.is_kernel(found[x]) else x.symbol for x in found)
