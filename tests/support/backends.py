@@ -24,7 +24,8 @@ LIBRARIES = Path(__file__).parents[2] / ".pytest_cache" / "d" / "c"
 """Where compiled C is kept for the next run, which most often wants the same: by all it is of."""
 _LONG = 14 * 86400  # [s] after which what nobody used goes
 _SAMPLES_OF_A_WARP = 2  # where it has fewer than lanes
-_ROOM = "__syncwarp(); for (int k = 0; k < NUMBERS_OF_ROOM; k++) room[k] = NAN; __syncwarp();"
+_ROOM = """{ real *const all = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP);
+    __syncwarp(); for (int k = 0; k < NUMBERS_OF_ROOM; k++) all[k] = NAN; __syncwarp(); }"""
 _alive = []
 
 

@@ -18,6 +18,8 @@ _HEAD = """\
 #define __shfl_xor_sync(all, x, k) (x)
 #define DEVICE static inline
 typedef {real} real;
+typedef long long word;
+static inline void lanes_together(void) {{}}
 static struct {{ int x; }} threadIdx;
 """
 _CALL = """

@@ -37,9 +37,11 @@ class Routine:
         given: numbers and arrays that are constant, by name.
         inputs: shapes of the arrays that a call gives, by name.
         results: shapes of the arrays that the procedure fills, by name.
-        work: numbers of the array ``work``, which the procedure may use as it likes; 0 for none.
+        work: numbers of the array ``work``, which the procedure may use as it likes; or of several
+            such arrays, by name.
         own: records that every lane has for itself, by name; what they contain is not passed on.
         shared: names of their arrays that are tables, which all lanes read.
+        lanes: of a GPU that take a sample; 0 for as many as usual.
 
     Attributes:
         inputs, outputs: ``Argument``s.
@@ -48,8 +50,9 @@ class Routine:
     constants: Mapping[int, float] = {}
     cost = COST
 
-    def __init__(self, procedure, given, inputs, results, work=0, own=None, shared=()):
-        self.procedure, self.given, self.work = procedure, given, work
+    def __init__(self, procedure, given, inputs, results, work=0, own=None, shared=(), lanes=0):
+        self.procedure, self.given, self.lanes = procedure, given, lanes
+        self.rooms = dict(work) if isinstance(work, Mapping) else {"work": work} if work else {}
         self.shared = tuple(shared)
         self.own = dict(own or {})
         self.name = procedure.name
@@ -64,13 +67,23 @@ class Routine:
         """Types of what the procedure wants, by name; of ``bound`` records their fields."""
         wanted = wanted_by(self.procedure, {*self.given, *self.own})
         several = [*self.given, *self.own, *(a.name for a in (*self.inputs, *self.outputs))]
-        known = {*several} | ({"work"} if self.work else set())
+        known = {*several, *self.rooms}
         known |= {LIVE, *(f"{name}{STEP}" for name in known)} & set(wanted)
         twice = {name for name in several if several.count(name) > 1}
         if known != set(wanted) or twice:
             wrong = ", ".join(sorted(known ^ set(wanted) | twice))
             raise TypeError(f"arguments of {self.procedure!r} and of its routine differ: {wrong}")
         return wanted
+
+    @property
+    def work(self) -> int:
+        """Numbers of its workspace."""
+        return sum(self.rooms.values())
+
+    def room_before(self, name: str) -> int:
+        """Numbers of the workspace before those of an array."""
+        names = list(self.rooms)
+        return sum(self.rooms[n] for n in names[: names.index(name)])
 
     @property
     def bound(self) -> dict[str, Any]:
@@ -126,9 +139,9 @@ class Routine:
             return {FLOAT: float, INT: int}[kind](self.given[name])
         if name in self.given:
             return self.table(name, kind)
-        if name == "work" and self.work:
-            return np.zeros(self.work)
         shape = [-1 if d is None else d for d in kind.dims]
+        if name in self.rooms:
+            return np.zeros(self.rooms[name], kind.dtype).reshape(shape)
         if name in outputs:
             return outputs[name].reshape(shape)
         return np.array(inputs[name], float, order="C").reshape(shape)  # it may be overwritten
@@ -155,7 +168,9 @@ def wanted_by(procedure, known) -> dict[str, Any]:
     return wanted
 
 
-def routine(procedure, given, arguments, results, work=0, own=None, shared=()) -> tuple[Any, ...]:
+def routine(
+    procedure, given, arguments, results, work=0, own=None, shared=(), lanes=0
+) -> tuple[Any, ...]:
     """Results of a procedure for arrays of numbers or of traced numbers; see ``Routine``.
 
     Args:
@@ -163,15 +178,16 @@ def routine(procedure, given, arguments, results, work=0, own=None, shared=()) -
         given: sizes and tables, by name.
         arguments: arrays by name.
         results: shapes of the results by name.
-        work: numbers of its workspace.
+        work: numbers of its workspace, or of its arrays by name.
         own: records that every lane has for itself, by name.
         shared: names of their arrays that are tables.
+        lanes: of a GPU that take a sample; 0 for as many as usual.
     """
     arrays = {n: np.asarray(a) for n, a in arguments.items()}
     traced = {n: a for n, a in arrays.items() if _graph(a) is not None}
     constant = {n: a.astype(float) for n, a in arrays.items() if n not in traced}
     shapes = {n: a.shape for n, a in traced.items()}
-    made = Routine(procedure, {**given, **constant}, shapes, results, work, own, shared)
+    made = Routine(procedure, {**given, **constant}, shapes, results, work, own, shared, lanes)
     if not traced:
         return made.reference([])
     graph = _graph(next(iter(traced.values())))

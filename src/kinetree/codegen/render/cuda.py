@@ -45,8 +45,8 @@ from kinetree.codegen.render.cuda_places import (
 from kinetree.codegen.render.cuda_procedures import (
     APART,
     CudaWithRoutines,
+    all_procedures_text,
     in_blocks,
-    procedures_text,
     stored_early,
 )
 from kinetree.codegen.watch import hidden_inputs
@@ -305,7 +305,7 @@ class _Renderer:
             APART,
             f"#define PIECES {len(self.pieces)}",
             "#if !defined(PROGRAM_ALONE) && !defined(PIECE_ALONE)",
-            procedures_text(self.language.procedures, self.dtype),
+            all_procedures_text(self.language.routines, self.dtype),
             *functions,
             "#else",
             *heads,
@@ -317,8 +317,7 @@ class _Renderer:
     def _shared_bytes(self):
         """Bytes of shared memory of a warp."""
         if self.layout.by_warps:
-            room = WARP // self.language.lanes * self.language.room
-            return -(-room * self.size // 16) * 16
+            return -(-self.language.room * self.size // 16) * 16
         return (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
 
     @property

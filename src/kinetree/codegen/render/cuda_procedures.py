@@ -4,8 +4,9 @@ Numbers are ``real``, as in the program around them, integers have 32 bits. Plac
 become variables, branches become ``goto``; the compiler finds the loops again.
 
 In the program around them a lane has a sample, and loops go on until those of all samples have
-ended. Where it calls a routine, ``LANES`` lanes take a sample, so that the warp has several, which
-run in lockstep, and then takes the next ones: turns of loops over ``lanes`` are those of these.
+ended. Where it calls a routine, ``LANES`` lanes take a sample, or as many as the routine says, so
+that the warp has several, which run in lockstep, and then takes the next ones: turns of loops over
+``lanes`` are those of these.
 Arrays are in device memory, and the workspace of a routine in shared memory. Where a routine knows
 how far apart numbers are, arrays have those of several samples side by side, so that lanes that
 read at the same time read from the same cache line: of all 32 samples of a warp where the program
@@ -60,18 +61,19 @@ class _Module:
     head = None
     at_once = False  # numbers of an array do not follow one another
 
-    def __init__(self, procedures, lanes, *, single):
-        self.lanes, self.single = lanes, single
+    def __init__(self, procedures, lanes, suffix, *, single):
+        self.lanes, self.single, self.suffix = lanes, single, suffix
         again = Counter()
         self.names = {}
         for p in procedures:  # kinds of shapes have procedures of one name
-            self.names[p] = f"@{p.name}_{again[p.name]}" if again[p.name] else f"@{p.name}"
+            number = f"_{again[p.name]}" if again[p.name] else ""
+            self.names[p] = f"@{p.name}{number}{suffix}"
             again[p.name] += 1
         self.tables: dict[tuple[str, bytes], tuple[str, np.ndarray]] = {}
 
     def table(self, array, element):
         """Name of a constant array, each once."""
-        new = f"constants_{len(self.tables)}", array
+        new = f"constants_{len(self.tables)}{self.suffix}", array
         return f"@{self.tables.setdefault((element, array.tobytes()), new)[0]}"
 
     def table_texts(self, language):
@@ -98,13 +100,18 @@ class _Module:
 
 
 _LANES = """\
+#undef LANES
+#undef lane_number
+#undef lane_sum
+#undef lane_max
+#undef worlds_max
 #define LANES {lanes}
-
-typedef long long word;
+#define lane_number lane_number_{lanes}
+#define lane_sum lane_sum_{lanes}
+#define lane_max lane_max_{lanes}
+#define worlds_max worlds_max_{lanes}
 
 DEVICE int lane_number(void) {{ return threadIdx.x & (LANES - 1); }}
-
-DEVICE void lanes_together(void) {{ __syncwarp(); }}
 
 DEVICE real lane_sum(real x)
 {{
@@ -132,15 +139,34 @@ DEVICE int worlds_max(int x)
     }}
     return x;
 }}"""
+_TOGETHER = """\
+typedef long long word;
+
+DEVICE void lanes_together(void) { __syncwarp(); }"""
 
 
-def procedures_text(procedures, dtype) -> str:
-    """Definitions of some procedures and of all that they call."""
+def named_by(lanes, dtype) -> str:
+    """Text that ends names of procedures by so many lanes for each sample."""
+    return "" if lanes == LANES[dtype] else f"_by_{lanes}"
+
+
+def procedures_text(procedures, dtype, lanes=0) -> str:
+    """Definitions of some procedures by so many lanes, and of all that they call."""
+    lanes = lanes or LANES[dtype]
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
-    module = _Module(reached, LANES[dtype], single=dtype == "float32")
+    module = _Module(reached, lanes, named_by(lanes, dtype), single=dtype == "float32")
     texts = [_Function(write(p, module), dtype).text(p.inline is not False) for p in reached]
     tables = module.table_texts(C(dtype))
-    return "\n\n".join([_LANES.format(lanes=module.lanes), *tables, *texts])
+    return "\n\n".join([_LANES.format(lanes=lanes), *tables, *texts])
+
+
+def all_procedures_text(routines, dtype) -> str:
+    """Definitions of the procedures of routines, each by as many lanes as it has."""
+    by_lanes: dict[int, list] = {}
+    for x in routines:
+        by_lanes.setdefault(x.lanes or LANES[dtype], []).append(x.procedure)
+    texts = [procedures_text(some, dtype, lanes) for lanes, some in by_lanes.items()]
+    return "\n\n".join([_TOGETHER, *texts])
 
 
 class _Function:
@@ -359,7 +385,7 @@ class CudaWithRoutines(Cuda):
 
     Attributes:
         functions: names of the functions of routines, by their texts.
-        room: numbers of a sample in shared memory.
+        room: numbers of a warp in shared memory.
         own_numbers, side_numbers: numbers of a sample in device memory, next to each other, and
             next to those of other samples.
     """
@@ -367,8 +393,8 @@ class CudaWithRoutines(Cuda):
     def __init__(self, program, dtype):
         super().__init__(program, dtype, set(), Kept({}, {}), ())
         self.states_change_early = False  # samples that have ended run along with their warp
-        self.dtype, self.functions, self.lanes = dtype, {}, LANES[dtype]
-        self.procedures = [x.procedure for x in calls_of(program)]
+        self.dtype, self.functions = dtype, {}
+        self.routines = list(calls_of(program))
         self.looked_at = _looked_at(program)
         self.room = self.own_numbers = self.side_numbers = 0
         self.places: dict[str, _Place] = {}
@@ -399,7 +425,8 @@ class CudaWithRoutines(Cuda):
 
     def routine(self, callee, given, results):
         """A loop over the samples of the warp."""
-        teams, own = WARP // self.lanes, []
+        lanes, own = callee.lanes or LANES[self.dtype], []
+        teams = WARP // lanes
         for (result, size), a in zip(results.items(), callee.outputs, strict=True):
             looked_at = (callee, a.name) in self.looked_at
             step = (WARP if looked_at else teams) if callee.has_step(a.name) else 1
@@ -419,12 +446,11 @@ class CudaWithRoutines(Cuda):
             steps[f"{a.name}{STEP}"] = place.step
         text = routine_text(callee, "THIS_ROUTINE", self.dtype, steps)
         name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
-        apart = callee.work + (self.lanes - callee.work) % WARP  # samples in different banks
-        self.room = max(self.room, apart)
+        self.room = max(self.room, teams * _apart(callee, lanes))
         return [
             "__syncwarp();",
             f"for (int turn = 0; turn < {WARP}; turn += {teams}) {{",
-            f"    const int world = turn + lane / {self.lanes};",
+            f"    const int world = turn + lane / {lanes};",
             f"    const int live = (int)__shfl_sync({_ALL}, active, world);",
             f"    if (!__any_sync({_ALL}, live)) continue;",
             "    const int which = live ? world : 0;",
@@ -534,6 +560,11 @@ APART = """\
 """Routines, pieces of the program and the rest of it may be compiled each by itself, and linked."""
 
 
+def _apart(routine, lanes) -> int:
+    """Numbers between the workspaces of two samples of a warp: these are in different banks."""
+    return routine.work + (lanes - routine.work) % WARP
+
+
 def routine_text(routine, name, dtype, steps) -> str:
     """The function of a ``Routine``, of places of its results and arguments.
 
@@ -559,6 +590,7 @@ def routine_text(routine, name, dtype, steps) -> str:
         records += bound_lines(argument, kind, fields)
         spelled[argument] = f"(void *){argument}"
     parameters = "".join(f", real *its_{x}" for x in arrays)
+    lanes = routine.lanes or LANES[dtype]
     arguments = ", ".join(spelled[n] for n, _ in routine.procedure.arguments)
     lines = [
         *tables,
@@ -567,10 +599,10 @@ def routine_text(routine, name, dtype, steps) -> str:
         *(f"    IN_DEVICE_MEMORY(its_{x});" for x in arrays),
         "    extern __shared__ vector16 shared[];",
         "    real *const room = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP)",
-        "        + (threadIdx.x & 31) / LANES * NUMBERS_OF_ROOM;",
+        f"        + (threadIdx.x & 31) / {lanes} * {_apart(routine, lanes)};",
         "    (void)room, (void)live;",
         *(f"    {line}" for line in records),
-        f"    {routine.procedure.name}({arguments});",
+        f"    {routine.procedure.name}{named_by(lanes, dtype)}({arguments});",
         "}",
     ]
     return "\n".join(lines)
@@ -585,7 +617,7 @@ def _spell(routine, argument, kind, name, language, steps) -> tuple[str, list[st
     if argument.endswith(STEP) and argument not in routine.given:
         return str(steps.get(argument, 1)), []
     if argument not in routine.given:
-        return "(void *)room", []
+        return f"(void *)(room + {routine.room_before(argument)})", []
     if isinstance(kind, ArrayType):
         text = array_text(f"{name}_{argument}", routine.table(argument, kind), language)
         return f"(void *){name}_{argument}", [f"static __device__ const {text}"]
