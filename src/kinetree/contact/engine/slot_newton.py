@@ -12,9 +12,9 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import along, pressed, speeds
-from kinetree.contact.engine.slot_trees import MAX_TREES, gained_across, order_trees
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.contact.engine.slot_world import SlotWorld, number_of
 
+MAX_NEWTON_STEPS = 20  # at most
 FIRM_WEIGHT = 3e-2  # weight of staying in two of seven steps of Newton
 HEAVY_WEIGHT = 0.3  # weight in the first step of every other try
 WEIGHT_DECAY = 0.7  # weight of the next step
@@ -38,10 +38,9 @@ def laws(
     """
     most = 0.0
     for s in lanes(used):
-        at = 6 * s * world.own_step
-        a = (
-            world.own[at] + world.own[at + 2 * world.own_step] + world.own[at + 5 * world.own_step]
-        ) / 3.0
+        a = world.own[number_of(world, s, 0, 6) * world.own_step]
+        a += world.own[number_of(world, s, 2, 6) * world.own_step]
+        a = (a + world.own[number_of(world, s, 5, 6) * world.own_step]) / 3.0
         x = a * view(lam, 3 * s, 3)
         y = x - view(w, 3 * s, 3)
         n = max(y[0], 0.0)
@@ -169,13 +168,10 @@ def finished(
     The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
     out of cycles.
     """
-    best = view(world.K, world.nv * (world.nv + 1) if world.trees > 0 else 2 * world.inverses)
+    best = view(world.K, 2 * world.inverses)
     least = 0.0
     most = worlds_max(used)
     mine = used
-    plan = local("int", 2, MAX_TREES)
-    if world.trees > 0:
-        order_trees(world, used, carrier, plan)
     for n in range(steps + 1):
         if worlds_max(mine) == 0:
             break
@@ -190,10 +186,7 @@ def finished(
             best[k] = lam[k]
         if n == steps or error <= enough:
             mine = 0
-        if world.trees > 0:
-            gained_across(world, mine, most, plan, carrier, w, W, z)
-        else:
-            gained(world, mine, most, carrier, w, W, z)
+        gained(world, mine, most, carrier, w, W, z)
         for s in range(most):
             here = s < mine
             v = local("float", 3)

@@ -47,7 +47,7 @@ class PairTables:
     """Pairs of shapes that move with each other, and bodies of contacts.
 
     Attributes:
-        count: how many pairs there are.
+        count, shapes: how many pairs there are, and shapes.
         each: points of a pair, at most.
         room: pairs that may be near at once.
         most: points that these may have altogether.
@@ -66,6 +66,7 @@ class PairTables:
     """
 
     count: int
+    shapes: int
     each: int
     room: int
     most: int
@@ -85,23 +86,26 @@ class PairTables:
     column: "int[:]"
 
 
-@procedure(inline=True)
-def ball_of(world: SlotWorld, t: PairTables, i: int, h: float, centre: "float[3]") -> float:
-    """Radius of the ball around a shape, with the way that it may go in a step; its centre."""
-    b = t.body[i]
-    its = local("float", 12)
-    motion = local("float", 6)
-    pose_of(world, b, world.pose_step, its)
-    motion_of(b, world.twist, world.twist_step, motion)
-    c = its[9:] + view(its, 0, 3, 3) @ t.ball[i, :3]
-    v = motion[3:] + cross(motion[:3], c)
-    speed = sqrt(dot(v, v)) + sqrt(dot(motion[:3], motion[:3])) * t.ball[i, 3]
-    centre[:] = world.origin[world.tree[b]] + c
-    return t.ball[i, 3] + h * (NEAR / 2.0 + speed)
+@procedure
+def place_balls(world: SlotWorld, t: PairTables, h: float, ball: "float[:, 4]") -> None:
+    """Balls around all shapes, which have the way in them that these may go in a step."""
+    for i in lanes(t.shapes):
+        b = t.body[i]
+        its = local("float", 12)
+        motion = local("float", 6)
+        pose_of(world, b, world.pose_step, its)
+        motion_of(b, world.twist, world.twist_step, motion)
+        c = its[9:] + view(its, 0, 3, 3) @ t.ball[i, :3]
+        v = motion[3:] + cross(motion[:3], c)
+        speed = sqrt(dot(v, v)) + sqrt(dot(motion[:3], motion[:3])) * t.ball[i, 3]
+        c += world.origin[world.tree[b]]
+        for r in range(3):
+            ball[i, r] = c[r]
+        ball[i, 3] = t.ball[i, 3] + h * (NEAR / 2.0 + speed)
 
 
 @procedure
-def near_pairs_of(world: SlotWorld, t: PairTables, h: float, listed: "float[:]") -> "(int, int)":
+def near_pairs_of(t: PairTables, ball: "float[:, 4]", listed: "float[:]") -> "(int, int)":
     """How many pairs are near, in ``listed``, and how many there was no room for.
 
     Each of ``PARTS`` parts takes every so-many-th pair, into a separate list.
@@ -112,13 +116,10 @@ def near_pairs_of(world: SlotWorld, t: PairTables, h: float, listed: "float[:]")
     for m in lanes(PARTS):
         n = 0
         for k in range(m, t.count, PARTS):
-            a, b = local("float", 2, 3)
             i, j = t.pair[k, 0], t.pair[k, 1]
-            reach = ball_of(world, t, i, h, a)
-            reach += ball_of(world, t, j, h, b)
-            d = b - a
-            reach += t.apart[k]
-            if dot(d, d) <= reach * reach:
+            reach = ball[i, 3] + ball[j, 3] + t.apart[k]
+            x, y, z = ball[j, 0] - ball[i, 0], ball[j, 1] - ball[i, 1], ball[j, 2] - ball[i, 2]
+            if x * x + y * y + z * z <= reach * reach:
                 if n < most:
                     own[m * most + n] = float(k)
                 n += 1
@@ -154,16 +155,6 @@ def place_shape(
 
 
 @procedure(inline=True)
-def reach_of(world: SlotWorld, t: PairTables, k: int, h: float) -> float:
-    """Gap of a pair up to which its points count."""
-    i, j = t.pair[k, 0], t.pair[k, 1]
-    c = local("float", 3)
-    reach = ball_of(world, t, i, h, c)
-    reach += ball_of(world, t, j, h, c)
-    return reach + (t.apart[k] - t.ball[i, 3] - t.ball[j, 3])
-
-
-@procedure(inline=True)
 def place_solid(t: PairTables, i: int, row: int, shapes: Shapes) -> None:
     """Copy the size of a shape, which is all that closed forms want."""
     shapes.size[row] = t.size[i]
@@ -194,6 +185,24 @@ def list_points(world: SlotWorld, t: PairTables, counts: "float[:]", many: int) 
             if at + x < t.most:
                 world.which[(at + x) * world.which_step] = float(t.each * m + x)
     return total
+
+
+@procedure(inline=True)
+def keep_points(world: SlotWorld, t: PairTables, m: int, n: int, touch: Touch) -> float:
+    """Write the points of a pair that is near; the largest depth."""
+    k = int(world.work[4 * t.shapes + m])
+    sign = 1.0 if t.body[t.pair[k, 0]] <= t.body[t.pair[k, 1]] else -1.0
+    depth = 0.0
+    for x in range(n):
+        at = POINT_SIZE * (t.each * m + x)
+        gap = touch.gap[x] - t.apart[k]
+        depth = max(depth, -gap)
+        world.points[at * world.points_step] = gap
+        for r in range(3):
+            world.points[(at + 1 + r) * world.points_step] = touch.point[x, r]
+            world.points[(at + 4 + r) * world.points_step] = sign * touch.normal[x, r]
+        world.points[(at + 7) * world.points_step] = float(t.pair[k, 2] + x)
+    return depth
 
 
 def slot_pairs_of(kinds: Iterable[tuple[int, int]]) -> Any:
@@ -228,12 +237,15 @@ def _slot_pairs_of(kinds):
         - work: of ``pairs_work`` numbers.
         """
         h = world.time[0]
-        many, lost = near_pairs_of(world, pairs, h, world.work)
-        counts = view(world.work, pairs.room)
+        ball = view(world.work, 0, pairs.shapes, 4)
+        listed = view(world.work, 4 * pairs.shapes)
+        counts = view(listed, pairs.room)  # where the lists of parts were, which are read before
+        place_balls(world, pairs, h, ball)
+        many, lost = near_pairs_of(pairs, ball, listed)
         many = many if live > 0 else 0
         depth = 0.0
         for m in lanes(many):
-            k = int(world.work[m])
+            k = int(listed[m])
             i, j = pairs.pair[k, 0], pairs.pair[k, 1]
             a, b = pairs.body[i], pairs.body[j]
             last = max(a, b)
@@ -244,20 +256,11 @@ def _slot_pairs_of(kinds):
             place_shape(world, pairs, j, shift, shapes.pose[1])
             place_rest(pairs, i, 0, shapes)
             place_rest(pairs, j, 1, shapes)
-            reach = reach_of(world, pairs, k, h)
+            reach = ball[i, 3] + ball[j, 3] + (pairs.apart[k] - pairs.ball[i, 3] - pairs.ball[j, 3])
             n = points_of(pairs.kind[i], pairs.kind[j], shapes, reach, touch)
             n = min(n, min(pairs.pair[k, 3], pairs.each))
             counts[m] = float(n)
-            sign = 1.0 if a <= b else -1.0
-            for x in range(n):
-                at = POINT_SIZE * (pairs.each * m + x)
-                gap = touch.gap[x] - pairs.apart[k]
-                depth = max(depth, -gap)
-                world.points[at * world.points_step] = gap
-                for r in range(3):
-                    world.points[(at + 1 + r) * world.points_step] = touch.point[x, r]
-                    world.points[(at + 4 + r) * world.points_step] = sign * touch.normal[x, r]
-                world.points[(at + 7) * world.points_step] = float(pairs.pair[k, 2] + x)
+            depth = max(depth, keep_points(world, pairs, m, n, touch))
         total = list_points(world, pairs, counts, many)
         depth = lane_max(depth)
         if live > 0:
@@ -268,9 +271,9 @@ def _slot_pairs_of(kinds):
     return slot_pairs
 
 
-def pairs_work(room: int) -> int:
+def pairs_work(room: int, shapes: int) -> int:
     """Numbers of the workspace of ``slot_pairs``."""
-    return room + PARTS + PARTS * ((room + 1) // 2)
+    return room + PARTS + 4 * shapes + PARTS * ((room + 1) // 2)
 
 
 @procedure(inline=True)

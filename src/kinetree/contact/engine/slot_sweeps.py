@@ -117,6 +117,20 @@ def pushed(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
     new[:] = vector(x, part * y, part * z)
 
 
+@procedure(inline=True)
+def mixture(part: float, size: float, before: float, ahead: float) -> "(float, float)":
+    """The part of the last change that a mixture leaves out, and how far ahead the next may lie.
+
+    ``part`` is that of least change, ``size`` the squared change and ``before`` the one before.
+    """
+    if part < 0.0 or part > 1.0:  # changes are alike: ahead
+        alike = size <= MAX_GROWTH_FOR_EXTRAPOLATION * before
+        ahead = min(2.0 * ahead, MAX_EXTRAPOLATION) if alike else 1.0
+        part = -ahead if part > 1.0 else max(part, -ahead)
+        part = part if alike else 0.0
+    return part, ahead
+
+
 @procedure
 def swept(
     world: SlotWorld,
@@ -221,12 +235,7 @@ def swept(
         size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
         part = 0.0
         if n > 0 and n < world.sweeps - UNMIXED_SWEEPS and across > 0.0:
-            part = along / across
-            if part < 0.0 or part > 1.0:  # changes are alike: ahead
-                alike = size <= MAX_GROWTH_FOR_EXTRAPOLATION * before
-                ahead = min(2.0 * ahead, MAX_EXTRAPOLATION) if alike else 1.0
-                part = -ahead if part > 1.0 else max(part, -ahead)
-                part = part if alike else 0.0
+            part, ahead = mixture(along / across, size, before, ahead)
         before = size
         for k in lanes(3 * mine):
             y = lam[k]

@@ -1,203 +1,299 @@
-"""Newton's equations of contacts that couple several trees, tree by tree.
+"""Newton's equations of contacts that couple several trees, tree by tree, by the lanes of a warp.
 
 The trees that have the fewest neighbours left are eliminated first (minimum degree), and of the
-matrix only what couples trees that touch is used.
+matrix only what couples trees that touch is used. ``PANEL`` variables are eliminated at once.
 """
 
-from kinetree.codegen.procedures import lane_sum, lanes, local, procedure, view, worlds_max
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.codegen.procedures import (
+    lane_count,
+    lane_max,
+    lane_sum,
+    lanes,
+    local,
+    procedure,
+    view,
+)
+from kinetree.contact.engine.slot_classes import Coupled, press, row_of
+from kinetree.contact.engine.slot_world import SlotWorld, bits_of
 
 MAX_TREES = 31
 """Trees that contacts couple, at most: bits of a number."""
-MAX_COUPLED_DOFS = 195
-"""Variables of all trees where contacts couple them, at most, and three more."""
+MAX_COUPLED_DOFS = 192
+"""Variables of all trees where contacts couple them, at most."""
+PANEL = 6
+"""Variables that are eliminated at once: those of a free body."""
+COLUMNS = 3
+"""Columns of the rest that a lane takes at once."""
 
 
 @procedure(inline=True)
-def bits_of(x: int) -> int:
-    """How many bits of a number below 2³¹ are set."""
-    n = x - ((x >> 1) & 0x55555555)
-    n = (n & 0x33333333) + ((n >> 2) & 0x33333333)
-    n = (n + (n >> 4)) & 0x0F0F0F0F
-    n += n >> 8
-    n += n >> 16
-    return n & 63
+def wide_of(world: SlotWorld) -> int:
+    """Numbers between two rows of the matrix: odd, so that lanes meet different banks."""
+    return world.nv + 1 - world.nv % 2
 
 
 @procedure
-def order_trees(
-    world: SlotWorld,
-    used: int,
-    carrier: "float[:]",
-    plan: "int[2, MAX_TREES]",
-) -> None:
-    """An order in which trees are eliminated, and the later ones that each is coupled to, as bits.
-
-    The one with the fewest neighbours comes next (minimum degree). All lanes do the same.
-    """
-    near = local("int", MAX_TREES)
+def list_trees(world: SlotWorld, its: Coupled, tree: int, later: int, first: int) -> int:
+    """List the variables of a tree, and of later ones after them, from ``first`` on: how many."""
+    own = world.trunk[tree + 1] - world.trunk[tree]
+    for k in lanes(own):
+        its.listed[first + k] = world.trunk[tree] + k
+    for t in lanes(world.trees):
+        if (later >> t) & 1 == 1:
+            at = first + own
+            for o in range(t):
+                if (later >> o) & 1 == 1:
+                    at += world.trunk[o + 1] - world.trunk[o]
+            for k in range(world.trunk[t], world.trunk[t + 1]):
+                its.listed[at + k - world.trunk[t]] = k
+    count = own
     for t in range(world.trees):
-        near[t] = 1 << t
-    left = 0
-    for s in range(used):
-        both = world.touched[int(carrier[s])]
-        left = left | both
-        for t in range(world.trees):
-            if (both >> t) & 1 == 1:
-                near[t] = near[t] | both
-    for n in range(world.trees):
-        best = -1
-        fewest = MAX_TREES + 1
-        for t in range(world.trees):
-            if (left >> t) & 1 == 1:
-                few = bits_of(near[t] & left)
-                if few < fewest:
-                    fewest = few
-                    best = t
-        plan[0, n] = best
-        plan[1, n] = 0
-        if best >= 0:
-            left = left - (1 << best)
-            both = near[best] & left
-            plan[1, n] = both
-            for t in range(world.trees):
-                if (both >> t) & 1 == 1:
-                    near[t] = near[t] | both
+        if (later >> t) & 1 == 1:
+            count += world.trunk[t + 1] - world.trunk[t]
+    return count
 
 
 @procedure
-def list_variables(
-    world: SlotWorld, tree: int, later: int, listed: "int[MAX_COUPLED_DOFS]"
-) -> "(int, int)":
-    """Variables of a tree, and of later ones after them: how many of the tree, and of all.
+def order_trees(world: SlotWorld, its: Coupled, used: int) -> int:
+    """An order in which trees are eliminated, and lists of their variables: how many of them.
 
-    Three more that are none follow, so that four can be taken at once.
+    The one with the fewest neighbours comes next (minimum degree). ``order`` has of each where its
+    list begins, how many variables are its own, and how many are listed.
     """
-    n = 0
-    own = 0
-    if tree >= 0:
-        for k in range(world.trunk[tree], world.trunk[tree + 1]):
-            listed[n] = k
-            n += 1
-        own = n
-        for t in range(world.trees if later != 0 else 0):
+    for t in lanes(world.trees):
+        near = 0
+        for s in range(used):
+            both = world.touched[its.carrier[s]]
+            if (both >> t) & 1 == 1:
+                near = near | both
+        its.joined[t] = near
+    left = 0
+    for t in range(world.trees):
+        left = left | its.joined[t]
+    first = 0
+    many = 0
+    while left != 0:
+        key = 0.0
+        for t in lanes(world.trees):
+            if (left >> t) & 1 == 1:
+                few = bits_of(its.joined[t] & left)
+                key = max(key, float((MAX_TREES + 1 - few) * 32 + 31 - t))
+        tree = 31 - int(lane_max(key)) % 32
+        left = left - (1 << tree)
+        later = its.joined[tree] & left
+        for t in lanes(world.trees):
             if (later >> t) & 1 == 1:
-                for k in range(world.trunk[t], world.trunk[t + 1]):
-                    listed[n] = k
-                    n += 1
-    for k in range(3):
-        listed[n + k] = world.nv
-    return own, n
+                its.joined[t] = its.joined[t] | later
+        count = list_trees(world, its, tree, later, first)
+        for _ in lanes(1):
+            its.order[3 * many] = first
+            its.order[3 * many + 1] = world.trunk[tree + 1] - world.trunk[tree]
+            its.order[3 * many + 2] = count
+        first += count
+        many += 1
+    return many
 
 
 @procedure(inline=True)
-def add_row(
-    world: SlotWorld,
-    row: int,
-    others: int,
-    first: int,
-    count: int,
-    factor: float,
-    wide: int,
-    listed: "int[MAX_COUPLED_DOFS]",
+def add_column(
+    world: SlotWorld, its: Coupled, s: int, e: int, first: int, W: "float[:, 9]"
 ) -> None:
-    """Add a multiple of one row of a matrix to another one, four numbers at once.
+    """Add rows ``first``, ``first + rows`` and so on of a column of ``Yᵀ W Y`` of a contact.
 
-    They are read before any is written, so that reads do not wait for each other.
+    Four numbers are read before any is written, so that reads do not wait for each other.
     """
-    q, p = local("float", 2, 4)
-    at = local("int", 4)
-    for e in range(first, count, 4):
+    wide, own = wide_of(world), its.carrier[s] * world.deep
+    rows, n = max(1, lane_count() // world.deep), world.moves[its.carrier[s]]
+    x, y = local("float", 2, 3)
+    row_of(world, its, s, e, x)
+    y[:] = view(W[s], 0, 3, 3) @ x
+    column = world.chain[own + e]
+    for turn in range(((n if e < n else 0) + 4 * rows - 1) // (4 * rows)):
+        d = first + turn * 4 * rows
+        q = local("float", 4)
+        at = local("int", 4)
         for k in range(4):
-            at[k] = listed[e + k]
-            q[k] = world.K[row * wide + at[k]]
-            p[k] = world.K[others * wide + at[k]]
+            here = d + k * rows < n
+            at[k] = world.chain[own + d + k * rows] * wide + column if here else -1
+            if here:
+                row_of(world, its, s, d + k * rows, x)
+                q[k] = world.K[at[k]] + x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
         for k in range(4):
-            world.K[row * wide + at[k]] = q[k] + factor * p[k]
+            if at[k] >= 0:
+                world.K[at[k]] = q[k]
 
 
 @procedure
 def couple_trees(
-    world: SlotWorld,
-    used: int,
-    most: int,
-    carrier: "float[:]",
-    w: "float[:]",
-    W: "float[:, 9]",
-    z: "float[:]",
+    world: SlotWorld, its: Coupled, used: int, many: int, w: "float[:]", W: "float[:, 9]"
 ) -> None:
-    """Add ``Yᵀ W Y`` to a matrix ``K``, and ``-Yᵀ w`` to ``z``."""
-    wide = world.nv + 1
-    q = local("float", 4)
-    for s in range(most):
-        here = s < used
-        i = int(carrier[s]) if here else 0
-        at = i * world.deep
-        for d in lanes(world.moves[i] if here else 0):
-            y = local("float", 3)
-            for r in range(3):
-                y[r] = world.Y[((3 * s + r) * world.deep + d) * world.Y_step]
-            k = world.chain[at + d]
-            z[k] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
-            y[:] = y @ view(W[s], 0, 3, 3)
-            for e in range(0, world.moves[i] if W[s, 0] > 0.0 else 0, 4):
-                for j in range(4):
-                    q[j] = world.K[k * wide + world.chain[at + e + j]]
-                    for r in range(3):
-                        q[j] += y[r] * world.Y[((3 * s + r) * world.deep + e + j) * world.Y_step]
-                for j in range(4):
-                    world.K[k * wide + world.chain[at + e + j]] = q[j]
+    """``1 + Yᵀ W Y`` as the matrix ``K``, and ``-Yᵀ w`` as ``older``."""
+    wide = wide_of(world)
+    for n in range(many):
+        first, count = its.order[3 * n], its.order[3 * n + 2]
+        for k in lanes(its.order[3 * n + 1] * count):
+            i, j = its.listed[first + k // count], its.listed[first + k % count]
+            world.K[i * wide + j] = 1.0 if i == j else 0.0
+            if i != j:
+                world.K[j * wide + i] = 0.0
+    press(world, its, used, w, its.older)
+    for k in lanes(world.nv):
+        its.older[k] = -its.older[k]
+    rows = max(1, lane_count() // world.deep)
+    for s in range(used):
+        if W[s, 0] > 0.0:
+            for k in lanes(rows * world.deep):
+                add_column(world, its, s, k % world.deep, k // world.deep, W)
+
+
+@procedure(inline=True)
+def factor_panel(
+    world: SlotWorld,
+    its: Coupled,
+    first: int,
+    width: int,
+    P: "float[PANEL, PANEL]",
+    one: "float[PANEL]",
+    t: "float[PANEL]",
+) -> None:
+    """``L U`` of a block on the diagonal, one over its pivots, and ``t = L⁻¹`` of its right side.
+
+    All lanes do the same. Where there are fewer variables, the rest is that of the identity.
+    """
+    wide = wide_of(world)
+    for a in range(PANEL):
+        i = its.listed[first + a] if a < width else 0
+        t[a] = its.older[i] if a < width else 0.0
+        for c in range(PANEL):
+            P[a, c] = 1.0 if a == c else 0.0
+            if a < width and c < width:
+                P[a, c] = world.K[i * wide + its.listed[first + c]]
+    for a in range(PANEL):
+        one[a] = 1.0 / P[a, a]
+        for c in range(PANEL):
+            if c > a:
+                P[c, a] *= one[a]
+                t[c] -= P[c, a] * t[a]
+                for e in range(PANEL):
+                    if e > a:
+                        P[c, e] -= P[c, a] * P[a, e]
+
+
+@procedure(inline=True)
+def keep_panel(
+    world: SlotWorld,
+    its: Coupled,
+    first: int,
+    width: int,
+    P: "float[PANEL, PANEL]",
+    t: "float[PANEL]",
+) -> None:
+    """Store ``U`` and ``t`` of a panel."""
+    wide = wide_of(world)
+    for _ in lanes(1):
+        for a in range(PANEL):
+            if a < width:
+                i = its.listed[first + a]
+                its.older[i] = t[a]
+                for c in range(PANEL):
+                    if c >= a and c < width:
+                        world.K[i * wide + its.listed[first + c]] = P[a, c]
+
+
+@procedure
+def eliminate_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest: int) -> None:
+    """Eliminate variables, which are listed from ``first`` on, from the ``rest`` after them."""
+    wide = wide_of(world)
+    P = local("float", PANEL, PANEL)
+    one, t = local("float", 2, PANEL)
+    factor_panel(world, its, first, width, P, one, t)
+    keep_panel(world, its, first, width, P, t)
+    after = first + width
+    for k in lanes(rest):
+        i = its.listed[after + k]
+        x, y = local("float", 2, PANEL)
+        z = its.older[i]
+        for c in range(PANEL):
+            x[c] = 0.0
+            y[c] = 0.0
+            if c < width:
+                j = its.listed[first + c]
+                x[c] = world.K[i * wide + j]
+                y[c] = world.K[j * wide + i]
+        for c in range(PANEL):
+            for a in range(PANEL):
+                if a < c:
+                    x[c] -= x[a] * P[a, c]
+                    y[c] -= P[c, a] * y[a]
+            x[c] *= one[c]
+            z -= x[c] * t[c]
+        its.older[i] = z
+        for c in range(PANEL):
+            if c < width:
+                j = its.listed[first + c]
+                world.K[i * wide + j] = x[c]
+                world.K[j * wide + i] = y[c]
+    groups = (rest + COLUMNS - 1) // COLUMNS
+    for k in lanes(rest * groups):
+        i, e = its.listed[after + k // groups], COLUMNS * (k % groups)
+        lost = local("float", COLUMNS)
+        lost[:] = 0.0
+        for c in range(PANEL):
+            if c < width:
+                j = its.listed[first + c]
+                part = world.K[i * wide + j]
+                for r in range(COLUMNS):
+                    if e + r < rest:
+                        lost[r] += part * world.K[j * wide + its.listed[after + e + r]]
+        for r in range(COLUMNS):
+            if e + r < rest:
+                world.K[i * wide + its.listed[after + e + r]] -= lost[r]
+
+
+@procedure
+def substitute_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest: int) -> None:
+    """Solve for some variables, from the ``rest`` after them."""
+    wide = wide_of(world)
+    x = local("float", PANEL)
+    x[:] = 0.0
+    for k in lanes(rest):
+        j = its.listed[first + width + k]
+        z = its.older[j]
+        for a in range(PANEL):
+            if a < width:
+                x[a] += world.K[its.listed[first + a] * wide + j] * z
+    for a in range(PANEL):
+        x[a] = lane_sum(x[a])
+    for turn in range(PANEL):
+        a = PANEL - 1 - turn
+        if a < width:
+            i = its.listed[first + a]
+            x[a] = its.older[i] - x[a]
+            for c in range(PANEL):
+                if c > a and c < width:
+                    x[a] -= world.K[i * wide + its.listed[first + c]] * x[c]
+            x[a] /= world.K[i * wide + i]
+    for _ in lanes(1):
+        for a in range(PANEL):
+            if a < width:
+                its.older[its.listed[first + a]] = x[a]
 
 
 @procedure
 def gained_across(
-    world: SlotWorld,
-    used: int,
-    most: int,
-    plan: "int[2, MAX_TREES]",
-    carrier: "float[:]",
-    w: "float[:]",
-    W: "float[:, 9]",
-    z: "float[:]",
+    world: SlotWorld, its: Coupled, used: int, many: int, w: "float[:]", W: "float[:, 9]"
 ) -> None:
-    """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w`` where contacts couple several trees.
-
-    ``K`` has rows of ``nv + 1`` numbers, of which only those that couple trees that touch are used.
-    """
-    wide = world.nv + 1
-    listed = local("int", MAX_COUPLED_DOFS)
-    for k in lanes(world.nv if used > 0 else 0):
-        z[k] = 0.0
-    for n in range(world.trees):
-        tree = plan[0, n] if used > 0 else -1
-        own, count = list_variables(world, tree, plan[1, n], listed)
-        for a in lanes(count):
-            i = listed[a]
-            world.K[i * wide + world.nv] = 0.0
-            for c in range(count if a < own else own):
-                world.K[i * wide + listed[c]] = 1.0 if listed[c] == i else 0.0
-    couple_trees(world, used, most, carrier, w, W, z)
-    for n in range(2 * world.trees):  # forward, then back
-        back = n >= world.trees
-        at = 2 * world.trees - 1 - n if back else n
-        tree = plan[0, at] if used > 0 else -1
-        own, count = list_variables(world, tree, plan[1, at], listed)
-        for turn in range(worlds_max(own)):
-            a = own - 1 - turn if back else turn
-            here = a >= 0 and a < own
-            k = listed[a] if here else 0
+    """``older`` with ``(1 + Yᵀ W Y) older = -Yᵀ w``, of the ``many`` trees that are ordered."""
+    couple_trees(world, its, used, many, w, W)
+    for turn in range(2 * many):  # forward, then back
+        back = turn >= many
+        n = 2 * many - 1 - turn if back else turn
+        first, own, count = its.order[3 * n], its.order[3 * n + 1], its.order[3 * n + 2]
+        panels = (own + PANEL - 1) // PANEL
+        for p in range(panels):
+            at = PANEL * (panels - 1 - p if back else p)
+            width = min(PANEL, own - at)
             if back:
-                x = 0.0
-                for c in lanes(count - a - 1 if here else 0):
-                    x += world.K[k * wide + listed[a + 1 + c]] * z[listed[a + 1 + c]]
-                x = lane_sum(x)
-                for _ in lanes(1 if here else 0):
-                    z[k] = (z[k] - x) / world.K[k * wide + k]
+                substitute_panel(world, its, first + at, width, count - at - width)
             else:
-                for c in lanes(count - a - 1 if here else 0):
-                    i = listed[a + 1 + c]
-                    x = world.K[i * wide + k]
-                    if x != 0.0:
-                        x /= world.K[k * wide + k]
-                        z[i] -= x * z[k]
-                        add_row(world, i, k, a + 1, count, -x, wide, listed)
+                eliminate_panel(world, its, first + at, width, count - at - width)

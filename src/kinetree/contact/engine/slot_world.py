@@ -5,7 +5,7 @@ device memory, where numbers of several worlds may lie side by side: ``..._step`
 numbers of one world are apart.
 """
 
-from kinetree.codegen.procedures import record
+from kinetree.codegen.procedures import procedure, record
 
 
 @record
@@ -21,6 +21,7 @@ class SlotWorld:
         owner, level: of variables, the body that they move first, and how many come before them.
         trees, trunk, touched: how many trees contacts may couple, 0 for none; the first variable of
             each, and how many there are; and the trees of carriers, as bits.
+        sides: of carriers, the trees of both bodies.
         sort: contacts by their kinds.
         kind, shape, ground, body, group: of contacts, kinds as ``slot_points`` has them, numbers of
             frames and of planes, the body, and the number of the pair.
@@ -56,6 +57,9 @@ class SlotWorld:
         found: of ``slot_contacts``: how many slots are in use, how many contacts have none, and the
             largest depth.
         taken, place: columns with slots; axes of their contacts by rows, and points.
+        classes: where contacts couple trees: how many classes of contacts that share none there
+            are, and how many slots these and those before have. Numbers of a class lie side by
+            side.
         slot: ``SLOT_SIZE`` numbers for each slot: carrier, friction, gap, velocities along the axes
             before the step, and what they gain without forces, three numbers each.
         Y, own: rows of contacts, and blocks on the diagonal of ``Y Yᵀ``: see ``slot_laws``.
@@ -83,6 +87,7 @@ class SlotWorld:
     trees: int
     trunk: "int[:]"
     touched: "int[:]"
+    sides: "int[:, 2]"
     sort: "int[:]"
     kind: "int[:]"
     shape: "int[:]"
@@ -134,6 +139,8 @@ class SlotWorld:
     taken_step: int
     place: "float[:]"
     place_step: int
+    classes: "float[:]"
+    classes_step: int
     slot: "float[:]"
     slot_step: int
     Y: "float[:]"
@@ -159,3 +166,20 @@ class SlotWorld:
     shift_step: int
     K: "float[:]"
     work: "float[:]"
+
+
+@procedure(inline=True)
+def number_of(world: SlotWorld, s: int, k: int, size: int) -> int:
+    """Place of a number of a slot that has ``size`` of them."""
+    return k * world.slots + s if world.trees > 0 else size * s + k
+
+
+@procedure(inline=True)
+def bits_of(x: int) -> int:
+    """How many bits of a number below 2³¹ are set."""
+    n = x - ((x >> 1) & 0x55555555)
+    n = (n & 0x33333333) + ((n >> 2) & 0x33333333)
+    n = (n + (n >> 4)) & 0x0F0F0F0F
+    n += n >> 8
+    n += n >> 16
+    return n & 63

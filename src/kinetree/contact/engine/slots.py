@@ -20,8 +20,9 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.contact_frames import contact_frame
+from kinetree.contact.engine.slot_classes import sort_slots
 from kinetree.contact.engine.slot_laws import SLOT_SIZE, contact_rows, pressed, speeds
-from kinetree.contact.engine.slot_newton import HEAVY_WEIGHT, finished
+from kinetree.contact.engine.slot_newton import HEAVY_WEIGHT, MAX_NEWTON_STEPS, finished
 from kinetree.contact.engine.slot_pairs import (
     POINT_SIZE,
     PairTables,
@@ -44,9 +45,8 @@ from kinetree.contact.engine.slot_points import (
     touch_plane,
 )
 from kinetree.contact.engine.slot_sweeps import swept
-from kinetree.contact.engine.slot_world import SlotWorld
+from kinetree.contact.engine.slot_world import SlotWorld, number_of
 
-MAX_NEWTON_STEPS = 20  # of Newton's method, at most
 REPORT_SIZE = 6
 """Numbers that ``slot_impulses`` reports: errors of velocity, cone and power, contact work, loss,
 and sweeps."""
@@ -130,25 +130,27 @@ def entered(world: SlotWorld, used: int, pairs: PairTables) -> None:
             column = pairs.column[c]
             gap = enter_known(world, c, R, p, w0, gain)
         for r in range(3):
-            world.place[(12 * s + 9 + r) * world.place_step] = p[r]
+            world.place[number_of(world, s, 9 + r, 12) * world.place_step] = p[r]
             for k in range(3):
-                world.place[(12 * s + 3 * r + k) * world.place_step] = R[r, k]
+                world.place[number_of(world, s, 3 * r + k, 12) * world.place_step] = R[r, k]
         for k in range(world.slots):
             if world.force[4 * k * world.force_step] == float(column + 1):
                 for r in range(3):
                     f[r] = world.force[(4 * k + 1 + r) * world.force_step]
         if f[0] > 0.0:  # it goes on
             gap -= wait * wait * gain[0] / 2.0
-        at = SLOT_SIZE * s
         world.taken[s * world.taken_step] = float(column)
-        world.slot[at * world.slot_step] = float(pairs.carrier[column])
-        world.slot[(at + 1) * world.slot_step] = world.friction[column]
-        world.slot[(at + 2) * world.slot_step] = gap
         world.start[4 * s * world.start_step] = float(column + 1)
+        numbers = local("float", SLOT_SIZE)
+        numbers[0] = float(pairs.carrier[column])
+        numbers[1] = world.friction[column]
+        numbers[2] = gap
         for r in range(3):
-            world.slot[(at + 3 + r) * world.slot_step] = w0[r]
-            world.slot[(at + 6 + r) * world.slot_step] = time * gain[r] if f[0] > 0.0 else 0.0
+            numbers[3 + r] = w0[r]
+            numbers[6 + r] = time * gain[r] if f[0] > 0.0 else 0.0
             world.start[(4 * s + 1 + r) * world.start_step] = f[r]
+        for k in range(SLOT_SIZE):
+            world.slot[number_of(world, s, k, SLOT_SIZE) * world.slot_step] = numbers[k]
 
 
 @procedure
@@ -195,11 +197,11 @@ def slot_contacts(live: int, world: SlotWorld, pairs: PairTables) -> None:
     close = view(listed, PARTS)
     place_near(world, many, close, point)
     used, left = take_slots(world, many, every, close, gap, soon, point)
+    if world.trees > 0:
+        sort_slots(live, world, pairs, used)
     for k in lanes(4 * world.slots if live > 0 else 0):
         world.start[k * world.start_step] = 0.0
     entered(world, used, pairs)
-    if worlds_max(used) > 0:
-        contact_rows(world, used, pairs)
     if live > 0:
         world.found[0] = float(used)
         world.found[1] = float(left)
@@ -210,13 +212,38 @@ def contacts_size(tables: dict) -> int:
     """Numbers of the workspace of ``slot_contacts``."""
     contacts = tables["contacts"] + tables["pairs"].most
     found = 3 * contacts + PARTS + max(3 * POINTS, contacts)
-    return max(found, tables["inverses"] + 6 * tables["nv"])
+    return max(found, 4 * tables["slots"] + tables["trees"])
+
+
+@procedure
+def slot_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
+    """``Y`` of the contacts that have slots, and the blocks on the diagonal of ``Y Yᵀ``."""
+    used = int(world.found[0]) if live > 0 else 0
+    if worlds_max(used) > 0:
+        contact_rows(world, used, pairs)
+
+
+def rows_size(tables: dict) -> int:
+    """Numbers of the workspace of ``slot_rows``."""
+    return tables["inverses"] + 6 * tables["nv"]
 
 
 def newton_size(tables: dict) -> int:
     """Numbers that Newton's method has room for, ``K`` of ``slot_impulses``."""
-    matrix = tables["nv"] * (tables["nv"] + 1) if tables["trees"] else 2 * tables["inverses"]
-    return matrix + 3 * tables["slots"]
+    return 2 * tables["inverses"] + 3 * tables["slots"]
+
+
+@procedure(inline=True)
+def wanted_speed(world: SlotWorld, s: int, v: float, before: float) -> float:
+    """Velocity along the normal that a contact must lose, from that without it and before it."""
+    e = world.restitution[int(world.taken[s * world.taken_step])]
+    near = world.slot[number_of(world, s, 2, SLOT_SIZE) * world.slot_step]
+    if abs(near) < world.numbers[5]:  # that is rounding: corners at rest would fight each other
+        near = 0.0
+    wanted = max(near, -world.numbers[3]) / world.numbers[0]
+    if e > 0.0 and near + world.numbers[0] * v <= 0.0 and before < -world.numbers[4]:
+        wanted = e * before
+    return wanted
 
 
 @procedure
@@ -251,13 +278,7 @@ def slot_impulses(live: int, world: SlotWorld) -> None:
     largest = 0.0
     for s in lanes(used):
         n = 3 * s
-        e = world.restitution[int(world.taken[s * world.taken_step])]
-        near = world.slot[(SLOT_SIZE * s + 2) * world.slot_step]
-        if abs(near) < world.numbers[5]:  # that is rounding: corners at rest would fight each other
-            near = 0.0
-        wanted = max(near, -world.numbers[3]) / h
-        if e > 0.0 and near + h * w[n] <= 0.0 and b[n] < -world.numbers[4]:
-            wanted = e * b[n]
+        wanted = wanted_speed(world, s, w[n], b[n])
         target[s] = wanted
         for r in range(3):
             largest = max(largest, abs(w[n + r]))
@@ -333,8 +354,8 @@ def report_impulses(
             )
             there = w[n + r] - (target[s] if r == 0 else 0.0)
             done += lam[n + r] * there
-            at = (SLOT_SIZE * s + 3 + r) * world.slot_step
-            before = world.slot[at] - world.slot[at + 3 * world.slot_step]
+            before = world.slot[number_of(world, s, 3 + r, SLOT_SIZE) * world.slot_step]
+            before -= world.slot[number_of(world, s, 6 + r, SLOT_SIZE) * world.slot_step]
             lost += lam[n + r] * (there - before) / 2.0
     for k in lanes(4 * (world.slots - used) if live > 0 else 0):
         world.held[(4 * used + k) * world.held_step] = 0.0

@@ -14,6 +14,8 @@ from kinetree.contact.collision.shallow import MOST
 from kinetree.contact.collision.tables import Shapes, Touch
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
+from kinetree.contact.engine.slot_classes import coupled_rows, odd
+from kinetree.contact.engine.slot_coupled import coupled_impulses, coupled_shift
 from kinetree.contact.engine.slot_laws import MAX_CHAIN_DOFS, SLOT_SIZE
 from kinetree.contact.engine.slot_pairs import (
     NARROW,
@@ -30,11 +32,13 @@ from kinetree.contact.engine.slots import (
     REPORT_SIZE,
     contacts_size,
     newton_size,
+    rows_size,
     slot_contacts,
     slot_forces,
     slot_impulses,
     slot_look,
     slot_missed,
+    slot_rows,
     slot_shift,
 )
 from kinetree.contact.finding.candidates import moving_touches
@@ -72,9 +76,16 @@ SOLVER = {
 in double precision sweeps disturb what steps have nearly found."""
 SWEEPS_ALONE = {"sweeps": 48, "tries": 1, "serious": 1e30}
 """The same in single precision where steps are not ``thorough``."""
-COUPLED_SWEEPS = 8
-"""Sweeps in single precision where bodies that move rest on each other: stacks need hundreds, and
-Newton's method follows sooner. Ten boxes: 1.1 in place of 0.8 million steps a second."""
+COUPLED = {"sweeps": 8, "tries": 6}
+"""The same in single precision where bodies that move rest on each other: Newton's method comes
+first there, and sweeps, of which stacks need hundreds, only before it is tried again."""
+LANES_OF_IMPULSES = 32
+"""Lanes of a GPU that take a world where bodies that move touch each other, for rows and impulses:
+contacts that share no tree are solved side by side, and no world waits for another one."""
+LANES_OF_CONTACTS = 8
+"""The same for contacts: few of them are near."""
+MAX_SHARED = 7_168
+"""Numbers of a world that lanes share, at most: eight warps have room for as many."""
 MAX_TRACED = 16
 """Pairs of shapes with fixed ones other than planes whose closed forms are part of the code."""
 AIM = {"float32": 1.0, "float64": 0.1}
@@ -135,8 +146,8 @@ class SlotStep(ContactStep):
              not all(map(_is_plain, model.joint[1:]))),
             (f"more than {MAX_CHAIN_DOFS} variables move two bodies that may touch",
              self._tables["deep"] > MAX_CHAIN_DOFS),
-            (f"more than {MAX_COUPLED_DOFS - 3} variables move bodies that may touch each other",
-             bool(self._couples) and model.nv > MAX_COUPLED_DOFS - 3),
+            (f"more than {MAX_COUPLED_DOFS} variables move bodies that may touch each other",
+             bool(self._couples) and model.nv > MAX_COUPLED_DOFS),
         )  # fmt: skip
         for reason, holds in checks:
             if holds:
@@ -236,7 +247,8 @@ class SlotStep(ContactStep):
         )
         forces = StepForces(self.settings, field, model, at, H)
         divided = once_for_all(partial(self._divided, forces, at, H), forces)
-        enter = once_for_all(lambda b: self._enter_slots(divided(b), at, there, force), forces)
+        known = self._enter_slots(at, there, force)
+        enter = once_for_all(lambda b: self._with_rows(divided(b), there, known), forces)
         sizes = model.nv, model.nv, 4 * self.slots, REPORT_SIZE
         bound, (after, mean, held, reported) = forces.settle(
             lambda b: self._solve_slots(divided(b), at, *enter(b)), tuple(map(np.zeros, sizes))
@@ -300,20 +312,23 @@ class SlotStep(ContactStep):
         """
         slots, nv, solver = self.slots, len(at.v), self._solver
         known = {"numbers": self._numbers(at), **entered}
-        results = {
-            "held": (4 * slots,),
-            "u": (nv,),
-            "reported": (REPORT_SIZE,),
-            "K": (newton_size(self._tables),),
-        }
-        work = 2 * nv + 2 + 21 * slots
+        results = {"held": (4 * slots,), "u": (nv,), "reported": (REPORT_SIZE,)}
+        procedure, work = slot_impulses, {"work": 2 * nv + 2 + 21 * slots}
+        matrix = newton_size(self._tables)
+        if self._couples:
+            procedure, work = coupled_impulses, self._coupled_work
+            matrix = nv * (nv + 1)
+        if matrix + sum(work.values()) < MAX_SHARED and self._couples:
+            work["K"] = matrix
+        else:
+            results["K"] = (matrix,)
 
         def once(state):
             mean, held, loose = state[:3]
             bias = self._bias(at.middle, mean) + system.resists.more(2 * (mean - at.v))
             z = system.root * system.inertia.half(at.h * (system.explicit - bias))
             given = {**known, "loose": [loose], "z": z, "start": held}
-            held, u, reported, _ = self._routine(slot_impulses, given, results, work, solver)
+            held, u, reported = self._routine(procedure, given, results, work, solver)[:3]
             after = at.v + system.response(z + u)
             return (at.v + after) / 2, held, loose - 1, after, reported
 
@@ -322,29 +337,55 @@ class SlotStep(ContactStep):
         mean, held, _, after, reported = repeat(once, begin, passes)
         return after, mean, held, reported
 
-    def _enter_slots(self, system, at, there, force):
-        """Arrays of the slots for ``slot_impulses``, by name, and impulses to start from."""
-        known, tables, slots = self.columns, self._tables, self.slots
-        mu = known.friction if self.constraints.friction is None else self.constraints.friction
-        given = {
-            **there,
-            "inverse": self._inverse(system.inertia.L, system.root),
-            "friction": mu,
-            "force": force,
-            "numbers": self._numbers(at),
+    @property
+    def _coupled_work(self) -> dict[str, int]:
+        """Sizes of the arrays of ``slot_classes.Coupled``, by name."""
+        tables, slots, nv, deep = self._tables, self.slots, len(self._chains), self._tables["deep"]
+        sizes = sorted(np.diff(tables["trunk"]).tolist())
+        return {
+            "carrier": slots,
+            "rows": 3 * deep * odd(slots),
+            "mu": slots,
+            "target": slots,
+            "b": 3 * slots,
+            "lam": 3 * slots,
+            "v": nv + 1,
+            "w": 3 * slots,
+            "W": 9 * slots,
+            "older": nv + 1,
+            "best": 3 * slots,
+            "ends": slots + 1,
+            "joined": tables["trees"],
+            "order": 3 * tables["trees"],
+            "listed": sum(sum(sizes[k:]) for k in range(len(sizes))),
         }
+
+    def _enter_slots(self, at, there, force):
+        """Arrays of the contacts with slots by name, without rows, and with ``start``."""
+        known, slots = self.columns, self.slots
+        mu = known.friction if self.constraints.friction is None else self.constraints.friction
+        given = {**there, "friction": mu, "force": force, "numbers": self._numbers(at)}
         results = {
             "found": (3,),
             "taken": (slots,),
             "place": (12 * slots,),
             "slot": (SLOT_SIZE * slots,),
             "start": (4 * slots,),
-            "Y": (3 * slots * tables["deep"],),
-            "own": (6 * slots,),
+            "classes": (slots + 1 if self._couples else 1,),
         }
-        made = self._routine(slot_contacts, given, results, contacts_size(tables))
-        made = dict(zip(results, made, strict=True))
-        return {n: made[n] for n in ("found", "taken", "slot", "Y", "own")}, made["start"]
+        made = self._routine(slot_contacts, given, results, contacts_size(self._tables))
+        return dict(zip(results, made, strict=True))
+
+    def _with_rows(self, system, there, known):
+        """Arrays of the slots for ``slot_impulses``, by name, and impulses to start from."""
+        tables, slots = self._tables, self.slots
+        given = {**there, **known, "inverse": self._inverse(system.inertia.L, system.root)}
+        results = {"Y": (3 * slots * tables["deep"],), "own": (6 * slots,)}
+        procedure = coupled_rows if self._couples else slot_rows
+        made = self._routine(procedure, given, results, rows_size(tables))
+        made = {**known, **dict(zip(results, made, strict=True))}
+        names = ["found", "taken", "slot", "Y", "own", *(["classes"] if self._couples else [])]
+        return {n: made[n] for n in names}, made["start"]
 
     @property
     def _passes(self) -> int:
@@ -360,7 +401,7 @@ class SlotStep(ContactStep):
         only_sweeps = self._dtype == "float32" and not self.settings.thorough
         solver = {**SOLVER[self._dtype], **(SWEEPS_ALONE if only_sweeps else {})}
         if self._couples and self._dtype == "float32" and not only_sweeps:
-            solver["sweeps"] = COUPLED_SWEEPS
+            solver |= COUPLED
         restitution = self.columns.restitution
         return {**solver, "first": FIRST, "restitution": restitution}
 
@@ -371,7 +412,9 @@ class SlotStep(ContactStep):
         n, nv, tree = model.body_count + 1, model.nv, [0] * (model.body_count + 1)
         support, couples = self._support, self._couples
         moves = support + [self._moved_by(a, b) for a, b in couples]
-        deep = -(-max(1, *map(len, moves)) // 8) * 8
+        deep = max(1, *map(len, moves))
+        each = 4 if couples else 8
+        deep = -(-deep // each) * each
         for i in range(1, n):
             above = model.parent[i]
             tree[i] = tree[above] if above else max(tree) + 1
@@ -381,6 +424,7 @@ class SlotStep(ContactStep):
         of_tree = [next(group[i] for i in range(n) if k in support[i]) for k in range(nv)]
         touched = [1 << group[i] if support[i] else 0 for i in range(n)]
         touched += [1 << group[a] | 1 << group[b] for a, b in couples]
+        sides = [(group[i],) * 2 for i in range(n)] + [(group[a], group[b]) for a, b in couples]
         kept = np.array([not self._is_found(p) for p in self.constraints.scene.pairs])[known.pair]
         fixed = np.where(kept, np.cumsum(kept) - 1, -1)
         return {
@@ -393,6 +437,7 @@ class SlotStep(ContactStep):
             "trees": trees,
             "trunk": [sum(t < k for t in of_tree) for k in range(trees + 1)],
             "touched": touched,
+            "sides": np.array(sides, dtype=np.int64),
             "tree": tree,
             "moves": [len(s) for s in moves],
             "chain": [k for s in moves for k in (*s, *[nv] * (deep - len(s)))],
@@ -448,6 +493,7 @@ class SlotStep(ContactStep):
         centre = place[:, :, :3] @ shapes.box[:, :3, None] + place[:, :, 3:]
         return PairTables(
             count=len(rows),
+            shapes=len(shapes.kind),
             each=each,
             room=room,
             most=min(each * room, 2 * self.slots),
@@ -529,7 +575,8 @@ class SlotStep(ContactStep):
             return {name: np.zeros(shape) for name, shape in results.items()}
         given, own = {**there, "time": [time]}, self._rows_of_a_pair()
         procedure = slot_pairs_of(map(tuple, pairs.kind[pairs.pair[:, :2]].tolist()))
-        found = self._routine(procedure, given, results, pairs_work(pairs.room), own=own)
+        work = pairs_work(pairs.room, pairs.shapes)
+        found = self._routine(procedure, given, results, work, own=own)
         return dict(zip(results, found, strict=True))
 
     def _rows_of_a_pair(self) -> dict[str, Any]:
@@ -559,7 +606,10 @@ class SlotStep(ContactStep):
         known = {n: x for n, x in self._tables.items() if n in names}
         arguments = {n: x for n, x in arguments.items() if n in names}
         given = {**known, **(given or {})}
-        return routine(procedure, given, arguments, results, work, own, SHARED)
+        lanes = LANES_OF_CONTACTS if self._couples else 0
+        if procedure in (coupled_rows, coupled_impulses, coupled_shift):
+            lanes = LANES_OF_IMPULSES
+        return routine(procedure, given, arguments, results, work, own, SHARED, lanes)
 
     def _poses(self, model, q):
         """Transforms of bodies relative to the origin of their tree, their poses, these origins."""
@@ -649,7 +699,8 @@ class SlotStep(ContactStep):
         def move(state):
             (q, qd, near, _), left = state
             given, rounds = {**entered, "opening": near}, {"rounds": SWEEPS}
-            (u,) = self._routine(slot_shift, given, {"shift": (nv,)}, nv + 1 + slots, rounds)
+            procedure = coupled_shift if self._couples else slot_shift
+            (u,) = self._routine(procedure, given, {"shift": (nv,)}, nv + 1 + slots, rounds)
             shift, left = limit_shift(system.response(u), units, left)
             return look(model.integrate(q, shift), turn_velocities(model, qd, shift)), left
 
