@@ -36,6 +36,8 @@ from kinetree.contact.engine.slot_trees import gained_across, order_trees
 from kinetree.contact.engine.slot_world import SlotWorld, number_of
 from kinetree.contact.engine.slots import report_impulses, wanted_speed
 
+RESTART = 2  # number of the try that begins again from the forces of the step before, with sweeps
+
 
 @procedure(inline=True)
 def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> float:
@@ -160,12 +162,17 @@ def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enoug
         if n == 0:
             many = order_trees(world, its, used)
         gained_across(world, its, used, many, its.w, W)
+        size = 0.0
         for s in lanes(used):
             x = local("float", 3)
             feel(world, its, s, its.older, x)
             for r in range(3):
                 y = W[s, 3 * r] * x[0] + W[s, 3 * r + 1] * x[1] + W[s, 3 * r + 2] * x[2]
                 its.lam[3 * s + r] -= its.w[3 * s + r] + y
+                size += abs(its.lam[3 * s + r])
+        error = lane_sum(size)
+        if not isfinite(error):  # a pivot vanished; the largest of some errors would not tell
+            break
         press(world, its, used, its.lam, its.v)
     if not error <= least:
         for k in lanes(3 * used):
@@ -177,7 +184,6 @@ def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enoug
 @procedure
 def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
     """Unknowns and rows of the contacts, in the memory that lanes share; the largest velocity."""
-    h = world.numbers[0]
     wide = world.slots + 1 - world.slots % 2
     for k in lanes(world.nv + 1):
         its.v[k] = world.z[k * world.z_step] if k < world.nv else 0.0
@@ -190,7 +196,6 @@ def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
         for r in range(3):
             at = number_of(world, s, 3 + r, SLOT_SIZE)
             its.b[3 * s + r] = world.slot[at * world.slot_step]
-            its.lam[3 * s + r] = h * world.start[(4 * s + 1 + r) * world.start_step]
     for k in lanes(used * world.deep):
         s, d = k % used, k // used
         for r in range(3):
@@ -210,15 +215,27 @@ def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
 
 
 @procedure
+def start_impulses(world: SlotWorld, its: Coupled, used: int) -> None:
+    """Take the impulses of the step before."""
+    for s in lanes(used):
+        for r in range(3):
+            force = world.start[(4 * s + 1 + r) * world.start_step]
+            its.lam[3 * s + r] = world.numbers[0] * force
+    press(world, its, used, its.lam, its.v)
+
+
+@procedure
 def coupled_impulses(live: int, world: SlotWorld, its: Coupled) -> None:
     """Impulses of the contacts with slots, and what they do to velocities: ``slot_impulses``."""
     used = int(world.found[0]) if live > 0 else 0
     enough = world.numbers[2] * (1.0 + enter_problem(world, its, used))
     if world.loose[0] > 0.0:
         enough *= world.first
-    press(world, its, used, its.lam, its.v)
+    start_impulses(world, its, used)
     rounds, error = 0, 0.0
     for n in range(world.tries if used > 0 else 0):
+        if n == RESTART:
+            start_impulses(world, its, used)
         if n > 0:
             more, less = sweep_until(world, its, used, enough, min(world.serious, 2.0) * enough)
             rounds += more
