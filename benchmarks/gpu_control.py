@@ -1,4 +1,4 @@
-"""Plans of many robots on a GPU: the problem of ``contact_phases.py``, one team of threads a plan.
+"""Plans of many robots on a GPU: the problem of ``contact_phases.py``, knots side by side.
 
     python benchmarks/gpu_control.py            1, 64, 1,024 and 4,096 plans
     python benchmarks/gpu_control.py --quick    1,024 alone
