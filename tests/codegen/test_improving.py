@@ -210,16 +210,19 @@ def test_nobody_waits_for_a_background_that_failed(found, monkeypatch):
     assert not waiting.is_alive()
     assert sums(x, 3) == first
     assert improving._State.jobs == []
+    for thread in threading.enumerate():  # its exception belongs to this test, not to the next one
+        if thread.name == "kinetree optimises":
+            thread.join(20)
 
 
 def test_a_text_is_parsed_again_where_threads_got_in_each_others_way(monkeypatch):
     parse, failed = native.ast.parse, []
 
-    def sometimes(text):
-        if len(failed) < 3:
+    def sometimes(text, *more):
+        if not more and len(failed) < 3:
             failed.append(text)
             raise SystemError("AST constructor recursion depth mismatch (before=48, after=173)")
-        return parse(text)
+        return parse(text, *more)
 
     monkeypatch.setattr(native.ast, "parse", sometimes)
     assert Procedure(_root).tree.name == "_root"

@@ -11,7 +11,7 @@ import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import AssemblyError, MisalignmentWarning
 from kinetree.joints import REPRESENTATIVES
-from kinetree.loops.kinematics import assembly, state_projection
+from kinetree.loops.kinematics import all_assemblies, assembly, state_projection
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
 from kinetree.loops.kinematics.descent import (
     Descent,
@@ -157,8 +157,8 @@ def test_turns_are_taken_away_from_every_angle(joint, rng):
         turned[at][k] += 2 * np.pi * n * (-1) ** n
     for part in joint.unit_parts:
         turned[at][part] *= -1
-    assert_close(assembly._wrap_angles(model, near, turned), q, ulps=1e3)
-    assert_close(assembly._wrap_angles(model, near, q), q)
+    assert_close(all_assemblies._wrap_angles(model, near, turned), q, ulps=1e3)
+    assert_close(all_assemblies._wrap_angles(model, near, q), q)
 
 
 BALL = kt.Inertia.from_mass_center(1.0, (0, 0, 0), np.eye(3))

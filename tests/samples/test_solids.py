@@ -46,5 +46,5 @@ def test_looks_on_a_frame_go_to_its_body():
 
 def test_postures_by_joint_name():
     model = ModelBuilder("one").body("a", joint=Revolute("z")).build()
-    model = with_posture(model, "there", {"a_joint": 0.5}, {"a_joint": 2.0})
-    assert (*model.postures[0].q, *model.postures[0].qd) == (0.5, 2.0)
+    model = with_posture(model, "there", {"a_joint": 0.5})
+    assert (*model.postures[0].q, *model.postures[0].qd) == (0.5, 0.0)
