@@ -21,8 +21,9 @@ import kinetree as kt
 from kinetree.codegen.render import cuda_pieces
 
 INSIDE = (
-    "swept", "finished", "laws", "gained", "contact_rows", "take_slots", "list_near", "place_near",
-    "near_pairs_of", "place_balls", "entered", "gap_rates", "pair_gaps", "speeds", "pressed",
+    "sweep_slots", "finish_by_newton", "laws", "solve_newton_system", "contact_rows", "take_slots",
+    "list_near", "place_near", "near_pairs_of", "place_balls", "enter_contacts", "gap_rates",
+    "pair_gaps", "speeds", "effect_of_impulses",
     "list_points", "gaps", "sort_slots", "enter_problem", "sweep_until", "mix", "newton_steps",
     "order_trees", "couple_trees", "gained_across", "press", "speeds_of", "report_impulses",
 )  # fmt: skip

@@ -229,7 +229,7 @@ def test_what_can_close_and_what_has_closed(rng):
         closed = f.gap + h * w[1] < -slack
         expected = closed & [False, True, True, False]
         expected &= [not (set(e) <= {0, 4}) for e in f.bodies.tolist()]
-        assert contact_rows.missed(m, f, rows, h, slack, after, z) == expected.sum()
+        assert contact_rows.count_missed(m, f, rows, h, slack, after, z) == expected.sum()
         assert rows.active[:4].tolist() == [3, *(-1 * expected[1:])]
         kinds |= set(itertools.chain(found, expected.tolist()))
     assert kinds == {True, False}

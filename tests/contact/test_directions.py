@@ -13,7 +13,7 @@ from support.islands import begun, filled
 
 from kinetree.contact.newton.arc import along, keep_step, mix_step
 from kinetree.contact.newton.directions import direction, longest, matrices
-from kinetree.contact.newton.equations import evaluate, moved
+from kinetree.contact.newton.equations import evaluate, take_part_of_step
 from kinetree.contact.newton.interior import begin, open_speed, product
 from kinetree.contact.newton.matrix import FIRM
 from kinetree.contact.newton.problem import BOUNDS, CONE
@@ -249,7 +249,7 @@ def test_where_a_step_was_cut_speeds_are_opened():
     p, work, *_ = an_island(1, (3, 3, 3))
     matrices(p, work, 0)
     direction(p, work, 0, 0.05, 0.0)
-    moved(p, work, 0, 0.5)
+    take_part_of_step(p, work, 0, 0.5)
     for g in range(3):
         at, h0 = p.row_first[g], work.inner[g, 1]
         b = np.array([p.mu[g] * work.lam[at], *work.lam[at + 1 : at + 3]])

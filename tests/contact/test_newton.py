@@ -39,7 +39,7 @@ from kinetree.contact.newton.problem import (
 )  # fmt: skip
 from kinetree.contact.newton.steps import first_change
 from kinetree.contact.newton.sticking import solve_more_exactly, solve_unloaded
-from kinetree.contact.newton.sweeps import responses, sweep, swept
+from kinetree.contact.newton.sweeps import responses, sweep, sweep_rounds
 
 
 def test_nodes_are_unbranched_runs():
@@ -343,7 +343,7 @@ def test_mixed_sweeps_need_fewer_and_keep_the_momentum():
     n = len(J)
     work.lam[:n] = start[:n]
     assert responses(p, work, 0)
-    assert swept(p, work, 0, 200, 1e-9) < 200  # plain ones need 2,000
+    assert sweep_rounds(p, work, 0, 200, 1e-9) < 200  # plain ones need 2,000
     momentum, laws = missed(M, p.free, rows, work.v, work.lam[:n])
     assert momentum <= 1e-12
     assert laws <= 1e-7
@@ -501,7 +501,7 @@ def follow_inside(problem, arcs):
     """Steps of the interior-point method from what sweeps leave, and the relative error."""
     work, forces = begun(problem)
     responses(problem, work, 0)
-    swept(problem, work, 0, 15, 0.0)
+    sweep_rounds(problem, work, 0, 15, 0.0)
     evaluate(problem, work, 0)
     size = max(laws(problem, work, 0)[1], forces)
     begin(problem, work, 0, 0.03 * size)

@@ -114,7 +114,7 @@ def test_rows_and_products_with_them(seed, rng):
     assert np.all(s.own[6 * s.used :] == 7.0)
     lam, b = rng.normal(size=(2, 3 * s.used))
     u, w = np.full(s.nv + 1, 7.0), np.zeros(3 * s.used)
-    slot_laws.pressed(s.world, s.used, s.nv, s.carrier, lam, u)
+    slot_laws.effect_of_impulses(s.world, s.used, s.nv, s.carrier, lam, u)
     assert_close(u[:-1], s.rows.T @ lam, scale=10.0, ulps=100)
     slot_laws.speeds(s.world, s.used, s.carrier, b, u, w)
     assert_close(w, b + s.A @ lam, scale=100.0, ulps=1e3)
@@ -174,7 +174,7 @@ def test_blocks_of_newtons_method_and_what_they_gain(seed, rng):
     assert_close(dense, np.linalg.solve(B, P), scale=1 / stay, ulps=1e4)
 
     K, z = np.full(2 * s.inverses + 3 * SLOTS, 7.0), np.full(s.nv + 1, 7.0)
-    slot_newton.gained(world_of(s, K=K), s.used, s.used, s.carrier, given, W, z)
+    slot_newton.solve_newton_system(world_of(s, K=K), s.used, s.used, s.carrier, given, W, z)
     matrix = np.eye(s.nv) + s.rows.T @ dense @ s.rows
     expected = -np.linalg.solve(matrix, s.rows.T @ given)
     scale = np.abs(expected).max()
@@ -209,10 +209,10 @@ def test_steps_of_newton_are_those_of_the_matrix(steps):
         enough = 1e-6
         expected, error = newton(s, lam, b, steps, 0.3, 1e-3, enough)
         x, u, w, z = lam.copy(), np.zeros(s.nv + 1), np.zeros(9), np.zeros(s.nv + 1)
-        slot_laws.pressed(s.world, 3, s.nv, s.carrier, x, u)
+        slot_laws.effect_of_impulses(s.world, 3, s.nv, s.carrier, x, u)
         K, W = np.zeros(2 * s.inverses + 3 * SLOTS), np.zeros((3, 9))
         world = world_of(s, K=K)
-        found = slot_newton.finished(
+        found = slot_newton.finish_by_newton(
             world, 3, steps, 0.3, 1e-3, enough, s.carrier, s.mu, b, x, u, w, z, W
         )
         scale = np.abs(expected).max()
@@ -227,11 +227,11 @@ def sweeping(s, b, sweeps, enough, later=None, lam=None):
     n = 3 * s.used
     x = np.zeros(n) if lam is None else lam.copy()
     u = np.zeros(s.nv + 1)
-    slot_laws.pressed(s.world, s.used, s.nv, s.carrier, x, u)
+    slot_laws.effect_of_impulses(s.world, s.used, s.nv, s.carrier, x, u)
     last, older, best = np.zeros((n, 3)), np.zeros(s.nv + 1), np.zeros(n + 3)
     later = enough if later is None else later
     world = world_of(s, sweeps=sweeps)
-    rounds, error = slot_sweeps.swept(
+    rounds, error = slot_sweeps.sweep_slots(
         world, s.used, enough, later, s.carrier, s.mu, b, x, u, last, older, best
     )
     assert_close(u[:-1], s.rows.T @ x, scale=np.abs(x).max() + 1, ulps=1e5)

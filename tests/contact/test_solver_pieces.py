@@ -84,7 +84,7 @@ def test_panels_are_eliminated_as_by_cholesky_and_by_gauss(rows, more, rng):
     M = positive(rng, width)
     own = np.arange(rows)
     panel, lower = M[:rows].ravel().copy(), np.full(rows * width, np.nan)
-    assert cholesky.eliminated(panel, lower, rows, width) == 0
+    assert cholesky.eliminate_symmetric(panel, lower, rows, width) == 0
     U = np.linalg.cholesky(M).T[:rows]
     pivots = U[own, own][:, None]
     panel, lower = np.triu(panel.reshape(rows, width), 1), lower.reshape(rows, width)
@@ -92,9 +92,9 @@ def test_panels_are_eliminated_as_by_cholesky_and_by_gauss(rows, more, rng):
     assert_close(np.triu(lower, 1), np.triu(U * pivots, 1), scale=10.0, ulps=1e3)
     assert_close(lower[own, own], 1.0 / pivots[:, 0] ** 2, scale=5.0, ulps=300)
     low = (M - 2 * np.max(M) * np.eye(width))[:rows].ravel().copy()
-    assert cholesky.eliminated(low, low.copy(), rows, width) == 1
+    assert cholesky.eliminate_symmetric(low, low.copy(), rows, width) == 1
     nothing = np.full(rows * width, np.nan)
-    assert cholesky.eliminated(nothing, nothing.copy(), rows, width) == 1
+    assert cholesky.eliminate_symmetric(nothing, nothing.copy(), rows, width) == 1
 
     M = M + rng.normal(size=M.shape)
     upper, lower = M[:rows].ravel().copy(), M.T[:rows].ravel().copy()
@@ -113,7 +113,7 @@ def test_panels_are_eliminated_as_by_cholesky_and_by_gauss(rows, more, rng):
 def test_products_and_inverses(rng):
     for n in (1, 2, 3, 6, 9):
         M, out = positive(rng, n), np.zeros(n * n)
-        sweeps.inverted(M.ravel(), n, out)
+        sweeps.invert_block(M.ravel(), n, out)
         assert_close(out.reshape(n, n) @ M, np.eye(n), scale=1.0, ulps=1e5)
         if n == 6:
             six = np.zeros((6, 6))
@@ -143,10 +143,10 @@ def test_products_and_inverses(rng):
 def test_differences_are_mixed_to_the_least_change(n, rng):
     vectors = rng.normal(size=(4, 5))
     G, c = vectors @ vectors.T, np.full(3, 7.0)
-    sweeps.mixed(G, n, c)
+    sweeps.mixture_coefficients(G, n, c)
     expected = np.linalg.lstsq(vectors[:n].T, vectors[3], rcond=None)[0]
     np.testing.assert_allclose(c[:n], expected, rtol=1e-7)
-    sweeps.mixed(0 * G, n, c)
+    sweeps.mixture_coefficients(0 * G, n, c)
     assert not np.any(c[:n])
 
 
@@ -170,7 +170,7 @@ def test_scalings_of_cones(dim, rng):
         G = theta * (2 * np.outer(q, q) - mirror)
         assert_close(G @ b, h, scale=10.0, ulps=1e4)
         assert_close(q @ mirror @ q, 1.0, ulps=1e4)
-        jordan.scaled(q, np.sqrt(theta), 1.0, x, dim, out)
+        jordan.apply_scaling(q, np.sqrt(theta), 1.0, x, dim, out)
         W = np.array([_scaled(q, theta, 1.0, e) for e in np.eye(dim)]).T
         assert_close(W @ x, out, scale=10.0, ulps=1e4)
         assert_close(W @ W, G, scale=np.max(np.abs(G)), ulps=1e4)
@@ -186,7 +186,7 @@ def test_scalings_of_cones(dim, rng):
 
 def _scaled(q, theta, sign, x):
     out = np.zeros(len(x))
-    jordan.scaled(q, np.sqrt(theta), sign, np.array(x), len(x), out)
+    jordan.apply_scaling(q, np.sqrt(theta), sign, np.array(x), len(x), out)
     return out
 
 
@@ -221,7 +221,7 @@ def test_parts_of_steps_at_which_discs_are_reached(rng):
         roots = np.roots(rest[0] + rest[1] - mu**2 * np.polymul([dy[0], y[0]], [dy[0], y[0]]))
         sooner = [t.real for t in roots if abs(t.imag) < 1e-12 and 1e-9 < t.real < least]
         reached += bool(sooner)
-        assert_close(steps.crossed(least, mu, y, dy, 1, 3), min([least, *sooner]), ulps=1e6)
+        assert_close(steps.first_crossing(least, mu, y, dy, 1, 3), min([least, *sooner]), ulps=1e6)
     assert 30 < reached < 170
     for a, b, early, late in [(1.0, 2.0, 0.3, 0.5), (-1.0, -2.0, 0.3, 0.5), (1.0, -2.0, 0.3, 2.0),
                               (-1.0, 2.0, 0.3, 2.0)]:  # fmt: skip
@@ -305,18 +305,18 @@ def test_one_contact_is_solved_by_its_laws(rng):
         lam = np.array([1.0, *rng.normal(size=2)])
         rows = MixedRows(np.array([mu]), np.zeros(0), np.zeros(0), False)
         new = np.full(3, 7.0)
-        slot_sweeps.solved(A, mu, A @ lam + b, lam, new)
+        slot_sweeps.solve_contact(A, mu, A @ lam + b, lam, new)
         assert_close(
             new, Sweeps(A, b, rows, slot_sweeps.LEAST_WEIGHT).after(lam), scale=1.0, ulps=1e6
         )
         if A[0, 0] < 3 * mu * np.hypot(*A[0, 1:]):
             continue  # sweeps need not converge where friction lifts
         for _ in range(200):
-            slot_sweeps.solved(A, mu, A @ lam + b, lam, new)
+            slot_sweeps.solve_contact(A, mu, A @ lam + b, lam, new)
             lam = new.copy()
         assert_laws_hold(A, b, [mu], lam, tolerance=1e-5)
         D = A
-        assert slot_laws.missed(D, mu, A @ lam + b, lam) < 1e-5
+        assert slot_laws.contact_law_error(D, mu, A @ lam + b, lam) < 1e-5
         slides = np.hypot(*lam[1:]) > (1 - 1e-9) * mu * lam[0]
         kinds.add("open" if not lam[0] else "slides" if slides else "sticks")
     assert kinds == {"open", "slides", "sticks"}
@@ -327,7 +327,7 @@ def test_steps_of_one_contact_and_what_they_miss(rng):
     for _ in range(40):
         A, w, lam, new = positive(rng, 3), 3 * rng.normal(size=3), rng.normal(size=3), np.zeros(3)
         lam[0], mu = abs(lam[0]), 0.6
-        slot_sweeps.pushed(A, mu, w, lam, new)
+        slot_sweeps.relax_contact(A, mu, w, lam, new)
         n = max(lam[0] - w[0] / A[0, 0], 0)
         stiffest = np.linalg.eigvalsh(A[1:, 1:])[-1]
         friction = lam[1:] - (w[1:] + A[1:, 0] * (n - lam[0])) / stiffest
@@ -335,7 +335,9 @@ def test_steps_of_one_contact_and_what_they_miss(rng):
         assert_close(new, np.array([n, *friction]), scale=1.0, ulps=1e4)
         a = np.trace(A) / 3
         missed = a * lam - admissible(3, mu, a * lam - w)
-        assert_close(slot_laws.missed(A, mu, w, lam), np.abs(missed).max(), scale=1.0, ulps=64)
+        assert_close(
+            slot_laws.contact_law_error(A, mu, w, lam), np.abs(missed).max(), scale=1.0, ulps=64
+        )
     x, D = np.arange(6.0), np.zeros((3, 3))
     slot_laws.block_of(x, D)
     assert_close(D, [[0, 1, 3], [1, 2, 4], [3, 4, 5]])

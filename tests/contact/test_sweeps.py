@@ -7,7 +7,7 @@ from support.islands import begun, filled
 
 from kinetree.contact.newton.matrix import is_loop
 from kinetree.contact.newton.problem import BOUNDS, CONE
-from kinetree.contact.newton.sweeps import note_changes, responses, sweep, swept
+from kinetree.contact.newton.sweeps import note_changes, responses, sweep, sweep_rounds
 
 SIZES = (6, 6, 3, 1)  # free bodies, a ball joint, a slider: one node each
 
@@ -128,7 +128,7 @@ def test_effort_of_sweeps():
         p, *_ = an_island(seed, KINDS["one"])
         work, _ = begun(p)
         assert responses(p, work, 0)
-        rounds.append(swept(p, work, 0, 60, 1e-6))
+        rounds.append(sweep_rounds(p, work, 0, 60, 1e-6))
     assert abs(sum(rounds) - 236) <= 3, sum(rounds)
 
 

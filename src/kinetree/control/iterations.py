@@ -108,7 +108,7 @@ class Iterations:
         """Arrays of the result, in the shapes of the caller: time first, then the batch."""
         b, shape, T = self.batch, self.shooting.run.arrays.batch, self.batch.steps
 
-        def timed(name, *sizes):
+        def time_first(name, *sizes):
             x = self.array(name)
             x = x.reshape(len(x), *sizes).swapaxes(0, 1)
             return x.copy(order="C").reshape(sizes[0], *shape, *sizes[1:])  # others come here
@@ -121,12 +121,12 @@ class Iterations:
         found["iterations"] = self.array("count").reshape(shape).copy()
         found["history"] = self._history().reshape(-1, *shape)
         y = self.array("y").reshape(*shape, b.ne).copy()
-        found["multipliers"] = timed("z", T + 1, b.ni), y
-        found |= {"q": timed("q", T + 1, b.nq), "qd": timed("qd", T + 1, b.nv)}
-        found["gains"] = timed("K", T, b.m, b.n)
-        found["u"] = timed("u", T + 1, b.m)[:-1]
+        found["multipliers"] = time_first("z", T + 1, b.ni), y
+        found |= {"q": time_first("q", T + 1, b.nq), "qd": time_first("qd", T + 1, b.nv)}
+        found["gains"] = time_first("K", T, b.m, b.n)
+        found["u"] = time_first("u", T + 1, b.m)[:-1]
         if b.contacts.count:
-            found |= contact_forces(self.shooting, b, found["q"], timed, self.xp)
+            found |= contact_forces(self.shooting, b, found["q"], time_first, self.xp)
         return found
 
     def array(self, name: str) -> Any:

@@ -140,21 +140,21 @@ class Shooting:
             inputs = t._arguments("t", "h", "q", "qd", memories=memories)
         inputs += [] if weights is None else [Argument("weights", (weights,))]
 
-        def traced(*symbols):
+        def apply_function(*symbols):
             t._require(inputs, symbols)
             return function(*(a if a.shape else a[()] for a in symbols))
 
         def make():
             with calls(None):
-                return compact(trace(traced, inputs, what))
+                return compact(trace(apply_function, inputs, what))
 
-        def built():
+        def build():
             kernel = t._kernel(
                 what, inputs, Traced(make), lambda arrays: evaluate(kernel.program, arrays)
             )
             return kernel
 
-        return remember(model, (t, what, self.terms, self.columns), built)
+        return remember(model, (t, what, self.terms, self.columns), build)
 
     def _now(self, t, q, qd, rest):
         """The model, and what costs and constraints take, by name."""

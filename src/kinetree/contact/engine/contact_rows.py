@@ -19,10 +19,22 @@ from kinetree.contact.newton.problem import CONE, Problem
 
 @procedure
 def contact_block(
-    m: Mechanism, p: Problem, rows: Rows, a: int, low: int, high: int, sign: float, x: "float[3]",
-    root: int, axes: "float[3, 3]", scale: "float[6]", dim: int, at: int, target: "float[:]",
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    a: int,
+    low: int,
+    high: int,
+    sign: float,
+    x: "float[3]",
+    root: int,
+    axes: "float[3, 3]",
+    scale: "float[6]",
+    dim: int,
+    at: int,
+    target: "float[:]",
     v: "float[:]",
-):  # fmt: skip
+):
     """Columns of variables above ``low`` up to ``high`` of node ``a``, of a block at ``J[at]``.
 
     Prescribed variables are not unknowns: what they add goes to the target.
@@ -139,9 +151,14 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
 
 @procedure
 def approaching(
-    m: Mechanism, f: Found, c: int, h: float, slack: float, before: "float[:, 6]",
+    m: Mechanism,
+    f: Found,
+    c: int,
+    h: float,
+    slack: float,
+    before: "float[:, 6]",
     after: "float[:, 6]",
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether a contact can close within ``h``, by the velocities before and without contact."""
     if f.gap[c] <= slack:
         return True
@@ -151,9 +168,18 @@ def approaching(
 
 @procedure
 def add_contacts(
-    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, slack: float, v: "float[:]",
-    before: "float[:, 6]", after: "float[:, 6]", again: bool, z: Sleep,
-) -> int:  # fmt: skip
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    f: Found,
+    h: float,
+    slack: float,
+    v: "float[:]",
+    before: "float[:, 6]",
+    after: "float[:, 6]",
+    again: bool,
+    z: Sleep,
+) -> int:
     """Groups of all contacts that can act within the step; 0, or ``FULL``.
 
     ``again``: of those that had rows, or for which ``missed`` has found that they should have.
@@ -239,7 +265,7 @@ def pile_of(p: Problem, rows: Rows, f: Found, c: int, z: Sleep) -> int:
 
 
 @procedure
-def missed(
+def count_missed(
     m: Mechanism, f: Found, rows: Rows, h: float, tolerance: float, after: "float[:, 6]", z: Sleep
 ) -> int:
     """How many contacts without rows have closed farther than ``tolerance`` [m] all the same.

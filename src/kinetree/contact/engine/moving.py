@@ -35,7 +35,7 @@ from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.shift import (
     close_at_end,
     deepest,
-    shifted,
+    shift_positions,
 )
 from kinetree.contact.newton.problem import Problem, give
 
@@ -190,7 +190,7 @@ def take_out_overlaps(a: Parts, beta: float, flies: bool) -> int:
         energy_of_trees(b, p.trees, b.unshifted)
         b.shifts = 1
     error, islands = p.error, p.islands  # what the velocities have is reported
-    code = shifted(s, a.mechanism, p, a.work, a.rows, b, a.kernels, beta)
+    code = shift_positions(s, a.mechanism, p, a.work, a.rows, b, a.kernels, beta)
     if code < 0:
         return code
     p.error = error

@@ -87,9 +87,15 @@ def deepest(
 
 @procedure
 def shifts_wanted(
-    m: Mechanism, p: Problem, rows: Rows, b: Balance, h: float, beta: float, most: float, moved:
-    "float[:]",
-) -> float:  # fmt: skip
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    b: Balance,
+    h: float,
+    beta: float,
+    most: float,
+    moved: "float[:]",
+) -> float:
     """Make the problem that of a shift of positions, in the islands that are ``b.deep``.
 
     Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
@@ -144,7 +150,7 @@ def shifts_wanted(
 
 
 @procedure
-def shifted(
+def shift_positions(
     s: StepState,
     m: Mechanism,
     p: Problem,

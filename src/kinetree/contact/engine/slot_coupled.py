@@ -15,7 +15,7 @@ from kinetree.codegen.procedures import (
     view,
 )
 from kinetree.contact.engine.slot_classes import Coupled, feel, press, push, speeds_of
-from kinetree.contact.engine.slot_laws import SLOT_SIZE, block_of, missed
+from kinetree.contact.engine.slot_laws import SLOT_SIZE, block_of, contact_law_error
 from kinetree.contact.engine.slot_newton import (
     FIRM_WEIGHT,
     HEAVY_WEIGHT,
@@ -29,8 +29,8 @@ from kinetree.contact.engine.slot_sweeps import (
     RELAXATION,
     UNMIXED_SWEEPS,
     mixture,
-    pushed,
-    solved,
+    relax_contact,
+    solve_contact,
 )
 from kinetree.contact.engine.slot_trees import gained_across, order_trees
 from kinetree.contact.engine.slot_world import SlotWorld, number_of
@@ -52,13 +52,13 @@ def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> 
     for r in range(6):
         block[r] = world.own[(r * world.slots + s) * world.own_step]
     block_of(block, D)
-    off = missed(D, its.mu[s], v, old)
+    off = contact_law_error(D, its.mu[s], v, old)
     if sweep < world.sweeps and off > enough:
         if sweep < BLOCK_SWEEPS:
-            solved(D, its.mu[s], v, old, new)
+            solve_contact(D, its.mu[s], v, old, new)
             new -= old
         else:
-            pushed(D, its.mu[s], v, old, new)
+            relax_contact(D, its.mu[s], v, old, new)
             new -= old
             new *= RELAXATION
         push(world, its, s, new, its.v)
@@ -114,7 +114,7 @@ def mix(
 def sweep_until(
     world: SlotWorld, its: Coupled, used: int, enough: float, later: float
 ) -> "(int, float)":
-    """Sweeps until no contact misses its laws by more than ``enough``: see ``slot_sweeps.swept``.
+    """Sweeps until no contact misses its laws by more than ``enough``: see ``sweep_slots``.
 
     How many, and the error [m/s].
     """
@@ -143,7 +143,7 @@ def sweep_until(
 
 @procedure
 def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enough: float) -> float:
-    """The error [m/s] after the best of some steps of Newton: see ``slot_newton.finished``."""
+    """The error [m/s] after the best of some steps of Newton: see ``finish_by_newton``."""
     least = 0.0
     many = 0
     W = view(its.W, 0, world.slots, 9)
@@ -262,11 +262,11 @@ def coupled_shift(live: int, world: SlotWorld) -> None:
     """Displacements that open the gaps of the contacts with slots: see ``slots.slot_shift``."""
     used = int(world.found[0]) if live > 0 else 0
     v = view(world.work, 0)
-    pushed = view(world.work, world.nv)
+    relax_contact = view(world.work, world.nv)
     for k in lanes(world.nv):
         v[k] = 0.0
     for s in lanes(used):
-        pushed[s] = 0.0
+        relax_contact[s] = 0.0
     for _ in range(world.rounds):
         first = 0
         for c in range(int(world.classes[0]) if used > 0 else 0):
@@ -280,11 +280,11 @@ def coupled_shift(live: int, world: SlotWorld) -> None:
                     opens += y * v[world.chain[carrier * world.deep + d]]
                 size = world.own[s * world.own_step]
                 far = world.opening[s * world.opening_step] + opens
-                x = max(-far / size if size > 0.0 else 0.0, -pushed[s])
+                x = max(-far / size if size > 0.0 else 0.0, -relax_contact[s])
                 for d in range(world.moves[carrier]):
                     y = world.Y[(d * world.slots + s) * world.Y_step]
                     v[world.chain[carrier * world.deep + d]] += x * y
-                pushed[s] += x
+                relax_contact[s] += x
             first = end
     for k in lanes(world.nv if live > 0 else 0):
         world.shift[k * world.shift_step] = v[k]

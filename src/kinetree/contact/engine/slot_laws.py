@@ -116,7 +116,7 @@ def block_of(x: "float[6]", D: "float[3, 3]") -> None:
 
 
 @procedure(inline=True)
-def fetched(
+def fetch_contact(
     world: SlotWorld,
     s: int,
     used: int,
@@ -138,7 +138,7 @@ def fetched(
 
 
 @procedure
-def pressed(
+def effect_of_impulses(
     world: SlotWorld, used: int, nv: int, carrier: "float[:]", lam: "float[:]", u: "float[:]"
 ) -> None:
     """``u = Yᵀ lam``."""
@@ -185,7 +185,7 @@ def speeds(
 
 
 @procedure(inline=True)
-def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
+def contact_law_error(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
     """Error of a contact in its laws [m/s]: the functions of Alart and Curnier."""
     a = (D[0, 0] + D[1, 1] + D[2, 2]) / 3.0
     x = a * view(lam, 0, 3)

@@ -11,7 +11,7 @@ from kinetree.codegen.procedures import (
     view,
     worlds_max,
 )
-from kinetree.contact.engine.slot_laws import along, pressed, speeds
+from kinetree.contact.engine.slot_laws import along, effect_of_impulses, speeds
 from kinetree.contact.engine.slot_world import SlotWorld, number_of
 
 MAX_NEWTON_STEPS = 20  # at most
@@ -83,7 +83,7 @@ def laws(
 
 
 @procedure
-def gained(
+def solve_newton_system(
     world: SlotWorld,
     used: int,
     most: int,
@@ -147,7 +147,7 @@ def gained(
 
 
 @procedure
-def finished(
+def finish_by_newton(
     world: SlotWorld,
     used: int,
     steps: int,
@@ -186,7 +186,7 @@ def finished(
             best[k] = lam[k]
         if n == steps or error <= enough:
             mine = 0
-        gained(world, mine, most, carrier, w, W, z)
+        solve_newton_system(world, mine, most, carrier, w, W, z)
         for s in range(most):
             here = s < mine
             v = local("float", 3)
@@ -195,8 +195,8 @@ def finished(
             for r in lanes(3 if here else 0):
                 x = W[s, 3 * r] * v[0] + W[s, 3 * r + 1] * v[1] + W[s, 3 * r + 2] * v[2]
                 lam[3 * s + r] -= w[3 * s + r] + x
-        pressed(world, mine, world.nv if mine > 0 else -1, carrier, lam, u)
+        effect_of_impulses(world, mine, world.nv if mine > 0 else -1, carrier, lam, u)
     for k in lanes(3 * used):
         lam[k] = best[k]
-    pressed(world, used, world.nv if used > 0 else -1, carrier, lam, u)
+    effect_of_impulses(world, used, world.nv if used > 0 else -1, carrier, lam, u)
     return least

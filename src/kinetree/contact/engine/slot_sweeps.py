@@ -14,9 +14,9 @@ from kinetree.codegen.procedures import (
 from kinetree.contact.engine.slot_laws import (
     MAX_CHAIN_DOFS,
     block_of,
-    fetched,
-    missed,
-    pressed,
+    contact_law_error,
+    effect_of_impulses,
+    fetch_contact,
     speeds,
 )
 from kinetree.contact.engine.slot_world import SlotWorld
@@ -31,7 +31,7 @@ LEAST_WEIGHT = 1e-6  # weight of staying, for forces that move nothing
 
 
 @procedure(inline=True)
-def turned(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") -> None:
+def turn_friction(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") -> None:
     """The direction of friction after a Newton step of its angle: ``traced.Sweeps``."""
     p = vector(-c[1], c[0])
     g = vector(1.0, mu * c[0], mu * c[1])
@@ -47,8 +47,8 @@ def turned(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") -> None
     rate = stiff + slip + Ap[0] * fp
     if not rate > stiff / 4.0:
         rate = stiff / 4.0 + abs(slip)
-    pressed = 2.0 * across * Ap[0] / (a if a > 0.0 else 1.0)
-    rate = max(rate, abs(across), pressed)
+    effect_of_impulses = 2.0 * across * Ap[0] / (a if a > 0.0 else 1.0)
+    rate = max(rate, abs(across), effect_of_impulses)
     angle = across / rate if rate > 0.0 else 0.0
     part = 1.0 / sqrt(1.0 + angle * angle)
     x = (c[0] - angle * p[0]) * part
@@ -58,7 +58,9 @@ def turned(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") -> None
 
 
 @procedure(inline=True)
-def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]") -> None:
+def solve_contact(
+    A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]"
+) -> None:
     """The impulse of a contact that obeys its laws if no other one changes: ``traced.Sweeps``."""
     x = vector(lam[0], lam[1], lam[2])
     v = vector(w[0], w[1], w[2])
@@ -94,14 +96,16 @@ def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
         c[:] = stick[1:]
         reach = sqrt(c[0] * c[0] + c[1] * c[1])
     c *= 1.0 / reach if reach > 0.0 else 1.0
-    turned(A, free, mu, c)
+    turn_friction(A, free, mu, c)
     along = A[0, 0] + mu * (A[0, 1] * c[0] + A[0, 2] * c[1])
     n = max(-free[0] / along, 0.0) if along > 0.0 else 0.0
     new[:] = vector(n, mu * n * c[0], mu * n * c[1])
 
 
 @procedure(inline=True)
-def pushed(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]") -> None:
+def relax_contact(
+    A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]"
+) -> None:
     """The impulse after a step of the normal force, and one of friction for it."""
     x = max(lam[0] - w[0] / A[0, 0], 0.0) if A[0, 0] > 0.0 else 0.0
     d = x - lam[0]
@@ -132,7 +136,7 @@ def mixture(part: float, size: float, before: float, ahead: float) -> "(float, f
 
 
 @procedure
-def swept(
+def sweep_slots(
     world: SlotWorld,
     used: int,
     enough: float,
@@ -161,7 +165,7 @@ def swept(
     row, following = local("float", 2, 3, MAX_CHAIN_DOFS)
     block, its_block = local("float", 2, 6)
     its_place, place = local("int", 2, MAX_CHAIN_DOFS)
-    fetched(world, 0, used, carrier, following, its_place, its_block)
+    fetch_contact(world, 0, used, carrier, following, its_place, its_block)
     most = worlds_max(used)
     error, before, ahead, least = 0.0, 0.0, 1.0, 0.0
     rounds = 0
@@ -187,7 +191,7 @@ def swept(
                 z += row[2, k] * part
                 k += 1  # noqa: SIM113
             block[:] = its_block
-            fetched(
+            fetch_contact(
                 world, s + 1 if s + 1 < mine else 0, mine, carrier, following, its_place, its_block
             )
             x, y, z = lane_sum(x), lane_sum(y), lane_sum(z)
@@ -198,13 +202,13 @@ def swept(
                 v = vector(b[3 * s] + x, b[3 * s + 1] + y, b[3 * s + 2] + z)
                 old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
                 block_of(block, D)
-                off = missed(D, mu[s], v, old)
+                off = contact_law_error(D, mu[s], v, old)
                 if n < world.sweeps and off > enough:
                     if n < BLOCK_SWEEPS:
-                        solved(D, mu[s], v, old, new)
+                        solve_contact(D, mu[s], v, old, new)
                         change[:] = new - old
                     else:
-                        pushed(D, mu[s], v, old, new)
+                        relax_contact(D, mu[s], v, old, new)
                         change[:] = RELAXATION * (new - old)
             largest = max(largest, off)
             k = 0
@@ -251,14 +255,14 @@ def swept(
     if worlds_max(worse) > 0:
         for k in lanes(3 * worse):
             lam[k] = best[k]
-        pressed(world, worse, world.nv if worse > 0 else -1, carrier, lam, u)
+        effect_of_impulses(world, worse, world.nv if worse > 0 else -1, carrier, lam, u)
         speeds(world, worse, carrier, b, u, best)
         largest = 0.0
         for s in lanes(worse):
             for r in range(6):
                 block[r] = world.own[(6 * s + r) * world.own_step]
             block_of(block, D)
-            off = missed(D, mu[s], view(best, 3 * s), view(lam, 3 * s))
+            off = contact_law_error(D, mu[s], view(best, 3 * s), view(lam, 3 * s))
             largest = max(largest, off)
         largest = lane_max(largest)
         error = largest if worse > 0 else error

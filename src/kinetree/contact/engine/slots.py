@@ -21,8 +21,8 @@ from kinetree.codegen.procedures import (
 )
 from kinetree.contact.engine.contact_frames import contact_frame
 from kinetree.contact.engine.slot_classes import sort_slots
-from kinetree.contact.engine.slot_laws import SLOT_SIZE, contact_rows, pressed, speeds
-from kinetree.contact.engine.slot_newton import HEAVY_WEIGHT, MAX_NEWTON_STEPS, finished
+from kinetree.contact.engine.slot_laws import SLOT_SIZE, contact_rows, effect_of_impulses, speeds
+from kinetree.contact.engine.slot_newton import HEAVY_WEIGHT, MAX_NEWTON_STEPS, finish_by_newton
 from kinetree.contact.engine.slot_pairs import (
     POINT_SIZE,
     PairTables,
@@ -44,7 +44,7 @@ from kinetree.contact.engine.slot_points import (
     take_slots,
     touch_plane,
 )
-from kinetree.contact.engine.slot_sweeps import swept
+from kinetree.contact.engine.slot_sweeps import sweep_slots
 from kinetree.contact.engine.slot_world import SlotWorld, number_of
 
 REPORT_SIZE = 6
@@ -109,7 +109,7 @@ def enter_known(
 
 
 @procedure
-def entered(world: SlotWorld, used: int, pairs: PairTables) -> None:
+def enter_contacts(world: SlotWorld, used: int, pairs: PairTables) -> None:
     """Enter the contacts that have slots, as they are before the step.
 
     What rates of their axes and points add is known of contacts with what is fixed alone.
@@ -201,7 +201,7 @@ def slot_contacts(live: int, world: SlotWorld, pairs: PairTables) -> None:
         sort_slots(live, world, pairs, used)
     for k in lanes(4 * world.slots if live > 0 else 0):
         world.start[k * world.start_step] = 0.0
-    entered(world, used, pairs)
+    enter_contacts(world, used, pairs)
     if live > 0:
         world.found[0] = float(used)
         world.found[1] = float(left)
@@ -287,11 +287,11 @@ def slot_impulses(live: int, world: SlotWorld) -> None:
     enough = world.numbers[2] * (1.0 + lane_max(largest))
     if world.loose[0] > 0.0:
         enough *= world.first
-    pressed(world, used, world.nv, carrier, lam, v)
+    effect_of_impulses(world, used, world.nv, carrier, lam, v)
     left, rounds, error = used, 0, 0.0
     for n in range(world.tries):
         later = min(world.serious, 2.0) * enough
-        more, less = swept(world, left, enough, later, carrier, mu, b, lam, v, last, older, w)
+        more, less = sweep_slots(world, left, enough, later, carrier, mu, b, lam, v, last, older, w)
         rounds += more
         error = less if left > 0 else error
         for s in lanes(used if n == 0 else 0):
@@ -299,7 +299,7 @@ def slot_impulses(live: int, world: SlotWorld) -> None:
         left = left if error > world.serious * enough else 0
         if worlds_max(left) == 0:
             break
-        less = finished(
+        less = finish_by_newton(
             world,
             left,
             MAX_NEWTON_STEPS,

@@ -22,7 +22,7 @@ from kinetree.contact.engine.contact_rows import (
     add_contacts,
     approaching,
     continue_contact,
-    missed,
+    count_missed,
 )
 from kinetree.contact.engine.direct import solve_directly
 from kinetree.contact.engine.joint_rows import add_joint_rows, add_loops, misses_stop
@@ -101,7 +101,7 @@ def rows_of_step(
 
 
 @procedure
-def solved(s: StepState, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
+def solve_problem(s: StepState, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
     """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
     for k in range(m.nv):
         p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
@@ -136,9 +136,9 @@ def solved_from_sticking(s: StepState, m: Mechanism, p: Problem, work: Work) -> 
     p.impulse[: p.row_first[p.groups]] = 0.0
     passes = s.passes
     s.passes = 0
-    code = solved(s, m, p, work, False)
+    code = solve_problem(s, m, p, work, False)
     p.mu[: p.groups] /= STICKS
-    code = code if code < 0 else solved(s, m, p, work, False)
+    code = code if code < 0 else solve_problem(s, m, p, work, False)
     s.passes = passes
     return code
 
@@ -261,7 +261,7 @@ def rows_of_missed(a: Parts, slack: float) -> int:
     if s.tried >= TRIES or not (f.count > rows.contacts or rows.stops > 0):
         return 0
     body_velocities(m, s.after, m.twist)
-    late = missed(m, f, rows, s.h, s.closed, m.twist, z) > 0
+    late = count_missed(m, f, rows, s.h, s.closed, m.twist, z) > 0
     if not late and (z.asleep > 0 or not misses_stop(p, rows, s.q_m, s.after, s.h)):
         return 0
     asleep = z.asleep
@@ -319,11 +319,11 @@ def solve_rows(a: Parts, slack: float, beta: float) -> int:
         rounds = p.most_rounds
         if may_drop:
             p.most_rounds = min(rounds, ROUNDS_OF_BENDING)
-        code = solved(s, m, p, work, s.passes == 0)
+        code = solve_problem(s, m, p, work, s.passes == 0)
         p.most_rounds = rounds
         if code >= 0 and s.unsolved > 0 and may_drop:
             code = drop_bending(a, slack)
-            code = code if code < 0 else solved(s, m, p, work, False)
+            code = code if code < 0 else solve_problem(s, m, p, work, False)
         if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NO_SOLUTION):
             code = solved_from_sticking(s, m, p, work)
         if code < 0:

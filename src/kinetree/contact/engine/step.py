@@ -126,7 +126,9 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 
 @procedure
-def unconstrained(s: StepState, m: Mechanism, p: Problem, drives: Actuators, springs: Actuators):
+def find_free_velocity(
+    s: StepState, m: Mechanism, p: Problem, drives: Actuators, springs: Actuators
+):
     """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
     resisting_force(drives, springs, m, s.v_m, s.v_m, s.x)
     for k in range(m.nv):
@@ -253,7 +255,7 @@ def free_velocities(a: Parts) -> int:
     s.mean[: m.nv] = s.v_m[: m.nv] + s.change[: m.nv] / 2.0
     have_bias(s, m, a.kernels)
     force_across(a)
-    unconstrained(s, m, p, a.drives, a.springs)
+    find_free_velocity(s, m, p, a.drives, a.springs)
     body_velocities(m, s.free, s.unheld)
     s.near = 1e-9 + s.h * change_of_speed(m, s.before, s.unheld)
     return 0

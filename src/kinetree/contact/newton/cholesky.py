@@ -22,9 +22,16 @@ from kinetree.contact.newton.sixes import (
 
 @procedure
 def take(
-    C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int,
-    depth: int, rows: int, width: int,
-) -> None:  # fmt: skip
+    C: "float[:]",
+    wc: int,
+    A: "float[:]",
+    wa: int,
+    B: "float[:]",
+    wb: int,
+    depth: int,
+    rows: int,
+    width: int,
+) -> None:
     """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
 
     Tiles of six or three rows and six columns stay in registers.
@@ -126,7 +133,7 @@ def take_row(
 
 
 @procedure
-def eliminated(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
+def eliminate_symmetric(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
     """Eliminate a symmetric panel in itself, with ``D U`` to ``L``: 0, or 1 if not positive."""
     if rows == 6 and width % 6 == 0:
         return eliminate_six(U, L, width)
@@ -228,7 +235,7 @@ def factor(problem: Problem, work: Work, island: int, both: int) -> int:
                 if both != 0 and n > 0:
                     take(view(L, to), width, view(H, a), wide, view(L, b), wide, depth, rows, n)
         if both == 0:
-            if eliminated(view(H, at), view(L, at), rows, width) != 0:
+            if eliminate_symmetric(view(H, at), view(L, at), rows, width) != 0:
                 return 1
         else:
             turn_block(view(H, at), view(L, at), rows, width)

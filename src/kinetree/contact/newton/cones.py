@@ -191,9 +191,18 @@ def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> None:
 
 @procedure(inline=True)
 def linear(
-    dim: int, mu: float, state: int, r: float, soft: float, lam: "float[:]", w: "float[:]",
-    y: "float[:]", p: "float[:]", A: "float[:]", c: "float[:]",
-) -> None:  # fmt: skip
+    dim: int,
+    mu: float,
+    state: int,
+    r: float,
+    soft: float,
+    lam: "float[:]",
+    w: "float[:]",
+    y: "float[:]",
+    p: "float[:]",
+    A: "float[:]",
+    c: "float[:]",
+) -> None:
     """Write Newton's ``dlam = c - A dw`` of a group to ``c`` and ``A``; open ones have no ``A``.
 
     It is the solution of ``dlam - (1 - soft) P' dlam = P(y) - lam - P' r dw``.
@@ -236,9 +245,17 @@ def linear(
 
 @procedure
 def linear_discs(
-    dim: int, mu: float, r: float, soft: float, rho: float, w: "float[:]", y: "float[:]",
-    p: "float[:]", A: "float[:]", c: "float[:]",
-) -> None:  # fmt: skip
+    dim: int,
+    mu: float,
+    r: float,
+    soft: float,
+    rho: float,
+    w: "float[:]",
+    y: "float[:]",
+    p: "float[:]",
+    A: "float[:]",
+    c: "float[:]",
+) -> None:
     """The rest of ``linear`` where some disc slides of a contact that has several."""
     most = mu * p[0]
     begin = 1

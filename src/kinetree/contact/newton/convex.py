@@ -98,8 +98,9 @@ def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
 
 
 @procedure(inline=True)
-def derivative(problem: Problem, g: int, state: int, rho: float, y: "float[:]", p: "float[:]",
-               A: "float[:]") -> None:  # fmt: skip
+def derivative(
+    problem: Problem, g: int, state: int, rho: float, y: "float[:]", p: "float[:]", A: "float[:]"
+) -> None:
     """Write ``rho`` times the derivative of ``nearest`` to ``A``, symmetric."""
     if problem.dim[g] == 3:  # as most are: without loops
         derivative_of(3, problem.mu[g], state, rho, y, p, A)
@@ -205,8 +206,15 @@ def step_of(problem: Problem, work: Work, island: int) -> int:
         g = work.island_group[k]
         first = problem.row_first[g]
         rho = penalty(problem, work, g)
-        derivative(problem, g, work.state[g], rho, view(work.y, first), view(work.p, first),
-                   view(work.A, 6 * first))  # fmt: skip
+        derivative(
+            problem,
+            g,
+            work.state[g],
+            rho,
+            view(work.y, first),
+            view(work.p, first),
+            view(work.A, 6 * first),
+        )
         work.responds[g] = 0
     if not condense(problem, work, island):
         assemble(problem, work, island, 0)

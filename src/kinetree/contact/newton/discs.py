@@ -8,7 +8,7 @@ scaling, and the first number of the right side.
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.newton.cones import disc_end, length
-from kinetree.contact.newton.jordan import add_product, quotient, scaled, scaling, until_cone
+from kinetree.contact.newton.jordan import add_product, apply_scaling, quotient, scaling, until_cone
 from kinetree.contact.newton.problem import CONE, Problem, Work
 
 __all__ = ["ask_discs", "begin_discs", "change_discs", "has_discs", "keep_discs",
@@ -158,16 +158,16 @@ def ask_discs(
         if correct > 0.0:
             b[0] = most
             b[1:n] = lam[1:n]
-            scaled(q, root, 1.0, b, n, e)  # the point itself, scaled
+            apply_scaling(q, root, 1.0, b, n, e)  # the point itself, scaled
             b[0] = mu * work.dlam[first]
             b[1:n] = dlam[1:n]
-            scaled(q, root, 1.0, b, n, s)
+            apply_scaling(q, root, 1.0, b, n, s)
             b[0] = z[CHANGE]
             b[1:n] = dw[1:n]
             add_product(q, root, b, s[0], s, n, y)
             quotient(e, y, n)
             b[:n] = correct * y[:n]
-            scaled(q, root, 1.0, b, n, y)
+            apply_scaling(q, root, 1.0, b, n, y)
         force = length(lam, 1, n)
         part = sigma / max((most - force) * (most + force), 1e-300)
         y[0] += part * most - z[H0]
@@ -214,8 +214,14 @@ def longest_of_discs(problem: Problem, work: Work, g: int, t: float, speeds: boo
         end = disc_end(dim, r)
         n = end - r + 1
         at = first + r - 1
-        t = until_cone(t, mu * work.lam[first], view(work.lam, at), mu * work.dlam[first],
-                       view(work.dlam, at), n)  # fmt: skip
+        t = until_cone(
+            t,
+            mu * work.lam[first],
+            view(work.lam, at),
+            mu * work.dlam[first],
+            view(work.dlam, at),
+            n,
+        )
         if speeds:
             t = until_cone(t, z[H0], view(work.w, at), z[CHANGE], view(work.dw, at), n)
         z = view(z, SIZE)

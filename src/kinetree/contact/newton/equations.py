@@ -9,7 +9,7 @@ from kinetree.codegen.procedures import dot, isfinite, local, procedure, sqrt, v
 from kinetree.contact.newton.cones import law, off_law, touches
 from kinetree.contact.newton.problem import Problem, Work, noted_give, noted_velocity, times_six
 
-__all__ = ["CHECKED", "evaluate", "gradient_size", "laws", "momentum", "moved"]
+__all__ = ["CHECKED", "evaluate", "gradient_size", "laws", "momentum", "take_part_of_step"]
 
 
 CHECKED = 10.0
@@ -132,7 +132,7 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
-def moved(problem: Problem, work: Work, island: int, t: float) -> float:
+def take_part_of_step(problem: Problem, work: Work, island: int, t: float) -> float:
     """Take a part of a step, and have what ``evaluate`` finds: all of it is linear.
 
     Rounding apart, which adds up: see ``CHECKED``.

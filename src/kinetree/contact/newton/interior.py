@@ -24,7 +24,7 @@ from kinetree.contact.newton.discs import (
     open_discs,
     product_of_discs,
 )
-from kinetree.contact.newton.equations import CHECKED, evaluate, laws, moved
+from kinetree.contact.newton.equations import CHECKED, evaluate, laws, take_part_of_step
 from kinetree.contact.newton.problem import CONE, Problem, Work
 
 __all__ = ["PATIENT", "begin", "follow"]
@@ -217,5 +217,5 @@ def follow(
             return steps, error
         if not has_finite_step(work, island, t):  # at the limit of rounding
             return steps, error
-        error = moved(problem, work, island, t)
+        error = take_part_of_step(problem, work, island, t)
         move_inner(problem, work, island, t, sigma, blocked)

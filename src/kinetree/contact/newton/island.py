@@ -23,7 +23,7 @@ from kinetree.contact.newton.rounds import (
     note_best,
     try_another_way,
 )
-from kinetree.contact.newton.start import at_rest, errors, kinds, started
+from kinetree.contact.newton.start import at_rest, errors, kinds, start_island
 from kinetree.contact.newton.taking import (
     OLD_MATRIX,
     SOFT,
@@ -128,7 +128,9 @@ def set_out(problem: Problem, work: Work, island: int, forces: float, sweeping: 
     far = c.error > AIM * problem.tolerance * c.size and problem.most_newton > 0
     if sweeping and (c.alone or not c.single) and far:
         count = SINGLE if c.single else (3 if c.large else 1) * SWEEPS
-        c.steps, c.error, c.size = started(problem, work, island, c.forces, c.error, c.size, count)
+        c.steps, c.error, c.size = start_island(
+            problem, work, island, c.forces, c.error, c.size, count
+        )
     c.bound = 10.0 * c.size
 
 

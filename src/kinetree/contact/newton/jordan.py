@@ -8,7 +8,7 @@ of a vector is given apart where a group has no row for it.
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.newton.cones import tangential
 
-__all__ = ["add_product", "quotient", "scaled", "scaling", "until", "until_cone"]
+__all__ = ["add_product", "apply_scaling", "quotient", "scaling", "until", "until_cone"]
 
 
 @procedure
@@ -28,7 +28,9 @@ def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "fl
 
 
 @procedure
-def scaled(q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out: "float[:]"):
+def apply_scaling(
+    q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out: "float[:]"
+):
     """``W x``, or its inverse if ``sign`` is -1; ``W W = G``, ``root`` is that of ``theta``."""
     dot = (q[0] + 1.0) * x[0]
     for r in range(1, dim):
@@ -45,7 +47,7 @@ def add_product(
 ) -> None:
     """Take the Jordan product of the scaled changes from ``out``; ``b`` has no first number."""
     s = local("float", 6)
-    scaled(q, root, -1.0, h, dim, s)
+    apply_scaling(q, root, -1.0, h, dim, s)
     out[0] -= b0 * s[0]
     for r in range(1, dim):
         out[0] -= b[r] * s[r]

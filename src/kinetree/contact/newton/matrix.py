@@ -313,18 +313,43 @@ def add_pairs(
             pair += 1
             one = problem.entry_at[i]
             two = problem.entry_at[j]
-            add_products(view(work.H, at), width, view(problem.J, one), rows, view(work.AJ, two),
-                         wide, dim, groups, stride)  # fmt: skip
+            add_products(
+                view(work.H, at),
+                width,
+                view(problem.J, one),
+                rows,
+                view(work.AJ, two),
+                wide,
+                dim,
+                groups,
+                stride,
+            )
             if both and e != f:
-                add_products(view(work.L, at), width, view(work.AJ, one), rows,
-                             view(problem.J, two), wide, dim, groups, stride)  # fmt: skip
+                add_products(
+                    view(work.L, at),
+                    width,
+                    view(work.AJ, one),
+                    rows,
+                    view(problem.J, two),
+                    wide,
+                    dim,
+                    groups,
+                    stride,
+                )
 
 
 @procedure
 def add_products(
-    C: "float[:]", width: int, A: "float[:]", rows: int, B: "float[:]", wide: int, dim: int,
-    groups: int, stride: int,
-) -> None:  # fmt: skip
+    C: "float[:]",
+    width: int,
+    A: "float[:]",
+    rows: int,
+    B: "float[:]",
+    wide: int,
+    dim: int,
+    groups: int,
+    stride: int,
+) -> None:
     """``C -= A' B`` of several groups, each ``stride`` after the one before."""
     if rows != 3 or wide != 3:
         for n in range(groups):

@@ -127,7 +127,7 @@ def fits(problem: Problem, work: Work) -> bool:
 
 
 @procedure
-def divided(problem: Problem, work: Work) -> int:
+def divide_into_islands(problem: Problem, work: Work) -> int:
     """Number of islands, with the pattern of their factors and all lists; -1: there is no room."""
     if not fits(problem, work):
         return -1
@@ -154,7 +154,7 @@ def solve(problem: Problem, work: Work) -> int:
     if problem.again == 0 or problem.begins == 1:
         work.kept = 0
     if problem.same == 0 and (problem.changed > 0 or problem.condenses == 0):
-        islands = divided(problem, work)
+        islands = divide_into_islands(problem, work)
         if islands < 0:
             return -1
     if problem.again == 0 or work.started < 0:

@@ -7,7 +7,7 @@ digits with each step, so that one or two more make all velocities right.
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.newton.cones import law, off_law, touches
-from kinetree.contact.newton.equations import evaluate, moved
+from kinetree.contact.newton.equations import evaluate, take_part_of_step
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, restore, store
 from kinetree.contact.newton.start import at_rest, kinds
@@ -78,7 +78,7 @@ def polish(problem: Problem, work: Work, island: int, forces: float) -> float:
         _, sliding = states(problem, work, island)
         if newton_step(problem, work, island, min(sliding, 1), 0) != 0:
             break
-        moved(problem, work, island, 1.0)
+        take_part_of_step(problem, work, island, 1.0)
         evaluate(problem, work, island)
         problem.newton += 1
         error = speed_error(problem, work, island)

@@ -307,14 +307,21 @@ def problem_of(
         "node_blocks_first": begin, "block_ancestor": ancestor, "block_at": at, "dof_node": of,
     }  # fmt: skip
     return Problem(
-        nv=len(parent), trees=trees, nodes=len(first),
-        M=np.zeros(numbers), free=np.zeros(len(parent)), velocity=np.zeros(len(parent)),
-        start=np.zeros(len(parent)), alone=np.zeros(len(parent)),
+        nv=len(parent),
+        trees=trees,
+        nodes=len(first),
+        M=np.zeros(numbers),
+        free=np.zeros(len(parent)),
+        velocity=np.zeros(len(parent)),
+        start=np.zeros(len(parent)),
+        alone=np.zeros(len(parent)),
         **{k: np.array(x, dtype=np.int64) for k, x in static.items()},
         **{k: np.zeros(1, dtype=np.int64) for k in (*_OF_GROUPS_INT, *_OF_ENTRIES)},
         **{k: np.zeros(1) for k in (*_OF_GROUPS, *_OF_ROWS, "J")},
-        tolerance=tolerance, most_rounds=most_rounds, most_newton=most_newton,
-    )  # fmt: skip
+        tolerance=tolerance,
+        most_rounds=most_rounds,
+        most_newton=most_newton,
+    )
 
 
 _OF_GROUPS_INT = ("kind", "dim", "label", "row_first", "entry_first")
@@ -388,10 +395,13 @@ def enlarge(work: Work, problem: Problem) -> None:
     }  # fmt: skip
     most = MOST_CONDENSED if problem.condenses else 0
     sizes |= {
-        "base": sizes["room"] if most else 1, "based": sizes["nodes"] if most else 1,
-        "response_at": sizes["groups"] if most else 1, "response": most * problem.nv + 1,
-        "condensed": most + 1, "square": most * most + 1,
-    }  # fmt: skip
+        "base": sizes["room"] if most else 1,
+        "based": sizes["nodes"] if most else 1,
+        "response_at": sizes["groups"] if most else 1,
+        "response": most * problem.nv + 1,
+        "condensed": most + 1,
+        "square": most * most + 1,
+    }
     for what, names in _WORK.items():
         _grow(work, dict.fromkeys(names, sizes[what]))
     work.panels_room, work.pairs_room = len(work.panel_node), len(work.pair_at)

@@ -6,7 +6,7 @@ from kinetree.contact.newton.interior import PATIENT, begin, follow
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, INNER, alternate, restore, store
 from kinetree.contact.newton.start import errors, prepare
-from kinetree.contact.newton.sweeps import responses, swept
+from kinetree.contact.newton.sweeps import responses, sweep_rounds
 
 __all__ = ["AFAR", "AT_FIRST", "CLOSE_BY", "INSIDE", "note_best", "try_another_way"]
 
@@ -72,7 +72,7 @@ def sweep_once_more(problem: Problem, work: Work, island: int) -> bool:
     c.sweeps_left = False
     if not responses(problem, work, island):
         return False
-    swept(problem, work, island, MORE_SWEEPS, FAR_OFF * c.size)
+    sweep_rounds(problem, work, island, MORE_SWEEPS, FAR_OFF * c.size)
     c.error, c.size = errors(problem, work, island, c.forces)
     begin_anew(work)
     c.changes = 0

@@ -99,7 +99,7 @@ def eliminate_below(L: "float[:]", width: int, T: "float[36]") -> None:
 
 @procedure
 def eliminate_six(U: "float[:]", L: "float[:]", width: int) -> int:
-    """Eliminate a symmetric panel, see ``cholesky.eliminated``: 0, or 1 if it is not positive."""
+    """Eliminate a symmetric panel, see ``eliminate_symmetric``: 0, or 1 if it is not positive."""
     T = local("float", 36)
     a = view(U, 0, 6) + 0.0
     i = 1.0 / a[0]

@@ -2,12 +2,12 @@
 
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length
-from kinetree.contact.newton.equations import evaluate, laws, moved
+from kinetree.contact.newton.equations import evaluate, laws, take_part_of_step
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.steps import newton_step, states
-from kinetree.contact.newton.sweeps import responses, swept
+from kinetree.contact.newton.sweeps import responses, sweep_rounds
 
-__all__ = ["at_rest", "errors", "kinds", "prepare", "started"]
+__all__ = ["at_rest", "errors", "kinds", "prepare", "start_island"]
 
 SLIGHT = 1e-6
 """Part of a velocity that its change is taken to be at least: without weight there is no other."""
@@ -172,7 +172,7 @@ def errors(problem: Problem, work: Work, island: int, forces: float) -> "(float,
 
 
 @procedure
-def started(
+def start_island(
     problem: Problem, work: Work, island: int, forces: float, error: float, size: float, count: int
 ) -> "(int, float, float)":
     """A step with states as they were, if that is near, and up to ``count`` rounds of sweeps.
@@ -189,7 +189,7 @@ def started(
     if acting > 0:
         steps = 1
         if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
-            moved(problem, work, island, 1.0)
+            take_part_of_step(problem, work, island, 1.0)
         before = error
         error, size = errors(problem, work, island, forces)
         dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
@@ -199,7 +199,7 @@ def started(
             error, size = errors(problem, work, island, forces)
     near = FAR if at_rest(work, island, forces) else NEAR
     if not goes_on and error > near * size and responses(problem, work, island):
-        swept(problem, work, island, count, 0.3 * near * size)
+        sweep_rounds(problem, work, island, count, 0.3 * near * size)
         work.swept = 1
         error, size = errors(problem, work, island, forces)
     return steps, error, size

@@ -14,7 +14,7 @@ from kinetree.contact.newton.problem import (
     take_product,
 )
 
-__all__ = ["first_change", "laws_along", "momentum_along", "newton_step", "states", "unchanged"]
+__all__ = ["first_change", "keeps_states", "laws_along", "momentum_along", "newton_step", "states"]
 
 
 @procedure
@@ -110,13 +110,15 @@ def first_change(problem: Problem, work: Work, island: int) -> "(float, float)":
         r = 1
         while r < dim:
             end = disc_end(dim, r)
-            least = crossed(least, problem.mu[g], y, dy, r, end)
+            least = first_crossing(least, problem.mu[g], y, dy, r, end)
             r = end
     return least, sqrt(most)
 
 
 @procedure
-def crossed(least: float, mu: float, y: "float[:]", dy: "float[:]", first: int, last: int) -> float:
+def first_crossing(
+    least: float, mu: float, y: "float[:]", dy: "float[:]", first: int, last: int
+) -> float:
     """The part of a step, ``least`` at most, at which a disc is left or reached."""
     a = -mu * mu * dy[0] * dy[0]
     b = -mu * mu * y[0] * dy[0]
@@ -214,7 +216,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
 
 
 @procedure
-def unchanged(work: Work, island: int) -> bool:
+def keeps_states(work: Work, island: int) -> bool:
     """Whether the states of groups are those of the last matrix."""
     same = True
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):

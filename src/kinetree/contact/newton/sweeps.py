@@ -6,7 +6,7 @@ there the inverse of the mass matrix is known by its blocks.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
-from kinetree.contact.newton.cholesky import eliminated
+from kinetree.contact.newton.cholesky import eliminate_symmetric
 from kinetree.contact.newton.cones import disc_end
 from kinetree.contact.newton.matrix import is_of_free_bodies
 from kinetree.contact.newton.problem import (
@@ -25,11 +25,11 @@ EACH = 2
 
 
 @procedure
-def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
+def invert_block(M: "float[:]", n: int, out: "float[:]") -> None:
     """Inverse of a positive definite matrix, (n, n)."""
     U, L = local("float", 2, 256)
     U[: n * n] = M[: n * n]
-    eliminated(U, L, n, n)
+    eliminate_symmetric(U, L, n, n)
     out[: n * n] = 0.0
     for r in range(n):
         out[r * n + r] = 1.0
@@ -67,7 +67,9 @@ def begin_responses(problem: Problem, work: Work, island: int) -> bool:
         if problem.node_count[a] == 6:
             invert_six(view(problem.M, block), view(work.L, work.panel_at[k], 6, 6))
         else:
-            inverted(view(problem.M, block), problem.node_count[a], view(work.L, work.panel_at[k]))
+            invert_block(
+                view(problem.M, block), problem.node_count[a], view(work.L, work.panel_at[k])
+            )
     return True
 
 
@@ -143,13 +145,23 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
 
 
 @procedure(inline=True)
-def held(
-    work: Work, J: "float[:]", T: "float[:]", a: int, at: int, b: int, there: int, both: bool,
-    target: "float[3]", lam: "float[:]", D: "float[:]", mu: float,
-) -> None:  # fmt: skip
-    """New impulse of a contact with three rows, of one or ``both`` free bodies."""
-    x = view(work.v, a, 6)
-    y = view(work.v, b, 6)
+def contact_impulse(
+    problem: Problem,
+    work: Work,
+    spot: "int[4]",
+    target: "float[3]",
+    lam: "float[:]",
+    D: "float[:]",
+    mu: float,
+) -> None:
+    """New impulse of a contact with three rows, of one or two free bodies."""
+    J = view(problem.J, 0)
+    T = view(work.AJ, 0)
+    at = spot[0]
+    both = spot[2] >= 0
+    there = spot[2] if both else spot[0]
+    x = view(work.v, spot[1], 6)
+    y = view(work.v, spot[3] if both else spot[1], 6)
     if both:
         w0 = times_twelve(view(J, at, 6), x, view(J, there, 6), y) + target[0]
         w1 = times_twelve(view(J, at + 6, 6), x, view(J, there + 6, 6), y) + target[1]
@@ -203,7 +215,9 @@ def times_twelve(a: "float[6]", x: "float[6]", b: "float[6]", y: "float[6]") -> 
 
 
 @procedure(inline=True)
-def pushed(problem: Problem, work: Work, g: int, D: float, lam: "float[:]", target: float) -> None:
+def row_impulse(
+    problem: Problem, work: Work, g: int, D: float, lam: "float[:]", target: float
+) -> None:
     """New impulse of a group with one row, of one or two free bodies."""
     e = problem.entry_first[g]
     f = problem.entry_first[g + 1] - 1
@@ -226,9 +240,51 @@ def pushed(problem: Problem, work: Work, g: int, D: float, lam: "float[:]", targ
 
 
 @procedure
-def sweep(problem: Problem, work: Work, island: int) -> None:
-    """One pass over all groups: first the normal part, then the others within what it allows."""
+def group_impulse(problem: Problem, work: Work, g: int, lam: "float[:]", D: "float[:]") -> None:
+    """New impulse of any group: first the normal part, then the others within what it allows."""
     w, change = local("float", 2, 6)
+    dim = problem.dim[g]
+    first = problem.row_first[g]
+    row_velocity(problem, g, work.v, w)
+    for r in range(dim):
+        w[r] += problem.target[first + r]
+        change[r] = 0.0
+    new = lam[0] - w[0] / D[0]
+    if problem.kind[g] == BOUNDS:
+        new = min(max(new, problem.low[g]), problem.high[g])
+    else:
+        new = max(new, 0.0)
+    change[0] = new - lam[0]
+    lam[0] = new
+    if dim > 1:
+        d = 0.0
+        for r in range(1, dim):
+            d = max(d, D[r * dim + r])
+        d = 1.0 / d if d > 0.0 else D[0]  # nothing moves sideways
+        for r in range(1, dim):
+            w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) * d
+        most = problem.mu[g] * new
+        r = 1
+        while r < dim:
+            end = disc_end(dim, r)
+            size = 0.0
+            for k in range(r, end):
+                size += w[k] * w[k]
+            size = sqrt(size)
+            part = 1.0
+            if size > most:
+                part = most / size
+            for k in range(r, end):
+                change[k] = part * w[k] - lam[k]
+                lam[k] = part * w[k]
+            r = end
+    change[:dim] = -change[:dim]
+    give(problem, work.AJ, g, change, work.v)
+
+
+@procedure
+def sweep(problem: Problem, work: Work, island: int) -> None:
+    """One pass over all groups."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
@@ -238,56 +294,20 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
         if not D[0] > 0.0:
             continue
         if dim == 1 and D[1] > 0.0:
-            pushed(problem, work, g, D[1], lam, problem.target[first])
+            row_impulse(problem, work, g, D[1], lam, problem.target[first])
             continue
         if dim == 3 and D[9] > 0.0:
             spot = work.spot[g]
-            both = spot[2] >= 0
             if stays_open(problem, work, spot, problem.target[first], lam):
                 continue
-            held(work, problem.J, work.AJ, spot[1], spot[0], spot[3] if both else spot[1],
-                 spot[2] if both else spot[0], both, view(problem.target, first, 3), lam, D,
-                 problem.mu[g])  # fmt: skip
+            target = view(problem.target, first, 3)
+            contact_impulse(problem, work, spot, target, lam, D, problem.mu[g])
             continue
-        row_velocity(problem, g, work.v, w)
-        for r in range(dim):
-            w[r] += problem.target[first + r]
-            change[r] = 0.0
-        new = lam[0] - w[0] / D[0]
-        if problem.kind[g] == BOUNDS:
-            new = min(max(new, problem.low[g]), problem.high[g])
-        else:
-            new = max(new, 0.0)
-        change[0] = new - lam[0]
-        lam[0] = new
-        if dim > 1:
-            d = 0.0
-            for r in range(1, dim):
-                d = max(d, D[r * dim + r])
-            d = 1.0 / d if d > 0.0 else D[0]  # nothing moves sideways
-            for r in range(1, dim):
-                w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) * d
-            most = problem.mu[g] * new
-            r = 1
-            while r < dim:
-                end = disc_end(dim, r)
-                size = 0.0
-                for k in range(r, end):
-                    size += w[k] * w[k]
-                size = sqrt(size)
-                part = 1.0
-                if size > most:
-                    part = most / size
-                for k in range(r, end):
-                    change[k] = part * w[k] - lam[k]
-                    lam[k] = part * w[k]
-                r = end
-        change[:dim] = -change[:dim]
-        give(problem, work.AJ, g, change, work.v)
+        group_impulse(problem, work, g, lam, D)
 
 
 @procedure
-def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
+def mixture_coefficients(G: "float[4, 4]", n: int, c: "float[3]") -> None:
     """Coefficients of ``n`` differences that leave the least of the change by a sweep.
 
     ``G`` has their products, in its last column those with the change.
@@ -408,7 +428,7 @@ def keep_impulses(problem: Problem, work: Work, island: int) -> None:
 
 
 @procedure
-def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
+def sweep_rounds(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
     """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures (Anderson 1965).
 
     They end when a round changes no impulse by more than ``enough``, scaled. Mixtures are linear,
@@ -441,7 +461,7 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
         if known == 0:
             continue
         c[:3] = 0.0
-        mixed(G, known, c)
+        mixture_coefficients(G, known, c)
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
             g = work.island_group[k]
             for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):

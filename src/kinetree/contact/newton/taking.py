@@ -1,16 +1,16 @@
 """A step of Newton's method for an island: the matrix, and how much of the step is taken."""
 
 from kinetree.codegen.procedures import procedure
-from kinetree.contact.newton.equations import CHECKED, laws, moved
+from kinetree.contact.newton.equations import CHECKED, laws, take_part_of_step
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.start import errors
 from kinetree.contact.newton.steps import (
     first_change,
+    keeps_states,
     laws_along,
     momentum_along,
     newton_step,
     states,
-    unchanged,
 )
 
 __all__ = ["OLD_MATRIX", "SOFT", "TAKEN", "note_errors_after", "take_newton_step"]
@@ -40,7 +40,7 @@ contact changes its state; and the relative error: nearer a solution few states 
 def choose_matrix(problem: Problem, work: Work, island: int, both: int, moves: bool) -> int:
     """1 where the last matrix serves again, else 0, with the penalty of contacts that stick."""
     c = work.course
-    if c.factored == both and (both == 0 or c.fast) and unchanged(work, island):
+    if c.factored == both and (both == 0 or c.fast) and keeps_states(work, island):
         return 1
     work.soft = SOFTEST if moves and c.slow > 0 else SOFT
     return 0
@@ -92,7 +92,7 @@ def take_newton_step(problem: Problem, work: Work, island: int, moves: bool) -> 
     t = search_along(problem, work, island, merit, again, moves)
     if t == 0.0:
         return failed, 0.0
-    left = moved(problem, work, island, t)
+    left = take_part_of_step(problem, work, island, t)
     c.within = c.within and t < 1.0
     c.short = c.short + 1 if t < SHORT and c.changes >= CHANGES else 0
     return TAKEN, left

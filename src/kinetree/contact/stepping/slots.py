@@ -243,22 +243,23 @@ class SlotStep(ContactStep):
         at = start.halfway(model, select(fast, 0.0, h / 2))
         H, there = (
             dynamics.mass_matrix(self.tree, at.middle),
-            self._placed(model, at.middle, at.v, at.h),
+            self._place_bodies(model, at.middle, at.v, at.h),
         )
         forces = StepForces(self.settings, field, model, at, H)
-        divided = once_for_all(partial(self._divided, forces, at, H), forces)
+        bounded_inertia = once_for_all(partial(self._bounded_inertia, forces, at, H), forces)
         known = self._enter_slots(at, there, force)
-        enter = once_for_all(lambda b: self._with_rows(divided(b), there, known), forces)
+        enter = once_for_all(lambda b: self._with_rows(bounded_inertia(b), there, known), forces)
         sizes = model.nv, model.nv, 4 * self.slots, REPORT_SIZE
         bound, (after, mean, held, reported) = forces.settle(
-            lambda b: self._solve_slots(divided(b), at, *enter(b)), tuple(map(np.zeros, sizes))
+            lambda b: self._solve_slots(bounded_inertia(b), at, *enter(b)),
+            tuple(map(np.zeros, sizes)),
         )
-        system, (entered, _) = divided(bound), enter(bound)
+        system, (entered, _) = bounded_inertia(bound), enter(bound)
         error = self._worst_error(at, there, entered["found"], after, reported)
         work = h * (system.explicit - system.resists.against(after - at.v)) @ mean
         q, qd = straight_motion(model, at.middle, after, h - at.half)
         farthest = h * self.settings.correction_speed
-        q, qd, deepest = self._projected(model, q, qd, farthest, system, entered)
+        q, qd, deepest = self._project_positions(model, q, qd, farthest, system, entered)
         balance = Balance(work, reported[3], reported[4])
         if self.settings.conserving:
             qd, balance, energy = balance_energy(energy, self.energies(q, qd), qd, balance)
@@ -294,7 +295,7 @@ class SlotStep(ContactStep):
     def _dtype(self) -> str:
         return "float32" if self.accuracy.sweeps else "float64"
 
-    def _divided(self, forces, at, H, bound) -> "Divided":
+    def _bounded_inertia(self, forces, at, H, bound) -> "Divided":
         """Inertia and forces of the step, with drives at bounds."""
         resists = forces.resisting(bound)
         inertia = EffectiveInertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
@@ -305,7 +306,7 @@ class SlotStep(ContactStep):
         """Velocities after the step, their mean, and what slots hold and report.
 
         Args:
-            system: what ``_divided`` returns.
+            system: what ``_bounded_inertia`` returns.
             at: beginning and middle of the step.
             entered: arrays of the slots by name.
             start: impulses to start from.
@@ -624,7 +625,7 @@ class SlotStep(ContactStep):
         pose += [np.concatenate([x.E.T.ravel(), x.r]) for x in X_0[1:]]
         return X_0, S, {"pose": np.array(pose), "origin": np.array(origin)}
 
-    def _placed(self, model, q, v, h) -> dict[str, Any]:
+    def _place_bodies(self, model, q, v, h) -> dict[str, Any]:
         """Poses, columns and motion of bodies along the axes of the world; other contacts."""
         X_0, S, found = self._poses(model, q)
         columns, zero = [np.zeros((0, 6))], Motion(np.zeros(3), np.zeros(3))
@@ -644,7 +645,7 @@ class SlotStep(ContactStep):
             "S": np.concatenate(columns),
             "twist": twist,
             "rate": rate,
-            "traced": self._traced(model, q, v),
+            "traced": self._trace_contacts(model, q, v),
             # Impulses make bodies faster, by about as much as they were.
             **self._near_pairs({**found, "twist": twist}, 2 * h),
         }
@@ -659,7 +660,7 @@ class SlotStep(ContactStep):
             found += [x[e] * root[e] for e in chain]
         return np.array(found)
 
-    def _traced(self, model, q, v):
+    def _trace_contacts(self, model, q, v):
         """Gap, point, its rate, axes and their rates of the contacts that no table has, (n, 25)."""
         pairs = self.constraints.scene.pairs
         pairs = [p for p in pairs if _points(p) is None and not self._is_found(p)]
@@ -681,7 +682,7 @@ class SlotStep(ContactStep):
                 found.append(np.concatenate([*row, *map(np.ravel, axes)]))
         return np.array(found)
 
-    def _projected(self, model, q, qd, farthest, system, entered):
+    def _project_positions(self, model, q, qd, farthest, system, entered):
         """State without penetration, and what remains of it: see ``projection``."""
         closed, units = self.accuracy.closed, self.constraints.units
         there = largest([entered["found"][2]], self.accuracy.grown) + self.accuracy.same
@@ -689,7 +690,7 @@ class SlotStep(ContactStep):
         slots, nv, count = self.slots, model.nv, self._tables["contacts"]
 
         def look(q, qd):
-            traced = {"traced": self._traced(model, q, 0 * qd)}
+            traced = {"traced": self._trace_contacts(model, q, 0 * qd)}
             there = {**self._poses(model, q)[2], "twist": np.zeros(6 * self._tables["bodies"])}
             given = {**entered, **there, **traced, **self._near_pairs(there, 0.0)}
             results = {"opening": (slots,), "depth": (1,)}

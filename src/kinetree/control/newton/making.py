@@ -45,7 +45,7 @@ def batch_of_problem(problem: Any, shooting: Shooting, most: int, samples: int) 
         nf=held,
         steps=T,
         samples=S,
-        ng=sum(g.array[0].size if not g.timed else T * _size(g) for g in _given(f)),
+        ng=sum(g.array[0].size if not g.timed else T * _size(g) for g in _given_arrays(f)),
         nb=limits.bound_count,
         nc=nc,
         ni=limits.bound_count + nc,
@@ -111,7 +111,7 @@ def _count(kernel) -> int:
     return kernel.outputs[1].shape[0] if kernel is not None and len(kernel.outputs) > 1 else 0
 
 
-def _given(shooting):
+def _given_arrays(shooting):
     """Arrays that kernels take besides what is held."""
     return [g for g in shooting.run.arrays.given if g.kind != shooting.held]
 
@@ -125,7 +125,7 @@ def given_rows(shooting: Shooting) -> np.ndarray:
     S, T = shooting.samples, shooting.steps
     rows = [
         np.moveaxis(g.array[:T], 0, 1).reshape(S, -1) if g.timed else g.array.reshape(S, -1)
-        for g in _given(shooting)
+        for g in _given_arrays(shooting)
     ]
     return np.concatenate([np.zeros((S, 0)), *rows], axis=1)
 
@@ -275,7 +275,7 @@ class Tying:
 
     def steps(self, k: Knots) -> Steps:
         """Kernels of the knots that are tried."""
-        f, b, T, given = self.shooting, self.b, self.b.steps, self.given(k)
+        f, b, T, given = self.shooting, self.b, self.b.steps, self.given_inputs(k)
         state = self.state(k)
         values, final = f.values_kernel(), f.final_values_kernel()
         found: dict[str, Any] = {"simple": int(f.simple), "forced": int(f.simple and f.forced)}
@@ -284,21 +284,21 @@ class Tying:
         if f.simple:
             force = k.total if f.forced else k.held
             if f.forced:
-                found["force"] = self.tied(f.force_kernel(), *state, *given, self.rows(k.total))
+                found["force"] = self.tie(f.force_kernel(), *state, *given, self.rows(k.total))
             state_alone = *state[2:], self.rows(force), self.rows(k.qdd)
-            found["accelerate"] = self.tied(f.acceleration_kernel(), *state_alone)
+            found["accelerate"] = self.tie(f.acceleration_kernel(), *state_alone)
         elif not b.outside and not b.contacts.count:
             found["step"] = self.step(k, state, given)
         if not b.flat:
             ends = k.q.reshape(T + 1, -1)[1:], self.rows(k.row), k.gap.reshape(T, -1)[:, : b.nv]
-            found["difference"] = self.tied(kernel_of(f.model, "difference"), *ends)
+            found["difference"] = self.tie(kernel_of(f.model, "difference"), *ends)
         if values is not None:
             before = b.contacts.before
             ends = k.costs, *([self.rows(k.path)[:, :before]] if before else [])
-            found["running"] = self.tied(values, *state, *given, *ends)
+            found["running"] = self.tie(values, *state, *given, *ends)
         if final is not None:
             ends = k.end, *([k.final] if b.ne else [])
-            found["final"] = self.tied(final, *self.end(k), *ends)
+            found["final"] = self.tie(final, *self.end(k), *ends)
         return Steps(**found)
 
     def step(self, k, state, given):
@@ -309,12 +309,12 @@ class Tying:
         begin = *state[:2], one, *state[2:], np.array(0.0), *memory, *given
         ends = [self.rows(k.q_after), self.rows(k.v_after), k.work, *after]
         ends += [np.zeros(self.b.steps) for _ in kernel.outputs[len(ends) :]]  # doubts
-        return self.tied(kernel, *begin, *ends)
+        return self.tie(kernel, *begin, *ends)
 
     def slopes(self, k: Knots) -> Slopes:
         """Kernels of derivatives at the present knots."""
         f, b, T, a, size = self.shooting, self.b, self.b.steps, self.arrays, self.b.size
-        state, given = self.state(k), self.given(k)
+        state, given = self.state(k), self.given_inputs(k)
         knots, ending = f.knots_kernel(), f.final_values_kernel() is not None
         found: dict[str, Any] = {"simple": int(f.simple), "forced": int(f.simple and f.forced)}
         found |= {"by_rows": int(f.by_rows), "costly": int(knots is not None)}
@@ -325,10 +325,10 @@ class Tying:
             force = self.rows(k.total if f.forced else k.held)
             A = [a[name].reshape(T, b.nv, b.nv) for name in ("A_q", "A_v", "A_f")]
             kernel = f.acceleration_slopes_kernel()
-            found["accelerate"] = self.tied(kernel, *state[2:], force, *A)
+            found["accelerate"] = self.tie(kernel, *state[2:], force, *A)
         if f.simple and f.forced:
             f_z = a["f_z"].reshape(T, b.nv, size)
-            found["force"] = self.tied(f.force_slopes_kernel(), *state, *given, f_z)
+            found["force"] = self.tie(f.force_slopes_kernel(), *state, *given, f_z)
         if f.by_rows:
             found["rows"] = self.by_rows(k, state, given)
         g, H = a["g"].reshape(T + 1, size), a["H"].reshape(T + 1, size, size)
@@ -337,13 +337,13 @@ class Tying:
             before = b.contacts.before
             path = [a["path"].reshape(T, b.nc, size)[:, :before]] * bool(before)
             ends += self.other_curve(found, "curve", len(knots.outputs) - len(ends + path), T)
-            found["knots"] = self.tied(knots, *state, *given, *ends, *path)
+            found["knots"] = self.tie(knots, *state, *given, *ends, *path)
         if ending:
             kernel, ends = f.end_kernel(), [g[T], H[T]]
             final = [a["final"].reshape(b.ne, size)] * bool(b.ne)
             missing = len(kernel.outputs) - len(ends + final)
             ends += [x[0] for x in self.other_curve(found, "end_curve", missing, 1)]
-            found["end"] = self.tied(kernel, *self.end(k), *ends, *final)
+            found["end"] = self.tie(kernel, *self.end(k), *ends, *final)
         self.curvature(found, k, state, given)
         return Slopes(**found)
 
@@ -362,7 +362,7 @@ class Tying:
         memories = [self.rows(k.start), self.rows(k.after)] if b.memory else []
         weights = self.arrays["weights"][: T * (b.nq + b.nv)].reshape(T, -1)
         row = self.arrays["row"][: T * b.size].reshape(T, -1)
-        return self.tied(self.shooting.rows_kernel(), *state, *memories, *given, weights, row)
+        return self.tie(self.shooting.rows_kernel(), *state, *memories, *given, weights, row)
 
     def curvature(self, found, k, state, given):
         """Second derivatives of the Lagrangian, where they are used."""
@@ -370,22 +370,22 @@ class Tying:
         after = self.rows(k.q_after), self.rows(k.v_after)
         if not b.flat and not b.outside and (b.exact or f.by_rows):
             back = a["back"].reshape(T, b.nv, b.nq)
-            found["back"] = self.tied(f.back_kernel(), *after, back)
+            found["back"] = self.tie(f.back_kernel(), *after, back)
         if not b.exact:
             return
         exact = a["exact"].reshape(T + 1, size, size)
         if not b.outside:
             weights = a["weights"].reshape(T, -1)
             kernel = f.curvature_kernel(b.nc)
-            found["curve"] = self.tied(kernel, *state, *given, weights, exact[:T])
+            found["curve"] = self.tie(kernel, *state, *given, weights, exact[:T])
         if not b.flat and not b.outside:
             by_q = a["row"][: T * b.nq].reshape(T, -1)
             bending = a["bending"].reshape(T, b.nv, b.nv)
-            found["bending"] = self.tied(f.bending_kernel(), *after, by_q, bending)
+            found["bending"] = self.tie(f.bending_kernel(), *after, by_q, bending)
         if found["ending"]:
             kernel = f.final_curvature_kernel(b.ne)
             y = a["y"][: max(b.ne, 1)]
-            found["end_curve"] = self.tied(kernel, *self.end(k), y, exact[T])
+            found["end_curve"] = self.tie(kernel, *self.end(k), y, exact[T])
 
     def on_manifold(self, now: Knots, tried: Knots) -> dict[str, InnerLoop]:
         """Moves along the manifold, and differences, between the present knots and a trial."""
@@ -396,15 +396,15 @@ class Tying:
         q, other = now.q.reshape(E, -1), tried.q.reshape(E, -1)
         change = a["change"].reshape(E, -1)[:, : b.nv]
         return {
-            "move": self.tied(move, q, a["lines"].reshape(E, -1), other),
-            "deviate": self.tied(difference, q, other, change),
-            "shift": self.tied(move, a["reached"], a["away"], other),
+            "move": self.tie(move, q, a["lines"].reshape(E, -1), other),
+            "deviate": self.tie(difference, q, other, change),
+            "shift": self.tie(move, a["reached"], a["away"], other),
         }
 
     # --- arguments ---------------------------------------------------------------------------
 
-    def tied(self, kernel, *arrays) -> InnerLoop:
-        """The code of a kernel, tied to arrays."""
+    def tie(self, kernel, *arrays) -> InnerLoop:
+        """Tie the code of a kernel to arrays."""
         self.loops.append(tie(kernel, arrays, self.samples))
         return self.loops[-1]
 
@@ -417,7 +417,7 @@ class Tying:
         T = self.b.steps
         return self.times[:T], self.h, k.q.reshape(T + 1, -1)[:T], k.qd.reshape(T + 1, -1)[:T]
 
-    def given(self, k: Knots):
+    def given_inputs(self, k: Knots):
         """Arrays given to kernels of steps, in their order."""
         found, at = [], 0
         for g in self.shooting.run.arrays.given:
@@ -435,5 +435,5 @@ class Tying:
         T, given = self.b.steps, self.shooting.run.arrays.given
         q, qd = k.q.reshape(T + 1, -1)[T], k.qd.reshape(T + 1, -1)[T]
         steps = [g.timed or g.kind == self.shooting.held for g in given]
-        held = (x[-1] if timed else x for timed, x in zip(steps, self.given(k), strict=True))
+        held = (x[-1] if timed else x for timed, x in zip(steps, self.given_inputs(k), strict=True))
         return self.times[T:].reshape(()), self.h, q, qd, *held

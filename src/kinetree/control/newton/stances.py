@@ -230,35 +230,33 @@ def _no_kernels():
 def _kernels(tied, a, k, slopes=False):
     """Kernels tied to knots."""
     f, b, model = tied.shooting, tied.b, tied.shooting.model
-    T, nv, given = b.steps, b.nv, tied.given(k)
+    T, nv, given = b.steps, b.nv, tied.given_inputs(k)
     q, v, E = k.q.reshape(T + 1, -1), a["v"].reshape(T, nv), T + 1
     poses = a["pose"].reshape(E, -1, 12), a["S"].reshape(E, nv, 6), a["F"].reshape(E, nv, 6)
     state = tied.times[:T], tied.h, q[:T], v
     found: dict[str, Any] = {"forced": int(f.forced)}
     found |= dict.fromkeys(StanceKernels.types.keys() - {"forced"}, no_loop())
     if not slopes:
-        found["terms"] = tied.tied(term_kernel(model, "terms"), q, *poses)
+        found["terms"] = tied.tie(term_kernel(model, "terms"), q, *poses)
         square = (T, nv, nv)
-        found["mass"] = tied.tied(kernel_of(model, "mass_matrix"), q[:T], a["M"].reshape(square))
-        found["bias"] = tied.tied(
-            kernel_of(model, "bias_force"), q[:T], v, a["bias"].reshape(T, nv)
-        )
+        found["mass"] = tied.tie(kernel_of(model, "mass_matrix"), q[:T], a["M"].reshape(square))
+        found["bias"] = tied.tie(kernel_of(model, "bias_force"), q[:T], v, a["bias"].reshape(T, nv))
         if f.forced:
-            found["force"] = tied.tied(f.force_kernel(), *state, *given, tied.rows(k.total))
+            found["force"] = tied.tie(f.force_kernel(), *state, *given, tied.rows(k.total))
         if not b.flat:
             ends = tied.rows(a["lines"]), tied.rows(k.q_after)
-            found["move"] = tied.tied(kernel_of(model, "integrate"), q[:T], *ends)
+            found["move"] = tied.tie(kernel_of(model, "integrate"), q[:T], *ends)
     if slopes:
         zero = np.zeros(nv)
         call = FORCE_SLOPES.bind(model, model.neutral(), zero, zero)
         kernel, unused = FORCE_SLOPES.prepare_call(call).kernel, np.zeros((2 * T, nv, nv))
         by_q = {name: a[name].reshape(-1, nv, nv) for name in ("E_q", "E_v", "I_q")}
         hits = a["hit_q"].reshape(2 * T, -1), a["zero"], a["jump"].reshape(2 * T, nv)
-        found["slopes"] = tied.tied(kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"])
-        found["impact"] = tied.tied(kernel, *hits, by_q["I_q"], unused)
+        found["slopes"] = tied.tie(kernel, q[:T], v, tied.rows(k.qdd), by_q["E_q"], by_q["E_v"])
+        found["impact"] = tied.tie(kernel, *hits, by_q["I_q"], unused)
         if f.forced:
             f_z = a["f_z"].reshape(T, nv, b.size)
-            found["force_slopes"] = tied.tied(f.force_slopes_kernel(), *state, *given, f_z)
+            found["force_slopes"] = tied.tie(f.force_slopes_kernel(), *state, *given, f_z)
     return StanceKernels(**found)
 
 
