@@ -248,17 +248,17 @@ def test_points_on_a_slope_are_those_of_the_closed_forms(name, rng):
     step = transition(settings(model)).contact
     for _ in range(20):
         q, v = model.random_configuration(rng), rng.standard_normal(model.nv)
-        found = placed(step, model, q, v)
+        found = place_bodies(step, model, q, v)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(stepping, "_points", lambda pair: None)
-            traced = step._traced(model, q, v)
+            traced = step._trace_contacts(model, q, v)
         np.testing.assert_allclose(found, traced[:, :7], rtol=0, atol=1e-14)
 
 
-def placed(step, model, q, v):
+def place_bodies(step, model, q, v):
     """Gap, point and its rate of each contact by the procedures for a GPU."""
     t = {n: np.array(x) for n, x in step._tables.items() if isinstance(x, list | np.ndarray)}
-    t |= {n: np.array(x, float) for n, x in step._placed(model, q, v, H).items()}
+    t |= {n: np.array(x, float) for n, x in step._place_bodies(model, q, v, H).items()}
     found = []
     for c, i in enumerate(t["body"]):
         point, point_rate = np.zeros((2, 3))

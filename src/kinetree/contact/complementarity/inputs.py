@@ -16,7 +16,7 @@ def numbers(x, name):
 
 
 def matrix_and_vector(M, d, matrix="M", vector="d", symmetric=True):
-    """A square matrix, symmetric to within rounding if it must, and a vector that fits it."""
+    """A matrix and a vector as arrays, once their shapes, numbers and symmetry are checked."""
     M, d = as_numbers(M, matrix), numbers(d, vector)
     if M.shape != (len(d), len(d)):
         raise ShapeError(
