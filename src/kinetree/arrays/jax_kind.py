@@ -270,7 +270,7 @@ def is_on_host(x):
 
 
 def is_followed(x):
-    """Whether a transformation follows what happens to an array."""
+    """Whether an array is a tracer of JAX, inside of ``jit``, ``grad`` or ``vmap``."""
     return isinstance(x, Tracer)
 
 

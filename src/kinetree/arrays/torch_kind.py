@@ -300,7 +300,7 @@ def traceable(kernel):
 
 
 def _of_one_type(arrays):
-    """Tensors of one precision, in words that a graph can hold."""
+    """Convert arrays to tensors of one precision by operations that graphs of torch can record."""
     tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
     single = all(t.dtype == torch.float32 for t in tensors)
     dtype, place = torch.float32 if single else torch.float64, tensors[0].device

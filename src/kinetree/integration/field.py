@@ -59,7 +59,7 @@ class Field:
         return tau
 
     def of(self, model) -> "Field":
-        """Field of a model with other parameters, on which laws of joints depend."""
+        """Replace the model by one with other parameters, on which the laws of joints depend."""
         return self if self.passive is None else replace(self, passive=self.passive.of(model))
 
     @property
@@ -143,7 +143,7 @@ class FieldAround:
     of_joints = _of_field("of_joints")
 
     def of(self, model) -> "FieldAround":
-        """Field of a model with other parameters, on which laws of joints depend."""
+        """Replace the model by one with other parameters, on which the laws of joints depend."""
         return replace(self, field=self.field.of(model))
 
 

@@ -219,7 +219,7 @@ def size_of(model, sensor) -> int:
 
 
 def lump_sensors(model) -> list[Sensor]:
-    """The sensors where bodies on fixed joints become part of their parents.
+    """Sensors of a model whose bodies on fixed joints are merged into their parents.
 
     What a body carries is then a part of the new body, and of what that carries.
     """

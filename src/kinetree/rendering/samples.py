@@ -89,7 +89,7 @@ def blend(
 def take_pixel(
     shot: Shot, s: ColorSamples, face: "int[:]", i: int, j: int, color: "float[3, PIXELS]"
 ) -> None:
-    """Take the samples of a pixel, those next to each other that look alike as one.
+    """Add the samples of a pixel to the list, neighbours of the same look merged into one.
 
     Args:
         shot: the picture.

@@ -218,7 +218,7 @@ def _function(part, frames, calls, chosen):
 
 
 def _line(line, called, chosen):
-    """A line of a function."""
+    """A line of LLVM's text, with addresses in memory that is interleaved by lanes."""
     # A load that nothing changes while a function runs is not one that nothing changes at all.
     line = re.sub(r", !(?:dereferenceable|nonnull|range|align|invariant.load) ![\d]+", "", line)
     line = re.sub(r"\balign (?:16|32|64|128)\b", "align 8", line)

@@ -293,7 +293,7 @@ class _Gradients(_Derived):
         return isinstance(region, Clear) and self.given.tables[region.table].storage == "result"
 
     def adjoint(self, case):
-        """The case that hands adjoints from what was stored to what was loaded."""
+        """Reverse mode of a case: adjoints of what it stored become adjoints of what it loaded."""
         graph, total = case.graph, case.graph.constant(0.0)
         back = Stores(graph, case.kinds, {}, {}, ())
         for place, node in case.stores.items():

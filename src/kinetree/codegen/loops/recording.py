@@ -315,7 +315,7 @@ class LoopRecorder:
         )
 
     def append(self, name: str, columns: dict, rows: dict, keep: Any = None) -> None:
-        """One more row of a list: its columns, and values by table; counts if ``keep`` holds."""
+        """Append a row to a list, columns and values by table; kept only if ``keep`` holds."""
         new = LoopRow(self, name, f"{name}.new", ANY, self.scope[-1] if self.scope else None)
         for table, value in rows.items():
             self.block.stored[table.name, new.path] = value

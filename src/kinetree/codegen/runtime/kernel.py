@@ -390,7 +390,7 @@ class Kernel:
             self.call = self.lean
 
     def _count(self):
-        """Add what went the lean path since it was connected."""
+        """Count the single calls that machine code has answered directly since the last count."""
         if self._budget is not None:
             left = self._left.value
             self.samples += max(self._budget - left, 0)

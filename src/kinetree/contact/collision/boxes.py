@@ -511,7 +511,7 @@ def approach(c: "float[3]", u: "float[3]", b: "float[3]", t: float) -> float:
 def segment_in_box(
     c: "float[3]", u: "float[3]", half: float, b: "float[3]", near: float
 ) -> "(float, int)":
-    """Separation of a segment and a box along the best axis; 0 to 2: of a face, 3 to 5: edges."""
+    """Largest gap of a segment and a box, and its axis: 0 to 2 of a face, 3 to 5 of edges."""
     best, axis, most = -1e300, 0, -1e300
     for k in range(3):
         gap = abs(c[k]) - b[k] - half * abs(u[k])

@@ -166,7 +166,7 @@ def settle_flat(shapes: Shapes, pair: Pair, simplex: Simplex, near: Slab) -> Non
 
 @procedure
 def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points where two convex shapes are within ``margin``: how many there are then."""
+    """Write the points where two convex shapes are within ``margin``; how many are listed then."""
     pair, near = local(Pair), local(Slab)
     way = local("float", 3)
     place_pair(shapes, pair, i, j)

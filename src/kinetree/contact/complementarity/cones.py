@@ -252,7 +252,7 @@ class Alternation:
 
 
 def alternating_directions(problem, lam, tolerance, iterations):
-    """Iterations until the error is small enough: forces, and number of iterations."""
+    """Solve a problem by alternating directions (ADMM): forces, and how many iterations it took."""
     run = Alternation(problem, lam)
     for k in range(0, iterations, _EVERY):
         if problem.error(run.lam) <= tolerance or (k % 200 == 190 and problem.is_refuted(run.lam)):

@@ -263,7 +263,7 @@ CLOSED_FORMS |= {
 
 
 def has_closed_form(a, b) -> bool:
-    """Whether a pair of shapes has one."""
+    """Whether contacts of a pair of shapes are known in closed form."""
     return (type(a), type(b)) in CLOSED_FORMS
 
 

@@ -308,7 +308,7 @@ def end_iteration(b: Batch, w: WorkerArrays):
 
 @procedure
 def begin_end(b: Batch, w: WorkerArrays):
-    """Begin with the motion at the end."""
+    """Begin the rollout of the motion that is returned, with feedback, at its first step."""
     w.search.at = 0
     begin_motion(b, w)
     prepare_step(b, w)

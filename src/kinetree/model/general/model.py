@@ -313,7 +313,7 @@ class GeneralModel:
         return result
 
     def columns(self, rows: Any, size: int, *like: Any) -> Array:
-        """A table of arrays (size, n_i) side by side, (size, nv)."""
+        """Blocks (size, n_i) of all joints side by side, one matrix (size, nv)."""
         result = self.recorder.result((size, "v"), zeros=False)
         for i in self._again():
             part = rows[i]

@@ -72,7 +72,7 @@ class Servos:
 
 
 def servos_of(model, *, always=False) -> Servos | None:
-    """The actuators of a model; None where their joint forces are constant while controls are.
+    """The actuators of a model; None where their joint forces depend on controls alone.
 
     Motors are such, see ``controllers.Controls``, unless they push a frame or pull a tendon through
     space, or joints that follow others have limits of effort, or gravity compensation uses up a

@@ -155,7 +155,7 @@ _OPERATIONS = 64 * 150**3  # or as many as this many operations of its factors a
 def check_result(
     stepper, record, arrays, seen, loop_error, *, adaptive, reason="", tier="specialised"
 ) -> Later:
-    """The report, made when it is read; its numbers are found and its warnings issued at once.
+    """Check a result and warn at once; returns its report, whose text is made when it is read.
 
     Args:
         stepper: what took the steps.

@@ -255,7 +255,7 @@ class _Elsewhere:
         return [self.xp.stack(x, 0) for x in zip(*stored, strict=True)]
 
     def _sure(self, results):
-        """A state, NaN where the equations of an implicit method were not solved."""
+        """The state, with NaN in samples whose implicit step was not solved."""
         *state, doubt = results if self.run.transition.doubts else (*results, None)
         if doubt is None or self.run.transition.method.closes:
             return state
