@@ -10,6 +10,7 @@ import argparse
 import fcntl
 import re
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -96,7 +97,8 @@ def measure(name: str, world: kt.World, n: int) -> None:
     q = cupy.asarray(np.tile(world.q, (n, 1)), dtype="float32")
     qd = cupy.asarray(gpu_worlds.deviations(world, n, gpu_worlds.DIFFERENCE), dtype="float32")
     kt.rollout(world.model, q, qd, steps=1, **options, **given)
-    with Path("/tmp/alone").open("w") as alone:  # others may compile meanwhile
+    lock = Path(tempfile.gettempdir()) / "kinetree-gpu-stages"
+    with lock.open("w") as alone:  # one process measures, others may compile meanwhile
         fcntl.flock(alone, fcntl.LOCK_EX)
         steps = gpu_worlds.STEPS[name]
         for _ in range(3):
