@@ -432,7 +432,7 @@ def test_segments_and_boxes(rng):
             if np.linalg.norm(across) > 1e-3:
                 across /= np.linalg.norm(across)
                 edges[k] = abs(across @ c) - np.abs(across) @ b
-        most, axis = boxes.segment_in_box(c, u, half, b, 1e-9)
+        most, axis = boxes.segment_box_separation(c, u, half, b, 1e-9)
         slabs = np.array([*faces, *edges])
         assert_close(most, slabs.max(), scale=1.0, ulps=100)
         assert slabs[axis] > slabs.max() - 1e-8

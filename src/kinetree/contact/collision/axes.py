@@ -24,7 +24,7 @@ _TOUCH = 1e-20  # product of sines up to which arcs touch
 
 @procedure
 def edge_pairs(shapes: Shapes, i: int, j: int) -> int:
-    """Number of pairs of edges of two boxes or hulls; -1 for other shapes."""
+    """Number of edge-edge combinations of two boxes or hulls; -1 for other shapes."""
     if i < 0 or j < 0:
         return -1
     one, two = shapes.kind[i], shapes.kind[j]
@@ -37,7 +37,7 @@ def edge_pairs(shapes: Shapes, i: int, j: int) -> int:
 
 @procedure
 def widest_slab(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> "(float, bool)":
-    """Width of the widest slab between two boxes or hulls; sets its normal.
+    """Width of the widest slab separating two boxes or hulls, and whether it lies across edges.
 
     One wider than ``far`` is returned as it is found: there may be others that are wider still.
     Also whether it is across edges: then the first point is where that of the first shape is
@@ -51,7 +51,7 @@ def widest_slab(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> "(float, 
 
 @procedure
 def widest_by_facets(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> float:
-    """Width of the widest slab at right angles to a facet of either, likewise.
+    """Width of the widest slab normal to a facet of either polyhedron; sets the slab's normal.
 
     Every facet counts as the border of its shape at first, which is an upper bound of the width;
     that of the best one is then taken between support points.
@@ -76,7 +76,7 @@ def widest_by_facets(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> floa
 def widest_facet(
     shapes: Shapes, i: int, j: int, sign: float, far: float, best: float, n: "float[3]"
 ) -> float:
-    """The widest slab between a facet of shape i and shape j, if it is wider than ``best``."""
+    """Upper bound of the widest slab normal to a facet of shape i if above ``best``; sets ``n``."""
     P, Q = shapes.pose[i], shapes.pose[j]
     C = view(P, 0, 3, 4)[:, :3].T @ view(Q, 0, 3, 4)[:, :3]  # second to first
     t, way = local("float", 2, 3)
@@ -122,7 +122,7 @@ def widest_facet(
 
 @procedure
 def widest_by_edges(shapes: Shapes, pair: Pair, best: float, slab: Slab) -> "(float, bool)":
-    """Width of the widest slab across edges, if it is wider than ``best``; else that and False."""
+    """Widest slab across two edges and whether it is wider than ``best``; else ``best``, False."""
     i, j = pair.i, pair.j
     one, two = local("float", 2, 12, 12)
     if shapes.kind[i] == BOX:
@@ -152,7 +152,7 @@ def widest_by_edges(shapes: Shapes, pair: Pair, best: float, slab: Slab) -> "(fl
 def across_facets(
     shapes: Shapes, pair: Pair, sign: float, far: float, best: float, n: "float[3]"
 ) -> float:
-    """Width of the widest slab at right angles to facets of the first shape, if it is wider.
+    """Width of the widest slab normal to facets of a pair's first shape, if above ``best``.
 
     The normal ``n`` is ``sign`` times that of the facet.
     """
@@ -180,7 +180,7 @@ def across_facets(
 
 @procedure
 def box_edges(size: "float[3]", edge: "float[12, 12]") -> None:
-    """Rows like those of ``Shapes.edge`` for a box with these half edges."""
+    """Write the 12 edges of a box of these half extents as rows of ``Shapes.edge``."""
     for k in range(3):
         u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
         for c in range(4):
@@ -205,7 +205,7 @@ def across_edges(
     best: float,
     slab: Slab,
 ) -> float:
-    """Width of the widest slab across an edge of each shape, if it is wider than ``best``.
+    """Width of the widest slab across one edge of each of two polyhedra, if above ``best``.
 
     The slab then has its normal, and the point of the edge of the first where the other one passes.
     """

@@ -9,7 +9,7 @@ the second, so that boxes at rest do not change their normal from step to step.
 
 from kinetree.codegen.procedures import Rounding, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import EXACT, NEAR, clip_side, put, spanning
-from kinetree.contact.collision.spheres import out_of_box, put_inwards, seen_from
+from kinetree.contact.collision.spheres import out_of_box, put_inwards, to_shape
 from kinetree.contact.collision.tables import Shapes, Touch
 
 _PARALLEL = Rounding(1e-12, single=1e-5)  # squared sine between edges without a common normal
@@ -24,7 +24,7 @@ _APART = -2  # in place of a pair of edges: those that separate the boxes by mor
 
 @procedure
 def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Up to four points of a patch between faces, one of crossing edges, or those of corners."""
+    """Append up to four contacts of two boxes: a face patch, crossing edges, or corners."""
     a, b = shapes.size[i], shapes.size[j]
     seen = local("float", 3, 4)
     relative_pose(shapes.pose[i], shapes.pose[j], seen)
@@ -65,7 +65,7 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
 
 @procedure
 def relative_pose(p: "float[12]", q: "float[12]", seen: "float[3, 4]") -> None:
-    """Pose of the second of two shapes in coordinates of the first: ``[R | p]``."""
+    """Write the pose ``[R | p]`` of the second of two shapes in coordinates of the first."""
     d = q[3::4] - p[3::4]
     seen[:, 3] = p[:3] * d[0] + p[4:7] * d[1] + p[8:11] * d[2]
     seen[:, :3] = view(p, 0, 3, 4)[:, :3].T @ view(q, 0, 3, 4)[:, :3]
@@ -75,8 +75,9 @@ def relative_pose(p: "float[12]", q: "float[12]", seen: "float[3, 4]") -> None:
 def best_face(
     shapes: Shapes, i: int, j: int, seen: "float[3, 4]", margin: float, near: float
 ) -> "(float, int)":
-    """Largest separation along normals of faces, and which: 0 to 2 of the first box, 3 to 5 of the
-    second; -1 where it exceeds the margin.
+    """Largest separation of two boxes along face normals, and that axis: 0 to 5, -1 beyond margin.
+
+    Axes 0 to 2 are those of the first box, 3 to 5 those of the second.
     """
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
     F = abs(seen[:, :3])
@@ -104,7 +105,7 @@ def best_face(
 def best_edges(
     seen: "float[3, 4]", a: "float[3]", b: "float[3]", least: float, margin: float
 ) -> "(float, int)":
-    """Largest separation across two edges, and which: 3 k + l for those along axes k and l.
+    """Largest separation of two boxes along cross products of edges, and which: 3 k + l, or -1.
 
     Only those that exceed ``least`` count, compared without the root that few axes need; -1 where
     there are none, ``_APART`` where one exceeds the margin.
@@ -132,7 +133,7 @@ def best_edges(
 
 @procedure
 def level_out(touch: Touch, first: int, n: int, gap: float, near: float) -> int:
-    """Points of a pair whose gap is known: none is deeper, and one that nearly is, is as deep.
+    """Raise each contact's gap to the pair's gap, and set the deepest, if nearly equal, to it.
 
     They were chosen along an axis that is only nearly the best, so as not to change it at rest.
     """
@@ -148,7 +149,7 @@ def level_out(touch: Touch, first: int, n: int, gap: float, near: float) -> int:
 
 @procedure
 def is_level(C: "float[3, 4]", axis: int, k: int, l: int) -> bool:
-    """Whether edges k and l cross on what is nearly a face: then its patch carries the load, too.
+    """Whether crossing edges k and l of two boxes have a normal nearly that of a face.
 
     Boxes that overlap and lie on each other nearly flat have their least depth along some axis
     across two edges, and along another one in the next step. With one point they would sink.
@@ -174,7 +175,7 @@ def face_box(
     touch: Touch,
     n: int,
 ) -> int:
-    """The patch on a face of box i: how many points there are then; -1: that face is not nearest.
+    """Append the contacts of another box on a face of box i; new count, -1 if not nearest.
 
     Args:
         shapes: the shapes.
@@ -226,7 +227,7 @@ def face_box(
 def face_against(
     C: "float[3, 4]", a: "float[3]", b: "float[3]", k: int, side: float, face: "float[3, 3]"
 ) -> int:
-    """The face of the other box that lies against that along axis k: its axis.
+    """Axis of the other box's face that opposes the face along axis k; writes it to ``face``.
 
     Its middle and half edges are the rows of ``face``: along both edges of the face along axis k,
     and their height above it.
@@ -255,7 +256,7 @@ def clip_face(
     corner: "float[32, 3]",
     edge: "int[32]",
 ) -> int:
-    """Corners of a face within a rectangle, and the edges that meet in them: how many.
+    """Clip a face to a rectangle; returns the number of corners, whose edges go into ``edge``.
 
     It is clipped only by sides of the rectangle that it reaches beyond.
     """
@@ -280,7 +281,7 @@ def clip_face(
 
 @procedure
 def keep_near(corner: "float[32, 3]", edge: "int[32]", count: int, margin: float) -> "(int, float)":
-    """Keep the corners with gaps up to the margin: how many, and the smallest gap of all."""
+    """Keep the corners with gaps up to the margin; their number, and the smallest gap of all."""
     lowest = 1e300
     kept = 0
     for c in range(count):
@@ -304,7 +305,7 @@ def edge_edge(
     touch: Touch,
     n: int,
 ) -> int:
-    """Where an edge of one box passes one of another; -1: nowhere.
+    """Append the contact of two crossing edges of boxes; returns the count, -1 if they miss.
 
     Args:
         shapes: the shapes.
@@ -358,7 +359,7 @@ def edge_edge(
 def corners_box(
     shapes: Shapes, i: int, j: int, margin: float, near: float, touch: Touch, n: int
 ) -> int:
-    """Corners of one box that are nearest to a corner or an edge of the other, which is apart."""
+    """Append contacts of those corners of two separated boxes that are nearest to the other box."""
     x, out = local("float", 2, 3)
     distance = local("float", 16)
     best = 1e300
@@ -384,23 +385,23 @@ def corners_box(
 
 @procedure
 def corner_box(shapes: Shapes, i: int, j: int, c: int, x: "float[3]", out: "float[3]") -> float:
-    """Distance of corner c from the other box: 0 to 7 of box i, 8 to 15 of box j."""
+    """Distance of corner c from the other of two boxes; c is 0 to 7 of box i, 8 to 15 of box j."""
     p, q = shapes.pose[i if c < 8 else j], shapes.pose[j if c < 8 else i]
     a, b = shapes.size[i if c < 8 else j], shapes.size[j if c < 8 else i]
     u, v, w = (a[0] if c & 1 else -a[0]), (a[1] if c & 2 else -a[1]), (a[2] if c & 4 else -a[2])
-    seen_from(q, p[3::4] + p[::4] * u + p[1::4] * v + p[2::4] * w, x)
+    to_shape(q, p[3::4] + p[::4] * u + p[1::4] * v + p[2::4] * w, x)
     return out_of_box(x, b, out)
 
 
 @procedure
 def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """The nearest point, and both ends of the part of the capsule along the same face or edge."""
+    """Append the contacts of a capsule and a box: nearest point, and ends of a parallel part."""
     p, q, r, half = shapes.pose[i], shapes.pose[j], shapes.size[i, 0], shapes.size[i, 1]
     b = shapes.size[j]
     line = local("float", 2, 3)  # middle of the segment and its direction, as the box sees them
     c, u = line[0], line[1]
     u[:] = q[:3] * p[2] + q[4:7] * p[6] + q[8:11] * p[10]
-    seen_from(q, vector(p[3], p[7], p[11]), c)
+    to_shape(q, vector(p[3], p[7], p[11]), c)
     for k in range(3):
         if abs(c[k]) - half * abs(u[k]) - b[k] - r > margin:
             return n
@@ -412,7 +413,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     where = 0
     deep = gap <= near  # the segment passes through the box
     if deep:
-        gap, where = segment_in_box(c, u, half, b, near)
+        gap, where = segment_box_separation(c, u, half, b, near)
     if gap - r > margin:
         return n
     if deep:
@@ -421,7 +422,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
         out[:] = 0.0
         out[where] = 1.0 if c[where] >= -near else -1.0
         t = -half if out[where] * u[where] > 0 else half
-    low, high, free = free_part(line, half, b, out, near)
+    low, high, free = nearest_interval(line, half, b, out, near)
     if deep:
         if low > high:  # by rounding
             low = min(max((low + high) / 2, -half), half)
@@ -450,12 +451,10 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 
 
 @procedure
-def free_part(
+def nearest_interval(
     line: "float[2, 3]", half: float, b: "float[3]", out: "float[3]", near: float
 ) -> "(float, float, int)":
-    """Where on a segment the same face or edge of a box stays the nearest: from, to, along how many
-    axes of the box it may go on, those at right angles to ``out``.
-    """
+    """Interval of a segment nearest to one same box feature, and that feature's dimension."""
     low, high = -half, half
     free = 0
     for k in range(3):
@@ -471,7 +470,7 @@ def free_part(
 
 @procedure
 def nearest_on_segment(c: "float[3]", u: "float[3]", half: float, b: "float[3]") -> float:
-    """The point c + t u with |t| <= half that is nearest to a box: t.
+    """Parameter t of the point c + t u, ``|t| <= half``, nearest to a box of half extents ``b``.
 
     The derivative of the squared distance grows along the segment, with corners where the segment
     passes the planes of the faces: it is zero between two of these.
@@ -499,7 +498,7 @@ def nearest_on_segment(c: "float[3]", u: "float[3]", half: float, b: "float[3]")
 
 @procedure
 def approach(c: "float[3]", u: "float[3]", b: "float[3]", t: float) -> float:
-    """Half of the derivative of the squared distance of c + t u from a box, with respect to t."""
+    """Half of the derivative with respect to t of the squared distance of c + t u from a box."""
     d = 0.0
     for k in range(3):
         x = c[k] + t * u[k]
@@ -508,10 +507,10 @@ def approach(c: "float[3]", u: "float[3]", b: "float[3]", t: float) -> float:
 
 
 @procedure
-def segment_in_box(
+def segment_box_separation(
     c: "float[3]", u: "float[3]", half: float, b: "float[3]", near: float
 ) -> "(float, int)":
-    """Largest gap of a segment and a box, and its axis: 0 to 2 of a face, 3 to 5 of edges."""
+    """Largest of a segment's 6 separations from a box, and its axis: 0 to 2 face, 3 to 5 edge."""
     best, axis, most = -1e300, 0, -1e300
     for k in range(3):
         gap = abs(c[k]) - b[k] - half * abs(u[k])
@@ -536,7 +535,7 @@ def segment_in_box(
 def put_crossing(
     shapes: Shapes, i: int, j: int, line: "float[2, 3]", k: int, gap: float, touch: Touch, n: int
 ) -> int:
-    """Where the segment of capsule i, in box j, is nearest to an edge along axis k of the box.
+    """Append the contact of capsule i's segment, inside box j, with a box edge along axis k.
 
     ``line`` has the middle of the segment and its direction, as the box sees them.
     """

@@ -32,7 +32,7 @@ _BETTER = 1e-12  # of the size: by which no other slab may be wider
 
 @procedure
 def is_right(shapes: Shapes, pair: Pair, near: Slab) -> bool:
-    """Whether normal and gap of two cores fit each other, and neither is reversed."""
+    """Whether normal and gap found for two cores agree with the width along that normal."""
     ends = local(Slab)
     n = ends.normal
     ends.corner[:] = -1
@@ -50,7 +50,7 @@ def is_right(shapes: Shapes, pair: Pair, near: Slab) -> bool:
 
 @procedure
 def repair(shapes: Shapes, pair: Pair, near: Slab) -> None:
-    """Find normal, gap and points of two cores anew, from the widest slab that is found."""
+    """Recompute normal, gap and points of two cores from the widest slab that can be found."""
     if edge_pairs(shapes, pair.i, pair.j) >= 0:
         polyhedra_gap(shapes, pair, 1e300, near)
         return
@@ -75,7 +75,7 @@ def repair(shapes: Shapes, pair: Pair, near: Slab) -> None:
 
 @procedure
 def widest_of_all(shapes: Shapes, pair: Pair, near: Slab) -> None:
-    """Set the widest slab along its normal, those of faces, and axes; points are about nearest."""
+    """Set the widest slab among its normal, face normals and axes of a pair; points approximate."""
     turned = local(Pair)
     turn_pair(pair, turned)
     near.corner[:] = -1
@@ -95,7 +95,7 @@ def widest_of_all(shapes: Shapes, pair: Pair, near: Slab) -> None:
 
 @procedure
 def along_axes(shapes: Shapes, x: int, pair: Pair, best: float, n: "float[3]") -> float:
-    """Width of the widest slab along axes of shape x, or the normal of a triangle, if wider."""
+    """Largest of ``best`` and the slab widths along shape x's axes, or a triangle's normal."""
     ends = local(Slab)
     d, corners = ends.normal, pair.corners
     for k in range(6 if x >= 0 else 2):
@@ -120,7 +120,7 @@ def along_axes(shapes: Shapes, x: int, pair: Pair, best: float, n: "float[3]") -
 
 @procedure
 def by_shifting(shapes: Shapes, pair: Pair, shift: float, way: "float[3]", near: Slab) -> bool:
-    """The widest slab near that of shapes that were moved apart along ``way``; whether they were.
+    """Widen the slab of a pair by a search with the shapes moved apart; whether that was possible.
 
     Just apart, nearest points are found easily. From their normal, Newton's method finds that of
     the shapes where they are. ``near`` changes if that is better.
@@ -153,13 +153,13 @@ def by_shifting(shapes: Shapes, pair: Pair, shift: float, way: "float[3]", near:
             copy_slab(slab, near)
         if solved:
             break
-        begin_again(shapes, pair, simplex, slab)
+        restart_simplex(shapes, pair, simplex, slab)
     return True
 
 
 @procedure
-def begin_again(shapes: Shapes, pair: Pair, simplex: Simplex, slab: Slab) -> None:
-    """Set a simplex to the farthest points along a normal."""
+def restart_simplex(shapes: Shapes, pair: Pair, simplex: Simplex, slab: Slab) -> None:
+    """Reset a simplex to the support points along a slab's normal."""
     ends = local(Slab)
     ends.normal[:] = slab.normal
     ends.corner[:] = simplex.corner[0]

@@ -23,7 +23,7 @@ _OPEN = 63  # "edge" beyond the ends of a segment
 def put(
     touch: Touch, n: int, point: "float[3]", normal: "float[3]", gap: float, feature: int
 ) -> int:
-    """A point half-way across the gap, after n others: how many there are with it."""
+    """Append a contact (point, normal, gap, feature) as row ``n``; returns the new count."""
     touch.point[n] = point
     touch.normal[n] = normal
     touch.gap[n] = gap
@@ -35,13 +35,13 @@ def put(
 def put_between(
     touch: Touch, n: int, first: "float[3]", normal: "float[3]", gap: float, feature: int
 ) -> int:
-    """Contact from the point on the surface of the first shape."""
+    """Append a contact half-way across the gap from a point on the first surface; new count."""
     return put(touch, n, first + gap / 2 * normal, normal, gap, feature)
 
 
 @procedure
 def axes_across(normal: "float[3]", u: "float[3]", w: "float[3]") -> None:
-    """Two unit vectors at right angles to a third one (T. Duff et al., JCGT 6, 2017)."""
+    """Write two orthogonal unit vectors normal to a third one (Duff et al., JCGT 6, 2017)."""
     x, y, z = normal[0], normal[1], normal[2]
     s = 1.0 if z >= 0 else -1.0
     a = -1.0 / (s + z)
@@ -79,7 +79,7 @@ def see_along(
     normal: "float[3]",
     seen: "float[:, 3]",
 ) -> float:
-    """Size of a face; sets its corners as they are seen along the normal, with their heights."""
+    """Project a face's corners on the axes u, w and the normal; returns the size of its outline."""
     size = 0.0
     for k in range(count):
         d = face[k] - origin
@@ -94,7 +94,7 @@ def see_along(
 def common_part(
     a: "float[:, 3]", na: int, b: "float[:, 3]", nb: int, edge: "int[:]", size: float
 ) -> int:
-    """Number of corners of what two faces have in common, seen from above.
+    """Number of corners in the intersection of two projected faces; points and gaps are set.
 
     They become points of the first face in ``a``, and gaps in ``b[:, 2]``.
     """
@@ -117,7 +117,7 @@ def common_part(
 
 @procedure
 def clip_faces(faces: Faces, margin: float, most: int, touch: Touch, n: int, feature: int) -> int:
-    """Points where two faces touch, at most ``most`` (4 to 8) with gaps up to ``margin``.
+    """Append up to ``most`` (4 to 8) contacts of two faces with gaps up to ``margin``; new count.
 
     Args:
         faces: of two shapes.
@@ -158,7 +158,7 @@ def clip_faces(faces: Faces, margin: float, most: int, touch: Touch, n: int, fea
 
 @procedure
 def face_plane(face: "float[:, 3]", n: int, plane: "float[3]") -> float:
-    """Twice the area of a polygon seen from above, and its plane as height over x and y."""
+    """Twice the projected area of a polygon; sets its plane as a height linear in x and y."""
     x, y, z, cx, cy, cz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(n):  # Newell's formula
         p, q = face[k], face[k + 1 if k + 1 < n else 0]
@@ -184,7 +184,7 @@ def clip(
     sides: int,
     near: float,
 ) -> int:
-    """A polygon, segment or point, less what is outside a convex polygon: how many corners.
+    """Clip a polygon, segment or point to a convex window (Sutherland-Hodgman); number of corners.
 
     ``edge`` receives the two edges that meet in each corner, 64 times the one before and the one
     after it: those of the subject are numbered from 0, those of the window from 32.
@@ -221,7 +221,7 @@ def clip_side(
     near: float,
     side: int,
 ) -> int:
-    """Clip a polygon to the side of a line where (x, y) . p <= limit.
+    """Clip a polygon to the half plane (x, y) . p <= limit; returns the number of corners left.
 
     Corners that are within ``near`` of the line stay where they are, and count as on it.
     """
@@ -258,7 +258,7 @@ def clip_side(
 def edges_meet(
     a: "float[:, 3]", na: int, b: "float[:, 3]", nb: int, edge: "int[:]", near: float
 ) -> int:
-    """Where two edges (or an edge and a point) pass each other; gaps go into ``b[:, 2]``."""
+    """Points where two projected edges, or an edge and a point, are closest; returns 1 or 2."""
     ax, ay, az = a[na - 1, 0] - a[0, 0], a[na - 1, 1] - a[0, 1], a[na - 1, 2] - a[0, 2]
     bx, by, bz = b[nb - 1, 0] - b[0, 0], b[nb - 1, 1] - b[0, 1], b[nb - 1, 2] - b[0, 2]
     dx, dy, dz = b[0, 0] - a[0, 0], b[0, 1] - a[0, 1], b[0, 2] - a[0, 2]
@@ -297,7 +297,7 @@ def edges_meet(
 
 @procedure
 def spanning(corner: "float[:, 3]", count: int, most: int, near: float, chosen: "int[:]") -> int:
-    """The corners of a convex polygon (x, y, gap) that span it best: how many, at most ``most``.
+    """Choose up to ``most`` corners of a convex polygon that span it best; returns their number.
 
     The deepest one, and the one that is farthest from it or nearly as deep; then again and again
     the one that adds most to the area.

@@ -46,7 +46,7 @@ _SAME = 1e-6  # of the size: how much less deep than the nearest points a patch 
 
 @procedure
 def nearest(shapes: Shapes, pair: Pair, far: float, way: "float[3]", near: Slab) -> int:
-    """Status of how two convex shapes are nearest or overlap least, like ``search``, and checked.
+    """Distance or overlap query of two convex shapes, verified; sets the slab, returns its status.
 
     A search whose normal and gap do not fit each other is not believed: see ``certificate``.
     """
@@ -87,7 +87,7 @@ def nearest(shapes: Shapes, pair: Pair, far: float, way: "float[3]", near: Slab)
 
 @procedure
 def search(shapes: Shapes, pair: Pair, far: float, way: "float[3]", near: Slab) -> int:
-    """Status of how two convex cores are nearest or overlap least; sets the slab and its points.
+    """Distance or overlap query of two convex cores; sets slab and points, returns its status.
 
     Gaps beyond ``far`` are not looked for: then the slab has a unit vector alone, along which they
     are apart. ``way`` is about the way from the first to the second, or zero.
@@ -128,7 +128,7 @@ def search(shapes: Shapes, pair: Pair, far: float, way: "float[3]", near: Slab) 
 
 @procedure
 def find_depth(shapes: Shapes, pair: Pair, simplex: Simplex, near: Slab) -> int:
-    """Status of cores that overlap or touch: the depth by ``epa``, given about the normal."""
+    """Penetration query of two overlapping cores by the expanding-polytope algorithm; status."""
     toward = near.normal * 1.0
     find_foot(simplex, near.first)
     near.second[:] = near.first
@@ -141,7 +141,7 @@ def find_depth(shapes: Shapes, pair: Pair, simplex: Simplex, near: Slab) -> int:
 
 @procedure
 def settle_flat(shapes: Shapes, pair: Pair, simplex: Simplex, near: Slab) -> None:
-    """Set better normal and points of cores without curved faces, where rounding hid them."""
+    """Refine normal and points of two polyhedral cores where rounding hid the touching features."""
     length = near.gap
     ends, start = local(Slab), local(Slab)
     ends.normal[:] = near.normal
@@ -166,7 +166,7 @@ def settle_flat(shapes: Shapes, pair: Pair, simplex: Simplex, near: Slab) -> Non
 
 @procedure
 def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Write the points where two convex shapes are within ``margin``; how many are listed then."""
+    """Append the contacts of convex shapes i and j within ``margin``; returns the new count."""
     pair, near = local(Pair), local(Slab)
     way = local("float", 3)
     place_pair(shapes, pair, i, j)
@@ -181,7 +181,7 @@ def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 
 @procedure
 def find_faces(shapes: Shapes, pair: Pair, tilt: float, faces: Faces) -> None:
-    """Set the faces, edges or corners of a pair within ``tilt`` of right angles to the normal."""
+    """Set the support faces, edges or corners of a pair along the normal, up to a tilt (sine)."""
     o, corners = pair.origin, pair.corners
     back = -faces.normal
     count = support_face(shapes, pair.i, corners, o, faces.normal, tilt, faces.first)
@@ -200,7 +200,7 @@ def patch(
     n: int,
     feature: int,
 ) -> int:
-    """Points that span the patch between faces or edges of two shapes: how many there are then.
+    """Append the contacts that span the patch between two shapes' facing features; new count.
 
     Given how they are nearest; at least the nearest points themselves.
     """
@@ -239,7 +239,7 @@ class Nearest(NamedTuple):
 
 
 def convex_distance(a: Placed, b: Placed) -> Nearest:
-    """Distance of two placed convex shapes (meshes: their hulls), or depth of their overlap."""
+    """Signed distance, nearest points and normal of two placed convex shapes (meshes: hulls)."""
     if any(isinstance(p.shape, (HeightField, Plane)) for p in (a, b)):
         kinds = " and ".join(type(p.shape).__name__ for p in (a, b))
         raise ModelError(

@@ -31,7 +31,7 @@ def level_surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Level surface of a shape that is not a curved solid."""
+    """Curvature of a surface that counts as flat: zero turn of the normal; returns True."""
     flat_surface(normal, turn, travel)
     return True
 
@@ -43,7 +43,7 @@ SURFACE = choice_of("surface", level_surface)
 def curvatures(
     shapes: Shapes, found: Found, turn: "float[:, 2, 3, 3]", travel: "float[:, 2, 3, 3]"
 ) -> None:
-    """Curvatures of both surfaces at all contacts, of the first shape first."""
+    """Write the curvature of both surfaces at every contact, the first shape's first."""
     point, normal = local("float", 3), local("float", 3)
     for k in range(found.count):
         i, j = found.first[k], found.second[k]
@@ -73,7 +73,7 @@ def surface_at(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Curvature of shape i at a point of its surface, all in the world, with the outward normal.
+    """Curvature of shape i at a surface point with this outward normal; whether the face is flat.
 
     Returns:
         Whether the normal is that of a flat face there.
@@ -102,7 +102,7 @@ def ground_surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> None:
-    """Curvature of a height field."""
+    """Curvature of a height field at a point, as turn of the normal per travel of the contact."""
     K = local("float", 3, 3)  # shape operator along the axes of the shape
     K[:] = 0.0
     s = local("float", 6)
@@ -128,7 +128,7 @@ def polyhedral_surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Face, edge or corner, by how many different faces meet at a point of the shape."""
+    """Turn and travel of the normal at a face, edge or corner of a box, hull or mesh."""
     seen = local("float", 3, 3)  # a face's normal, the direction of an edge
     rank, on_face, kind = 0, False, shapes.kind[i]
     f = local("float", 3)
@@ -186,7 +186,7 @@ def polyhedral_surface(
 
 @procedure
 def count_directions(seen: "float[3, 3]", rank: int, face: "float[3]") -> int:
-    """How many faces in different directions meet (3: in a corner), with one more."""
+    """Number of independent normals at a point (1 face, 2 edge, 3 corner) with one more face."""
     if rank == 0:
         seen[0] = face
         return 1
@@ -203,7 +203,7 @@ def count_directions(seen: "float[3, 3]", rank: int, face: "float[3]") -> int:
 
 @procedure
 def is_on_triangle(shapes: Shapes, k: int, x: "float[3]", near: float) -> bool:
-    """Whether a point is on a triangle, or so near to it."""
+    """Whether a point is on triangle k of a mesh, up to a distance ``near`` [m]."""
     normal = shapes.triangle_normal[k]
     inside = True
     for side in range(3):

@@ -45,17 +45,17 @@ FOUND_FULL = -2
 
 
 def found_tables(capacity) -> Found:
-    """An empty record of contacts, with room for ``capacity`` of them."""
+    """Empty ``Found`` record with room for ``capacity`` contacts."""
     return Found(capacity=capacity, **_rows(Found, capacity))
 
 
 def touch_table() -> Touch:
-    """A ``Touch`` of ``TOUCHES`` rows."""
+    """Empty ``Touch`` record with ``TOUCHES`` rows for the contacts of one pair."""
     return Touch(**_rows(Touch, tables.TOUCHES))
 
 
 def _rows(record, count):
-    """Arrays of zeros for the fields of a record that are arrays."""
+    """Zero arrays of ``count`` rows, by name, for the array fields of a record type."""
     arrays = {name: kind for name, kind in record.types.items() if hasattr(kind, "dims")}
     return {name: np.zeros((count, *kind.dims[1:]), kind.dtype) for name, kind in arrays.items()}
 
@@ -81,7 +81,7 @@ class Detection:
         self.lock = threading.Lock()
 
     def find(self, poses: np.ndarray, margin: float) -> Found:
-        """The contacts within ``margin``; poses (n, 4, 4) are those of the bodies but the base."""
+        """Contacts with gaps up to ``margin`` [m] for body poses (n, 4, 4), without the base."""
         shapes, special = self.tables[:2]
         self.poses[1:] = poses[:, :3].reshape(-1, 12)
         place_shapes(shapes, self.poses)
@@ -97,7 +97,7 @@ class Detection:
 
 @procedure
 def nowhere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """No contacts of two grounds, and of height fields and meshes that are not convex."""
+    """Narrow phase of two shapes that never touch, such as two planes; appends no contacts."""
     return n
 
 
@@ -119,8 +119,8 @@ CLOSED_FORMS = {
 """Narrow phases that are quicker than those for all shapes, the lower kind first."""
 
 
-def _of_all_shapes(a, b):
-    """The narrow phase for two kinds, the lower one first, by what they are."""
+def _general_procedure(a, b):
+    """Narrow-phase procedure for two kinds of shapes, the lower kind first, by class alone."""
     if a == tables.PLANE:
         return {tables.PLANE: nowhere, tables.FIELD: nowhere, tables.TRIANGLES: plane_mesh}.get(
             b, plane_convex
@@ -132,7 +132,11 @@ def _of_all_shapes(a, b):
 
 _ALL = range(len(tables.KINDS))
 NARROW = ProcedureTable(
-    {(a, b): CLOSED_FORMS.get((a, b), _of_all_shapes(a, b)) for b in _ALL for a in _ALL[: b + 1]},
+    {
+        (a, b): CLOSED_FORMS.get((a, b), _general_procedure(a, b))
+        for b in _ALL
+        for a in _ALL[: b + 1]
+    },
     nowhere,
 )
 
@@ -141,7 +145,7 @@ NARROW = ProcedureTable(
 def detect(
     shapes: Shapes, special: Special, pairs: Pairs, touch: Touch, margin: float, found: Found
 ) -> int:
-    """All points where shapes are within ``margin``, or come so near within the step.
+    """Find all contacts within ``margin``, or reachable during the step; their number, or an error.
 
     Shapes are in their places (``place_shapes``), and ``pairs.motion`` says how bodies move until
     the end of the step. A pair is looked at up to the margin, what its surfaces are held apart, and
@@ -172,7 +176,7 @@ def append_pair(
     within: float,
     found: Found,
 ) -> int:
-    """Append the points of near pair ``k`` that are within a distance; 0, or ``FOUND_FULL``."""
+    """Append the contacts of near pair ``k`` with gaps up to ``within``; 0, or ``FOUND_FULL``."""
     i, j = pairs.near[k, 0], pairs.near[k, 1]
     number = special_number(special, i, j) if special.count > 0 else -1
     apart = shapes.margin[i] + shapes.margin[j]
@@ -206,22 +210,22 @@ def append_pair(
         found.friction[n] = friction
         found.restitution[n] = restitution
         found.dim[n] = dim
-        drifting(shapes, first, second, found.drift[n])
+        surface_drift(shapes, first, second, found.drift[n])
         n += 1
     found.count = n
     return 0
 
 
 @procedure
-def drifting(shapes: Shapes, i: int, j: int, drift: "float[3]") -> None:
-    """Velocity of the surface of shape j against that of i, in the world."""
+def surface_drift(shapes: Shapes, i: int, j: int, drift: "float[3]") -> None:
+    """Write the surface velocity (conveyor motion) of shape j relative to shape i, in the world."""
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.drift[i], shapes.drift[j]
     drift[:] = view(q, 0, 3, 4)[:, :3] @ b - view(p, 0, 3, 4)[:, :3] @ a
 
 
 @procedure
 def combine_coefficients(a: float, b: float, way: int, usual: float) -> float:
-    """A coefficient of two surfaces: the first's (way 1), the second's (-1) or the larger one.
+    """Coefficient of two surfaces: the first's (way 1), second's (-1) or larger; NaN is unset.
 
     One that is not given (NaN) leaves it to the other, and both to what is usual.
     """
@@ -236,7 +240,7 @@ def combine_coefficients(a: float, b: float, way: int, usual: float) -> float:
 def material(
     shapes: Shapes, special: Special, number: int, i: int, j: int, friction: "float[3]"
 ) -> "(float, int)":
-    """Restitution and dimension of the contacts of a pair, and its friction: MuJoCo's rules.
+    """Restitution and dimension of a pair's contacts; writes its friction, by MuJoCo's rules.
 
     ``number`` is that of the pair in ``special``, or -1.
     """
@@ -276,5 +280,5 @@ def material(
 
 @procedure
 def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points of shapes i and j (the lower kind first) within ``margin``, after n others."""
+    """Append contacts of shapes i and j (lower kind first) within ``margin``; the new count."""
     return NARROW[shapes.kind[i], shapes.kind[j]](shapes, i, j, margin, touch, n)

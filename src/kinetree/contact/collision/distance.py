@@ -42,7 +42,7 @@ class Distance(NamedTuple):
 def distance(
     model: Model, q: ArrayLike, first: str | Sequence[str], second: str | Sequence[str]
 ) -> Distance:
-    """Distances, nearest points and normals between shapes, links or bodies.
+    """Signed distances, nearest points and normals between named shapes, links or bodies.
 
     Exact to rounding error for all convex shapes, whether they are apart or overlap. Nonconvex
     meshes and height fields are treated as surfaces.
@@ -93,7 +93,7 @@ def distance(
 
 
 def placed_poses(model, q):
-    """Poses of all bodies with the base first, (samples * bodies, 12), and the batch's axes."""
+    """Poses (samples * bodies, 12) of all bodies with the base first, and the batch's shape."""
     T = np.asarray(kinematics.poses(as_model(model), q), dtype=float)
     batch = T.shape[:-3]
     poses = np.empty((int(np.prod(batch, dtype=int)), model.body_count + 1, 12))
@@ -103,7 +103,7 @@ def placed_poses(model, q):
 
 
 def numbers_of(model, name) -> list[int]:
-    """Numbers of the shapes that a name stands for."""
+    """Numbers of the shapes that the name of a shape, link, frame or body stands for."""
     found = names_of(model).find(name)
     if not found:
         known = (*names_of(model).own, *model.body_names[1:])
@@ -115,14 +115,14 @@ def numbers_of(model, name) -> list[int]:
 
 
 def chosen_shapes(model, left_out):
-    """Tables of all shapes less those numbers, meshes as triangles, and their numbers."""
+    """Tables and numbers of a model's shapes without the left out ones; meshes as triangles."""
     numbers = tuple(k for k in range(len(model.geometry)) if k not in left_out)
     shapes = _shapes(model, numbers, triangles=True)
     return own_poses(shapes), np.array(numbers, dtype=np.int64)
 
 
 def _shapes(model, numbers, triangles=False):
-    """Tables of some shapes of a model, made once."""
+    """Shape tables of numbered shapes of a model, computed once per model and choice."""
 
     def make():
         chosen = [model.geometry[k] for k in numbers]
@@ -138,14 +138,14 @@ def _shapes(model, numbers, triangles=False):
 
 
 def own_poses(shapes) -> Shapes:
-    """Copy of the shapes with separate room for poses, so that callers do not share it."""
+    """Copy of shape tables with separate pose and box arrays; the other arrays are shared."""
     mine = {name: getattr(shapes, name) for name in Shapes.types}
     mine |= {name: np.empty_like(mine[name]) for name in ("pose", "low", "high")}
     return Shapes(**mine)
 
 
 def _tables(model, asked):
-    """Shapes, their numbers, pairs of rows, where each question's pairs start, and rows in use."""
+    """Shape tables and row pairs for requested pairs of names, computed once per model."""
 
     def make():
         groups = [(numbers_of(model, a), numbers_of(model, b)) for a, b in asked]

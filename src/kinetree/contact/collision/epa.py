@@ -38,7 +38,7 @@ _NEAR = 1e-4  # of the size: likewise where they hardly overlap
 def refine_face(
     shapes: Shapes, pair: Pair, polytope: Polytope, near: int, height: float, slab: Slab
 ) -> "(float, bool)":
-    """Depth that Newton's method finds from a face, and whether it is a minimum; ``slab`` is set.
+    """Depth by Newton's method from a polytope face, and whether it is a minimum; may set ``slab``.
 
     It is set where the depth is the best so far. ``height`` is that of the new corner.
     """
@@ -63,7 +63,7 @@ def refine_face(
 
 @procedure
 def take_face(polytope: Polytope, near: int, height: float, slab: Slab) -> None:
-    """Set the depth to that along the normal of a face."""
+    """Set the polytope's depth, and the slab, to those along the normal of face ``near``."""
     f = polytope.normal[near]
     polytope.depth = height
     polytope.is_refined = False
@@ -74,7 +74,7 @@ def take_face(polytope: Polytope, near: int, height: float, slab: Slab) -> None:
 
 @procedure
 def place_points(polytope: Polytope, slab: Slab) -> None:
-    """Set the points of a slab on that triangle of a flat face which the origin's foot is in."""
+    """Set the slab's points from the triangle of a flat face that has the origin's projection."""
     n, a, f = slab.normal, local("float", 3), local("float", 3)
     inside = -1e300
     for k in range(polytope.faces):
@@ -90,7 +90,7 @@ def place_points(polytope: Polytope, slab: Slab) -> None:
 
 @procedure
 def epa(shapes: Shapes, pair: Pair, simplex: Simplex, slab: Slab) -> "(int, float, float)":
-    """Status, upper and lower bound of the depth; the normal is that in which the second leaves.
+    """Expanding-polytope penetration depth: status, upper and lower bound; sets the slab.
 
     The simplex comes from ``gjk``; the points of the slab become the nearest points. Faces that are
     close to a curved surface are left to Newton's method, each of them.

@@ -10,7 +10,7 @@ _SAME = 1e-13  # [rad] between triangles without an edge
 
 
 def facets_and_edges(hull, beyond):
-    """Facets (m, 6) and edges (k, 12) of a ``Hull``.
+    """Facets (m, 6) and edges (k, 12) of a convex ``Hull``, coplanar triangles merged.
 
     ``beyond`` are the neighbours of its triangles, (t, 3). A facet is a normal and a point; an
     edge a point, its direction, and the normals of both facets, of which the vector product is
@@ -40,7 +40,7 @@ def facets_and_edges(hull, beyond):
 
 
 def _normals(corners, given):
-    """Unit normals of triangles (t, 3, 3) from their two shorter sides, or else the given ones."""
+    """Unit normals of triangles (t, 3, 3) by the two shortest sides; ``given`` if degenerate."""
     sides = np.roll(corners, -1, axis=1) - corners  # side k: from corner k to the next one
     longest = np.argmax(np.sum(sides**2, axis=2), axis=1)
     rows = np.arange(len(corners))

@@ -23,7 +23,7 @@ from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, v
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.frames import into_shape
 from kinetree.contact.collision.kinds import choice_of
-from kinetree.contact.collision.meshes import turn
+from kinetree.contact.collision.meshes import to_world
 from kinetree.contact.collision.tables import Shapes, Touch
 
 SAMPLES = 4
@@ -53,7 +53,7 @@ CONTAINS = choice_of("contains", contains_nothing)
 def spline_weights(
     x: float, half: float, count: int, w: "float[4]", d: "float[4]", dd: "float[4]"
 ) -> int:
-    """Weights of four coefficients, of their first and second derivatives; number of the first."""
+    """Four cubic B-spline weights and derivatives at ``x``; index of the first coefficient."""
     step = 2 * half / (count - 3)
     place = min(max((x + half) / step, 0.0), count - 3.0)
     first = min(int(place), count - 4)
@@ -77,7 +77,7 @@ def spline_weights(
 
 @procedure
 def ground(shapes: Shapes, j: int, x: float, y: float, s: "float[6]"):
-    """Height, and derivatives by x, y, xx, xy, yy."""
+    """Write height and derivatives by x, y, xx, xy, yy of height field j at (x, y)."""
     w, wx, wxx, v, vy, vyy = local("float", 6, 4)
     n = shapes.data[j, 2]
     row = spline_weights(x, shapes.size[j, 0], shapes.data[j, 1], w, wx, wxx)
@@ -103,7 +103,7 @@ def ground(shapes: Shapes, j: int, x: float, y: float, s: "float[6]"):
 
 @procedure
 def height_at(shapes: Shapes, j: int, x: float, y: float) -> float:
-    """Height of the ground."""
+    """Height of height field j at (x, y), in its own frame [m]."""
     s = local("float", 6)
     ground(shapes, j, x, y, s)
     return s[0]
@@ -111,7 +111,7 @@ def height_at(shapes: Shapes, j: int, x: float, y: float) -> float:
 
 @procedure
 def spacing(shapes: Shapes, j: int) -> float:
-    """The smaller spacing of the heights."""
+    """Smaller of the two grid spacings of height field j [m]."""
     return min(
         2 * shapes.size[j, 0] / (shapes.data[j, 1] - 3),
         2 * shapes.size[j, 1] / (shapes.data[j, 2] - 3),
@@ -122,7 +122,7 @@ def spacing(shapes: Shapes, j: int) -> float:
 def put_foot(
     shapes: Shapes, touch: Touch, x: float, y: float, p: "float[3]", radius: float, feature: int
 ):
-    """A contact at a foot below a point of the shape, if it is within the margin."""
+    """Append the contact of a shape's point with the field at its foot (x, y), if within margin."""
     j = touch.second
     n = touch.count
     s = local("float", 6)
@@ -134,7 +134,7 @@ def put_foot(
     if not gap <= touch.margin or n >= 60:
         return
     Q = shapes.pose[j]
-    turn(Q, d, normal)
+    to_world(Q, d, normal)
     e = vector(x, y, s[0]) + gap / 2 * d
     at = Q[::4] * e[0] + Q[1::4] * e[1] + Q[2::4] * e[2] + Q[3::4]
     touch.count = put(touch, n, at, -normal, gap, feature)
@@ -162,7 +162,7 @@ class ShapePart:
 
 @procedure
 def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
-    """The point of a core nearest to g, and whether it is away from the ends."""
+    """Nearest point of a core segment to ``g``; whether it is strictly between the ends."""
     square = par[3] * par[3] + par[4] * par[4] + par[5] * par[5]
     s = (g - par[:3]) @ par[3:6] / square if square > 0 else 0.0
     free = s > 0 and s < 1
@@ -173,7 +173,7 @@ def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
 
 @procedure
 def clearance_at(shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, y: float) -> float:
-    """A measure of how near the ground is to what it is sampled against."""
+    """Distance measure of the field at (x, y) from a face, rounded core or ellipsoid."""
     k = local("float", 3)
     g = vector(x, y, height_at(shapes, j, x, y))
     if mode == ROUND:
@@ -200,7 +200,7 @@ def conditions(
     p: "float[3]",
     J: "float[4]",
 ) -> "(float, float)":
-    """Two residuals, their matrix, and the point of the shape."""
+    """Two residuals, their 2x2 Jacobian, and a shape's point, for a foot of a height field."""
     s = local("float", 6)
     ground(shapes, j, x, y, s)
     g = vector(x, y, s[0])
@@ -262,7 +262,7 @@ def conditions(
 def settle(
     shapes: Shapes, touch: Touch, part: ShapePart, x: float, y: float, reach: float, feature: int
 ):
-    """A contact from a start on: Newton's method, within ``reach`` of it."""
+    """Append the contact that Newton's method finds from (x, y), at most ``reach`` away."""
     mode, par = part.mode, part.par
     j = touch.second
     p = local("float", 3)
@@ -309,7 +309,7 @@ def settle(
 
 @procedure
 def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
-    """Whether a point in coordinates of the field is within a solid or hull."""
+    """Whether a point in the height field's coordinates is inside a solid or hull."""
     x = local("float", 3)
     d = p - L[3::4]
     into_shape(L, d, x)
@@ -333,7 +333,7 @@ def sample_ground(
     limit: float,
     feature: int,
 ):
-    """Contacts from every local minimum of the clearance on a grid over a rectangle."""
+    """Append contacts at every local minimum of the clearance on a grid over a rectangle."""
     j = touch.second
     fine = spacing(shapes, j) / SAMPLES
     rows = 3 + ceil((high[0] - low[0]) / fine)
@@ -374,7 +374,7 @@ def sample_ground(
 
 @procedure
 def on_curve(rim: bool, curve: "float[9]", s: float, p: "float[3]"):
-    """A point of an edge or rim."""
+    """Write the point of an edge (line) or rim (ellipse) at parameter ``s``."""
     a = cos(s) if rim else s
     b = sin(s) if rim else 0.0
     p[:] = curve[:3] + a * curve[3:6]
@@ -384,7 +384,7 @@ def on_curve(rim: bool, curve: "float[9]", s: float, p: "float[3]"):
 
 @procedure
 def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: float) -> float:
-    """About the height of a point of a curve above the ground."""
+    """Approximate distance of a curve's point at ``s`` above a height field, negative below."""
     p = local("float", 3)
     g = local("float", 6)
     on_curve(rim, curve, s, p)
@@ -394,7 +394,7 @@ def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: flo
 
 @procedure
 def solve_three(J: "float[3, 3]", r: "float[3]", tiny: float, step: "float[3]") -> bool:
-    """Whether three equations have a solution; sets the step against residuals: Cramer's rule."""
+    """Solve J step = -r by Cramer's rule; False when the determinant is at most ``tiny``."""
     one = cross(J[1], J[2])
     det = J[0] @ one
     if abs(det) <= tiny:
@@ -416,7 +416,7 @@ def settle_curve(
     apart: float,
     feature: int,
 ):
-    """A contact on a curve from a start on: Newton's method in x, y and the parameter."""
+    """Append the contact of an edge or rim that Newton's method finds from parameter ``start``."""
     j = touch.second
     size = touch.size
     p, q, r, move = local("float", 4, 3)
@@ -476,7 +476,7 @@ def settle_curve(
 
 @procedure
 def along_curve(shapes: Shapes, touch: Touch, rim: bool, curve: "float[9]", feature: int):
-    """Contacts of an edge, away from its ends, or of a rim."""
+    """Append contacts of a height field with an edge, away from its ends, or with a rim."""
     j = touch.second
     fine = spacing(shapes, j) / SAMPLES
     length = sqrt(curve[3] * curve[3] + curve[4] * curve[4] + curve[5] * curve[5])

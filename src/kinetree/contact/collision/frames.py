@@ -7,13 +7,13 @@ _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 @procedure
 def into_shape(P: "float[12]", d: "float[3]", out: "float[3]"):
-    """A direction of the world in the axes of a shape."""
+    """Rotate a world direction into the axes of a shape's pose ``P``."""
     out[:] = P[:3] * d[0] + P[4:7] * d[1] + P[8:11] * d[2]
 
 
 @procedure
 def out_of_shape(P: "float[12]", o: "float[3]", x: float, y: float, z: float, out: "float[3]"):
-    """A point given in a shape, in the axes of the world and relative to ``o``."""
+    """Transform point (x, y, z) of a shape to world axes, relative to the point ``o``."""
     out[:] = P[::4] * x + P[1::4] * y + P[2::4] * z + (P[3::4] - o)
 
 
@@ -22,7 +22,7 @@ def out_of_shape(P: "float[12]", o: "float[3]", x: float, y: float, z: float, ou
 
 @procedure
 def flat_surface(n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]") -> None:
-    """The normal stays as the contact travels."""
+    """Travel and turn at a flat face: the contact moves in the plane, the normal stays."""
     turn[:] = 0.0
     for r in range(3):
         travel[r] = _AXES[r] - n[r] * n
@@ -32,7 +32,7 @@ def flat_surface(n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]") -> N
 def edge_surface(
     n: "float[3]", along: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]"
 ) -> None:
-    """The contact travels along an edge and the normal turns across it."""
+    """Travel and turn at an edge: the contact moves along it, the normal turns about it."""
     for r in range(3):
         travel[r] = along[r] * along
         turn[r] = _AXES[r] - n[r] * n - travel[r]
@@ -42,7 +42,7 @@ def edge_surface(
 def curved_surface(
     pose: "float[12]", K: "float[3, 3]", n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]"
 ) -> None:
-    """The normal turns as the shape operator ``K`` [1/m] of the surface says."""
+    """Travel and turn at a smooth surface with shape operator ``K`` [1/m] in the shape's axes."""
     flat_surface(n, turn, travel)
     along = view(pose, 0, 3, 4)[:, :3].T @ travel  # the tangent plane along the shape's axes
     turn[:] = along.T @ (K @ along)

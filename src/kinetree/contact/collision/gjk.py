@@ -35,7 +35,7 @@ _NO_NEARER = Rounding(4e-16, single=2e-7)  # of the squared distance
 
 @procedure
 def on_segment(W: "float[4, 3]", p: int, q: int, weight: "float[4]", v: "float[3]") -> float:
-    """Point of a segment nearest to the origin, its weights, and the square of the distance."""
+    """Nearest point of a segment to the origin, with its weights; returns the squared distance."""
     t = W[q] - W[p]
     length = t @ t
     s = -(W[p] @ t)
@@ -61,7 +61,7 @@ def on_segment(W: "float[4, 3]", p: int, q: int, weight: "float[4]", v: "float[3
 def on_triangle(
     W: "float[4, 3]", p: int, q: int, r: int, weight: "float[4]", v: "float[3]"
 ) -> float:
-    """Point of a triangle nearest to the origin, likewise."""
+    """Nearest point of a triangle to the origin, with its weights; returns the squared distance."""
     a = W[q] - W[p]
     b = W[r] - W[p]
     n = cross(a, b)
@@ -101,7 +101,7 @@ def on_triangle(
 
 @procedure
 def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float:
-    """Point of a tetrahedron nearest to the origin, likewise; 0 where the origin is inside."""
+    """Nearest point of a tetrahedron to the origin, with weights; squared distance, 0 inside."""
     other, volume = local("float", 2, 4)
     u = local("float", 3)
     best = -1.0
@@ -137,7 +137,7 @@ def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float
 
 @procedure
 def on_simplex(W: "float[4, 3]", count: int, weight: "float[4]", v: "float[3]") -> float:
-    """Point of a simplex of 1 to 4 corners nearest to the origin, likewise."""
+    """Nearest point of a simplex of 1 to 4 corners to the origin; returns the squared distance."""
     if count == 1:
         weight[:] = vector(1.0, 0.0, 0.0, 0.0)
         v[:] = W[0]
@@ -151,7 +151,7 @@ def on_simplex(W: "float[4, 3]", count: int, weight: "float[4]", v: "float[3]") 
 
 @procedure
 def is_corner(simplex: Simplex, w: "float[3]", near: float) -> bool:
-    """Whether a difference is that of a corner, within a squared distance."""
+    """Whether point ``w`` coincides with a corner of a GJK simplex, up to a squared distance."""
     for k in range(simplex.count):
         away = simplex.difference[k] - w
         if away @ away <= near:
@@ -161,7 +161,7 @@ def is_corner(simplex: Simplex, w: "float[3]", near: float) -> bool:
 
 @procedure
 def drop_idle(simplex: Simplex, weight: "float[4]") -> None:
-    """Drop the corners that contribute nothing to the nearest point, and set the weights."""
+    """Remove simplex corners with zero weight in the nearest point; store the other weights."""
     kept = 0
     for k in range(simplex.count):
         if weight[k] > 0:
@@ -176,7 +176,7 @@ def drop_idle(simplex: Simplex, weight: "float[4]") -> None:
 def gjk(
     shapes: Shapes, pair: Pair, v: "float[3]", far: float, tolerance: float, simplex: Simplex
 ) -> int:
-    """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
+    """Gilbert-Johnson-Keerthi distance of two cores: simplex corner count, ``FAR`` or ``INSIDE``.
 
     ``v`` is about the way from first to second, and becomes the shortest one; nothing is looked for
     beyond ``far``; ``tolerance`` is that of the square, relative. ``simplex`` is set.

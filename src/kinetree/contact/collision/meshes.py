@@ -49,33 +49,33 @@ class Triangles:
 def load_triangle(
     shapes: Shapes, triangles: Triangles, pair: Pair, side: int, mesh: int, t: int
 ) -> None:
-    """Set a triangle of a mesh as the shape ``-1 - side`` of a pair."""
+    """Load triangle ``t`` of a mesh, in the world, as the first or second shape of a pair."""
     P = shapes.pose[mesh]
     for k in range(3):
         p = shapes.vertex[shapes.triangle[t, k]]
         out_of_shape(P, pair.origin, p[0], p[1], p[2], pair.corners[3 * side + k])
     triangles.mesh[side] = mesh
     triangles.number[side] = t
-    turn(P, shapes.triangle_normal[t], triangles.normal[side])
+    to_world(P, shapes.triangle_normal[t], triangles.normal[side])
 
 
 @procedure
 def set_triangles(triangles: Triangles, margin: float, size: float, start: int) -> None:
-    """Set what is the same for all triangles of a pair."""
+    """Set margin, size and first contact row that all triangle queries of a pair share."""
     triangles.margin = margin
     triangles.size = size
     triangles.start = start
 
 
 @procedure
-def turn(P: "float[12]", d: "float[3]", out: "float[3]"):
-    """A direction of a shape in the world."""
+def to_world(P: "float[12]", d: "float[3]", out: "float[3]"):
+    """Rotate a direction from the axes of a shape's pose ``P`` to the world."""
     out[:] = P[::4] * d[0] + P[1::4] * d[1] + P[2::4] * d[2]
 
 
 @procedure
 def box_in_shape(shapes: Shapes, i: int, j: int, margin: float, low: "float[3]", high: "float[3]"):
-    """The box of shape i, along the axes of shape j."""
+    """Axis-aligned bounds of shape i's box in the axes of shape j, widened by ``margin``."""
     P = shapes.pose[i]
     Q = shapes.pose[j]
     x = shapes.box[i]
@@ -93,7 +93,7 @@ def box_in_shape(shapes: Shapes, i: int, j: int, margin: float, low: "float[3]",
 
 @procedure
 def boxes_meet(node: "float[6]", low: "float[3]", high: "float[3]") -> bool:
-    """Whether a node's box meets another one."""
+    """Whether a tree node's box intersects the box from ``low`` to ``high``."""
     return (
         node[0] <= high[0]
         and node[3] >= low[0]
@@ -106,7 +106,7 @@ def boxes_meet(node: "float[6]", low: "float[3]", high: "float[3]") -> bool:
 
 @procedure
 def is_allowed(shapes: Shapes, triangles: Triangles, pair: Pair, side: int, u: "float[3]") -> int:
-    """1 if a direction away from a triangle is one of its normals.
+    """Classify a contact normal of a mesh triangle: 1 valid, 0 not its own, 2 snapped to the face.
 
     0: it belongs to nothing; 2: it came from an edge inside of a surface, and is now the normal.
     """
@@ -133,7 +133,7 @@ def is_allowed(shapes: Shapes, triangles: Triangles, pair: Pair, side: int, u: "
     if other < 0:
         return 1 if c > -1e-9 else 0
     n2 = local("float", 3)
-    turn(shapes.pose[triangles.mesh[side]], shapes.triangle_normal[other], n2)
+    to_world(shapes.pose[triangles.mesh[side]], shapes.triangle_normal[other], n2)
     limit = atan2(n2 @ m, n2 @ normal)
     if limit > FLAT:
         if atan2(most, c) <= limit + FLAT:
@@ -145,7 +145,7 @@ def is_allowed(shapes: Shapes, triangles: Triangles, pair: Pair, side: int, u: "
 
 @procedure
 def may_reach(shapes: Shapes, triangles: Triangles, pair: Pair) -> bool:
-    """Whether a convex shape is neither far in front of a triangle's plane nor all behind it."""
+    """Whether a convex shape intersects a triangle's plane or is within margin in front of it."""
     slab = local(Slab)
     normal = triangles.normal[0]
     slab.corner[:] = -1
@@ -159,7 +159,7 @@ def may_reach(shapes: Shapes, triangles: Triangles, pair: Pair) -> bool:
 
 @procedure
 def touch_triangle(shapes: Shapes, triangles: Triangles, pair: Pair, touch: Touch, n: int) -> int:
-    """Points of a convex shape, or a triangle, and a triangle of a mesh: how many there are then.
+    """Append new contacts of a convex shape, or triangle, with a mesh triangle; new count.
 
     Those that are there already do not count.
     """
@@ -191,7 +191,7 @@ def touch_triangle(shapes: Shapes, triangles: Triangles, pair: Pair, touch: Touc
 
 @procedure
 def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points where a convex shape and a triangle mesh are within ``margin``."""
+    """Append the contacts of a convex shape and a triangle mesh within ``margin``; new count."""
     low, high = local("float", 2, 3)
     stack = local("int", 128)
     pair, triangles = local(Pair), local(Triangles)
@@ -224,7 +224,7 @@ def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 
 @procedure
 def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Vertices of a triangle mesh within ``margin`` of a plane, those that span the patch."""
+    """Append contacts of a plane with mesh vertices within ``margin`` that span the patch."""
     P = shapes.pose[i]
     up, d, o, p = local("float", 4, 3)
     stack = local("int", 128)
@@ -271,7 +271,7 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 @procedure
 def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points where two triangle meshes are within ``margin``."""
+    """Append the contacts of two triangle meshes within ``margin``; returns the new count."""
     low, high = local("float", 2, 3)
     stack = local("int", 256, 2)
     pair, triangles = local(Pair), local(Triangles)
@@ -313,7 +313,7 @@ def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
 
 @procedure
 def extent(node: "float[6]") -> float:
-    """Sum of the edges of a node's box."""
+    """Sum of the three side lengths of a tree node's box [m]."""
     return node[3] + node[4] + node[5] - node[0] - node[1] - node[2]
 
 
@@ -321,7 +321,7 @@ def extent(node: "float[6]") -> float:
 def node_in_shape(
     shapes: Shapes, i: int, node: int, j: int, margin: float, low: "float[3]", high: "float[3]"
 ):
-    """The box of a node of mesh i, along the axes of mesh j."""
+    """Axis-aligned bounds of a tree node of mesh i in the axes of mesh j, plus ``margin``."""
     P = shapes.pose[i]
     Q = shapes.pose[j]
     x = shapes.node[node]

@@ -15,7 +15,7 @@ from kinetree.contact.collision.fields import (
     spacing,
 )
 from kinetree.contact.collision.frames import out_of_shape
-from kinetree.contact.collision.meshes import turn
+from kinetree.contact.collision.meshes import to_world
 from kinetree.contact.collision.spread import copy_touch, spread, without_doubles
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -26,7 +26,7 @@ _LEANS = 1e-4  # sine of the angle by which normals of a cylinder's side may mis
 
 @procedure
 def top_of(shapes: Shapes, touch: Touch) -> float:
-    """The height up to which the ground may touch."""
+    """Highest z of a height field plus the contact margin, in the field's coordinates [m]."""
     box = shapes.box[touch.second]
     return box[2] + box[5] + touch.margin
 
@@ -35,7 +35,7 @@ def top_of(shapes: Shapes, touch: Touch) -> float:
 def corner_foot(
     shapes: Shapes, touch: Touch, L: "float[12]", x: float, y: float, z: float, feature: int
 ):
-    """The contact of a corner, given in the shape."""
+    """Append the contact of a height field with a corner (x, y, z) of a shape, if within margin."""
     part = local(ShapePart)
     par = part.par
     part.mode = ROUND
@@ -50,7 +50,7 @@ def corner_foot(
 def edge_feet(
     shapes: Shapes, touch: Touch, L: "float[12]", a: "float[3]", b: "float[3]", feature: int
 ):
-    """Contacts of an edge between two corners, given in the shape."""
+    """Append contacts of a height field with an edge between points a and b of a shape."""
     o, p, q = local("float", 3, 3)
     curve = local("float", 9)
     o[:] = 0.0
@@ -74,7 +74,7 @@ def face_feet(
     high: "float[2]",
     feature: int,
 ):
-    """Peaks of the ground against a face, given by a corner and its normal in the field."""
+    """Append contacts of height-field peaks with a polyhedron's face, in field coordinates."""
     part = local(ShapePart)
     part.mode = FACE
     part.frame[:] = L
@@ -88,7 +88,7 @@ def face_feet(
 def round_feet(
     shapes: Shapes, touch: Touch, L: "float[12]", bottom: float, top: float, feature: int
 ):
-    """Contacts of what is round about the part of the shape's axis from ``bottom`` to ``top``."""
+    """Append contacts of a height field with a ball swept along a part of a shape's z axis."""
     j = touch.second
     margin = touch.margin
     part = local(ShapePart)
@@ -114,13 +114,13 @@ def round_feet(
 
 @procedure
 def sphere_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
-    """Contacts of a ball."""
+    """Append the contacts of a ball with a height field."""
     round_feet(shapes, touch, L, 0.0, 0.0, 0)
 
 
 @procedure
 def capsule_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
-    """Contacts of a capsule: its side, and a ball at each end."""
+    """Append the contacts of a capsule with a height field: side and both end balls."""
     half = shapes.size[touch.first, 1]
     round_feet(shapes, touch, L, -half, half, 0)
     round_feet(shapes, touch, L, -half, -half, 1 << 20)
@@ -129,7 +129,7 @@ def capsule_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
 
 @procedure
 def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
-    """Contacts of an ellipsoid."""
+    """Append the contacts of an ellipsoid with a height field."""
     i = touch.first
     j = touch.second
     part = local(ShapePart)
@@ -150,7 +150,7 @@ def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
 
 @procedure
 def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
-    """Contacts of a cylinder: its side, rims, four corners of each for when it stands, and ends."""
+    """Append contacts of a cylinder with a height field: side, rims, rim corners and ends."""
     i = touch.first
     r = shapes.size[i, 0]
     h = shapes.size[i, 1]
@@ -192,7 +192,7 @@ def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
 
 @procedure
 def box_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
-    """Contacts of a box: corners, edges and faces of the sides that look down."""
+    """Append contacts of a box with a height field: downward corners, edges and faces."""
     touch.size = size
     half = shapes.size[touch.first]
     a, b, f, corner = local("float", 4, 3)
@@ -232,7 +232,7 @@ def box_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
 
 @procedure
 def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
-    """Contacts of a hull, or of the polyhedron that a solid is on height fields, likewise."""
+    """Append contacts of a convex polyhedron with a height field: corners, edges and faces."""
     touch.size = size
     i = touch.first
     o, f, p, corner = local("float", 4, 3)
@@ -246,7 +246,7 @@ def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
         if touch.count - start > _ROOM:
             touch.count = spread(touch, start, touch.count, _ROOM)
     for g in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
-        turn(L, shapes.face_normal[g], f)
+        to_world(L, shapes.face_normal[g], f)
         if f[2] >= 0:
             continue
         lowest = 1e300
@@ -285,7 +285,7 @@ FEET = ProcedureTable(
 
 @procedure
 def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points where a convex shape i is within ``margin`` of the height field j."""
+    """Append the contacts of convex shape i with height field j within ``margin``; new count."""
     P = shapes.pose[i]
     Q = shapes.pose[j]
     L = local("float", 12)

@@ -29,7 +29,7 @@ def deepest_overlap(
     least: float,
     which: "int[2]",
 ) -> float:
-    """Largest overlap of shapes that may touch [m], 0: none; ``which`` are their numbers, or -1.
+    """Largest penetration of shapes that may touch [m], 0: none; ``which`` gets their numbers.
 
     Shapes are in their places (``place_shapes``). ``found`` and ``pairs`` are those of the last
     ``detect``, from which the shapes have moved a little: its pairs serve if no shape has left
@@ -52,7 +52,7 @@ def deepest_overlap(
         i, j = pairs.near[k, 0], pairs.near[k, 1]
         if shapes.radius[i] > tables.ENDLESS or shapes.radius[j] > tables.ENDLESS:
             continue
-        apart = held_apart(shapes, special, i, j)
+        apart = pair_margin(shapes, special, i, j)
         while row < found.count and is_before(found, row, i, j):
             row += 1
         if boxes_clear(shapes, i, j, apart - worst):
@@ -88,7 +88,7 @@ def detect_overlaps(
     least: float,
     deep: Found,
 ) -> int:
-    """Points of all pairs that overlap by more than ``least`` [m], in ``deep``: how many.
+    """Append contacts of all pairs that overlap by more than ``least`` [m] to ``deep``; count.
 
     ``found`` and ``pairs`` are those of ``deepest_overlap``, called just before. Of a pair that the
     bound settles there is nothing to find. Negative (``FOUND_FULL``): no room.
@@ -97,7 +97,7 @@ def detect_overlaps(
     row = 0
     for k in range(found.pairs):
         i, j = pairs.near[k, 0], pairs.near[k, 1]
-        apart = held_apart(shapes, special, i, j)
+        apart = pair_margin(shapes, special, i, j)
         while row < found.count and is_before(found, row, i, j):
             row += 1
         if is_shallow(shapes, pairs, found, row, k, apart - least):
@@ -109,7 +109,7 @@ def detect_overlaps(
 
 @procedure
 def is_shallow(shapes: Shapes, pairs: Pairs, found: Found, row: int, k: int, reach: float) -> bool:
-    """Whether a bound says that a near pair has no gap below ``reach``; ``row``: see above."""
+    """Whether a cheap bound proves that near pair ``k`` has no gap below ``reach`` [m]."""
     i, j = pairs.near[k, 0], pairs.near[k, 1]
     if shapes.radius[i] > tables.ENDLESS:
         return clearance(shapes, i, j) > reach
@@ -124,7 +124,7 @@ def is_shallow(shapes: Shapes, pairs: Pairs, found: Found, row: int, k: int, rea
 
 @procedure
 def has_left(shapes: Shapes, pairs: Pairs) -> bool:
-    """Whether some shape is not within the box in which the broad phase expected it."""
+    """Whether any shape left the box that the broad phase gave it for the step."""
     for i in range(shapes.count):
         box, low, high = pairs.box[i], shapes.low[i], shapes.high[i]
         for k in range(3):
@@ -134,8 +134,8 @@ def has_left(shapes: Shapes, pairs: Pairs) -> bool:
 
 
 @procedure
-def held_apart(shapes: Shapes, special: Special, i: int, j: int) -> float:
-    """How far the surfaces of a pair are held apart [m]."""
+def pair_margin(shapes: Shapes, special: Special, i: int, j: int) -> float:
+    """Margin at which the surfaces of shapes i and j are kept apart [m]."""
     number = special_number(special, i, j) if special.count > 0 else -1
     if number >= 0 and special.margin[number] == special.margin[number]:
         return special.margin[number]
@@ -144,7 +144,7 @@ def held_apart(shapes: Shapes, special: Special, i: int, j: int) -> float:
 
 @procedure
 def boxes_clear(shapes: Shapes, i: int, j: int, reach: float) -> bool:
-    """Whether the boxes around two shapes are farther apart than ``reach`` along some axis."""
+    """Whether the bounding boxes of two shapes are farther apart than ``reach`` on an axis."""
     for c in range(3):
         if shapes.low[i, c] - shapes.high[j, c] > reach:
             return True
@@ -155,14 +155,14 @@ def boxes_clear(shapes: Shapes, i: int, j: int, reach: float) -> bool:
 
 @procedure
 def is_of(found: Found, row: int, i: int, j: int) -> bool:
-    """Whether a contact is one of shapes i < j."""
+    """Whether contact ``row`` belongs to the pair of shapes i < j."""
     a, b = found.first[row], found.second[row]
     return min(a, b) == i and max(a, b) == j
 
 
 @procedure
 def is_before(found: Found, row: int, i: int, j: int) -> bool:
-    """Whether a contact comes before those of shapes i < j, in the order of pairs."""
+    """Whether contact ``row`` precedes those of shapes i < j in the sorted order of pairs."""
     a, b = found.first[row], found.second[row]
     low = min(a, b)
     return low < i or (low == i and max(a, b) < j)
@@ -170,7 +170,7 @@ def is_before(found: Found, row: int, i: int, j: int) -> bool:
 
 @procedure
 def slab_width(shapes: Shapes, i: int, j: int, n: "float[3]") -> float:
-    """Width of the slab between two convex shapes along ``n``; -inf for one that is not convex."""
+    """Separation of two convex shapes along unit vector ``n``; a huge negative one if nonconvex."""
     if shapes.kind[i] >= tables.FIELD or shapes.kind[j] >= tables.FIELD:
         return -1e300
     pair, slab = local(Pair), local(Slab)
@@ -182,7 +182,7 @@ def slab_width(shapes: Shapes, i: int, j: int, n: "float[3]") -> float:
 
 @procedure
 def pair_gap(shapes: Shapes, i: int, j: int, reach: float, touch: Touch) -> float:
-    """The gap of two bounded shapes, if it is less than ``reach``; else any larger number."""
+    """Gap of two bounded shapes if below ``reach`` [m], negative for overlap; else larger."""
     if shapes.kind[i] > shapes.kind[j]:
         i, j = j, i
     if shapes.kind[i] == tables.BOX and shapes.kind[j] == tables.BOX:
@@ -203,7 +203,7 @@ def pair_gap(shapes: Shapes, i: int, j: int, reach: float, touch: Touch) -> floa
 
 @procedure
 def boxes_apart_by_axes(shapes: Shapes, i: int, j: int) -> float:
-    """Largest separation of two boxes along the 15 axes: minus the depth where they overlap."""
+    """Largest separation of two boxes over the 15 separating axes; negative for overlap."""
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
     d = q[3::4] - p[3::4]
     t = p[:3] * d[0] + p[4:7] * d[1] + p[8:11] * d[2]  # centre to centre, seen from the first box
@@ -230,7 +230,7 @@ def boxes_apart_by_axes(shapes: Shapes, i: int, j: int) -> float:
 def endless_overlap(
     shapes: Shapes, special: Special, pairs: Pairs, touch: Touch, which: "int[2]"
 ) -> float:
-    """The largest overlap with planes and height fields, at least 0."""
+    """Largest penetration of bounded shapes into planes and height fields, at least 0 [m]."""
     worst = 0.0
     n = local("float", 3)
     for e in range(pairs.bounded, pairs.bounded + pairs.endless):
@@ -243,7 +243,7 @@ def endless_overlap(
                 shapes, special, i, j
             ):
                 continue
-            apart = held_apart(shapes, special, i, j)
+            apart = pair_margin(shapes, special, i, j)
             if shapes.kind[i] == tables.PLANE and shapes.kind[j] != tables.TRIANGLES:
                 depth = apart - above_plane(shapes, i, j, n)
             else:
@@ -257,7 +257,7 @@ def endless_overlap(
 
 @procedure
 def pair_may_touch(shapes: Shapes, special: Special, i: int, j: int) -> bool:
-    """Whether two shapes touch, by the rules or because they are listed."""
+    """Whether contact of two shapes is enabled, by the rules or by a list of pairs."""
     if special.rule == tables.LISTED:
         k = special_number(special, i, j)
         return k >= 0 and special.allowed[k] == tables.MAY_TOUCH
@@ -266,7 +266,7 @@ def pair_may_touch(shapes: Shapes, special: Special, i: int, j: int) -> bool:
 
 @procedure
 def above_plane(shapes: Shapes, i: int, j: int, n: "float[3]") -> float:
-    """Height of the lowest point of a convex shape j above the plane i."""
+    """Height of the lowest point of convex shape j above plane i with normal ``n`` [m]."""
     o, a, d = local("float", 3, 3)
     corners = local("float", 6, 3)
     o[:] = shapes.pose[i, 3::4]

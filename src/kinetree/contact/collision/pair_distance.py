@@ -17,7 +17,7 @@ from kinetree.contact.collision.placing import place_shape
 from kinetree.contact.collision.simplex import Pair, Slab, copy_slab, place_pair
 from kinetree.contact.collision.support import round_of, support
 from kinetree.contact.collision.tables import Shapes, Touch
-from kinetree.contact.collision.witness import facing_points, misses, move_into
+from kinetree.contact.collision.witness import facing_points, miss_distance, move_into
 
 _ON = 1e-13  # of the size: by which points may miss the surface
 _MOVES = 32  # of nearest points into both shapes
@@ -54,7 +54,7 @@ class Questions:
 
 @procedure
 def distances(shapes: Shapes, questions: Questions, touch: Touch) -> None:
-    """Find the nearest pair of every group, for every sample of the poses."""
+    """Write the nearest pair of every group of shapes, for every sample of the body poses."""
     for sample in range(questions.samples):
         bodies_here = view(questions.poses, sample * questions.bodies)
         for k in range(questions.used_count):
@@ -68,7 +68,7 @@ def distances(shapes: Shapes, questions: Questions, touch: Touch) -> None:
 def nearest_of_group(
     shapes: Shapes, questions: Questions, touch: Touch, group: int, row: int
 ) -> None:
-    """Find the nearest pair of a group, where the shapes are now."""
+    """Write the nearest of a group's shape pairs, at the current poses, to a result row."""
     near = local(Slab)
     out, n = questions.nearest[row], near.normal
     best = 1e300
@@ -90,7 +90,7 @@ def nearest_of_group(
 
 @procedure
 def boxes_apart(shapes: Shapes, i: int, j: int) -> float:
-    """No point of one shape is nearer to the other than this."""
+    """Distance of two shapes' bounding boxes, a lower bound of the shapes' distance [m]."""
     total = 0.0
     for c in range(3):
         d = max(shapes.low[i, c] - shapes.high[j, c], shapes.low[j, c] - shapes.high[i, c])
@@ -101,7 +101,7 @@ def boxes_apart(shapes: Shapes, i: int, j: int) -> float:
 
 @procedure
 def pair_distance(shapes: Shapes, i: int, j: int, far: float, touch: Touch, near: Slab) -> int:
-    """Status of how two shapes are nearest, the lower kind first; points are in the world."""
+    """Signed distance query of two shapes, the lower kind first; sets ``near``, returns status."""
     a = shapes.kind[i]
     b = shapes.kind[j]
     pair = local(Pair)
@@ -128,7 +128,7 @@ def pair_distance(shapes: Shapes, i: int, j: int, far: float, touch: Touch, near
 
 @procedure
 def into_both(shapes: Shapes, pair: Pair, touch: Touch, near: Slab) -> None:
-    """Set nearest points that are of both shapes, of all that the normal allows the best.
+    """Choose nearest points that best lie on both shapes, among those the normal allows.
 
     Those that the search ended with may miss a shape where faces or edges are nearly parallel: then
     the middle of what these have in common, or the farthest point of either shape, is one.
@@ -146,7 +146,7 @@ def into_both(shapes: Shapes, pair: Pair, touch: Touch, near: Slab) -> None:
                 continue
         elif not middle_of_patch(shapes, pair, touch, near, a):
             continue
-        miss = misses(shapes, pair, near, a)
+        miss = miss_distance(shapes, pair, near, a)
         if miss < least:
             least = miss
             best[:] = a
@@ -160,7 +160,7 @@ def into_both(shapes: Shapes, pair: Pair, touch: Touch, near: Slab) -> None:
 
 @procedure
 def farthest_point(shapes: Shapes, pair: Pair, near: Slab, of_first: bool, a: "float[3]") -> None:
-    """Set the farthest point of the first shape, or the one across the gap from the second's."""
+    """Write the first shape's support point, or the second's moved across the gap."""
     n, o, p = near.normal, pair.origin, local("float", 3)
     minus = -n
     if of_first:
@@ -173,7 +173,7 @@ def farthest_point(shapes: Shapes, pair: Pair, near: Slab, of_first: bool, a: "f
 
 @procedure
 def middle_of_faces(shapes: Shapes, pair: Pair, near: Slab, a: "float[3]") -> bool:
-    """Whether faces, edges or corners meet, seen along the normal; sets the middle of the first."""
+    """Set the middle of the common part of facing features; False if they do not meet."""
     cores = local(Slab)
     ra, rb = round_of(shapes, pair.i), round_of(shapes, pair.j)
     cores.normal[:] = near.normal
@@ -186,7 +186,7 @@ def middle_of_faces(shapes: Shapes, pair: Pair, near: Slab, a: "float[3]") -> bo
 
 @procedure
 def middle_of_patch(shapes: Shapes, pair: Pair, touch: Touch, near: Slab, a: "float[3]") -> bool:
-    """Whether there is a patch between two shapes; sets the middle of its deepest points."""
+    """Set the mean of the deepest contacts between two shapes; False if there are none."""
     reach = near.gap + 8e-16 * (shapes.radius[pair.i] + shapes.radius[pair.j])
     n = patch(shapes, pair, near, reach, 8, touch, 0, 0)
     total = vector(0.0, 0.0, 0.0)
@@ -199,7 +199,7 @@ def middle_of_patch(shapes: Shapes, pair: Pair, touch: Touch, near: Slab, a: "fl
 
 @procedure
 def move_into_both(shapes: Shapes, pair: Pair, near: Slab) -> None:
-    """Move nearest points into their shapes, where they missed them at the border of a face."""
+    """Project the nearest points alternately into both shapes, where they missed a border."""
     a, b, n = local("float", 3, 3)
     n[:] = near.normal
     a[:] = near.first
@@ -218,7 +218,7 @@ def move_into_both(shapes: Shapes, pair: Pair, near: Slab) -> None:
 
 @procedure
 def over_plane(shapes: Shapes, pair: Pair, near: Slab) -> int:
-    """Status of a plane and what is over it: its farthest point down."""
+    """Distance query of a plane and a shape by its lowest point; sets ``near``, returns status."""
     P, j = shapes.pose[pair.i], pair.j
     p, o = local("float", 3), pair.origin
     o[:] = shapes.pose[j, 3::4]
@@ -239,7 +239,7 @@ def over_plane(shapes: Shapes, pair: Pair, near: Slab) -> int:
 
 @procedure
 def farthest_of_mesh(shapes: Shapes, j: int, way: "float[3]") -> int:
-    """Number of the vertex of a triangle mesh that is farthest along a direction."""
+    """Number of the triangle-mesh vertex that is farthest along a world direction."""
     d = local("float", 3)
     into_shape(shapes.pose[j], way, d)
     farthest = -1
@@ -255,7 +255,7 @@ def farthest_of_mesh(shapes: Shapes, j: int, way: "float[3]") -> int:
 
 @procedure
 def over_field(shapes: Shapes, i: int, j: int, touch: Touch, near: Slab) -> int:
-    """Status of a convex shape and a height field: of all places where they are near the nearest.
+    """Distance query of a convex shape and a height field; sets ``near``, returns the status.
 
     The lowest point of the shape is straight above the ground by an upper bound of the gap. Of what
     is all below the ground, the way straight up to it counts.
@@ -290,7 +290,7 @@ def over_field(shapes: Shapes, i: int, j: int, touch: Touch, near: Slab) -> int:
 
 @procedure
 def to_mesh(shapes: Shapes, i: int, j: int, far: float, near: Slab) -> int:
-    """Status of a convex shape, or another mesh, and the nearest triangle of a mesh."""
+    """Distance query of a convex shape or mesh to a triangle mesh by trees; returns the status."""
     stack = local("int", 256, 2)
     pair, triangles, found = local(Pair), local(Triangles), local(Slab)
     way = local("float", 3)
@@ -332,7 +332,7 @@ def to_mesh(shapes: Shapes, i: int, j: int, far: float, near: Slab) -> int:
 
 @procedure
 def open_nodes(shapes: Shapes, i: int, j: int, waiting: "int[:, 2]") -> None:
-    """Replace a pair of nodes by two, with the children of the larger one, the nearer one last."""
+    """Split the larger node of the top pair on a search stack, the nearer child last."""
     one, two = waiting[0, 0], waiting[0, 1]
     a = shapes.child[one, 0] if shapes.kind[i] == tables.TRIANGLES else -1
     b = shapes.child[two, 0]
@@ -356,7 +356,7 @@ def open_nodes(shapes: Shapes, i: int, j: int, waiting: "int[:, 2]") -> None:
 
 @procedure
 def node_apart(shapes: Shapes, i: int, one: int, j: int, two: int) -> float:
-    """No point of node ``one`` of mesh i, or of shape i, is nearer to node ``two`` than this.
+    """Lower bound of the distance of two meshes' tree nodes, or of shape i and a node [m].
 
     Negative where shapes may overlap: they may do so by the size of the smaller one.
     """

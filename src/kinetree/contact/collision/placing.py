@@ -7,7 +7,7 @@ from kinetree.contact.collision.tables import ENDLESS, Shapes
 
 @procedure
 def unknown_reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """Reach of a kind that goes as far as its box."""
+    """Support function of a kind that has none: -1, its box is used instead."""
     return -1.0
 
 
@@ -16,14 +16,14 @@ REACH = choice_of("reach", unknown_reach)
 
 @procedure
 def place_shapes(shapes: Shapes, poses: "float[:, 12]") -> None:
-    """Poses of all shapes in the world and boxes around them, from those of the bodies."""
+    """Update world poses and axis-aligned boxes of all shapes from the poses of the bodies."""
     for i in range(shapes.count):
         place_shape(shapes, i, poses[shapes.body[i]])
 
 
 @procedure
 def place_shape(shapes: Shapes, i: int, body: "float[12]") -> None:
-    """The pose of one shape, and the box around it."""
+    """Update the world pose and the axis-aligned box of shape i from its body's pose."""
     place, pose = shapes.place[i], shapes.pose[i]
     view(pose, 0, 3, 4)[:] = view(body, 0, 3, 4)[:, :3] @ view(place, 0, 3, 4)
     pose[3::4] += body[3::4]
@@ -44,7 +44,7 @@ def place_shape(shapes: Shapes, i: int, body: "float[12]") -> None:
 
 @procedure
 def clearance(shapes: Shapes, i: int, j: int) -> float:
-    """No point of shape j is nearer than this to the plane or height field i [m]."""
+    """Lower bound of the height of shape j above the plane or height field i [m]."""
     p, q, box = shapes.pose[i], shapes.pose[j], shapes.box[j]
     field = shapes.box[i]
     height = -field[2] - field[5]  # above the highest point of a field; zero for a plane

@@ -17,7 +17,7 @@ _TURN, _WIDE = 4.0, 1.0  # the same for turns within a step, and for what is rou
 
 @procedure
 def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -> float:
-    """Height of the origin of shape j above plane i; the way up, and as j sees it."""
+    """Height of shape j's origin above plane i; sets the plane's normal, in the world and in j."""
     p, q = shapes.pose[i], shapes.pose[j]
     up[:] = p[2::4]
     m[:] = up[0] * q[:3] + up[1] * q[4:7] + up[2] * q[8:11]
@@ -34,14 +34,14 @@ def put_above(
     n: int,
     feature: int,
 ) -> int:
-    """The point x of a shape, ``gap`` above a plane."""
+    """Append the contact of a plane with point x of a shape, ``gap`` above it; new count."""
     at = pose[3::4] + pose[::4] * x[0] + pose[1::4] * x[1] + pose[2::4] * x[2] - gap / 2 * up
     return put(touch, n, at, up, gap, feature)
 
 
 @procedure
 def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Contact of a plane and a ball: one point."""
+    """Append the contact of a plane and a ball, if within ``margin``; returns the new count."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[j, 0]
     up = vector(p[2], p[6], p[10])
     gap = up @ (q[3::4] - p[3::4]) - radius
@@ -53,7 +53,7 @@ def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
 
 @procedure
 def plane_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Up to two points, one for each end."""
+    """Append up to two contacts of a plane and a capsule, one for each end; new count."""
     q, radius, half = shapes.pose[j], shapes.size[j, 0], shapes.size[j, 1]
     up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
@@ -68,7 +68,7 @@ def plane_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n
 
 @procedure
 def plane_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """The corners within the margin; of more than four, those of the lowest face."""
+    """Append contacts of a plane and a box: corners within the margin, at most four; new count."""
     q, half = shapes.pose[j], shapes.size[j]
     up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
@@ -101,7 +101,7 @@ def plane_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
 
 @procedure
 def plane_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Up to four points of the lower rim, the lowest one among them; lying: the lowest of both.
+    """Append up to four contacts of a plane and a cylinder's rims; returns the new count.
 
     A rolling cylinder or disc touches exactly where it should. Four points, a quarter of the rim
     apart, stand for the disc that an upright cylinder rests on, RBDA Fig. 11.7.
@@ -138,7 +138,7 @@ def plane_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
 
 @procedure
 def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """One point: where the tangent plane is parallel to the plane."""
+    """Append the contact of a plane and an ellipsoid, if within ``margin``; new count."""
     radii = shapes.size[j]
     up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
@@ -154,7 +154,7 @@ def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 
 @procedure
 def plane_convex(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Contacts of any solid: the lowest point, and far corners of the face or edge there.
+    """Append contacts of a plane and a solid's lowest feature, at most four; new count.
 
     Of the corners of a face there are four at most, a quarter of it apart, the lowest one first.
     """
@@ -182,7 +182,7 @@ def plane_convex(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
 
 @procedure
 def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Corners within the margin: of more than eight, those that are lowest after small tilts.
+    """Append contacts of a plane and a hull: corners within the margin, at most eight; new count.
 
     Four are the lowest after a tilt by a thousandth of a radian: those may arrive next. Four are
     after a tilt that is five times smaller, in the directions between: what the hull stands on,
@@ -229,7 +229,7 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 @procedure
 def corners_below(shapes: Shapes, j: int, up: "float[3]", limit: float, chosen: "int[:]") -> int:
-    """Corners of a hull below a height, in order; how many, nine if there are more than eight."""
+    """Numbers of hull corners below a height, in order; count, nine if more than eight."""
     first, count = shapes.data[j, 0], shapes.data[j, 1]
     near = 0
     for n in range(0, count, BALL):
@@ -264,7 +264,7 @@ def spread_corners(
     lowest: int,
     chosen: "int[:]",
 ) -> None:
-    """Eight corners of a hull (some maybe twice) below a height, the lowest after tilts all around.
+    """Choose eight hull corners below a height: the lowest ones after small tilts all around.
 
     Four after tilts by one over ``steep`` [rad], four, half-way between, by one over ``steeper``.
     ``lowest`` is one of the lowest without a tilt.
@@ -307,7 +307,7 @@ def farthest_below(
     lowest: int,
     chosen: "int[:]",
 ) -> None:
-    """The corners of a hull farthest along eight ways of those below a height, as ``lowest`` is."""
+    """Choose the hull corners farthest along eight directions, of those below a height."""
     first, count = shapes.data[j, 0], shapes.data[j, 1]
     high, size = local("float", 2, 8)
     for e in range(8):

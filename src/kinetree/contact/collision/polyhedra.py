@@ -32,7 +32,7 @@ _ON = 1e-14  # of the size: by which points may miss the surface
 
 @procedure
 def is_in(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", scale: float) -> bool:
-    """Whether a point is of a box or hull, but for rounding errors."""
+    """Whether a point is inside a box or hull, up to rounding errors of a length ``scale``."""
     P = shapes.pose[i]
     d, x = local("float", 2, 3)
     d[:] = p - (P[3::4] - o)
@@ -49,7 +49,7 @@ def is_in(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", scale: float) ->
 
 @procedure
 def are_in(shapes: Shapes, pair: Pair, slab: Slab) -> bool:
-    """Whether the points of a slab are of their shapes, but for rounding errors."""
+    """Whether both points of a slab are inside their polyhedra, up to rounding errors."""
     if not is_in(shapes, pair.i, pair.origin, slab.first, pair.size):
         return False
     return is_in(shapes, pair.j, pair.origin, slab.second, pair.size)
@@ -57,7 +57,7 @@ def are_in(shapes: Shapes, pair: Pair, slab: Slab) -> bool:
 
 @procedure
 def polyhedra_gap(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> float:
-    """The gap of two boxes or hulls; sets the slab with its normal and points.
+    """Signed gap of two boxes or hulls; sets the slab with its normal and points.
 
     One that is larger than ``far`` is a lower bound, without points.
     """
@@ -82,7 +82,7 @@ def polyhedra_gap(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> float:
 
 @procedure
 def find_way(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> None:
-    """Set the points of a slab to the nearest ones, and the slab to the way between them if wider.
+    """Set a slab's points to the nearest ones by GJK, and its normal if that is wider.
 
     A gap that is larger than ``far`` is a lower bound, without points.
     """
@@ -111,7 +111,7 @@ def find_way(shapes: Shapes, pair: Pair, far: float, slab: Slab) -> None:
 
 @procedure
 def widen(shapes: Shapes, pair: Pair, simplex: Simplex, length: float, way: Slab) -> float:
-    """Width of a slab along the way between the nearest points, or of a better one near it."""
+    """Largest slab width near the direction between the nearest points; improves ``way``."""
     ends, better = local(Slab), local(Slab)
     ends.normal[:] = way.normal
     ends.corner[:] = simplex.corner[0]
@@ -133,6 +133,6 @@ def widen(shapes: Shapes, pair: Pair, simplex: Simplex, length: float, way: Slab
 
 @procedure
 def take_points(slab: Slab, way: Slab) -> None:
-    """Set the first point of a slab to that of another, the second across the gap from it."""
+    """Copy another slab's first point; the second is set across the gap along the normal."""
     slab.first[:] = way.first
     slab.second[:] = slab.first + slab.gap * slab.normal

@@ -55,7 +55,7 @@ class Polytope:
 
 @procedure
 def find_corner(shapes: Shapes, pair: Pair, polytope: Polytope, f: "float[3]", k: int) -> None:
-    """Set corner ``k`` to the farthest difference along ``f``."""
+    """Set polytope corner ``k`` to the support point of the Minkowski difference along ``f``."""
     minus = -f
     before = k - 1 if k > 0 else 0
     A, B, at = polytope.first, polytope.second, polytope.corner
@@ -68,7 +68,7 @@ def find_corner(shapes: Shapes, pair: Pair, polytope: Polytope, f: "float[3]", k
 
 @procedure
 def move_corner(polytope: Polytope, source: int, target: int) -> None:
-    """Copy one corner over another."""
+    """Copy one polytope corner over another."""
     polytope.difference[target] = polytope.difference[source]
     polytope.first[target] = polytope.first[source]
     polytope.second[target] = polytope.second[source]
@@ -80,7 +80,7 @@ def move_corner(polytope: Polytope, source: int, target: int) -> None:
 
 @procedure
 def thicken(shapes: Shapes, pair: Pair, polytope: Polytope, n: "float[3]") -> int:
-    """Number of corners once more are added, up to a tetrahedron; if fewer, the set is flat.
+    """Grow a flat simplex towards a tetrahedron; number of corners, with normal ``n`` if flat.
 
     ``n`` is then a unit vector at right angles to it.
     """
@@ -101,7 +101,7 @@ def thicken(shapes: Shapes, pair: Pair, polytope: Polytope, n: "float[3]") -> in
 
 @procedure
 def find_extent(shapes: Shapes, pair: Pair, polytope: Polytope) -> float:
-    """Distance from the first corner to the farthest along six axes, the second of a lone one."""
+    """Largest distance of the Minkowski difference's support points from the first corner."""
     f = local("float", 3)
     W = polytope.difference
     size = 0.0
@@ -118,7 +118,7 @@ def find_extent(shapes: Shapes, pair: Pair, polytope: Polytope) -> float:
 
 @procedure
 def drop_middle(polytope: Polytope, thin: float) -> None:
-    """Leave two of three corners that are on one line."""
+    """Drop the middle one of three collinear corners of a polytope."""
     W = polytope.difference
     one = W[1] - W[0]
     two = W[2] - W[0]
@@ -132,7 +132,7 @@ def drop_middle(polytope: Polytope, thin: float) -> None:
 
 @procedure
 def add_beside(shapes: Shapes, pair: Pair, polytope: Polytope, thin: float, n: "float[3]") -> bool:
-    """Add a corner off the line of the first two, or set a vector at right angles to it."""
+    """Add a corner off the line of the first two and return True; else set ``n`` normal to it."""
     W = polytope.difference
     f = local("float", 3)
     t = W[1] - W[0]
@@ -163,7 +163,7 @@ def add_beside(shapes: Shapes, pair: Pair, polytope: Polytope, thin: float, n: "
 
 @procedure
 def add_above(shapes: Shapes, pair: Pair, polytope: Polytope, thin: float, n: "float[3]") -> bool:
-    """Add a corner off the plane of the first three, or set its normal."""
+    """Add a corner off the plane of the first three and return True; else set its normal ``n``."""
     W = polytope.difference
     f = local("float", 3)
     up = cross(W[1] - W[0], W[2] - W[0])
@@ -181,7 +181,7 @@ def add_above(shapes: Shapes, pair: Pair, polytope: Polytope, thin: float, n: "f
 
 @procedure
 def begin(shapes: Shapes, pair: Pair, simplex: Simplex, polytope: Polytope, n: "float[3]") -> bool:
-    """Make a tetrahedron of a simplex, unless the set is flat: ``n`` is at right angles to it."""
+    """Start a polytope as a tetrahedron from a simplex; False with a normal if the set is flat."""
     W = polytope.difference
     for k in range(simplex.count):
         W[k] = simplex.difference[k]
@@ -214,7 +214,7 @@ def begin(shapes: Shapes, pair: Pair, simplex: Simplex, polytope: Polytope, n: "
 
 @procedure
 def set_face(polytope: Polytope, k: int, p: int, q: int, r: int) -> None:
-    """Set face ``k`` through three corners.
+    """Set polytope face ``k`` through corners p, q, r, with its normal and offset.
 
     One without an area is never the nearest, nor one that rounding turned inside out, which has the
     centre of the polytope in front of it.
@@ -238,7 +238,7 @@ def set_face(polytope: Polytope, k: int, p: int, q: int, r: int) -> None:
 
 @procedure
 def nearest_face(polytope: Polytope) -> int:
-    """Number of the face that is nearest to the origin."""
+    """Number of the polytope face that is nearest to the origin."""
     offset = polytope.offset
     near = 0
     for k in range(1, polytope.faces):
@@ -249,7 +249,7 @@ def nearest_face(polytope: Polytope) -> int:
 
 @procedure
 def foot_on_face(polytope: Polytope, k: int, f: "float[3]", a: "float[3]") -> float:
-    """The point of the first core at the origin's foot on a face, and its smallest weight there."""
+    """Project the origin on a face: writes the first core's point; smallest barycentric weight."""
     W, A = polytope.difference, polytope.first
     p, q, r = polytope.face[k, 0], polytope.face[k, 1], polytope.face[k, 2]
     foot = f * (f @ W[p])
@@ -267,7 +267,7 @@ def foot_on_face(polytope: Polytope, k: int, f: "float[3]", a: "float[3]") -> fl
 
 @procedure
 def is_corner(polytope: Polytope, w: "float[3]") -> bool:
-    """Whether a difference is that of a corner: what is beyond a face there is rounding error."""
+    """Whether the Minkowski difference ``w`` coincides with a polytope corner, up to rounding."""
     near = EVEN * EVEN * polytope.scale * polytope.scale
     old = False
     for k in range(polytope.count):
@@ -279,7 +279,7 @@ def is_corner(polytope: Polytope, w: "float[3]") -> bool:
 
 @procedure
 def add_to_rim(polytope: Polytope, p: int, q: int) -> None:
-    """Add an edge of a face that goes to the rim, or drop it where it is there the other way."""
+    """Add a directed edge to the horizon of the visible faces, or cancel its reverse."""
     rim, count = polytope.rim, polytope.rims
     back = -1
     for e in range(count):
@@ -297,7 +297,7 @@ def add_to_rim(polytope: Polytope, p: int, q: int) -> None:
 
 @procedure
 def remove_seen(polytope: Polytope, near: int) -> None:
-    """Remove the faces that the new corner sees; edges that only one of them has are the rim."""
+    """Remove the polytope faces that the new corner sees, and collect their horizon."""
     face, normal, offset = polytope.face, polytope.normal, polytope.offset
     w = polytope.difference[polytope.count]
     even = EVEN * polytope.scale
@@ -324,7 +324,7 @@ def remove_seen(polytope: Polytope, near: int) -> None:
 
 @procedure
 def add_faces(polytope: Polytope) -> None:
-    """Add the new corner, and faces between it and the rim."""
+    """Add the new polytope corner with a face to every edge of the horizon."""
     for e in range(polytope.rims):
         set_face(
             polytope,

@@ -57,7 +57,7 @@ def ray_cast(
     *,
     ignore: tuple[str, ...] | list[str] = (),
 ) -> RayHit:
-    """The first shape that each ray meets, from outside or from inside.
+    """First shape that each ray hits, with distance and normal, from outside or from inside.
 
     Meshes are met at their triangles, height fields at their smooth surface within the rectangle of
     their heights. All of ``model.geometry`` counts.
@@ -79,7 +79,7 @@ def ray_cast(
 
 
 def first_hits(model, q, origin, direction, left_out) -> RayHit:
-    """First hits of rays with shapes, without those of these numbers."""
+    """First hits of rays with the shapes of a model, without those numbered in ``left_out``."""
     poses, batch = placed_poses(model, q)
     start, way = (np.asarray(x, dtype=float) for x in (origin, direction))
     single = start.ndim == 1 and way.ndim == 1
@@ -149,7 +149,7 @@ class Rays:
 
 @procedure
 def cast(shapes: Shapes, rays: Rays) -> None:
-    """Find the nearest hits of rays."""
+    """Find every ray's nearest hit with any of the shapes; writes distance, normal and shape."""
     normal = local("float", 3)
     for k in range(rays.count):
         if k % rays.per_sample == 0:
@@ -168,7 +168,7 @@ def cast(shapes: Shapes, rays: Rays) -> None:
 
 @procedure
 def may_meet(shapes: Shapes, i: int, p: "float[3]", d: "float[3]", far: float) -> bool:
-    """Whether a ray of unit direction meets the box of a shape before ``far``."""
+    """Whether a ray of unit direction meets the bounding box of a shape before ``far`` [m]."""
     low = 0.0
     high = far
     for c in range(3):
@@ -187,7 +187,7 @@ def may_meet(shapes: Shapes, i: int, p: "float[3]", d: "float[3]", far: float) -
 def ray_shape(
     shapes: Shapes, i: int, p: "float[3]", d: "float[3]", far: float, normal: "float[3]"
 ) -> float:
-    """The smallest ``t`` below ``far`` at which a ray meets a shape, and the outward normal."""
+    """Smallest ray parameter below ``far`` where a ray meets shape i; sets the outward normal."""
     P = shapes.pose[i]
     x, v, n = local("float", 3, 3)
     from_origin = p - P[3::4]
@@ -215,7 +215,7 @@ def ray_shape(
 
 @procedure
 def ray_hull(shapes: Shapes, i: int, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a hull: what is left of its line behind every face."""
+    """Ray parameter where a ray meets a convex hull; sets the normal; ``NONE`` if it misses."""
     low = -NONE
     high = NONE
     into = shapes.data[i, 2]
@@ -243,7 +243,7 @@ def ray_hull(shapes: Shapes, i: int, x: "float[3]", v: "float[3]", n: "float[3]"
 
 @procedure
 def ray_node(node: "float[6]", x: "float[3]", inverse: "float[3]", far: float) -> float:
-    """Where a ray enters the box of a node; ``NONE`` if it does not before ``far``."""
+    """Ray parameter where a ray enters a tree node's box before ``far``, else ``NONE``."""
     low = 0.0
     high = far
     for c in range(3):
@@ -258,7 +258,7 @@ def ray_node(node: "float[6]", x: "float[3]", inverse: "float[3]", far: float) -
 def ray_mesh(
     shapes: Shapes, i: int, x: "float[3]", v: "float[3]", far: float, n: "float[3]"
 ) -> float:
-    """A ray against triangles in a tree, the nearer child first.
+    """Ray parameter where a ray first meets a triangle mesh, by its tree of boxes; sets the normal.
 
     T. Möller, B. Trumbore, "Fast, minimum storage ray/triangle intersection", 1997.
     """
@@ -323,7 +323,7 @@ def ray_mesh(
 def ray_field(
     shapes: Shapes, i: int, x: "float[3]", v: "float[3]", far: float, n: "float[3]"
 ) -> float:
-    """A ray against a height field: samples a quarter of the spacing apart, then secants."""
+    """Ray parameter where a ray first meets a height field, by sampling and root finding."""
     low = 0.0
     high = far
     box = shapes.box[i]
@@ -379,7 +379,7 @@ def root_between(
     fa: float,
     fb: float,
 ) -> float:
-    """Where a ray crosses the ground between two places: the Illinois method."""
+    """Root of a ray's height above a height field between parameters a, b (Illinois method)."""
     side = 0
     t = a
     for _ in range(100):

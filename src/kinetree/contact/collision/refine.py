@@ -29,7 +29,7 @@ _NOWHERE, _NEARBY, _SOLVED, _MOVED = range(4)
 
 @procedure
 def is_level(one: Side, two: Side) -> bool:
-    """Whether a face is parallel to the face or edge of the other side, if it has one.
+    """Whether a side's flat face is parallel to the face or edge of the other; True without faces.
 
     What is not parallel to the face touches it with a corner, edge or rim instead.
     """
@@ -46,7 +46,7 @@ def is_level(one: Side, two: Side) -> bool:
 
 @procedure
 def turn_across(one: Side, two: Side, n: "float[3]") -> int:
-    """Turn the normal at right angles to two edges; ``_NEARBY`` where these are parallel."""
+    """Turn the normal orthogonal to the edges of two sides; ``_NEARBY`` if they are parallel."""
     ea, eb, ka, kb = one.line[:3], two.line[:3], one.line[3], two.line[3]
     over = cross(ea, eb)
     length = sqrt(over @ over)
@@ -67,7 +67,7 @@ def turn_across(one: Side, two: Side, n: "float[3]") -> int:
 
 @procedure
 def cross_lines(one: Side, two: Side, n: "float[3]") -> None:
-    """Move the points to where the edges pass each other, seen along the normal."""
+    """Move both points to where two edges cross, projected along the normal."""
     a, b = one.point, two.point
     u = one.line[:3] - one.line[3] * n  # the lines that touch, not of unit length
     w = two.line[:3] + two.line[3] * n
@@ -80,7 +80,7 @@ def cross_lines(one: Side, two: Side, n: "float[3]") -> None:
 
 @procedure
 def turn_to_edge(one: Side, two: Side, n: "float[3]", t: "float[3]") -> bool:
-    """Turn the normal to where the edge of a side is farthest, unless that is far away.
+    """Turn the normal to where one side's edge is the support, unless that is far; sets tangent.
 
     ``t`` becomes the tangent at right angles to the edge.
     """
@@ -102,7 +102,7 @@ def turn_to_edge(one: Side, two: Side, n: "float[3]", t: "float[3]") -> bool:
 
 @procedure
 def find_tangent(n: "float[3]", t: "float[3]") -> None:
-    """Set a unit vector at right angles to the normal."""
+    """Write a unit vector orthogonal to the normal ``n``."""
     axis = 0
     if abs(n[1]) < abs(n[axis]):
         axis = 1
@@ -117,7 +117,7 @@ def find_tangent(n: "float[3]", t: "float[3]") -> None:
 
 @procedure
 def take_step(one: Side, two: Side, n: "float[3]", t: "float[3]", is_free: bool) -> "(int, float)":
-    """Turn the normal by a step of Newton's method: how the search goes on, size of the step.
+    """Newton step of the normal towards a wider slab; returns the search's status and the step.
 
     ``is_free`` is whether it turns both ways, or along the tangent ``t`` alone.
     """
@@ -152,7 +152,7 @@ def take_step(one: Side, two: Side, n: "float[3]", t: "float[3]", is_free: bool)
 
 @procedure
 def solve_normal(shapes: Shapes, pair: Pair, one: Side, two: Side, n: "float[3]") -> int:
-    """Find the normal in a mode of each shape, from ``n`` on, and the points, if these are single.
+    """Solve for the normal at which both sides' features are supports; returns the status.
 
     About the nearest points are those of the sides before.
 
@@ -197,7 +197,7 @@ def solve_normal(shapes: Shapes, pair: Pair, one: Side, two: Side, n: "float[3]"
 def are_on_sides(
     shapes: Shapes, pair: Pair, one: Side, two: Side, ends: Slab, slack: float
 ) -> bool:
-    """Whether the points are single or on the edges and faces of their modes, once moved there."""
+    """Whether the points lie on the edges and faces of their modes, after moving them there."""
     d, a, b = ends.normal, one.point, two.point
     if one.status == CROSSING:
         on_first = within(shapes, one, pair.origin, slack)
@@ -213,7 +213,7 @@ def are_on_sides(
 
 @procedure
 def take_points(slab: Slab, one: Side, two: Side, ends: Slab, optimal: bool) -> None:
-    """Set a slab to that of the normal and the ends found, with the points of the sides.
+    """Set a slab to the normal and width found, with the points of both sides.
 
     Where these are not nearest points, those of the slab are moved to the ends along the normal.
     """
@@ -228,7 +228,7 @@ def take_points(slab: Slab, one: Side, two: Side, ends: Slab, optimal: bool) -> 
 
 @procedure
 def move_to_ends(slab: Slab, ends: Slab) -> None:
-    """Move the points of a slab along its normal to the farthest points."""
+    """Shift a slab's points along its normal to the heights of the support points."""
     slip = (ends.first - slab.first) @ slab.normal
     slab.first[:] += slip * slab.normal
     slab.second[:] = slab.first + slab.gap * slab.normal
@@ -238,7 +238,7 @@ def move_to_ends(slab: Slab, ends: Slab) -> None:
 def refine(
     shapes: Shapes, pair: Pair, simplex: Simplex, slab: Slab, most: float
 ) -> "(float, bool)":
-    """The largest width near the normal of a slab, and whether it is a maximum; sets the slab.
+    """Largest slab width near a normal by Newton's method, and whether it is a maximum.
 
     In: about the normal and the points, the simplex that they are of, and the ``most`` that the
     width can be.

@@ -38,7 +38,7 @@ MOST = 8
 
 @procedure
 def widen_along(shapes: Shapes, pair: Pair, ends: Slab, near: Slab) -> None:
-    """Take the direction of ``ends`` if the slab along it is wider than ``near``."""
+    """Replace slab ``near`` by that along the normal of ``ends``, if it is wider."""
     ends.corner[:] = -1
     found = width(shapes, pair, ends)
     if found > near.gap:
@@ -50,7 +50,7 @@ def widen_along(shapes: Shapes, pair: Pair, ends: Slab, near: Slab) -> None:
 
 @procedure(inline=False)
 def begin_slab(shapes: Shapes, pair: Pair, near: Slab) -> None:
-    """Set the widest slab along the line of centres and along the axes of both shapes."""
+    """Set the widest slab along the line of centres and the axes of both shapes."""
     ends = local(Slab)
     n = ends.normal
     middle(shapes, pair.i, pair.corners, pair.origin, ends.first)
@@ -72,7 +72,7 @@ def begin_slab(shapes: Shapes, pair: Pair, near: Slab) -> None:
 
 @procedure(inline=False)
 def turn_slab(shapes: Shapes, pair: Pair, far: float, shift: float, before: int, near: Slab) -> int:
-    """Widen a slab from shapes that are ``shift`` farther apart along it: how it is then."""
+    """Widen a slab by GJK with the shapes moved ``shift`` apart along it; the search's status."""
     simplex, slab = local(Simplex), local(Slab)
     v, n = local("float", 2, 3)
     n[:] = shift * near.normal
@@ -103,7 +103,7 @@ def turn_slab(shapes: Shapes, pair: Pair, far: float, shift: float, before: int,
 
 @procedure(inline=False)
 def shallow_gap(shapes: Shapes, pair: Pair, far: float, near: Slab) -> bool:
-    """Whether two shapes are within ``far``; sets the slab, its normal and points."""
+    """Whether two convex shapes are within ``far`` [m]; sets the slab, its normal and points."""
     ra = round_of(shapes, pair.i)
     rb = round_of(shapes, pair.j)
     begin_slab(shapes, pair, near)
@@ -128,7 +128,7 @@ def shallow_gap(shapes: Shapes, pair: Pair, far: float, near: Slab) -> bool:
 
 @procedure(inline=False)
 def shallow_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points where two convex shapes are within ``margin``, after n others: how many then."""
+    """Append contacts of convex shapes i and j by the search for shallow overlaps; new count."""
     pair, near = local(Pair), local(Slab)
     place_pair(shapes, pair, i, j)
     if not shallow_gap(shapes, pair, margin, near):

@@ -42,7 +42,7 @@ class ShapeTables(NamedTuple):
 
 
 def shape_tables(scene) -> ShapeTables:
-    """``Shapes`` and ``Special`` of a ``Scene``; only a scene that lists its pairs has them all."""
+    """Shape tables of a ``Scene``, its pairs with own rules, and the shapes' numbers."""
     model, geometry = scene.model, scene.model.geometry
     if scene.rule not in (None, "base") or any(map(callable, scene.given.values())):
         at = {id(g): k for k, g in enumerate(geometry)}
@@ -60,7 +60,7 @@ def shape_tables(scene) -> ShapeTables:
 
 
 def _key(i, j):
-    """Key of an edge, whichever end comes first."""
+    """Unordered pair (i, j) as a tuple with the smaller number first."""
     return (i, j) if i < j else (j, i)
 
 
@@ -68,7 +68,7 @@ def _key(i, j):
 
 
 def _special(scene, numbers, pairs):
-    """The pairs that the rules do not cover, by numbers of shapes in the tables.
+    """``Special`` table of the pairs with individual rules, by numbers of shapes in the tables.
 
     ``pairs`` are all that may touch, where they are listed; else None.
     """
@@ -114,7 +114,7 @@ _AS_SHAPES = (LEFT_OUT, np.nan, np.nan, np.nan, np.nan, 0, np.nan)
 
 
 def _row(surface, friction, restitution):
-    """Whether, friction (3), restitution, condim and margin of a pair with its own surface."""
+    """Whether a pair touches, friction (3), restitution, condim and margin of its own surface."""
     if friction is None:
         usual = FRICTION if surface.friction is None else surface.friction
         friction = 0.0 if surface.condim == 1 else usual
@@ -127,7 +127,7 @@ def _row(surface, friction, restitution):
 
 
 def _left_out(model):
-    """Pairs that loops and the model's ``contact_pairs`` exclude, by number in the model."""
+    """Pairs of shapes that loops and the model's ``contact_pairs`` exclude from contact."""
     by_weld: dict[int, list[int]] = {}
     weld = weld_of_bodies(model) if model.loops else []
     for k, g in enumerate(model.geometry if model.loops else ()):

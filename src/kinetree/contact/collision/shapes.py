@@ -32,7 +32,7 @@ class _Pools:
         self.known, self.rows, self.counts = {}, {}, {}
 
     def add(self, **arrays):
-        """Append rows; the number of the first row of each."""
+        """Append named arrays of rows to their pools; number of each pool's first new row."""
         first = {}
         for name, array in arrays.items():
             first[name] = self.counts.get(name, 0)
@@ -41,7 +41,7 @@ class _Pools:
         return first
 
     def array(self, name, dtype, *shape):
-        """Contiguous array of all rows of a pool."""
+        """Contiguous array of all rows of a pool, (0, ...) where there are none."""
         rows = self.rows.get(name)
         return np.ascontiguousarray(
             np.concatenate(rows) if rows else np.zeros((0, *shape)), dtype=dtype
@@ -49,7 +49,7 @@ class _Pools:
 
 
 def shapes_of(geometry, weld, parent, given) -> Shapes:
-    """``Shapes`` of a list of ``Geometry``.
+    """``Shapes`` record, the compiled tables, of a list of ``Geometry``.
 
     Args:
         geometry: the shapes.
@@ -86,7 +86,7 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
 
 
 def _materials(geometry, given):
-    """Columns of what surfaces say of contacts, where ``given`` does not say it for all."""
+    """Contact columns of all shapes from their surfaces, overridden by ``given`` values."""
     n, surfaces = len(geometry), [g.surface or Surface() for g in geometry]
     contype, conaffinity = masks(geometry)
     coefficients = np.array(
@@ -111,7 +111,7 @@ def _materials(geometry, given):
 
 
 def _rows_of(pools):
-    """Rows of hulls, height fields and triangles that shapes refer to."""
+    """Fields of ``Shapes`` with the rows of hulls, height fields and meshes in the pools."""
     return {
         "vertex": pools.array("vertex", float, 3),
         "neighbour_first": _starts(pools, "neighbour_count"),
@@ -134,7 +134,7 @@ def _rows_of(pools):
 
 
 def placed_table(*placed) -> Shapes:
-    """A table of a few ``Placed`` shapes, each on its own body."""
+    """``Shapes`` record of a few ``Placed`` shapes, each on its own body at its pose."""
     n = len(placed)
     geometry = [Geometry(k, p.shape) for k, p in enumerate(placed)]
     shapes = shapes_of(geometry, range(n), [0] * n, _NOTHING)
@@ -148,12 +148,12 @@ _NOTHING = {"friction": None, "restitution": None}
 
 
 def _starts(pools, name):
-    """First row of each group, and the number of all rows."""
+    """First row of each group and, last, the number of all rows, from a pool of group sizes."""
     return np.concatenate([[0], np.cumsum(pools.array(name, np.int64))]).astype(np.int64)
 
 
 def _pose_row(placement):
-    """Rows of shape to body: [E^T | r]."""
+    """Placement of a shape in its body as a row of 12: ``[E^T | r]``."""
     E, r = np.asarray(placement.E, dtype=float), np.asarray(placement.r, dtype=float)
     return np.column_stack([E.T, r]).reshape(12)
 
@@ -169,7 +169,7 @@ class _Measures(NamedTuple):
 
 
 def _measure(shape, pools, uneven):
-    """Kind, sizes, box, radius of the ball around it, and where its rows are.
+    """Kind, sizes, box and bounding radius of a shape, and the rows it has in the pools.
 
     ``uneven`` is whether there are height fields, on which some solids stand as polyhedra.
     """
@@ -197,7 +197,7 @@ _DIRECTIONS = 400
 
 
 def solid_hull(solid: Solid) -> Hull:
-    """A polyhedron whose corners are on the surface of a solid."""
+    """Convex polyhedron whose corners lie on the surface of a solid."""
     points = _points_of_outline(solid)
     if points is None:
         shapes = placed_table(Placed(solid, np.eye(3), np.zeros(3)))
@@ -221,7 +221,7 @@ def solid_hull(solid: Solid) -> Hull:
 
 
 def _points_of_outline(solid):
-    """Points of the surface of a solid of revolution; None of any other."""
+    """Points on the surface of a solid of revolution; None for other solids."""
     outline = solid.outline(_CIRCLE)
     if outline is None:
         return None
@@ -230,7 +230,7 @@ def _points_of_outline(solid):
 
 
 def _around(points):
-    """Box around points, and the radius of the ball about its centre."""
+    """Axis-aligned box (centre, half extents) of points, and radius of a ball about its centre."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2
     radius = float(np.sqrt(np.max(np.sum((points - middle) ** 2, axis=1))))
@@ -238,7 +238,7 @@ def _around(points):
 
 
 def _field(field, pools):
-    """Kind, sizes and box of a height field, whose spline goes into the pools."""
+    """Measures of a height field, whose spline coefficients go into the pools."""
     c = spline_coefficients(field.heights)
     first = pools.add(height=c.reshape(-1))["height"]
     half = (field.size[0] / 2, field.size[1] / 2)
@@ -248,7 +248,7 @@ def _field(field, pools):
 
 
 def _hull(mesh, pools):
-    """Kind, sizes and box of a convex hull, whose features go into the pools."""
+    """Measures of a mesh's convex hull, whose vertices, faces and edges go into the pools."""
     hull, digest = hull_of(mesh), hashlib.sha256()
     for array in hull:
         digest.update(np.ascontiguousarray(array))
@@ -258,7 +258,7 @@ def _hull(mesh, pools):
 
 
 def _add_polyhedron(arrays, pools):
-    """Rows of a convex polyhedron: its ``data``, ``facets`` and ``firsts``."""
+    """Append a convex polyhedron to the pools; its ``data``, ``facets`` and ``firsts`` rows."""
     vertices, counts, neighbours, face_counts, corners, normals, facets, edges = arrays[:8]
     ahead, cluster, ball = arrays[8:]
     v = pools.counts.get("vertex", 0)
@@ -282,7 +282,7 @@ def _add_polyhedron(arrays, pools):
 
 
 def _arrays_of_hull(hull):
-    """Polyhedron, facets, edges and clusters of a hull's vertices, as rows of ``Shapes``."""
+    """Arrays of a hull for ``Shapes``: vertices, faces, facets, edges and vertex clusters."""
     beyond = _beyond(np.asarray(hull.triangles, dtype=np.int64))
     vertices = np.array(hull.vertices, dtype=float)
     ahead, clusters = farthest_ahead(vertices), cluster(vertices)
@@ -290,7 +290,7 @@ def _arrays_of_hull(hull):
 
 
 def farthest_ahead(vertices) -> np.ndarray:
-    """The vertex that is farthest along the middle direction of every cell of ``cell_of``."""
+    """Number of the farthest vertex along the middle direction of every cell of ``cell_of``."""
     middles = (2 * np.arange(SIDE) + 1) / SIDE - 1
     u, v = (x.reshape(-1) for x in np.meshgrid(middles, middles, indexing="ij"))
     faces = []
@@ -303,7 +303,7 @@ def farthest_ahead(vertices) -> np.ndarray:
 
 
 def cluster(vertices) -> tuple[np.ndarray, np.ndarray]:
-    """An order of points in which ``BALL`` in a row are near each other, and balls around these."""
+    """Order of points in which runs of ``BALL`` lie close together, and balls around the runs."""
     order, waiting, count = np.arange(len(vertices)), [(0, len(vertices))], tables.BALL
     while waiting:
         first, last = waiting.pop()
@@ -323,7 +323,7 @@ def cluster(vertices) -> tuple[np.ndarray, np.ndarray]:
 
 
 def polyhedron(hull):
-    """Vertices, their neighbours, and faces of a ``Hull``, of which flat ones are joined.
+    """Vertices, vertex neighbours, and faces of a ``Hull``, coplanar triangles merged.
 
     Returns vertices (n, 3), numbers of neighbours (n,), neighbours, numbers of corners of the faces
     (m,), corners counter-clockwise from outside, and normals (m, 3).
@@ -374,7 +374,7 @@ _LEAF = 4  # triangles
 
 
 def _mesh(mesh, pools):
-    """Kind, sizes and box of a mesh, whose triangles and tree go into the pools."""
+    """Measures of a triangle mesh, whose triangles and tree of boxes go into the pools."""
     surface = read_triangles(mesh.path, mesh.scale)
     vertices, same = np.unique(np.array(surface.vertices), axis=0, return_inverse=True)
     triangles = same.reshape(-1)[np.array(surface.faces)]
@@ -406,7 +406,7 @@ def _mesh(mesh, pools):
 
 
 def triangle_tree(corners):
-    """A tree of boxes over triangles (m, 3, 3), split at the median of the longest side.
+    """Bounding-volume tree of triangles (m, 3, 3), split at the median of the longest side.
 
     Returns boxes (k, 6), children (k, 2), of leaves ``-1 - first triangle`` and how many there are,
     and the order in which the triangles have to be, (m,).
@@ -433,7 +433,7 @@ def triangle_tree(corners):
 
 
 def _beyond(triangles):
-    """Across the edges 0-1, 1-2 and 2-0 of every triangle the next one, or -1, (m, 3)."""
+    """Neighbour of every triangle across its edges 0-1, 1-2 and 2-0, or -1: (m, 3)."""
     ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
     size = int(triangles.max(initial=0)) + 1
     there, back = ends[:, 0] * size + ends[:, 1], ends[:, 1] * size + ends[:, 0]
@@ -444,7 +444,7 @@ def _beyond(triangles):
 
 
 def masks(shapes):
-    """``contype`` and ``conaffinity`` of every shape: no bits where it cannot touch, or all."""
+    """``contype`` and ``conaffinity`` of every shape: 0 without collision, all bits by default."""
     masks = [
         (0, 0)
         if not g.collision

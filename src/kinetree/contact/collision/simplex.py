@@ -70,7 +70,7 @@ class Simplex:
 
 @procedure
 def set_pair(shapes: Shapes, pair: Pair, i: int, j: int, origin: "float[3]") -> None:
-    """Set the shapes of a pair, and the origin; of triangles ``measure_pair`` finds the size."""
+    """Set shapes and origin of a ``Pair``; measures its size unless one is a triangle."""
     pair.i = i
     pair.j = j
     pair.origin[:] = origin
@@ -80,7 +80,7 @@ def set_pair(shapes: Shapes, pair: Pair, i: int, j: int, origin: "float[3]") -> 
 
 @procedure
 def place_pair(shapes: Shapes, pair: Pair, i: int, j: int) -> None:
-    """Set the shapes of a pair, with the origin at the first."""
+    """Set the two shapes of a ``Pair``, with the origin at the first shape's position."""
     P = shapes.pose[i]
     pair.i = i
     pair.j = j
@@ -91,13 +91,13 @@ def place_pair(shapes: Shapes, pair: Pair, i: int, j: int) -> None:
 
 @procedure
 def measure_pair(shapes: Shapes, pair: Pair) -> None:
-    """Set the size of a pair."""
+    """Set the length scale of a pair: the sum of its shapes' radii."""
     pair.size = size_of(shapes, pair.i, pair.corners) + size_of(shapes, pair.j, pair.corners)
 
 
 @procedure
 def turn_pair(pair: Pair, turned: Pair) -> None:
-    """Set a pair to another one with its shapes exchanged."""
+    """Copy a ``Pair`` with its two shapes exchanged."""
     turned.i = pair.j
     turned.j = pair.i
     turned.size = pair.size
@@ -107,7 +107,7 @@ def turn_pair(pair: Pair, turned: Pair) -> None:
 
 @procedure
 def width(shapes: Shapes, pair: Pair, slab: Slab) -> float:
-    """Width of the slab along its normal, times the length of that; sets the farthest points."""
+    """Signed width of the slab along its normal, times the normal's length; sets support points."""
     n, a, b, o = slab.normal, slab.first, slab.second, pair.origin
     minus = -n
     slab.corner[0] = support(shapes, pair.i, pair.corners, o, n, slab.corner[0], a)
@@ -117,7 +117,7 @@ def width(shapes: Shapes, pair: Pair, slab: Slab) -> float:
 
 @procedure
 def copy_slab(source: Slab, target: Slab) -> None:
-    """Copy gap, normal and points of a slab."""
+    """Copy gap, normal and points of one slab to another."""
     target.gap = source.gap
     target.normal[:] = source.normal
     target.first[:] = source.first
@@ -126,7 +126,7 @@ def copy_slab(source: Slab, target: Slab) -> None:
 
 @procedure
 def find_foot(simplex: Simplex, foot: "float[3]") -> None:
-    """Set the point of the first core that is nearest to the second, by the weights."""
+    """Write the first core's nearest point: the simplex corners weighted."""
     foot[:] = 0.0
     for k in range(simplex.count):
         foot[:] += simplex.weight[k] * simplex.first[k]
@@ -134,7 +134,7 @@ def find_foot(simplex: Simplex, foot: "float[3]") -> None:
 
 @procedure
 def add_corner(simplex: Simplex, slab: Slab) -> None:
-    """Append the points of a slab to a simplex that has room for them."""
+    """Append the support points of a slab to a simplex, if it has less than four corners."""
     k = simplex.count
     if k < 4:
         simplex.difference[k] = slab.second - slab.first

@@ -36,7 +36,7 @@ class Balls:
 
 @procedure
 def put_balls(balls: Balls, margin: float, touch: Touch, n: int, feature: int) -> int:
-    """Contact of two spheres that are within ``margin``: how many contacts there are then."""
+    """Append the contact of two spheres, if they are within ``margin``; returns the new count."""
     d, ri, rj = balls.way, balls.radius[0], balls.radius[1]
     square = d @ d
     reach = ri + rj + margin
@@ -55,7 +55,7 @@ def put_balls(balls: Balls, margin: float, touch: Touch, n: int, feature: int) -
 
 @procedure
 def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """One point; spheres with the same centre part along the z axis of the first."""
+    """Append the contact of two balls, if within ``margin``; the normal is z if concentric."""
     p, q = shapes.pose[i], shapes.pose[j]
     balls = local(Balls)
     balls.centre[:] = p[3::4]
@@ -67,7 +67,7 @@ def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n
 
 @procedure
 def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Contact of a ball and a capsule: one point."""
+    """Append the contact of a ball and a capsule, if within ``margin``; new count."""
     p, q = shapes.pose[i], shapes.pose[j]
     balls = local(Balls)
     d, half = q[3::4] - p[3::4], shapes.size[j, 1]
@@ -80,15 +80,15 @@ def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
 
 
 @procedure
-def seen_from(shape: "float[12]", x: "float[3]", out: "float[3]") -> None:
-    """A point of the world in coordinates of a shape."""
+def to_shape(shape: "float[12]", x: "float[3]", out: "float[3]") -> None:
+    """Transform a world point to coordinates of a shape."""
     d = x - shape[3::4]
     out[:] = shape[:3] * d[0] + shape[4:7] * d[1] + shape[8:11] * d[2]
 
 
 @procedure
 def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> float:
-    """Signed distance of a point from a box, and the normal, which points outwards.
+    """Signed distance of a point from a box's surface; sets the outward normal.
 
     Inside or on a face, the way out is through the nearest face; of equally near ones, the first.
     """
@@ -125,7 +125,7 @@ def put_inwards(
     n: int,
     feature: int,
 ) -> int:
-    """A sphere around x (in coordinates of a shape), ``distance`` from that shape along ``out``."""
+    """Append the contact of a sphere about x with a shape at ``distance`` from x along ``out``."""
     gap = distance - radius
     h = radius + gap / 2
     a, b, c = shape[::4], shape[1::4], shape[2::4]
@@ -136,10 +136,10 @@ def put_inwards(
 
 @procedure
 def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Contact of a ball and a box: one point."""
+    """Append the contact of a ball and a box, if within ``margin``; returns the new count."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[i, 0]
     x, out = local("float", 2, 3)
-    seen_from(q, vector(p[3], p[7], p[11]), x)
+    to_shape(q, vector(p[3], p[7], p[11]), x)
     distance = out_of_box(x, shapes.size[j], out)
     if distance - radius > margin:
         return n
@@ -148,11 +148,11 @@ def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 @procedure
 def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Contact of a ball and a cylinder: one point."""
+    """Append the contact of a ball and a cylinder, if within ``margin``; new count."""
     p, q = shapes.pose[i], shapes.pose[j]
     radius, half = shapes.size[j, 0], shapes.size[j, 1]
     x = local("float", 3)
-    seen_from(q, vector(p[3], p[7], p[11]), x)
+    to_shape(q, vector(p[3], p[7], p[11]), x)
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     u, w = 1.0, 0.0
     if rho > 0:
@@ -180,7 +180,7 @@ def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 
 @procedure
 def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """The nearest point; of capsules that lie along each other, also the ends of the overlap."""
+    """Append contacts of two capsules: nearest points, and both overlap ends if parallel."""
     p, q, hi, hj = shapes.pose[i], shapes.pose[j], shapes.size[i, 1], shapes.size[j, 1]
     reach = margin + hi + hj + shapes.size[i, 0] + shapes.size[j, 0]
     d, u, w = q[3::4] - p[3::4], p[2::4], q[2::4]
@@ -218,7 +218,7 @@ def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 
 @procedure
 def place_balls(shapes: Shapes, i: int, j: int, s: float, t: float, balls: Balls) -> None:
-    """Set the spheres at s and t along the segments of two capsules."""
+    """Set two spheres at s and t along the axis segments of two capsules."""
     p, q = shapes.pose[i], shapes.pose[j]
     balls.centre[:] = p[3::4] + s * p[2::4]
     balls.way[:] = q[3::4] + t * q[2::4] - balls.centre

@@ -11,7 +11,7 @@ _LEVEL = 1e-7  # of the size of a patch: depths that are the same
 
 @procedure
 def without_doubles(touch: Touch, start: int, first: int, n: int, same: float) -> int:
-    """Points from ``first`` on that are not there already, from ``start`` on."""
+    """Drop rows ``first`` to n of ``touch`` that repeat earlier contacts; the new count."""
     kept = first
     for k in range(first, n):
         old = False
@@ -28,7 +28,7 @@ def without_doubles(touch: Touch, start: int, first: int, n: int, same: float) -
 
 @procedure
 def copy_touch(touch: Touch, source: int, target: int):
-    """One row of ``touch`` into another."""
+    """Copy one contact row of ``touch`` over another."""
     touch.point[target] = touch.point[source]
     touch.normal[target] = touch.normal[source]
     touch.gap[target] = touch.gap[source]
@@ -37,7 +37,7 @@ def copy_touch(touch: Touch, source: int, target: int):
 
 @procedure
 def swap_touch(touch: Touch, one: int, two: int):
-    """Two rows of ``touch``, exchanged."""
+    """Exchange two contact rows of ``touch``."""
     if one == two:
         return
     p = touch.point[one] * 1.0
@@ -53,7 +53,7 @@ def swap_touch(touch: Touch, one: int, two: int):
 
 @procedure
 def spread(touch: Touch, start: int, n: int, most: int) -> int:
-    """Points from ``start`` on that span their patches, one patch for every normal.
+    """Reduce contacts from row ``start`` on to those that span their patches; the new count.
 
     Of every patch those stay that are farthest along eight directions, and the deepest one if it is
     deeper; patches with the deepest points come first where there are more than ``most`` in all.

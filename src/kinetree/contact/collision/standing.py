@@ -15,7 +15,7 @@ from kinetree.contact.collision.tables import BOX, HULL, Shapes
 
 
 @procedure
-def stands_nowhere(
+def no_mode(
     size: "float[3]",
     mode: int,
     d: "float[3]",
@@ -24,18 +24,18 @@ def stands_nowhere(
     bend: "float[3, 3]",
     e: "float[4]",
 ) -> int:
-    """Placeholder for a kind without curved faces."""
+    """Mode of a solid without curved faces: none; returns ``NONE``."""
     return NONE
 
 
 @procedure
-def is_within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """Placeholder for a kind without curved faces."""
+def never_within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
+    """Whether a point is on a mode's feature of a kind without curved faces: never."""
     return False
 
 
-STAND = choice_of("stand", stands_nowhere)
-WITHIN = choice_of("within", is_within)
+STAND = choice_of("stand", no_mode)
+WITHIN = choice_of("within", never_within)
 
 
 @workspace
@@ -67,7 +67,7 @@ class Side:
 
 @procedure
 def set_side(side: Side, shape: int, simplex: Simplex, which: int) -> None:
-    """Set a shape and its corners in a simplex, each once; ``which`` is 0 for the first shape."""
+    """Set a side's shape and its distinct corners from a simplex; ``which``: 0 first, 1 second."""
     P = simplex.first if which == 0 else simplex.second
     at = simplex.corner
     count = 0
@@ -85,7 +85,7 @@ def set_side(side: Side, shape: int, simplex: Simplex, which: int) -> None:
 
 @procedure
 def modes(shapes: Shapes, side: Side) -> int:
-    """Number of ways for the normal to stand on a shape."""
+    """Number of modes of a side: features of the shape on which the normal may stand."""
     if is_curved(shapes, side.shape):
         return MODES[shapes.kind[side.shape]]
     if side.count == 3:
@@ -95,7 +95,7 @@ def modes(shapes: Shapes, side: Side) -> int:
 
 @procedure
 def stand(shapes: Shapes, side: Side, origin: "float[3]", other: "float[3]") -> int:
-    """Status in a mode; sets the point farthest along the normal, its derivative, and the line.
+    """Support point of a side in its mode, with derivative and edge line; returns the status.
 
     ``other`` is about the nearest point of the other shape.
     """
@@ -112,7 +112,7 @@ def stand(shapes: Shapes, side: Side, origin: "float[3]", other: "float[3]") -> 
 
 @procedure
 def stand_on_curved(shapes: Shapes, side: Side, origin: "float[3]", other: "float[3]") -> int:
-    """Status on a curved solid, likewise."""
+    """Support point on a curved solid's feature in a mode; returns the status."""
     i = side.shape
     P = shapes.pose[i]
     R = view(P, 0, 3, 4)[:, :3]
@@ -135,7 +135,7 @@ def stand_on_curved(shapes: Shapes, side: Side, origin: "float[3]", other: "floa
 
 @procedure
 def stand_on_corners(side: Side) -> int:
-    """Status on the face, an edge or a corner of a polyhedron in a simplex, likewise."""
+    """Support feature among a simplex's corners: face, edge or corner; returns the status."""
     C, e, count, mode = side.corner, side.line, side.count, side.mode - 1
     if count == 3 and mode == 0:
         f = cross(C[1] - C[0], C[2] - C[0])
@@ -166,7 +166,7 @@ def stand_on_corners(side: Side) -> int:
 
 @procedure
 def nearest_face(shapes: Shapes, side: Side, origin: "float[3]") -> int:
-    """Status on the face of a box or hull whose normal is nearest to that of the side, likewise."""
+    """Plane of the box or hull face nearest to a side's normal; ``NONE`` for other shapes."""
     i, n, p, e = side.shape, side.normal, side.point, side.line
     if i < 0 or (shapes.kind[i] != BOX and shapes.kind[i] != HULL):
         return NONE
@@ -193,7 +193,7 @@ def nearest_face(shapes: Shapes, side: Side, origin: "float[3]") -> int:
 
 @procedure
 def within(shapes: Shapes, side: Side, origin: "float[3]", slack: float) -> bool:
-    """Whether the point of a side is on the edge or face of its mode."""
+    """Whether the point of a side lies on the edge or face of its mode, with slack [m]."""
     i, mode, count, C, p = side.shape, side.mode, side.count, side.corner, side.point
     if is_curved(shapes, i):
         P = shapes.pose[i]
@@ -223,7 +223,7 @@ def within(shapes: Shapes, side: Side, origin: "float[3]", slack: float) -> bool
 def within_polyhedron(
     shapes: Shapes, i: int, origin: "float[3]", p: "float[3]", slack: float
 ) -> bool:
-    """Whether a point is within a box or hull."""
+    """Whether a point is inside a box or hull, with slack [m]."""
     P = shapes.pose[i]
     x = local("float", 3)
     d = p - (P[3::4] - origin)

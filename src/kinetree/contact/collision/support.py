@@ -40,7 +40,7 @@ FACE = choice_of("face", no_face)
 
 @procedure
 def round_of(shapes: Shapes, i: int) -> float:
-    """Radius of the ball around every point of the core."""
+    """Rounding radius of a shape: that of the ball swept over its core; 0 if not rounded [m]."""
     if i >= 0 and _ROUNDED[shapes.kind[i]] > 0:
         return shapes.size[i, 0]
     return 0.0
@@ -48,13 +48,13 @@ def round_of(shapes: Shapes, i: int) -> float:
 
 @procedure
 def is_curved(shapes: Shapes, i: int) -> bool:
-    """Whether the core has a curved surface."""
+    """Whether the core of shape i has a curved surface."""
     return i >= 0 and MODES[shapes.kind[i]] > 0
 
 
 @procedure
 def size_of(shapes: Shapes, i: int, corners: "float[6, 3]") -> float:
-    """Radius of a ball that holds a shape, or a length of the order of a triangle's."""
+    """Bounding radius of a shape, or for i < 0 the length scale of a loaded triangle."""
     if i >= 0:
         return shapes.radius[i]
     k = -3 * (i + 1)
@@ -65,7 +65,7 @@ def size_of(shapes: Shapes, i: int, corners: "float[6, 3]") -> float:
 
 @procedure
 def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "float[3]"):
-    """Centre of the box around a shape, relative to ``o``."""
+    """Centre of a shape's bounding box, or of a loaded triangle, relative to ``o``."""
     if i < 0:
         k = -3 * (i + 1)
         out[:] = (corners[k] + corners[k + 1] + corners[k + 2]) / 3.0
@@ -77,7 +77,7 @@ def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "
 
 @procedure
 def cell_of(x: float, y: float, z: float) -> int:
-    """Number of the cell of a cube around the origin that a direction goes through."""
+    """Number of the cell of a cube map around the origin that a direction goes through."""
     a, b, c = abs(x), abs(y), abs(z)
     face, u, v, w = 0, y, z, a
     if b > a and b >= c:
@@ -94,7 +94,7 @@ def cell_of(x: float, y: float, z: float) -> int:
 
 @procedure
 def farthest_vertex(shapes: Shapes, i: int, x: float, y: float, z: float, start: int) -> int:
-    """The vertex of a hull farthest along (x, y, z).
+    """Number of the hull vertex farthest along (x, y, z), by hill climbing from ``start``.
 
     It is climbed to from ``start``, found for a direction nearby, or from the one that is farthest
     along the middle of the direction's cell, whichever is higher.
@@ -140,7 +140,7 @@ def support(
     start: int,
     out: "float[3]",
 ) -> int:
-    """The farthest point of a core along ``d``, and the number of its corner (0 if it is curved).
+    """Support point of shape i's core along ``d``; returns its vertex number, 0 if curved.
 
     ``start`` is the corner found for a direction nearby, or anything.
     """
@@ -179,7 +179,7 @@ def support_face(
     tilt: float,
     out: "float[16, 3]",
 ) -> int:
-    """Corners of the face or edge within ``tilt`` (sine) of right angles to ``d``, else one point.
+    """Corners of the support face or edge along ``d``, up to a tilt (sine); their number.
 
     ``d`` has unit length. Faces are in order, counter-clockwise seen from the tip of ``d``.
     """
@@ -204,7 +204,7 @@ def support_face(
 def _face_of_triangle(
     corners: "float[6, 3]", first: int, d: "float[3]", tilt: float, out: "float[16, 3]"
 ) -> int:
-    """Corners of a triangle that lie farthest along ``d``, up to a tilt; how many."""
+    """Corners of a triangle's support feature along ``d``, up to a tilt; returns their number."""
     best = first
     for k in range(first + 1, first + 3):
         if corners[k] @ d > corners[best] @ d:
@@ -238,7 +238,7 @@ def _face_of_triangle(
 def _face_of_hull(
     shapes: Shapes, i: int, o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
 ) -> int:
-    """Corners of the face of a hull that looks along ``d``; how many."""
+    """Corners of a hull's support face or edge along ``d``, up to a tilt; their number."""
     P = shapes.pose[i]
     c = local("float", 3)
     into_shape(P, d, c)
@@ -275,7 +275,7 @@ def _face_of_hull(
 
 @procedure
 def best_face(shapes: Shapes, i: int, c: "float[3]") -> int:
-    """The face of a hull whose outward normal is nearest to ``c``, in the shape's axes."""
+    """Number of the hull face whose outward normal is nearest to ``c``, in the shape's axes."""
     first = shapes.data[i, 2]
     best = first
     high = shapes.face_normal[first] @ c

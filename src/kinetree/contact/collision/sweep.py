@@ -61,7 +61,7 @@ class Pairs:
 
 
 def pair_tables(shapes, bodies, capacity=None) -> Pairs:
-    """A ``Pairs`` for the shapes of a number of bodies (the world is one of them)."""
+    """``Pairs`` record of the broad phase for these shapes and a number of bodies."""
     endless = shapes.radius > tables.ENDLESS
     order = np.concatenate([np.flatnonzero(~endless), np.flatnonzero(endless)])
     n, capacity = shapes.count, capacity or 64 + 8 * shapes.count
@@ -86,7 +86,7 @@ def pair_tables(shapes, bodies, capacity=None) -> Pairs:
 
 
 def enlarge_pairs(pairs) -> None:
-    """Twice the room for near pairs."""
+    """Double the capacity of the broad phase's list of near pairs; its content is lost."""
     pairs.capacity *= 2
     pairs.near = np.zeros((pairs.capacity, 2), dtype=np.int64)
     pairs.way = np.zeros((pairs.capacity, 3))
@@ -95,7 +95,7 @@ def enlarge_pairs(pairs) -> None:
 
 @procedure
 def near_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
-    """How many pairs may be within ``margin``, in ``pairs.near``; negative: there is no room."""
+    """Broad phase: list pairs that may come within ``margin``; their number, negative if full."""
     grow_boxes(shapes, special, pairs, margin)
     if special.rule == tables.LISTED:
         return listed_pairs(shapes, special, pairs, margin)
@@ -109,7 +109,7 @@ def near_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) ->
 
 @procedure(inline=True)
 def velocity_at(t: "float[6]", d: "float[3]", out: "float[3]") -> None:
-    """Velocity at a distance ``d`` from the point that ``t`` is about."""
+    """Velocity at offset ``d`` from the point to which the twist ``t`` refers."""
     out[0] = t[3] + t[1] * d[2] - t[2] * d[1]
     out[1] = t[4] + t[2] * d[0] - t[0] * d[2]
     out[2] = t[5] + t[0] * d[1] - t[1] * d[0]
@@ -117,7 +117,7 @@ def velocity_at(t: "float[6]", d: "float[3]", out: "float[3]") -> None:
 
 @procedure
 def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> None:
-    """Boxes that hold the shapes during the whole step, and half of the margin around them."""
+    """Enlarge every shape's box by its motion during the step and half of the margin."""
     common = margin / 2 + max(special.reach, 0.0) / 2
     for i in range(shapes.count):
         v, p, c = pairs.motion[shapes.body[i]], shapes.pose[i], shapes.box[i]
@@ -134,7 +134,7 @@ def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) ->
 
 @procedure
 def approach(pairs: Pairs, i: int, j: int) -> float:
-    """How far two shapes come nearer to each other until the end of the step, at most [m]."""
+    """Upper bound of how far two shapes approach each other during the step [m]."""
     a, b = pairs.move[i], pairs.move[j]
     d = b[:3] - a[:3]
     return sqrt(d @ d) + a[3] + b[3]
@@ -145,7 +145,7 @@ def approach(pairs: Pairs, i: int, j: int) -> float:
 
 @procedure
 def special_number(special: Special, i: int, j: int) -> int:
-    """Number of a pair in ``special``, or -1."""
+    """Row of a pair of shapes in ``special`` by binary search, or -1."""
     key = min(i, j) * _WORD + max(i, j)
     low, high = 0, special.count
     while low < high:
@@ -159,7 +159,7 @@ def special_number(special: Special, i: int, j: int) -> int:
 
 @procedure
 def may_touch(shapes: Shapes, special: Special, i: int, j: int) -> bool:
-    """Whether two shapes touch by themselves, by the rules of MuJoCo, or by ``special``."""
+    """Whether contact of two shapes is enabled: by welds, ``special`` or MuJoCo's bit masks."""
     a, b = shapes.weld[i], shapes.weld[j]
     if a == b or (special.rule == tables.WITH_BASE and a != 0 and b != 0):
         return False
@@ -176,7 +176,7 @@ def may_touch(shapes: Shapes, special: Special, i: int, j: int) -> bool:
 
 @procedure
 def overlap(pairs: Pairs, i: int, j: int) -> bool:
-    """Whether the grown boxes of two shapes meet."""
+    """Whether the broad-phase boxes of shapes i and j intersect."""
     a, b = pairs.box[i], pairs.box[j]
     return (
         a[0] <= b[3]
@@ -190,7 +190,7 @@ def overlap(pairs: Pairs, i: int, j: int) -> bool:
 
 @procedure
 def listed_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
-    """List the pairs of ``special`` that are near."""
+    """Broad phase over the pairs listed in ``special``: number of near ones, negative if full."""
     n = 0
     for k in range(special.count):
         if special.allowed[k] != tables.MAY_TOUCH:
@@ -216,7 +216,7 @@ def listed_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) 
 
 @procedure
 def sort_boxes(pairs: Pairs) -> None:
-    """``order`` by the low ends along the axis of largest spread: Shell's sort, or insertion."""
+    """Sort shapes by the low ends of their boxes along the axis of largest spread."""
     n, old = pairs.bounded, pairs.axis
     mean, spread = local("float", 3), local("float", 3)
     mean[:] = 0.0
@@ -248,7 +248,7 @@ def sort_boxes(pairs: Pairs) -> None:
 
 @procedure
 def fill_strips(pairs: Pairs) -> int:
-    """The shapes of every strip along a second axis, sorted; how many strips there are."""
+    """Distribute shapes to strips along a second axis; returns the number of strips."""
     n, side, start, span, width = pairs.bounded, 0, 0.0, 0.0, 0.0
     if n <= _FEW:
         for x in range(n):
@@ -285,7 +285,7 @@ def fill_strips(pairs: Pairs) -> int:
 
 @procedure
 def list_strips(pairs: Pairs, side: int, start: float, span: float, strips: int) -> None:
-    """First and last strip of every shape, and how many shapes each strip has.
+    """Set first and last strip of every shape, and count the shapes in each strip.
 
     Strips are 1.5 times as wide as the boxes on average: these are in 2.67 strips at most.
     """
@@ -303,7 +303,7 @@ def list_strips(pairs: Pairs, side: int, start: float, span: float, strips: int)
 
 @procedure
 def swept_pairs(shapes: Shapes, special: Special, pairs: Pairs, strips: int) -> int:
-    """Pairs of bounded shapes, unsorted; a pair counts in the first strip that both are in."""
+    """Sweep and prune within strips: lists near pairs of bounded shapes; their number."""
     n, axis = 0, pairs.axis
     side = 0 if axis == 2 else axis + 1
     other = 3 - axis - side
@@ -342,14 +342,14 @@ def swept_pairs(shapes: Shapes, special: Special, pairs: Pairs, strips: int) -> 
 
 @procedure
 def is_over(shapes: Shapes, special: Special, pairs: Pairs, i: int, j: int, margin: float) -> bool:
-    """Whether shape j comes within the margins of the plane or height field i."""
+    """Whether shape j may come within the margins of the plane or height field i in the step."""
     apart = margin + max(special.reach, 0.0) + max(shapes.margin[i] + shapes.margin[j], 0.0)
     return clearance(shapes, i, j) <= apart + approach(pairs, i, j)
 
 
 @procedure
 def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float, n: int) -> int:
-    """Pairs of planes and height fields with bounded shapes, appended to the ``n`` others."""
+    """Append near pairs of planes and height fields with bounded shapes; the new count."""
     if n < 0:
         return n
     for e in range(pairs.bounded, pairs.bounded + pairs.endless):
@@ -380,7 +380,7 @@ def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float,
 
 @procedure
 def put_in_order(pairs: Pairs, count: int, n: int) -> None:
-    """``near`` sorted by both shapes, so that nothing later depends on earlier steps."""
+    """Sort the near pairs by both shapes, independently of the order in which they came."""
     sort_by(pairs.unsorted, pairs.near, 1, pairs.strip_first, count, n)
     pairs.unsorted[:n] = pairs.near[:n]
     sort_by(pairs.unsorted, pairs.near, 0, pairs.strip_first, count, n)
@@ -390,7 +390,7 @@ def put_in_order(pairs: Pairs, count: int, n: int) -> None:
 def sort_by(
     given: "int[:, 2]", result: "int[:, 2]", side: int, first: "int[:]", count: int, n: int
 ) -> None:
-    """Pairs by one of their shapes, those with the same one in the order that they had."""
+    """Stable counting sort of pairs by the shape on one side."""
     first[: count + 1] = 0
     for k in range(n):
         first[given[k, side] + 1] += 1

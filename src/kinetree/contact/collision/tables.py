@@ -20,7 +20,7 @@ HULL, FIELD, TRIANGLES = range(len(KINDS) - 3, len(KINDS))
 
 
 def number_of(kind: type[geometry.Shape]) -> int:
-    """Number of a kind of shape."""
+    """Number of a kind of shape in ``KINDS``, by which tables dispatch."""
     return KINDS.index(kind)
 
 

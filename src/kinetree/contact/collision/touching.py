@@ -13,7 +13,7 @@ from kinetree.contact.collision.refine import refine
 from kinetree.contact.collision.simplex import Pair, Simplex, Slab, copy_slab, find_foot
 from kinetree.contact.collision.support import middle, round_of
 from kinetree.contact.collision.tables import Shapes
-from kinetree.contact.collision.witness import facing_points, misses
+from kinetree.contact.collision.witness import facing_points, miss_distance
 
 PROVED, BEYOND, OPEN = 1, 0, -1
 """Results: the gap and its proof; farther than requested; not decided here."""
@@ -28,7 +28,7 @@ _ON = 1e-11  # of the size: by which points may miss the surface
 
 @procedure
 def touching(shapes: Shapes, pair: Pair, far: float, near: Slab) -> int:
-    """Result for two cores; sets normal, gap and points if Newton's method proves them.
+    """Separation query of two cores by Newton's method; status, and a slab if it is proved.
 
     ``far`` is the largest gap of the cores that is looked for; beyond it a unit vector is left
     alone in ``near``, along which they are apart.
@@ -61,7 +61,7 @@ def touching(shapes: Shapes, pair: Pair, far: float, near: Slab) -> int:
 
 @procedure
 def find_near(shapes: Shapes, pair: Pair, far: float, simplex: Simplex, slab: Slab) -> int:
-    """Result for shapes that are moved apart: ``PROVED`` with a simplex and about the normal.
+    """GJK query of two cores moved apart: ``PROVED`` with simplex and approximate normal.
 
     Points of the simplex are where they are without being moved.
     """
@@ -96,13 +96,13 @@ def find_near(shapes: Shapes, pair: Pair, far: float, simplex: Simplex, slab: Sl
 
 @procedure
 def is_rod(shapes: Shapes, i: int) -> bool:
-    """Whether a shape is round about an axis of some length."""
+    """Whether shape i is a rod: a solid of revolution about an axis segment, as a capsule."""
     return _ROD[shapes.kind[i]] > 0
 
 
 @procedure
 def round_sides(shapes: Shapes, pair: Pair, far: float, near: Slab) -> int:
-    """Result where the round sides of two rods are nearest: along the way between their axes."""
+    """Separation query of two rods whose round sides are nearest, from their axes; the status."""
     i, j = pair.i, pair.j
     P, Q = shapes.pose[i], shapes.pose[j]
     hi, hj = shapes.size[i, 1], shapes.size[j, 1]
@@ -143,10 +143,10 @@ def round_sides(shapes: Shapes, pair: Pair, far: float, near: Slab) -> int:
 
 @procedure
 def is_of_both(shapes: Shapes, pair: Pair, core: Slab) -> bool:
-    """Whether the first point of a slab of cores, and that across the gap, are of the shapes."""
+    """Whether a slab's first point and its counterpart across the gap lie on both shapes."""
     slab = local(Slab)
     ra, rb = round_of(shapes, pair.i), round_of(shapes, pair.j)
     slab.gap = core.gap - ra - rb
     slab.normal[:] = core.normal
     slab.first[:] = core.first + ra * core.normal
-    return misses(shapes, pair, slab, slab.first) <= _ON * pair.size
+    return miss_distance(shapes, pair, slab, slab.first) <= _ON * pair.size

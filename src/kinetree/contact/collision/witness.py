@@ -18,17 +18,17 @@ _LEVEL = 1e-14  # of the size: gaps that are the same
 
 
 @procedure
-def stay(size: "float[3]", x: "float[3]") -> None:
-    """Nearest point of a shape that is not a solid: unchanged."""
+def leave_point(size: "float[3]", x: "float[3]") -> None:
+    """Nearest point of a shape without a procedure for it: leaves the point unchanged."""
     return
 
 
-CLIP = choice_of("clip", stay)
+CLIP = choice_of("clip", leave_point)
 
 
 @procedure
 def facing_points(shapes: Shapes, pair: Pair, slab: Slab) -> bool:
-    """Whether faces, edges or corners meet, seen along the normal; sets the points to the middle.
+    """Whether facing features overlap along the normal; sets the slab's points to the middle.
 
     These are points of the cores: the second is across the gap from the first.
     """
@@ -73,7 +73,7 @@ def facing_points(shapes: Shapes, pair: Pair, slab: Slab) -> bool:
 
 @procedure
 def common(one: "float[33, 3]", na: int, two: "float[33, 3]", nb: int, near: float) -> int:
-    """Corners of what two faces have in common, seen from above: how many.
+    """Intersection of two faces projected along the normal: number of corners; sets gaps.
 
     In: their corners. Out: heights of the first in ``one``, places and gaps in ``two``.
     """
@@ -96,8 +96,8 @@ def common(one: "float[33, 3]", na: int, two: "float[33, 3]", nb: int, near: flo
 
 
 @procedure
-def misses(shapes: Shapes, pair: Pair, slab: Slab, a: "float[3]") -> float:
-    """How far a point and the one across the gap are outside of the two shapes, about."""
+def miss_distance(shapes: Shapes, pair: Pair, slab: Slab, a: "float[3]") -> float:
+    """Approximate distance by which a point and its counterpart across the gap miss the shapes."""
     p = local("float", 3)
     n, o = slab.normal, pair.origin
     minus = -n
@@ -109,7 +109,7 @@ def misses(shapes: Shapes, pair: Pair, slab: Slab, a: "float[3]") -> float:
 
 @procedure
 def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]") -> float:
-    """A point near the surface moved into a shape, and how far; ``n`` is the way out there."""
+    """Move a point near the surface into shape i's core along normal ``n``; distance moved."""
     P = shapes.pose[i]
     x = local("float", 3)
     r = round_of(shapes, i)

@@ -20,7 +20,7 @@ OFF = 0.3
 
 @procedure
 def orientation(problem: Problem, work: Work, island: int) -> float:
-    """Sign of the determinant of the matrix that was factored."""
+    """Sign of the determinant of an island's factored Newton matrix, 1 or -1."""
     if work.condensed >= 0:
         return work.sign
     sign = 1.0
@@ -34,7 +34,7 @@ def orientation(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
-    """Keep the step in place 2 or 3 of the columns of ``velocities``, ``impulses``, ``changes``."""
+    """Store an island's step (velocities, impulses, changes) in place 2 or 3."""
     store(problem, work, island, place, work.dv, work.dlam)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -48,7 +48,7 @@ def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
 
 @procedure
 def mix_step(problem: Problem, work: Work, island: int, own: float, a: float, b: float) -> None:
-    """Make the step ``own`` times itself, plus ``a`` and ``b`` times those in places 2 and 3."""
+    """Replace an island's step by ``own`` times it plus ``a``, ``b`` times those in places 2, 3."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         kept = work.velocities[i]
@@ -69,7 +69,7 @@ def mix_step(problem: Problem, work: Work, island: int, own: float, a: float, b:
 
 @procedure
 def along(problem: Problem, work: Work, island: int) -> "(float, float)":
-    """Product of the tangent, in place 2, with itself and with the step, relative to the point."""
+    """Products of the path's tangent (place 2) with itself and with the step, scaled."""
     own = 1.0
     other = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
@@ -106,7 +106,7 @@ def along(problem: Problem, work: Work, island: int) -> "(float, float)":
 
 @procedure
 def turn(problem: Problem, work: Work, island: int, mean: float, sign: float) -> "(float, float)":
-    """A step along the central path where it may turn back: its length, and its ``sigma``.
+    """Step along the central path by arc length, past turning points: its length and ``sigma``.
 
     The path is followed by its arc (Keller 1977): along the tangent, by which ``sigma`` grows where
     the determinant is negative, and back to the path at right angles to it. The step is that of

@@ -14,7 +14,7 @@ __all__ = ["add_bunch"]
 
 @procedure
 def add_bunch(problem: Problem, work: Work, g: int, sticking: bool, sliding: bool) -> None:
-    """Add contacts of the same free bodies, ``g`` and those after it, see ``pattern.note_bunch``.
+    """Add J'AJ of contact ``g`` and the following contacts of the same free bodies to the matrix.
 
     Where ``sticking`` and ``sliding`` ones are added at once the matrix is symmetric, and only half
     of the blocks on the diagonal are read.
@@ -63,7 +63,7 @@ def add_bunch(problem: Problem, work: Work, g: int, sticking: bool, sliding: boo
 
 @procedure(inline=True)
 def times_three(A: "float[9]", J: "float[18]", AJ: "float[18]") -> None:
-    """``-A J`` of a contact and a free body."""
+    """Write ``-A J`` of a three-row contact for one free body's (3, 6) Jacobian block."""
     a = view(J, 0, 6)
     b = view(J, 6, 6)
     c = view(J, 12, 6)
@@ -79,7 +79,7 @@ def times_three(A: "float[9]", J: "float[18]", AJ: "float[18]") -> None:
 def add_sixes(
     C: "float[:]", width: int, J: "float[:]", at: "int[8]", AJ: "float[:]", count: int
 ) -> None:
-    """``C -= J' AJ`` of contacts of two free bodies, whose rows of ``J`` begin ``at`` there."""
+    """Subtract ``J' AJ`` of ``count`` three-row contacts of two free bodies from a 6 x 6 block."""
     x = local("float", 6, 6)
     for r in range(6):
         x[r] = view(C, r * width, 6)
@@ -100,7 +100,7 @@ def add_sixes(
 def add_turned(
     C: "float[:]", width: int, J: "float[:]", at: "int[8]", AJ: "float[:]", count: int
 ) -> None:
-    """``C -= AJ' J``, see ``add_sixes``."""
+    """Subtract ``AJ' J`` of ``count`` three-row contacts from a 6 x 6 block of the transpose."""
     x = local("float", 6, 6)
     for r in range(6):
         x[r] = view(C, r * width, 6)
@@ -121,7 +121,7 @@ def add_turned(
 def add_upper(
     C: "float[:]", width: int, J: "float[:]", at: "int[8]", AJ: "float[:]", count: int
 ) -> None:
-    """The half of ``add_sixes`` from the diagonal on, and what pairs of numbers have below it."""
+    """Subtract the upper triangle of ``J' AJ`` of three-row contacts from a 6 x 6 block ``C``."""
     a, b = local("float", 2, 6)
     c, d = local("float", 2, 4)
     e, f = local("float", 2, 2)

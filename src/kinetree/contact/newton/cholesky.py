@@ -32,7 +32,7 @@ def take(
     rows: int,
     width: int,
 ) -> None:
-    """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
+    """Subtract ``A' B`` from a block C (rows, width), where A and B have ``depth`` rows.
 
     Tiles of six or three rows and six columns stay in registers.
     """
@@ -83,7 +83,7 @@ def take(
 def take_three(
     C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int
 ) -> None:
-    """``C -= A' B`` for three rows and columns."""
+    """Subtract ``A' B`` from a 3 x 3 block C, with A and B of ``depth`` rows."""
     x, y, z = local("float", 3, 3)
     first = view(C, 0, 3)
     second = view(C, wc, 3)
@@ -106,7 +106,7 @@ def take_three(
 def take_row(
     C: "float[:]", A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int, width: int
 ) -> None:
-    """``C -= A' B`` for one row C, and A one column."""
+    """Subtract ``A' B`` from one row C, where A is a single column of ``depth`` numbers."""
     x = local("float", 6)
     y = local("float", 3)
     c = 0
@@ -134,7 +134,7 @@ def take_row(
 
 @procedure
 def eliminate_symmetric(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
-    """Eliminate a symmetric panel in itself, with ``D U`` to ``L``: 0, or 1 if not positive."""
+    """Factor a symmetric panel's diagonal rows in place; 0, or 1 if not positive definite."""
     if rows == 6 and width % 6 == 0:
         return eliminate_six(U, L, width)
     for a in range(rows):
@@ -152,7 +152,7 @@ def eliminate_symmetric(U: "float[:]", L: "float[:]", rows: int, width: int) -> 
 
 @procedure
 def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
-    """Eliminate a panel in itself, rows of ``U`` and of ``L'``: 0, or 1 when a pivot is zero."""
+    """Factor an unsymmetric panel, rows of ``U`` and ``L'``, in place; 0, or 1 for a zero pivot."""
     if rows == 6 and width % 6 == 0:
         return eliminate_six_both(U, L, width)
     for a in range(rows):
@@ -170,7 +170,7 @@ def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
 
 @procedure(inline=True)
 def turn_block(U: "float[:]", L: "float[:]", rows: int, width: int) -> None:
-    """Let the block of ``L'`` on the diagonal be the transpose of that of ``U``."""
+    """Set the diagonal block of ``L'`` to the transpose of that of ``U``."""
     if rows == 6:
         for i in range(6):
             row = view(L, i * width, 6)
@@ -190,7 +190,7 @@ def turn_block(U: "float[:]", L: "float[:]", rows: int, width: int) -> None:
 
 @procedure
 def factor(problem: Problem, work: Work, island: int, both: int) -> int:
-    """Factor the matrix in ``H``, and its transpose in ``L`` when ``both``, in place: 0, or 1.
+    """Factor an island's sparse Newton matrix in place; 0, or 1 for a failed pivot.
 
     Blocks of ``L`` on the diagonal are not read: they are those of ``H``, turned.
     """
@@ -246,7 +246,7 @@ def factor(problem: Problem, work: Work, island: int, both: int) -> int:
 
 @procedure
 def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "float[:]") -> None:
-    """Solve ``L x = b`` in place, with the rows of ``L'`` in ``pool``."""
+    """Forward substitution ``L x = b`` of an island in place, with rows of ``L'`` in ``pool``."""
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
         node = work.order[k]
@@ -291,7 +291,7 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
 
 @procedure
 def backward(problem: Problem, work: Work, island: int, pool: "float[:]", v: "float[:]") -> None:
-    """Solve ``U v = b`` in place, with the rows of ``U`` in ``pool``."""
+    """Back substitution ``U v = b`` of an island in place, with the rows of ``U`` in ``pool``."""
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
     t = work.temp
@@ -337,6 +337,6 @@ def backward(problem: Problem, work: Work, island: int, pool: "float[:]", v: "fl
 
 @procedure
 def solve_factored(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
-    """Solve ``H x = b`` in place; x has the degrees of freedom of the problem."""
+    """Solve ``H x = b`` of an island in place by the factored sparse Newton matrix."""
     forward(problem, work, island, work.L, x)
     backward(problem, work, island, work.H, x)

@@ -28,7 +28,7 @@ LEAST = 48
 
 @procedure
 def forget(problem: Problem, work: Work) -> None:
-    """Let nothing be known that has changed since the last call."""
+    """Discard the cached factors and responses that changes of the problem made invalid."""
     if problem.changed > 1:
         work.based[: problem.nodes] = 0
         work.framed[: problem.nodes] = 0
@@ -40,7 +40,7 @@ def forget(problem: Problem, work: Work) -> None:
 
 @procedure
 def make_base(problem: Problem, work: Work, island: int) -> bool:
-    """Factor the mass matrix with the rows without bounds of an island, unless it is known."""
+    """Factor an island's mass matrix with its loop rows, unless cached; False if it fails."""
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
     known = True
@@ -64,7 +64,7 @@ def make_base(problem: Problem, work: Work, island: int) -> bool:
 
 @procedure
 def respond(problem: Problem, work: Work, island: int, g: int) -> None:
-    """Responses of a group, and the compliance of its rows with those known."""
+    """Compute a group's velocity responses to unit impulses, and compliances with known ones."""
     dim = problem.dim[g]
     first = work.responded
     work.response_at[g] = first + 1
@@ -98,13 +98,13 @@ def respond(problem: Problem, work: Work, island: int, g: int) -> None:
 
 @procedure
 def top_node(problem: Problem, g: int) -> int:
-    """A node that moves a group."""
+    """First of the nodes (bodies or joints) that move a group."""
     return problem.entry_node[problem.entry_first[g]]
 
 
 @procedure
 def condense(problem: Problem, work: Work, island: int) -> bool:
-    """Make and factor the small matrix for the ``A`` and states of groups, if that pays."""
+    """Build and factor an island's matrix condensed to its active rows, if that is cheaper."""
     work.condensed = -1
     if problem.condenses == 0:
         return False
@@ -164,7 +164,7 @@ def condense(problem: Problem, work: Work, island: int) -> bool:
 
 @procedure
 def eliminated_with_pivots(work: Work, n: int) -> bool:
-    """Factors of the small matrix, in place, by the largest pivots relative to their rows."""
+    """Factor the condensed matrix in place by LU with scaled pivoting; False if singular."""
     A = work.small
     work.sign = 1.0
     for i in range(n):
@@ -204,7 +204,7 @@ def eliminated_with_pivots(work: Work, n: int) -> bool:
 
 @procedure
 def solve_condensed(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
-    """Solve ``H x = b`` in place, with what ``condense`` left."""
+    """Solve ``H x = b`` of an island in place by the condensed matrix (Woodbury identity)."""
     forward(problem, work, island, work.base_lower, x)
     backward(problem, work, island, work.base, x)
     n = work.condensed
@@ -251,7 +251,7 @@ def solve_condensed(problem: Problem, work: Work, island: int, x: "float[:]") ->
 
 @procedure
 def solve_matrix(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
-    """Solve ``H x = b`` in place, condensed or not."""
+    """Solve ``H x = b`` of an island in place, by the condensed or the sparse factors."""
     if work.condensed >= 0:
         solve_condensed(problem, work, island, x)
     else:

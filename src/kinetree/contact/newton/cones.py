@@ -24,7 +24,7 @@ SLIDING = 2
 
 @procedure
 def tangential(x: "float[:]", dim: int) -> float:
-    """Length of the rows of a group after the first."""
+    """Euclidean norm of a contact's vector without its first (normal) row."""
     if dim == 3:
         return sqrt(x[1] * x[1] + x[2] * x[2])
     s = 0.0
@@ -35,7 +35,7 @@ def tangential(x: "float[:]", dim: int) -> float:
 
 @procedure(inline=True)
 def disc_end(dim: int, r: int) -> int:
-    """End of the rows of a disc that begins with row ``r``: sliding, spinning or rolling."""
+    """End of the rows of the friction disc that begins at row ``r``: slide, spin or roll."""
     if dim <= 3:
         return dim
     return r + 1 if r == 3 else r + 2
@@ -43,7 +43,7 @@ def disc_end(dim: int, r: int) -> int:
 
 @procedure(inline=True)
 def length(x: "float[:]", r: int, end: int) -> float:
-    """Length of the rows of a disc."""
+    """Euclidean norm of the rows ``r`` to ``end``, one or two, of a friction disc."""
     if end == r + 1:
         return abs(x[r])
     return sqrt(x[r] * x[r] + x[r + 1] * x[r + 1])
@@ -51,7 +51,7 @@ def length(x: "float[:]", r: int, end: int) -> float:
 
 @procedure
 def most_used(x: "float[:]", dim: int) -> float:
-    """Length of the rows of the disc where it is largest."""
+    """Largest norm among a contact's friction discs: sliding, spinning and rolling."""
     if dim <= 3:
         return tangential(x, dim)
     most = 0.0
@@ -65,7 +65,7 @@ def most_used(x: "float[:]", dim: int) -> float:
 
 @procedure
 def slip(x: "float[:]", dim: int) -> float:
-    """Sum of the lengths of all discs, in units of sliding."""
+    """Sum of the norms of a contact's friction discs: sliding, spinning and rolling velocity."""
     if dim <= 3:
         return tangential(x, dim)
     total = 0.0
@@ -79,7 +79,7 @@ def slip(x: "float[:]", dim: int) -> float:
 
 @procedure
 def held_slip(dim: int, mu: float, p: "float[:]", w: "float[:]", least: float) -> float:
-    """Largest velocity of a disc that should stick: its impulses ``p`` are less than they may be.
+    """Largest velocity of a friction disc whose impulse is inside its limit, so that it must stick.
 
     Those that carry nothing to speak of, ``least``, may slide.
     """
@@ -95,13 +95,13 @@ def held_slip(dim: int, mu: float, p: "float[:]", w: "float[:]", least: float) -
 
 @procedure(inline=True)
 def touches(problem: Problem, g: int) -> bool:
-    """Whether a group is a contact with three rows, as most are."""
+    """Whether a group is a contact with three rows: normal and two tangents."""
     return problem.kind[g] == CONE and problem.dim[g] == 3
 
 
 @procedure
 def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
-    """Write ``P(y)`` of a group to ``p``: OPEN (or at a bound), STICKING (within) or SLIDING."""
+    """Project ``y`` on a group's bounds or friction disc; its state: OPEN, STICKING or SLIDING."""
     n = y[0]
     if problem.kind[g] == BOUNDS:
         if n <= problem.low[g]:
@@ -141,7 +141,7 @@ def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
 
 @procedure(inline=True)
 def off_law(mu: float, lam: "float[3]", y: "float[3]") -> float:
-    """``|lam - P(y)|`` of a contact with three rows, squared."""
+    """Squared residual ``|lam - P(y)|²`` of the Coulomb law of a contact with three rows."""
     n = max(y[0], 0.0)
     most = mu * n
     square = y[1] * y[1] + y[2] * y[2]
@@ -154,7 +154,7 @@ def off_law(mu: float, lam: "float[3]", y: "float[3]") -> float:
 
 @procedure
 def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> None:
-    """Write the admissible impulse of a group that is nearest to ``y`` to ``p``."""
+    """Write the orthogonal projection of ``y`` on a group's friction cone or bounds to ``p``."""
     n = y[0]
     if problem.kind[g] == BOUNDS:
         p[0] = min(max(n, problem.low[g]), problem.high[g])
@@ -203,7 +203,7 @@ def linear(
     A: "float[:]",
     c: "float[:]",
 ) -> None:
-    """Write Newton's ``dlam = c - A dw`` of a group to ``c`` and ``A``; open ones have no ``A``.
+    """Linearise a group's law as ``dlam = c - A dw`` by its state; writes ``c`` and ``A``.
 
     It is the solution of ``dlam - (1 - soft) P' dlam = P(y) - lam - P' r dw``.
     Rows that stick get the penalty ``r / soft``: none is singular where contacts are redundant.
@@ -256,7 +256,7 @@ def linear_discs(
     A: "float[:]",
     c: "float[:]",
 ) -> None:
-    """The rest of ``linear`` where some disc slides of a contact that has several."""
+    """Linearise the law of a contact's several friction discs, some sliding; adds to A and c."""
     most = mu * p[0]
     begin = 1
     while begin < dim:

@@ -65,13 +65,13 @@ the 14 such problems each among 15,000 of heaps, piles, grasps and random scenes
 
 @procedure
 def penalty(problem: Problem, work: Work, g: int) -> float:
-    """``r`` of a group; that of loops is the same as everywhere else, see ``condensed``."""
+    """Penalty parameter ``r`` of a group in the convex augmented-Lagrangian method."""
     return (1.0 / FIRM if is_loop(problem, g) else work.stress) / work.delassus[g]
 
 
 @procedure(inline=True)
 def nearest_of_three(mu: float, y: "float[3]", p: "float[3]") -> int:
-    """``nearest`` of a contact with three rows: what ``cones.project`` does, without loops."""
+    """Project ``y`` on the friction cone of a three-row contact; its state."""
     t = sqrt(y[1] * y[1] + y[2] * y[2])
     n = y[0]
     count = 1.0
@@ -88,7 +88,7 @@ def nearest_of_three(mu: float, y: "float[3]", p: "float[3]") -> int:
 
 @procedure
 def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
-    """Write the admissible impulse nearest to ``y`` to ``p``: OPEN, STICKING or SLIDING."""
+    """Project ``y`` on a group's friction cone or bounds; its state OPEN, STICKING or SLIDING."""
     project(problem, g, y, p)
     if problem.kind[g] == BOUNDS:
         return STICKING if p[0] == y[0] else OPEN
@@ -101,7 +101,7 @@ def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
 def derivative(
     problem: Problem, g: int, state: int, rho: float, y: "float[:]", p: "float[:]", A: "float[:]"
 ) -> None:
-    """Write ``rho`` times the derivative of ``nearest`` to ``A``, symmetric."""
+    """Write ``rho`` times the symmetric derivative of a group's projection to ``A``."""
     if problem.dim[g] == 3:  # as most are: without loops
         derivative_of(3, problem.mu[g], state, rho, y, p, A)
     else:
@@ -112,7 +112,7 @@ def derivative(
 def derivative_of(
     dim: int, mu: float, state: int, rho: float, y: "float[:]", p: "float[:]", A: "float[:]"
 ) -> None:
-    """``derivative`` of a group that has ``dim`` rows."""
+    """Write ``rho`` times the derivative of the projection of a ``dim``-row group to ``A``."""
     A[: dim * dim] = 0.0
     if state == OPEN:
         return
@@ -143,7 +143,7 @@ def derivative_of(
 
 @procedure
 def press(problem: Problem, work: Work, island: int) -> float:
-    """Impulses ``p = P(lam - r (w + s e_n))`` of the velocities, and the gradient ``g``.
+    """Set augmented-Lagrangian impulses from an island's velocities, and the gradient; largest one.
 
     Returns the largest scaled impulse.
     """
@@ -182,7 +182,7 @@ def press(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def change_multipliers(problem: Problem, work: Work, island: int) -> float:
-    """Let multipliers be the impulses ``p``; the error of velocities that is left, scaled."""
+    """Set multipliers to the impulses ``p``; returns the largest scaled velocity error."""
     most = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -199,7 +199,7 @@ def change_multipliers(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def step_of(problem: Problem, work: Work, island: int) -> int:
-    """Newton's step ``dv`` and ``dw``: 0, or 1 when there is none."""
+    """Newton step ``dv``, ``dw`` of an island's convex problem; 0, or 1 if the matrix fails."""
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
     for k in range(first_group, last_group):
@@ -236,7 +236,7 @@ def step_of(problem: Problem, work: Work, island: int) -> int:
 
 @procedure
 def along(work: Work, island: int, x: "float[:]") -> float:
-    """``dv . x``."""
+    """Scalar product of an island's velocity step ``dv`` with a vector ``x``."""
     s = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
@@ -246,7 +246,7 @@ def along(work: Work, island: int, x: "float[:]") -> float:
 
 @procedure
 def pressed_along(problem: Problem, work: Work, island: int, t: float) -> float:
-    """``dw . P(...)`` of all groups after a part of the step."""
+    """Scalar product of all penalty impulses and row velocity changes at step part ``t``."""
     y = local("float", 6)
     p = local("float", 6)
     s = 0.0
@@ -277,7 +277,7 @@ def pressed_along(problem: Problem, work: Work, island: int, t: float) -> float:
 
 @procedure
 def search(problem: Problem, work: Work, island: int, rate: float) -> float:
-    """Part of a step at which the derivative along it, ``rate`` at its start, nearly vanishes."""
+    """Line search: part of the step at which the directional derivative nearly vanishes."""
     before = rate + pressed_along(problem, work, island, 0.0)  # of kinetic energy alone
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
@@ -310,7 +310,7 @@ def search(problem: Problem, work: Work, island: int, rate: float) -> float:
 
 @procedure
 def fastest(problem: Problem, work: Work, island: int) -> float:
-    """Largest scaled sliding speed of a contact that acts."""
+    """Largest scaled sliding speed among an island's contacts with positive normal impulse."""
     most = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -323,7 +323,7 @@ def fastest(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def slides_surely(problem: Problem, work: Work, island: int, error: float) -> bool:
-    """Whether a contact that acts slides faster than what is left of an error explains."""
+    """Whether some loaded contact slides faster than the remaining velocity error explains."""
     left = speed = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -345,7 +345,7 @@ def slides_surely(problem: Problem, work: Work, island: int, error: float) -> bo
 def minimise(
     problem: Problem, work: Work, island: int, forces: float, enough: float, decides: bool
 ) -> int:
-    """Velocities and impulses for the shifts at hand, from those at hand: how it ended.
+    """Solve an island's convex problem for fixed shifts: STICKING, SLIDING, or OPEN if not solved.
 
     STICKING: solved up to ``enough``, relative to the largest impulse, and nothing slides;
     SLIDING: some contact that acts keeps sliding while errors fall, which ends it; OPEN: not

@@ -32,13 +32,13 @@ __all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
 
 @procedure
 def rubs(problem: Problem, g: int) -> bool:
-    """Whether a group is a contact with friction."""
+    """Whether a group is a contact with friction: tangential rows and a positive coefficient."""
     return problem.kind[g] == CONE and problem.dim[g] > 1 and problem.mu[g] > 0.0
 
 
 @procedure
 def bounds(problem: Problem, g: int) -> "(float, float)":
-    """Bounds of the first impulse of a group."""
+    """Lower and upper bound of the first impulse of a group; 0 and infinity for a contact."""
     if problem.kind[g] == CONE:
         return 0.0, 1e300
     return problem.low[g], problem.high[g]
@@ -46,7 +46,7 @@ def bounds(problem: Problem, g: int) -> "(float, float)":
 
 @procedure
 def matrices(problem: Problem, work: Work, island: int) -> int:
-    """Make and factor the matrix of a step: 0, or 1."""
+    """Scale the cones and factor the interior-point matrix of an island; 0, or 1 if it fails."""
     q = local("float", 6)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -84,7 +84,7 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
 
 @procedure
 def stiffness(problem: Problem, work: Work, g: int) -> float:
-    """Change of velocity by which the first impulse of a group resists its own change."""
+    """Barrier stiffness of a group's first impulse: velocity change per impulse change."""
     low, high = bounds(problem, g)
     x = work.lam[problem.row_first[g]]
     z = work.inner[g]
@@ -100,7 +100,7 @@ def stiffness(problem: Problem, work: Work, g: int) -> float:
 
 @procedure(inline=True)
 def ask_of_three(problem: Problem, work: Work, g: int, sigma: float, correct: float) -> None:
-    """The right side of a step for a contact with three rows, in ``dlam`` and ``y``.
+    """Set a three-row contact's right side of the interior-point step, in ``dlam`` and ``y``.
 
     ``p`` becomes the velocity that the normal impulse asks for.
     """
@@ -163,7 +163,7 @@ def ask_of_three(problem: Problem, work: Work, g: int, sigma: float, correct: fl
 
 @procedure
 def ask_of_any(problem: Problem, work: Work, g: int, sigma: float, correct: float) -> None:
-    """The right side of a step for bounds, and contacts without friction or with several discs.
+    """Set the right side of the interior-point step for any group but a three-row contact.
 
     ``p`` and ``y`` become the velocities that its impulse asks for at the lower and upper bound.
     """
@@ -193,7 +193,7 @@ def ask_of_any(problem: Problem, work: Work, g: int, sigma: float, correct: floa
 
 @procedure(inline=True)
 def change_three(problem: Problem, work: Work, g: int) -> None:
-    """Changes of a contact with three rows, whose ``dw`` is known."""
+    """Complete the interior-point step of a three-row contact from its velocity change ``dw``."""
     first = problem.row_first[g]
     dlam = view(work.dlam, first)
     dw = view(work.dw, first)
@@ -210,7 +210,7 @@ def change_three(problem: Problem, work: Work, g: int) -> None:
 
 @procedure
 def change_any(problem: Problem, work: Work, g: int) -> None:
-    """Changes of any other group, whose ``dw`` is known."""
+    """Complete the interior-point step of a general group from its velocity change ``dw``."""
     first = problem.row_first[g]
     lam = view(work.lam, first)
     dlam = view(work.dlam, first)
@@ -229,7 +229,7 @@ def change_any(problem: Problem, work: Work, g: int) -> None:
 
 @procedure
 def direction(problem: Problem, work: Work, island: int, sigma: float, correct: float) -> None:
-    """Step towards products ``sigma``, less ``correct`` times those of the changes of the last."""
+    """Interior-point step of an island towards complementarity products ``sigma``."""
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
@@ -256,7 +256,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
 
 @procedure
 def change_of_speed(problem: Problem, work: Work, first: int, dim: int, mu: float) -> float:
-    """The change of ``h_0`` of a contact with a step."""
+    """Change of the slack speed ``h_0`` of a contact's cone along the interior-point step."""
     q0 = work.changes[first, 0]
     both = 2.0 * q0 * q0 - 1.0
     s = 0.0
@@ -268,7 +268,7 @@ def change_of_speed(problem: Problem, work: Work, first: int, dim: int, mu: floa
 
 @procedure
 def longest(problem: Problem, work: Work, island: int, speeds: bool) -> float:
-    """The part of the step, 2 at most, at which the boundary is reached; by ``h`` if ``speeds``."""
+    """Step length, at most 2, to the boundary of an island's cones and bounds."""
     t = 2.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]

@@ -23,13 +23,13 @@ SIZE = 8
 
 @procedure
 def has_discs(problem: Problem, g: int) -> bool:
-    """Whether a group is a contact that resists spinning or rolling."""
+    """Whether a group is a contact with spinning or rolling friction besides sliding."""
     return problem.kind[g] == CONE and problem.dim[g] > 3 and problem.mu[g] > 0.0
 
 
 @procedure
 def begin_discs(problem: Problem, work: Work, g: int, size: float, least: float) -> None:
-    """Bring the impulses of discs inside, and ``h_0`` with them: see ``interior.begin``."""
+    """Move the impulses of a contact's friction discs and their slack speeds into the interior."""
     dim = problem.dim[g]
     first = problem.row_first[g]
     lam = view(work.lam, first)
@@ -51,7 +51,7 @@ def begin_discs(problem: Problem, work: Work, g: int, size: float, least: float)
 
 @procedure
 def product_of_discs(problem: Problem, work: Work, g: int, t: float) -> "(float, float)":
-    """Sum of the products of discs after a part of the step, and how many there are."""
+    """Sum of complementarity products of a contact's discs at step part ``t``, and their number."""
     dim = problem.dim[g]
     first = problem.row_first[g]
     most = problem.mu[g] * (work.lam[first] + t * work.dlam[first])
@@ -71,7 +71,7 @@ def product_of_discs(problem: Problem, work: Work, g: int, t: float) -> "(float,
 
 @procedure
 def open_discs(problem: Problem, work: Work, g: int, sigma: float) -> None:
-    """Keep ``h_0`` of discs above their speeds after a step: see ``interior.open_speed``."""
+    """Raise the slack speeds ``h_0`` of a contact's discs above their actual speeds."""
     dim = problem.dim[g]
     first = problem.row_first[g]
     most = problem.mu[g] * work.lam[first]
@@ -90,7 +90,7 @@ def open_discs(problem: Problem, work: Work, g: int, sigma: float) -> None:
 
 @procedure
 def move_discs(problem: Problem, work: Work, g: int, t: float) -> None:
-    """Take a part of the step."""
+    """Advance the slack speeds ``h_0`` of a contact's discs by a part ``t`` of the step."""
     for d in range(3):
         z = view(work.discs, (g * 3 + d) * SIZE)
         z[H0] += t * z[CHANGE]
@@ -98,7 +98,7 @@ def move_discs(problem: Problem, work: Work, g: int, t: float) -> None:
 
 @procedure
 def matrix_of_discs(problem: Problem, work: Work, g: int) -> None:
-    """Scalings of discs, and their part of the matrix of a group."""
+    """Compute the cone scalings of a contact's discs and add their blocks to its matrix ``A``."""
     q = local("float", 6)
     dim = problem.dim[g]
     first = problem.row_first[g]
@@ -132,7 +132,7 @@ def matrix_of_discs(problem: Problem, work: Work, g: int) -> None:
 def ask_discs(
     problem: Problem, work: Work, g: int, sigma: float, correct: float, c: "float[:]"
 ) -> None:
-    """Right side of a step for the discs of a group: see ``directions.direction``."""
+    """Add the friction discs' part to a contact's right side of the interior-point step."""
     q, y, b, e, s = local("float", 5, 6)
     dim = problem.dim[g]
     first = problem.row_first[g]
@@ -186,7 +186,7 @@ def ask_discs(
 
 @procedure
 def change_discs(problem: Problem, work: Work, g: int) -> None:
-    """Changes of ``h_0`` with a step: see ``directions.change_of_speed``."""
+    """Complete the changes of the discs' slack speeds ``h_0`` for the interior-point step."""
     dim = problem.dim[g]
     first = problem.row_first[g]
     z = view(work.discs, g * 3 * SIZE)
@@ -204,7 +204,7 @@ def change_discs(problem: Problem, work: Work, g: int) -> None:
 
 @procedure
 def longest_of_discs(problem: Problem, work: Work, g: int, t: float, speeds: bool) -> float:
-    """The part of the step, ``t`` at most, at which a disc's cone is left."""
+    """Step length, at most ``t``, to the boundary of the cones of a contact's discs."""
     dim = problem.dim[g]
     first = problem.row_first[g]
     mu = problem.mu[g]
@@ -234,7 +234,7 @@ def longest_of_discs(problem: Problem, work: Work, g: int, t: float, speeds: boo
 
 @procedure
 def keep_discs(work: Work, g: int, place: int) -> None:
-    """Keep the changes of ``h_0``, in place 2 or 3."""
+    """Store the changes of a contact's disc slack speeds in place 2 or 3."""
     for d in range(3):
         z = view(work.discs, (g * 3 + d) * SIZE)
         z[place] = z[CHANGE]
@@ -242,7 +242,7 @@ def keep_discs(work: Work, g: int, place: int) -> None:
 
 @procedure
 def mix_discs(work: Work, g: int, own: float, a: float, b: float) -> None:
-    """Make the changes ``own`` times themselves, plus ``a`` and ``b`` times those that are kept."""
+    """Combine the changes of disc slack speeds linearly with those stored in places 2 and 3."""
     for d in range(3):
         z = view(work.discs, (g * 3 + d) * SIZE)
         z[CHANGE] = own * z[CHANGE] + a * z[2] + b * z[3]
@@ -250,7 +250,7 @@ def mix_discs(work: Work, g: int, own: float, a: float, b: float) -> None:
 
 @procedure
 def product_along_discs(problem: Problem, work: Work, g: int) -> "(float, float)":
-    """Product of the tangent with itself and with the step, of discs: see ``arc.along``."""
+    """Products of the path's tangent with itself and with the step, for a contact's discs."""
     dim = problem.dim[g]
     first = problem.row_first[g]
     most = problem.mu[g] * work.lam[first]

@@ -23,7 +23,7 @@ WRONG = 1e300
 def add_block_of_three(
     block: "float[:]", x: "float[:]", y: "float[:]", own: "float[:]", other: "float[:]", both: bool
 ) -> None:
-    """``own += B y`` of a block of three rows and columns, and ``other += B' x`` if ``both``."""
+    """Add ``B y`` of a 3 x 3 block to ``own``, and ``B' x`` to ``other`` if ``both``."""
     for i in range(3):
         s = block[3 * i] * y[0]
         s += block[3 * i + 1] * y[1]
@@ -38,7 +38,7 @@ def add_block_of_three(
 
 @procedure(inline=True)
 def add_block_of_six(block: "float[:]", x: "float[6]", own: "float[6]") -> None:
-    """``own += B x`` of a symmetric block of six rows: its rows are its columns."""
+    """Add ``B x`` of a symmetric 6 x 6 block to ``own``."""
     even = view(block, 0, 6) * x[0] + view(block, 12, 6) * x[2] + view(block, 24, 6) * x[4]
     odd = view(block, 6, 6) * x[1] + view(block, 18, 6) * x[3] + view(block, 30, 6) * x[5]
     own += even + odd
@@ -46,7 +46,7 @@ def add_block_of_six(block: "float[:]", x: "float[6]", own: "float[6]") -> None:
 
 @procedure
 def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
-    """``g = M (v - free)``."""
+    """Set ``g = M (v - free)`` of an island: momentum change from the free velocities."""
     g = work.g
     e = work.temp
     first = work.island_nodes_first[island]
@@ -104,7 +104,7 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
 
 @procedure
 def gradient_size(problem: Problem, work: Work, island: int) -> float:
-    """Largest scaled number of the gradient; ``WRONG`` if one is not finite."""
+    """Largest scaled momentum residual of an island; ``WRONG`` if some number is not finite."""
     most = total = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
@@ -115,7 +115,7 @@ def gradient_size(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def evaluate(problem: Problem, work: Work, island: int) -> float:
-    """Velocities of rows, and the error of momentum: its largest scaled number."""
+    """Update row velocities and momentum residual of an island; the largest scaled residual."""
     momentum(problem, work, island, work.v)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -133,7 +133,7 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def take_part_of_step(problem: Problem, work: Work, island: int, t: float) -> float:
-    """Take a part of a step, and have what ``evaluate`` finds: all of it is linear.
+    """Advance an island's velocities, impulses and residuals linearly by step part ``t``.
 
     Rounding apart, which adds up: see ``CHECKED``.
     """
@@ -158,7 +158,7 @@ def take_part_of_step(problem: Problem, work: Work, island: int, t: float) -> fl
 
 @procedure
 def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
-    """Largest scaled error of the laws at ``lam`` and ``w``, and the largest scaled impulse."""
+    """Largest scaled error of an island's contact and bound laws, and largest scaled impulse."""
     most = size = total = 0.0
     y = local("float", 6)
     p = local("float", 6)

@@ -52,7 +52,7 @@ TO_AND_FRO = 6
 
 @procedure
 def begin(problem: Problem, work: Work, island: int, size: float) -> None:
-    """Bring impulses inside; products become about ``size`` squared.
+    """Move an island's impulses and slacks into the interior, with products about ``size`` squared.
 
     The step becomes zero: the last one may have ended a run because it was not finite, and
     ``direction`` multiplies it by ``correct``, zero or not.
@@ -90,7 +90,7 @@ def begin(problem: Problem, work: Work, island: int, size: float) -> None:
 
 @procedure
 def product(problem: Problem, work: Work, island: int, t: float) -> float:
-    """Mean product of the pairs after a part of the step."""
+    """Mean complementarity product of an island's pairs after a part ``t`` of the step."""
     total = 0.0
     count = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
@@ -119,7 +119,7 @@ def product(problem: Problem, work: Work, island: int, t: float) -> float:
 
 @procedure
 def open_speed(problem: Problem, work: Work, g: int, sigma: float) -> None:
-    """Keep ``h_0``, which nothing else depends on, above the sliding speed after a step."""
+    """Raise a contact's slack speed ``h_0`` above its sliding speed after a step."""
     first = problem.row_first[g]
     dim = problem.dim[g]
     most = problem.mu[g] * work.lam[first]
@@ -133,7 +133,7 @@ def open_speed(problem: Problem, work: Work, g: int, sigma: float) -> None:
 
 @procedure
 def has_finite_step(work: Work, island: int, t: float) -> bool:
-    """Whether a step and the part of it that is taken are finite."""
+    """Whether an island's velocity step and the step length ``t`` are finite."""
     total = t
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         total += work.dv[work.island_dof[n]]
@@ -144,7 +144,7 @@ def has_finite_step(work: Work, island: int, t: float) -> bool:
 def move_inner(
     problem: Problem, work: Work, island: int, t: float, sigma: float, blocked: bool
 ) -> None:
-    """Take a part of a step of ``work.inner``; where that is ``blocked``, ``h_0`` opens again."""
+    """Advance an island's interior-point slacks by a part ``t`` of the step."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         z = work.inner[g]
@@ -162,7 +162,7 @@ def move_inner(
 def follow(
     problem: Problem, work: Work, island: int, forces: float, enough: float, most: int, arcs: int
 ) -> "(int, float)":
-    """Take at most ``most`` steps, until the relative error is ``enough``: their number, the error.
+    """Run at most ``most`` interior-point steps on an island; their number and the relative error.
 
     With ``arcs`` the path is followed also where it turns back; 2: wherever steps are short.
     """

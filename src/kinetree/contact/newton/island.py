@@ -88,7 +88,7 @@ tenth of it the next time."""
 
 @procedure
 def set_limits(problem: Problem, work: Work, island: int) -> None:
-    """Set the type of an island, and the errors and efforts that end its solution."""
+    """Set an island's type, and the tolerances and step limits of its solution."""
     c = work.course
     c.dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
     c.single, c.alone = kinds(problem, work, island)
@@ -112,7 +112,7 @@ def set_limits(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def set_out(problem: Problem, work: Work, island: int, forces: float, sweeping: bool) -> None:
-    """Begin an island, by sweeps where it is far from a solution and ``sweeping`` is wanted."""
+    """Initialise an island's solution, with sweeps first if it is far off and ``sweeping``."""
     c = work.course
     set_limits(problem, work, island)
     c.steps = c.inner = c.since = c.slow = c.short = c.changes = c.rounds = c.stalled = 0
@@ -136,7 +136,7 @@ def set_out(problem: Problem, work: Work, island: int, forces: float, sweeping: 
 
 @procedure
 def is_enough(problem: Problem, work: Work, moves: bool) -> bool:
-    """Whether an island that moves is solved as well as it has to be in this call."""
+    """Whether a moving island is solved to the accuracy required in this call."""
     c = work.course
     enough = problem.tolerance * c.size
     if c.rounds == 0 and (problem.again < 2 or c.steps > 0):
@@ -152,7 +152,7 @@ def is_enough(problem: Problem, work: Work, moves: bool) -> bool:
 
 @procedure
 def judge_step(problem: Problem, work: Work, island: int, moves: bool, ended: int) -> int:
-    """Whether the next step follows (GO_ON), another way (FAILS), or the island ENDS."""
+    """Next action after a Newton step: GO_ON, FAILS (another method) or ENDS."""
     c = work.course
     done = c.error <= problem.tolerance * c.size and not c.within
     nearly = c.error <= NEARLY * problem.tolerance * c.size
@@ -177,7 +177,7 @@ def judge_step(problem: Problem, work: Work, island: int, moves: bool, ended: in
 
 @procedure
 def result(problem: Problem, work: Work, island: int) -> "(bool, float, float)":
-    """Result of ``solve_coulomb`` for the best solution so far."""
+    """Whether the best solution of an island reached the tolerance, its error, and their scale."""
     c = work.course
     if c.best < 1e300 and not c.error <= max(problem.tolerance, c.best) * min(c.size, c.most):
         restore(problem, work, island, BEST)
@@ -196,7 +196,7 @@ def result(problem: Problem, work: Work, island: int) -> "(bool, float, float)":
 def solve_coulomb(
     problem: Problem, work: Work, island: int, forces: float, sweeping: bool
 ) -> "(bool, float, float)":
-    """Solve one island from the velocities and impulses at hand, ``sweeping`` where they are far.
+    """Solve an island's Coulomb problem from the current velocities and impulses.
 
     Returns whether the tolerance is reached, the relative error, and what it is relative to.
     """

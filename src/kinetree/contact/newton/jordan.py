@@ -13,7 +13,7 @@ __all__ = ["add_product", "apply_scaling", "quotient", "scaling", "until", "unti
 
 @procedure
 def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "float[:]") -> float:
-    """``theta``, and ``q``, of a cone."""
+    """Nesterov-Todd scaling of a second-order cone pair: factor ``theta`` and unit vector ``q``."""
     bt = tangential(b, dim)
     ht = tangential(h, dim)
     sb = sqrt(max((b0 - bt) * (b0 + bt), 1e-300))
@@ -31,7 +31,7 @@ def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "fl
 def apply_scaling(
     q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out: "float[:]"
 ):
-    """``W x``, or its inverse if ``sign`` is -1; ``W W = G``, ``root`` is that of ``theta``."""
+    """Apply the Nesterov-Todd scaling of a cone, or its inverse for ``sign`` -1, to ``x``."""
     dot = (q[0] + 1.0) * x[0]
     for r in range(1, dim):
         dot += sign * q[r] * x[r]
@@ -45,7 +45,7 @@ def apply_scaling(
 def add_product(
     q: "float[:]", root: float, h: "float[:]", b0: float, b: "float[:]", dim: int, out: "float[:]"
 ) -> None:
-    """Take the Jordan product of the scaled changes from ``out``; ``b`` has no first number."""
+    """Subtract the Jordan product of scaled changes of a second-order cone pair from ``out``."""
     s = local("float", 6)
     apply_scaling(q, root, -1.0, h, dim, s)
     out[0] -= b0 * s[0]
@@ -56,7 +56,7 @@ def add_product(
 
 @procedure
 def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
-    """Solve ``a o y = x``, in place."""
+    """Solve ``a o y = x`` of the second-order cone's Jordan algebra, in place of ``x``."""
     length = tangential(a, dim)
     dot = a[0] * x[0]
     for r in range(1, dim):
@@ -67,13 +67,13 @@ def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
 
 @procedure
 def until(t: float, x: float, dx: float) -> float:
-    """The part of a step at which a positive number becomes zero, ``t`` at most."""
+    """Step length, at most ``t``, at which the positive number ``x + t dx`` becomes zero."""
     return min(t, -x / dx) if x + t * dx < 0.0 else t
 
 
 @procedure
 def until_cone(t: float, x0: float, x: "float[:]", dx0: float, dx: "float[:]", dim: int) -> float:
-    """The part of a step at which ``(x0, x)`` leaves the cone, ``t`` at most."""
+    """Step length, at most ``t``, at which ``(x0, x)`` leaves the second-order cone."""
     end = x0 + t * dx0
     rest = end * end
     for r in range(1, dim):

@@ -13,7 +13,7 @@ __all__ = ["clear_errors", "find_kept", "keep_answers", "note_errors", "take_kep
 
 @procedure
 def same_rows(problem: Problem, work: Work, island: int, old: int) -> bool:
-    """Whether an island has the groups and targets that a kept one had."""
+    """Whether an island has the same groups and target velocities as a stored island."""
     begin = work.island_groups_first[island]
     count = work.island_groups_first[island + 1] - begin
     first = work.kept_first[old]
@@ -35,7 +35,7 @@ def same_rows(problem: Problem, work: Work, island: int, old: int) -> bool:
 
 @procedure
 def number_before(problem: Problem, work: Work, island: int) -> int:
-    """Number of the solved island that an island was in the last call; -1 if it was another."""
+    """Number of the stored solved island that equals this island; -1 if there is none."""
     g = work.island_group[work.island_groups_first[island]]
     old = work.kept_island[problem.node_tree[problem.entry_node[problem.entry_first[g]]]]
     if old < 0 or work.kept_errors[old, 5] == 0.0 or not same_rows(problem, work, island, old):
@@ -49,14 +49,14 @@ def number_before(problem: Problem, work: Work, island: int) -> int:
 
 @procedure
 def find_kept(problem: Problem, work: Work, islands: int) -> None:
-    """Find the islands that are those of the last call, if that was one of the same step."""
+    """Match every island with an identical solved one of the previous call, or -1."""
     for i in range(islands):
         work.same[i] = number_before(problem, work, i) if work.kept > 0 else -1
 
 
 @procedure
 def take_kept(problem: Problem, work: Work, island: int) -> None:
-    """Let an island have the velocities, impulses and errors that it had."""
+    """Copy velocities, impulses and errors of an island from the previous call's solution."""
     old = work.same[island]
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
@@ -73,7 +73,7 @@ def take_kept(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def clear_errors(problem: Problem) -> None:
-    """Set the errors of a problem to zero, for those of the next island."""
+    """Reset all residuals of a problem to zero."""
     problem.error = 0.0
     problem.momentum_error = 0.0
     problem.velocity_error = 0.0
@@ -83,7 +83,7 @@ def clear_errors(problem: Problem) -> None:
 
 @procedure
 def note_errors(problem: Problem, work: Work, island: int, solved: bool) -> None:
-    """Note the errors of the island that was solved last; the sixth says whether it was."""
+    """Store a problem's residuals as those of an island, and whether the island was solved."""
     x = work.errors[island]
     x[:2] = vector(problem.error, problem.momentum_error)
     x[2:4] = vector(problem.velocity_error, problem.cone_error)
@@ -92,7 +92,7 @@ def note_errors(problem: Problem, work: Work, island: int, solved: bool) -> None
 
 @procedure
 def keep_answers(problem: Problem, work: Work, islands: int) -> None:
-    """Keep what the islands are and what was found, and have the largest of their errors."""
+    """Store all islands with their solutions, and set the problem's residuals to the largest."""
     clear_errors(problem)
     for i in range(islands):
         x = work.errors[i]

@@ -12,7 +12,7 @@ __all__ = ["begin_from", "follow_labels"]
 
 @procedure
 def list_groups(problem: Problem, work: Work) -> None:
-    """List the groups that ``lam_last`` belongs to."""
+    """Record labels and rows of the groups that the stored impulses ``lam_last`` belong to."""
     work.started = problem.groups
     work.last_label[: problem.groups] = problem.label[: problem.groups]
     work.last_row[: problem.groups + 1] = problem.row_first[: problem.groups + 1]
@@ -20,7 +20,7 @@ def list_groups(problem: Problem, work: Work) -> None:
 
 @procedure
 def begin_from(problem: Problem, work: Work) -> None:
-    """Take the impulses at hand as those of the last step."""
+    """Store the current impulses as those of the last step, for the next warm start."""
     rows = problem.row_first[problem.groups]
     work.lam_last[:rows] = problem.impulse[:rows]
     list_groups(problem, work)
@@ -28,7 +28,7 @@ def begin_from(problem: Problem, work: Work) -> None:
 
 @procedure
 def has_same_groups(problem: Problem, work: Work) -> bool:
-    """Whether groups are those that ``lam_last`` belongs to, in their order."""
+    """Whether the groups are those of the stored impulses, in the same order."""
     if work.started != problem.groups:
         return False
     for g in range(problem.groups):
@@ -39,7 +39,7 @@ def has_same_groups(problem: Problem, work: Work) -> bool:
 
 @procedure
 def slot_of(work: Work, label: int, slots: int) -> int:
-    """Where the group with a label is, or may be put, in ``label_slot``."""
+    """Hash-table slot of a group's label, or the free slot where it can be inserted."""
     s = (abs(label) * 7919 + (1 if label < 0 else 0)) % slots
     while work.label_slot[s] > 0 and work.last_label[work.label_slot[s] - 1] != label:
         s += 1
@@ -50,7 +50,7 @@ def slot_of(work: Work, label: int, slots: int) -> int:
 
 @procedure
 def follow_labels(problem: Problem, work: Work) -> None:
-    """Let ``lam_last`` follow groups that have moved since the last call; new ones have none."""
+    """Reorder the stored impulses to the present groups by label; zero for new groups."""
     if has_same_groups(problem, work):
         return
     slots = 2 * work.started + 2

@@ -22,20 +22,20 @@ ALL, LOOPS, OTHERS = 0, 1, 2
 
 @procedure
 def is_loop(problem: Problem, g: int) -> bool:
-    """Whether a group is a row without bounds."""
+    """Whether a group is an unbounded row, such as one of a kinematic loop."""
     return problem.kind[g] == BOUNDS and problem.low[g] < -1e299 and problem.high[g] > 1e299
 
 
 @procedure(inline=True)
 def is_body(problem: Problem, a: int, width: int) -> bool:
-    """Whether a node is a free body, and what its panel couples it with are free bodies as well."""
+    """Whether a node is a free body (6 velocities) coupled in its panel with free bodies alone."""
     blocks = problem.node_blocks_first[a + 1] - problem.node_blocks_first[a]
     return problem.node_count[a] == 6 and blocks == 1 and width % 6 == 0
 
 
 @procedure(inline=True)
 def put_body(block: "float[36]", P: "float[:]", width: int) -> None:
-    """Put the mass matrix of a free body into its panel, with zeros behind it."""
+    """Write a free body's 6 x 6 mass matrix into its panel, and zeros to the other columns."""
     zero = vector(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for i in range(6):
         row = view(P, i * width, 6)
@@ -50,7 +50,7 @@ def put_body(block: "float[36]", P: "float[:]", width: int) -> None:
 
 @procedure(inline=True)
 def copy_beside(P: "float[:]", Q: "float[:]", width: int) -> None:
-    """Copy the panel of a free body but for the block on the diagonal."""
+    """Copy a free body's panel without its diagonal block."""
     at = 6
     while at < width:
         for i in range(6):
@@ -61,7 +61,7 @@ def copy_beside(P: "float[:]", Q: "float[:]", width: int) -> None:
 
 @procedure
 def put_mass(problem: Problem, work: Work, island: int) -> None:
-    """Put the mass matrix of an island into the panels of ``H``."""
+    """Write the mass matrix of an island into the panels of the Newton matrix ``H``."""
     H = work.H
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
@@ -96,7 +96,7 @@ def put_mass(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def put_frame(problem: Problem, work: Work, island: int) -> None:
-    """Put the mass matrix and the rows without bounds of an island into the panels of ``H``."""
+    """Write an island's mass matrix plus its loop rows to ``H``, from a cached copy if valid."""
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
     known = True
@@ -118,14 +118,14 @@ def put_frame(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def assemble_anew(problem: Problem, work: Work, island: int) -> None:
-    """``H = M + J' A J`` of an island, symmetric, where rows without bounds have another ``A``."""
+    """Assemble ``H = M + J' A J`` of an island, where loop rows have changed weights ``A``."""
     put_mass(problem, work, island)
     add_groups(problem, work, island, True, True, ALL)
 
 
 @procedure
 def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
-    """``H = M + J' A J`` of an island with the ``A`` of its groups, and ``L = H'`` if ``both``.
+    """Assemble an island's Newton matrix ``H = M + J' A J``, and its transpose ``L`` if ``both``.
 
     ``A`` of groups that slide may be unsymmetric; that of open ones is zero. Blocks of ``L`` on the
     diagonal are left to ``factor``.
@@ -156,7 +156,7 @@ def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
 def add_groups(
     problem: Problem, work: Work, island: int, sticking: bool, sliding: bool, which: int
 ) -> None:
-    """Add groups that stick or slide; those that slide alone are added to ``L`` as well.
+    """Add ``J' A J`` of an island's sticking or sliding groups to the Newton matrix.
 
     ``which``: ALL, LOOPS, rows without bounds alone, whatever their state, or OTHERS. Contacts of
     the same two free bodies, the corners of a box, are added at once, and so are those of a body.
@@ -180,7 +180,7 @@ def add_groups(
 
 @procedure
 def is_of_free_bodies(problem: Problem, g: int) -> bool:
-    """Whether a group is of one or two free bodies."""
+    """Whether a group acts on one or two free bodies alone."""
     begin = problem.entry_first[g]
     end = problem.entry_first[g + 1]
     free = end - begin <= 2
@@ -191,14 +191,14 @@ def is_of_free_bodies(problem: Problem, g: int) -> bool:
 
 @procedure
 def stride_after(problem: Problem, g: int) -> int:
-    """Distance of the numbers of the next group from those of a group."""
+    """Offset in ``J`` from a group's Jacobian numbers to those of the next group."""
     begin = problem.entry_first[g]
     return problem.entry_at[problem.entry_first[g + 1]] - problem.entry_at[begin]
 
 
 @procedure
 def is_alike(problem: Problem, g: int, n: int, stride: int) -> bool:
-    """Whether the ``n``-th group after ``g`` has the nodes of the one before it.
+    """Whether the ``n``-th group after ``g`` has the same nodes, with its numbers at ``stride``.
 
     And whether all its numbers lie where ``stride`` says.
     """
@@ -214,7 +214,7 @@ def is_alike(problem: Problem, g: int, n: int, stride: int) -> bool:
 
 @procedure
 def add_rows(problem: Problem, work: Work, g: int, most: int) -> int:
-    """``H += J' A J`` of a row without bounds, and of those like it that follow: how many.
+    """Add ``J' A J`` of a loop row and the similar rows after it to ``H``; returns their number.
 
     Rows of a loop have the same nodes, and lie at the same distance from one another.
     """
@@ -235,7 +235,7 @@ def add_rows(problem: Problem, work: Work, g: int, most: int) -> int:
 def add_alike(
     problem: Problem, work: Work, g: int, most: int, sticking: bool, sliding: bool
 ) -> int:
-    """``H += J' A J`` of a group, and of those on the same nodes that follow: how many.
+    """Add ``J' A J`` of a group and those after it on the same nodes; returns their number.
 
     Those that stick, slide, or both; without ``sticking`` also their transpose to ``L``.
     """
@@ -258,7 +258,7 @@ def add_alike(
 
 @procedure
 def times_matrix(problem: Problem, work: Work, g: int) -> None:
-    """``-A J`` of a group, where ``J`` has its numbers."""
+    """Write ``-A J`` of a group, block by block where its Jacobian ``J`` is stored."""
     dim = problem.dim[g]
     A = view(work.A, 6 * problem.row_first[g])
     for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
@@ -292,7 +292,7 @@ def times_matrix(problem: Problem, work: Work, g: int) -> None:
 def add_pairs(
     problem: Problem, work: Work, g: int, dim: int, groups: int, stride: int, both: bool
 ) -> None:
-    """Add the products of all pairs of nodes of groups that have the same ones.
+    """Add the products of all node pairs for groups with the same nodes to the Newton matrix.
 
     Their ``-A J`` are made; numbers of one group lie ``stride`` after those of the one before.
     """
@@ -350,7 +350,7 @@ def add_products(
     groups: int,
     stride: int,
 ) -> None:
-    """``C -= A' B`` of several groups, each ``stride`` after the one before."""
+    """Subtract ``A' B`` of several groups, each ``stride`` numbers after the last, from ``C``."""
     if rows != 3 or wide != 3:
         for n in range(groups):
             at = n * stride

@@ -37,7 +37,7 @@ __all__ = ["solve"]
 
 @procedure
 def finish(problem: Problem, work: Work, island: int, size: float) -> None:
-    """Write velocities, impulses and residuals of an island.
+    """Write the velocities, impulses and residuals of an island to the problem.
 
     Impulses that are at a bound but for the tolerance count as being there.
     """
@@ -82,7 +82,7 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
 
 @procedure
 def list_nodes(problem: Problem, work: Work, islands: int) -> None:
-    """List the nodes and degrees of freedom of islands in the order of elimination."""
+    """List the nodes and velocities of all islands in the order of elimination."""
     first = work.island_nodes_first
     first[: islands + 1] = 0
     for k in range(work.ordered):
@@ -113,7 +113,7 @@ def list_nodes(problem: Problem, work: Work, islands: int) -> None:
 
 @procedure
 def fits(problem: Problem, work: Work) -> bool:
-    """Whether the lists of a problem have room in the workspace."""
+    """Whether the workspace has room for all groups, rows and Jacobian numbers of a problem."""
     if problem.groups > work.groups_room:
         return False
     if problem.row_first[problem.groups] > work.rows_room:
@@ -128,7 +128,7 @@ def fits(problem: Problem, work: Work) -> bool:
 
 @procedure
 def divide_into_islands(problem: Problem, work: Work) -> int:
-    """Number of islands, with the pattern of their factors and all lists; -1: there is no room."""
+    """Split a problem into islands, with matrix pattern and lists; their number, -1: no room."""
     if not fits(problem, work):
         return -1
     islands = split(problem, work)
@@ -148,7 +148,7 @@ def divide_into_islands(problem: Problem, work: Work) -> int:
 
 @procedure
 def solve(problem: Problem, work: Work) -> int:
-    """Solve a problem, see ``Problem``: its status; -1: nothing done, ``enlarge`` the workspace."""
+    """Solve a contact problem; returns its status, or -1 if the workspace must be enlarged."""
     problem.status = -1
     islands = problem.islands
     if problem.again == 0 or problem.begins == 1:

@@ -22,7 +22,7 @@ MOST_ALIKE = 8
 
 @procedure
 def top(up: "int[:]", tree: int) -> int:
-    """Tree that stands for all that ``tree`` is joined with."""
+    """Representative of the set of joined trees that ``tree`` is in (union-find with halving)."""
     i = tree
     while up[i] != i:
         up[i] = up[up[i]]
@@ -32,7 +32,7 @@ def top(up: "int[:]", tree: int) -> int:
 
 @procedure
 def split(problem: Problem, work: Work) -> int:
-    """Number of islands; lists their groups, and numbers the trees by island, -1 for none."""
+    """Split trees coupled by groups into islands; lists their groups, returns their number."""
     up = work.tree_up
     island = work.tree_island
     first = work.island_groups_first
@@ -80,7 +80,7 @@ def split(problem: Problem, work: Work) -> int:
 
 @procedure
 def address(work: Work, i: int, j: int) -> int:
-    """Address in ``H`` of the block of two positions, ``i <= j``; -1 when the pattern has none."""
+    """Address in ``H`` of the block of two node positions, ``i <= j``; -1 if not in the pattern."""
     if i == j:
         return work.panel_at[i]
     low = work.panel_first[i]
@@ -99,7 +99,7 @@ def address(work: Work, i: int, j: int) -> int:
 
 @procedure
 def same_nodes(problem: Problem, g: int) -> bool:
-    """Whether a group has entries of the same nodes as the group before it."""
+    """Whether a group acts on the same nodes as the group before it."""
     if g == 0:
         return False
     begin = problem.entry_first[g]
@@ -115,7 +115,7 @@ def same_nodes(problem: Problem, g: int) -> bool:
 
 @procedure
 def couples(problem: Problem, g: int) -> bool:
-    """Whether a group has entries of nodes none of which carries the other."""
+    """Whether a group acts on nodes that are not a chain of parents, so that it couples trees."""
     for e in range(problem.entry_first[g], problem.entry_first[g + 1] - 1):
         if problem.node_parent[problem.entry_node[e]] != problem.entry_node[e + 1]:
             return True
@@ -124,7 +124,7 @@ def couples(problem: Problem, g: int) -> bool:
 
 @procedure
 def note_couplings(problem: Problem, work: Work) -> None:
-    """Keep what the pattern is made from: trees in islands, and nodes that groups couple."""
+    """Store the trees and couplings from which the matrix pattern was made."""
     at = 0
     for t in range(problem.trees):
         work.coupled[at] = 1 if work.tree_island[t] >= 0 else 0
@@ -141,7 +141,7 @@ def note_couplings(problem: Problem, work: Work) -> None:
 
 @procedure
 def has_couplings(problem: Problem, work: Work) -> bool:
-    """Whether the pattern was made from the couplings of a problem, no more and in this order."""
+    """Whether the matrix pattern was made from exactly this problem's couplings, in order."""
     at = 0
     for t in range(problem.trees):
         if (work.coupled[at] == 1) != (work.tree_island[t] >= 0):
@@ -161,7 +161,7 @@ def has_couplings(problem: Problem, work: Work) -> bool:
 
 @procedure
 def note_bunch(problem: Problem, work: Work, g: int) -> None:
-    """Note where the blocks of a contact of free bodies lie, of those alike after it as well.
+    """Store block addresses for a free-body contact and the similar ones after it.
 
     How many they are, then address and width of the panel for the block of the first body, the
     same for that of the second one, -1 if there is none, and for that of both, and 1 where its rows
@@ -186,7 +186,7 @@ def note_bunch(problem: Problem, work: Work, g: int) -> None:
 
 @procedure
 def place_pairs(problem: Problem, work: Work) -> int:
-    """Address of the block of every pair of entries: 0; 1: the pattern lacks one; -1: no room."""
+    """Find the block of every pair of a group's nodes; 0, 1: pattern lacks one, -1: no room."""
     for n in range(problem.nodes):
         if work.tree_island[problem.node_tree[n]] >= 0 and work.position[n] < 0:
             return 1
@@ -234,7 +234,7 @@ def place_pairs(problem: Problem, work: Work) -> int:
 
 @procedure
 def neighbours(problem: Problem, work: Work) -> int:
-    """List the neighbours of every node, in ``pool``: 0, or -1 when it is too small."""
+    """List every node's neighbours in the coupling graph; the length used, -1 without room."""
     count = work.list_count
     count[: problem.nodes] = 0
     work.mark[: problem.nodes] = -1
@@ -290,7 +290,7 @@ def neighbours(problem: Problem, work: Work) -> int:
 
 @procedure
 def link(work: Work, n: int) -> None:
-    """Put a node into the list of those with its degree."""
+    """Insert a node into the list of nodes of its degree (minimum-degree ordering)."""
     d = work.list_count[n]
     work.degree[n] = d
     work.previous[n] = -1
@@ -302,7 +302,7 @@ def link(work: Work, n: int) -> None:
 
 @procedure
 def unlink(work: Work, n: int) -> None:
-    """Take a node out of that list."""
+    """Remove a node from the list of nodes of its degree (minimum-degree ordering)."""
     if work.previous[n] >= 0:
         work.next[work.previous[n]] = work.next[n]
     else:
@@ -313,7 +313,7 @@ def unlink(work: Work, n: int) -> None:
 
 @procedure
 def eliminate(problem: Problem, work: Work, used: int) -> int:
-    """Order of elimination by minimum degree; lists end as those of panels. -1: no room."""
+    """Order nodes by minimum degree, leaving each panel's columns as lists; 0, or -1: no room."""
     free = used
     work.bucket[: problem.nodes + 1] = -1
     left = 0
@@ -371,7 +371,7 @@ def eliminate(problem: Problem, work: Work, used: int) -> int:
 
 @procedure
 def analyse(problem: Problem, work: Work) -> int:
-    """Pattern of the factor for the groups of a problem: 0, or -1 when there is no room."""
+    """Symbolic factorisation: elimination order and panel pattern; 0, or -1 without room."""
     work.ordered = 0
     problem.changed = 2
     work.position[: problem.nodes] = -1

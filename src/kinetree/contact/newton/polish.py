@@ -24,7 +24,7 @@ STEPS, SOFTER = 9, 0.1
 
 @procedure
 def law_error(problem: Problem, work: Work, g: int) -> float:
-    """Error of velocity and impulse of a group in its law, as a velocity [m/s or rad/s].
+    """Residual of a group's law in velocity and impulse, as a velocity [m/s or rad/s].
 
     Where a contact that slides lacks friction, that is what the rest would change of its speed.
     """
@@ -46,7 +46,7 @@ def law_error(problem: Problem, work: Work, g: int) -> float:
 
 @procedure
 def speed_error(problem: Problem, work: Work, island: int) -> float:
-    """Largest error of a velocity, of a row by its law or of a joint by its momentum."""
+    """Largest velocity residual of an island: of a row's law, or of a joint's momentum."""
     most = 0.0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         most = max(most, law_error(problem, work, work.island_group[k]))
@@ -58,7 +58,7 @@ def speed_error(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def polish(problem: Problem, work: Work, island: int, forces: float) -> float:
-    """Newton's steps from a solution as long as velocities are not right; the best counts.
+    """Newton steps from a solution while its velocities are inaccurate; their error afterwards.
 
     Returns the error of its velocities.
     """

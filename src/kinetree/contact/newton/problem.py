@@ -269,7 +269,7 @@ class Work:
 def problem_of(
     dof_parent: ArrayLike, *, tolerance: float = 1e-6, most_rounds: int = 20, most_newton: int = 200
 ) -> Problem:
-    """Problem without groups for a forest of degrees of freedom.
+    """``Problem`` without groups for a forest of degrees of freedom, given parents.
 
     Args:
         dof_parent: for each degree of freedom the one it is carried by, -1 at a root; those of a
@@ -331,7 +331,7 @@ _OF_ENTRIES = ("entry_node", "entry_at")
 
 
 def with_room(problem: Problem, groups: int, rows: int, entries: int, numbers: int) -> Problem:
-    """Enlarge the lists of groups, rows, entries and numbers of ``J`` to at least these lengths."""
+    """Enlarge a problem's arrays of groups, rows, entries and Jacobian numbers to these sizes."""
     sizes = dict.fromkeys((*_OF_GROUPS_INT, *_OF_GROUPS), groups + 1)
     sizes |= dict.fromkeys(_OF_ROWS, rows) | dict.fromkeys(_OF_ENTRIES, entries) | {"J": numbers}
     _grow(problem, sizes)
@@ -339,6 +339,7 @@ def with_room(problem: Problem, groups: int, rows: int, entries: int, numbers: i
 
 
 def _grow(holder, sizes):
+    """Replace arrays that are shorter than ``sizes`` names by longer copies, padded with zeros."""
     for name, size in sizes.items():
         old = getattr(holder, name)
         if len(old) < size:
@@ -373,14 +374,14 @@ _WORK = {
 
 
 def workspace(problem: Problem) -> Work:
-    """Workspace for a problem; ``solve`` returns -1 when it has become too small (``enlarge``)."""
+    """New workspace for a problem; ``solve`` returns -1 when it has become too small."""
     work = Work(course=Course())
     enlarge(work, problem)
     return work
 
 
 def enlarge(work: Work, problem: Problem) -> None:
-    """Enlarge a workspace for the lists of ``problem`` as they are; the pattern is found anew."""
+    """Enlarge a workspace for the present sizes of a problem; discards the matrix pattern."""
     free = int(np.sum(problem.node_count**2))
     sizes = {
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
@@ -415,14 +416,14 @@ def enlarge(work: Work, problem: Problem) -> None:
 
 @procedure(inline=True)
 def times_six(a: "float[6]", b: "float[6]") -> float:
-    """The scalar product, of pairs of numbers at once."""
+    """Scalar product of two 6-vectors, summed in pairs for vector registers."""
     s = a[0:2] * b[0:2] + a[2:4] * b[2:4] + a[4:6] * b[4:6]
     return s[0] + s[1]
 
 
 @procedure(inline=True)
 def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
-    """``w = J v`` of a group; contacts of free bodies, which most are, where this is called."""
+    """Write row velocities ``w = J v`` of a group, with a fast path for contacts of free bodies."""
     e = problem.entry_first[g]
     f = problem.entry_first[g + 1] - 1
     a = problem.entry_node[max(min(e, f), 0)]
@@ -447,7 +448,7 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
 
 @procedure
 def velocity_of_any(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
-    """``w = J v`` of a group of any rows and bodies."""
+    """Write row velocities ``w = J v`` of a group of any dimension and nodes."""
     dim = problem.dim[g]
     if dim == 3:
         w0 = w1 = w2 = 0.0
@@ -506,7 +507,7 @@ def velocity_of_any(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> N
 
 @procedure(inline=True)
 def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]") -> None:
-    """``out -= T' p`` of a group, with blocks ``T`` where ``J`` has them."""
+    """Subtract ``T' p`` of a group from ``out``, with ``T`` stored in blocks like ``J``."""
     dim = problem.dim[g]
     for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
         node = problem.entry_node[e]
@@ -536,7 +537,7 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
 
 @procedure(inline=True)
 def note_spot(problem: Problem, work: Work, g: int) -> None:
-    """Note where a group has its numbers, if it is a contact of one or two free bodies.
+    """Store where a free-body contact has its Jacobian blocks and velocities; -1 for others.
 
     Of both bodies where their blocks of three rows are in ``J`` and their variables among the
     velocities: looking that up takes as long as multiplying. -1 for none.
@@ -558,7 +559,7 @@ def note_spot(problem: Problem, work: Work, g: int) -> None:
 
 @procedure(inline=True)
 def noted_velocity(problem: Problem, work: Work, g: int, v: "float[:]", w: "float[:]") -> None:
-    """``w = J v`` of a group whose spot is noted."""
+    """Write row velocities ``w = J v`` of a group, by its stored addresses if it has them."""
     spot = work.spot[g]
     if spot[0] >= 0:
         x = view(v, spot[1], 6)
@@ -581,7 +582,7 @@ def noted_velocity(problem: Problem, work: Work, g: int, v: "float[:]", w: "floa
 def noted_give(
     problem: Problem, work: Work, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
 ) -> None:
-    """``out -= T' p`` of a group whose spot is noted."""
+    """Subtract ``T' p`` of a group from ``out``, by its stored addresses if it has them."""
     spot = work.spot[g]
     if spot[0] >= 0:
         p0 = p[0]
@@ -600,7 +601,7 @@ def noted_give(
 
 @procedure(inline=True)
 def clear_matrix(A: "float[:]", dim: int) -> None:
-    """Set a matrix of a group to zero."""
+    """Set the (dim, dim) matrix ``A`` of a group to zero."""
     if dim == 3:
         nine = view(A, 0, 9)
         nine[:9] = 0.0
@@ -610,7 +611,7 @@ def clear_matrix(A: "float[:]", dim: int) -> None:
 
 @procedure(inline=True)
 def take_product(dim: int, A: "float[:]", x: "float[:]", out: "float[:]") -> None:
-    """``out -= A x`` of a group."""
+    """Subtract ``A x`` of a group's (dim, dim) matrix from ``out``."""
     if dim == 3:
         out[:3] -= view(A, 0, 3, 3) @ view(x, 0, 3)
     else:

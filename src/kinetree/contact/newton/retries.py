@@ -20,7 +20,7 @@ BEST = 1
 def store(
     problem: Problem, work: Work, island: int, place: int, v: "float[:]", lam: "float[:]"
 ) -> None:
-    """Keep velocities and impulses, or their changes, in one of four places."""
+    """Store an island's velocities and impulses, or a step, in one of four places."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.velocities[i, place] = v[i]
@@ -32,7 +32,7 @@ def store(
 
 @procedure
 def restore(problem: Problem, work: Work, island: int, place: int) -> None:
-    """Return to what ``store`` kept in a place."""
+    """Restore an island's velocities and impulses from one of the four places of ``store``."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.v[i] = work.velocities[i, place]
@@ -44,7 +44,7 @@ def restore(problem: Problem, work: Work, island: int, place: int) -> None:
 
 @procedure
 def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> None:
-    """Iterations of the alternating direction method."""
+    """Run iterations of the alternating direction method of multipliers (ADMM) on an island."""
     y = local("float", 6)
     p = local("float", 6)
     first_group = work.island_groups_first[island]

@@ -47,7 +47,7 @@ care at once: what it loses there takes long to find."""
 
 @procedure
 def note_best(problem: Problem, work: Work, island: int) -> None:
-    """Store velocities and impulses if their error is the least so far."""
+    """Store an island's velocities and impulses if their error is the smallest so far."""
     c = work.course
     if c.error < c.best * min(c.size, c.most):
         c.best = c.error / min(c.size, c.most)
@@ -56,7 +56,7 @@ def note_best(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def begin_anew(work: Work) -> None:
-    """Let the next step be the first after another way."""
+    """Reset the Newton counters and the matrix cache after another method was used."""
     c = work.course
     c.factored = -1
     c.fast = False
@@ -65,7 +65,7 @@ def begin_anew(work: Work) -> None:
 
 @procedure
 def sweep_once_more(problem: Problem, work: Work, island: int) -> bool:
-    """Sweep an island of bodies that are alone, once, if it is far from a solution: whether."""
+    """Sweep an island of free bodies once more if far from a solution; whether it did."""
     c = work.course
     if not (c.sweeps_left and c.error > FAR_OFF * c.size and c.size <= c.most):
         return False
@@ -81,7 +81,7 @@ def sweep_once_more(problem: Problem, work: Work, island: int) -> bool:
 
 @procedure
 def start_inside(problem: Problem, work: Work, island: int) -> None:
-    """Let the interior-point method start, elsewhere than before, or go on."""
+    """Initialise an island's interior point, farther away after each failure, or continue."""
     c = work.course
     if c.anew and c.stalled == 0:
         begin(problem, work, island, max(c.inside * c.size, c.error))
@@ -100,7 +100,7 @@ def start_inside(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def effort(alone: bool, large: bool, careful: bool) -> "(int, int)":
-    """How the interior-point method follows its path (``arcs``), and in how many steps at most."""
+    """Arc mode and most steps of the interior-point method, by type of island."""
     if careful:
         return 2, MOST_LARGE
     if not alone:
@@ -110,7 +110,7 @@ def effort(alone: bool, large: bool, careful: bool) -> "(int, int)":
 
 @procedure
 def follow_inside(problem: Problem, work: Work, island: int) -> None:
-    """A round of the interior-point method."""
+    """Run the interior-point method on an island once, and continue from its result."""
     c = work.course
     c.rounds += 1
     start_inside(problem, work, island)
@@ -134,7 +134,7 @@ def follow_inside(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def vary_penalty(problem: Problem, work: Work, island: int) -> None:
-    """Another ``r``, or iterations of the alternating direction method."""
+    """Retry an island with another penalty ``r``, or with ADMM iterations."""
     c = work.course
     c.stalled += 1
     if c.stalled % 3 == 1:
@@ -151,7 +151,7 @@ def vary_penalty(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def try_another_way(problem: Problem, work: Work, island: int) -> None:
-    """Try the next of several methods after Newton's method has failed."""
+    """Choose and run the next fallback method after Newton's method failed on an island."""
     c = work.course
     work.stress = c.stress
     if sweep_once_more(problem, work, island):

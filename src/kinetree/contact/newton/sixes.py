@@ -26,7 +26,7 @@ def put_six(
     e: "float[6]",
     f: "float[6]",
 ) -> None:
-    """Write six rows of six numbers."""
+    """Write six rows of six numbers into a panel of this width."""
     row = view(P, 0, 6)
     row[0:6] = a
     row = view(P, width, 6)
@@ -45,7 +45,7 @@ def put_six(
 def take_six(
     C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int
 ) -> None:
-    """``C -= A' B`` for six rows and columns."""
+    """Subtract ``A' B`` from a 6 x 6 block C, with A and B of ``depth`` rows."""
     x = local("float", 6, 6)
     for r in range(6):
         x[r] = view(C, r * wc, 6)
@@ -65,8 +65,10 @@ def take_six(
 def eliminate_columns(
     U: "float[:]", L: "float[:]", width: int, s: "float[6]", T: "float[36]", copies: bool
 ) -> None:
-    """Six columns of ``U`` by the rows of ``T``, those of ``L'``; as they are before the last
-    factor ``s``, the inverse pivots, they become ``L`` if that ``copies``.
+    """Eliminate six panel columns of ``U`` by the factored diagonal block ``T`` of ``L'``.
+
+    What they are before the last factor ``s``, the inverse pivots, becomes ``L`` if that
+    ``copies``.
     """
     a = view(U, 0, 6) + 0.0
     p = s[0] * a
@@ -87,7 +89,7 @@ def eliminate_columns(
 
 @procedure(inline=True)
 def eliminate_below(L: "float[:]", width: int, T: "float[36]") -> None:
-    """Six columns of ``L'`` by the rows of ``T``, those of ``U``."""
+    """Eliminate six panel columns of ``L'`` by the factored diagonal block ``T`` of ``U``."""
     a = view(L, 0, 6) + 0.0
     b = view(L, width, 6) - T[1] * a
     c = view(L, 2 * width, 6) - T[2] * a - T[8] * b
@@ -99,7 +101,7 @@ def eliminate_below(L: "float[:]", width: int, T: "float[36]") -> None:
 
 @procedure
 def eliminate_six(U: "float[:]", L: "float[:]", width: int) -> int:
-    """Eliminate a symmetric panel, see ``eliminate_symmetric``: 0, or 1 if it is not positive."""
+    """Factor a symmetric panel of six rows in place; 0, or 1 if not positive definite."""
     T = local("float", 36)
     a = view(U, 0, 6) + 0.0
     i = 1.0 / a[0]
@@ -134,7 +136,7 @@ def eliminate_six(U: "float[:]", L: "float[:]", width: int) -> int:
 
 @procedure
 def eliminate_six_both(U: "float[:]", L: "float[:]", width: int) -> int:
-    """Eliminate a panel, see ``cholesky.eliminated_both``: 0, or 1 when a pivot is zero."""
+    """Factor an unsymmetric panel of six rows in place; 0, or 1 for a zero pivot."""
     T, unit = local("float", 2, 36)
     x = view(U, 0, 6) + 0.0
     i = 1.0 / x[0]
@@ -176,7 +178,7 @@ def eliminate_six_both(U: "float[:]", L: "float[:]", width: int) -> int:
 
 @procedure(inline=True)
 def put_diagonal(P: "float[:]", width: int, s: "float[6]") -> None:
-    """Write six numbers to a diagonal."""
+    """Write six numbers to the diagonal of a panel's first block."""
     P[0] = s[0]
     P[width + 1] = s[1]
     P[2 * width + 2] = s[2]
@@ -187,7 +189,7 @@ def put_diagonal(P: "float[:]", width: int, s: "float[6]") -> None:
 
 @procedure(inline=True)
 def six_forward(P: "float[:]", width: int, x: "float[6]") -> None:
-    """Solve with the triangle of a panel of ``L'``, on whose diagonal inverse pivots are."""
+    """Forward substitution by the 6 x 6 triangle of a panel of ``L'``, in place of ``x``."""
     a = x[0] * P[0]
     b = (x[1] - P[1] * a) * P[width + 1]
     p = view(P, 2 * width, 6)
@@ -202,7 +204,7 @@ def six_forward(P: "float[:]", width: int, x: "float[6]") -> None:
 
 @procedure(inline=True)
 def six_backward(P: "float[:]", width: int, y: "float[:]", x: "float[6]") -> None:
-    """Solve with a panel of ``U``, where ``y`` has the unknowns of its later columns."""
+    """Back substitution by a six-row panel of ``U``; ``y`` has the later unknowns."""
     s = local("float", 6, 6)
     p = view(P, width, 6)
     q = view(P, 2 * width, 6)
@@ -230,14 +232,14 @@ def six_backward(P: "float[:]", width: int, y: "float[:]", x: "float[6]") -> Non
 
 @procedure(inline=True)
 def sum_of_six(x: "float[6]") -> float:
-    """Sum of six numbers, of pairs at once."""
+    """Sum of a 6-vector's numbers, added in pairs for vector registers."""
     s = x[0:2] + x[2:4] + x[4:6]
     return s[0] + s[1]
 
 
 @procedure
 def invert_six(M: "float[:]", out: "float[6, 6]") -> None:
-    """Inverse of a positive definite matrix."""
+    """Write the inverse of a positive definite 6 x 6 matrix."""
     U, L = local("float", 2, 36)
     U[:36] = M[:36]
     eliminate_six(U, L, 6)

@@ -28,7 +28,7 @@ FAR = 0.05
 
 @procedure(inline=True)
 def mobility_of_three(problem: Problem, work: Work, g: int) -> float:
-    """Largest diagonal of ``J M^-1 J'``, by diagonals of ``M``, of a contact of free bodies."""
+    """Largest diagonal entry of ``J M^-1 J'`` of a free-body contact, by the diagonal of ``M``."""
     x = y = z = 0.0
     for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
         J = view(problem.J, problem.entry_at[e], 18)
@@ -42,7 +42,7 @@ def mobility_of_three(problem: Problem, work: Work, g: int) -> float:
 
 @procedure
 def prepare(problem: Problem, work: Work, island: int) -> float:
-    """Scales and start of an island; the size of what the forces of the step change."""
+    """Set an island's scales and initial solution; the scale of impulses from the step's forces."""
     size = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         node = work.order[work.island_node[n]]
@@ -86,7 +86,7 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def guess_disc(work: Work, g: int, first: int, begin: int, end: int, most: float) -> int:
-    """State of a disc by its impulses, which may be ``most``."""
+    """State of a friction disc by its impulse and limit ``most``: STICKING or SLIDING."""
     lam = view(work.lam, first)
     y = view(work.y, first)
     y[begin:end] = lam[begin:end]
@@ -104,7 +104,7 @@ def guess_disc(work: Work, g: int, first: int, begin: int, end: int, most: float
 
 @procedure
 def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
-    """States of groups by their impulses alone: how many act, and how many of them slide."""
+    """Guess the states of an island's groups from impulses; numbers of active and sliding ones."""
     acting = 0
     sliding = 0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
@@ -137,7 +137,7 @@ def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
 
 @procedure
 def kinds(problem: Problem, work: Work, island: int) -> "(bool, bool)":
-    """Whether groups have one row each, and whether all bodies are alone."""
+    """Whether all groups of an island have one row, and whether each body is a tree by itself."""
     single = True
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         single = single and problem.dim[work.island_group[k]] == 1
@@ -149,7 +149,7 @@ def kinds(problem: Problem, work: Work, island: int) -> "(bool, bool)":
 
 @procedure
 def is_slow(work: Work, island: int, forces: float) -> bool:
-    """Whether the velocities of an island are below what the forces of a step change."""
+    """Whether an island's velocities are below those that the step's forces alone would give."""
     most = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
@@ -159,13 +159,13 @@ def is_slow(work: Work, island: int, forces: float) -> bool:
 
 @procedure
 def at_rest(work: Work, island: int, forces: float) -> bool:
-    """Whether they are far below."""
+    """Whether an island's velocities are below a thousandth of what the step's forces give."""
     return is_slow(work, island, 1e-3 * forces)
 
 
 @procedure
 def errors(problem: Problem, work: Work, island: int, forces: float) -> "(float, float)":
-    """Largest error, and what it is relative to."""
+    """Largest residual of an island, of momentum and laws, and the scale it is relative to."""
     gradient = evaluate(problem, work, island)
     worst, size = laws(problem, work, island)
     return max(gradient, worst), max(size, forces)
@@ -175,7 +175,7 @@ def errors(problem: Problem, work: Work, island: int, forces: float) -> "(float,
 def start_island(
     problem: Problem, work: Work, island: int, forces: float, error: float, size: float, count: int
 ) -> "(int, float, float)":
-    """A step with states as they were, if that is near, and up to ``count`` rounds of sweeps.
+    """Warm start of an island by one Newton step, or up to ``count`` rounds of sweeps.
 
     Returns the number of steps, the error, and what it is relative to.
     """

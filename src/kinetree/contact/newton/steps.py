@@ -19,7 +19,7 @@ __all__ = ["first_change", "keeps_states", "laws_along", "momentum_along", "newt
 
 @procedure
 def states(problem: Problem, work: Work, island: int) -> "(float, int)":
-    """Sum of all squared errors, and how many groups slide; ``y`` and ``p = P(y)`` for the step."""
+    """Set the states of an island's groups; the sum of squared residuals, and sliding groups."""
     total = momentum_along(work, island)
     sliding = 0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
@@ -54,7 +54,7 @@ def states(problem: Problem, work: Work, island: int) -> "(float, int)":
 
 @procedure
 def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
-    """Sum of the squared errors of the laws after a part of the step."""
+    """Sum of squared law residuals of an island after a part ``t`` of the step."""
     total = 0.0
     y = local("float", 6)
     p = local("float", 6)
@@ -81,7 +81,7 @@ def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
 
 @procedure
 def first_change(problem: Problem, work: Work, island: int) -> "(float, float)":
-    """The part of the step after which the first group changes its state; 1 when none does.
+    """Part of the step, at most 1, at which a group changes state; largest impulse at its end.
 
     And the largest scaled impulse after the whole step.
     """
@@ -119,7 +119,7 @@ def first_change(problem: Problem, work: Work, island: int) -> "(float, float)":
 def first_crossing(
     least: float, mu: float, y: "float[:]", dy: "float[:]", first: int, last: int
 ) -> float:
-    """The part of a step, ``least`` at most, at which a disc is left or reached."""
+    """Part of a step, at most ``least``, at which a friction disc's boundary is crossed."""
     a = -mu * mu * dy[0] * dy[0]
     b = -mu * mu * y[0] * dy[0]
     c = -mu * mu * y[0] * y[0]
@@ -137,7 +137,8 @@ def first_crossing(
 
 @procedure
 def sooner(t: float, a: float, b: float) -> float:
-    """``a / b`` if it is positive and less than ``t``, else ``t``."""
+    """Quotient ``a
+    b`` if positive and less than ``t``, else ``t``, without overflow."""
     if b > 0.0:
         return a / b if 1e-9 * b < a < t * b else t
     return a / b if t * b < a < 1e-9 * b else t
@@ -147,7 +148,7 @@ def sooner(t: float, a: float, b: float) -> float:
 def law_of_step(
     problem: Problem, work: Work, g: int, dim: int, A: "float[:]", c: "float[:]"
 ) -> None:
-    """``dlam = c - A dw`` of a group with ``dim`` rows, see ``linear``."""
+    """Linearised law ``dlam = c - A dw`` of a group for the Newton step; writes A and ``c``."""
     first = problem.row_first[g]
     soft = FIRM if is_loop(problem, g) else work.soft
     linear(
@@ -167,7 +168,7 @@ def law_of_step(
 
 @procedure
 def newton_step(problem: Problem, work: Work, island: int, both: int, again: int) -> int:
-    """Newton's step ``dv``, ``dlam``, ``dw``: 0, or 1 when there is none.
+    """Newton step ``dv``, ``dlam``, ``dw`` of an island; 0, or 1 if the matrix fails.
 
     Its matrix is made and factored, or taken as it was if ``again``.
     """
@@ -217,7 +218,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
 
 @procedure
 def keeps_states(work: Work, island: int) -> bool:
-    """Whether the states of groups are those of the last matrix."""
+    """Whether all groups of an island have the states of the last factored matrix."""
     same = True
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -227,7 +228,7 @@ def keeps_states(work: Work, island: int) -> bool:
 
 @procedure
 def momentum_along(work: Work, island: int) -> float:
-    """Sum of the squared errors of momentum, scaled."""
+    """Sum of an island's squared momentum residuals, scaled by inverse masses."""
     total = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]

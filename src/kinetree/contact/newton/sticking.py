@@ -62,7 +62,7 @@ CHANGES, CHANGED = 2, 1e-2
 
 @procedure
 def rubs_at(problem: Problem, lam: "float[:]", g: int) -> bool:
-    """Whether a group is a contact whose friction is as large as it can be."""
+    """Whether a contact's friction impulse is at its Coulomb limit."""
     dim = problem.dim[g]
     if problem.kind[g] != CONE or dim == 1 or lam[0] <= 0.0:
         return False
@@ -71,7 +71,7 @@ def rubs_at(problem: Problem, lam: "float[:]", g: int) -> bool:
 
 @procedure
 def speed_before(problem: Problem, g: int) -> float:
-    """Sliding speed of a contact at the velocities before the step."""
+    """Sliding speed of a contact at the velocities before the step [m/s]."""
     w = local("float", 6)
     dim = problem.dim[g]
     row_velocity(problem, g, problem.velocity, w)
@@ -81,7 +81,7 @@ def speed_before(problem: Problem, g: int) -> float:
 
 @procedure
 def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bool)":
-    """How contacts slide, where ``size`` is the largest impulse, and whether one has just begun.
+    """How an island's contacts slide: STICKING, SLIDING or OPEN, and whether one just began.
 
     STICKING: none does; SLIDING: one cannot stop within the step; OPEN: all of them might. In small
     islands contacts that have just begun are looked at whatever the others do.
@@ -112,7 +112,7 @@ def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bo
 
 @procedure
 def has_friction(problem: Problem, work: Work, island: int) -> bool:
-    """Whether an island has contacts with friction; without any its velocities are unique."""
+    """Whether an island has a contact with tangential rows."""
     found = False
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -122,7 +122,7 @@ def has_friction(problem: Problem, work: Work, island: int) -> bool:
 
 @procedure
 def is_convex(problem: Problem, work: Work, island: int) -> bool:
-    """Whether an island of many joints has bounds alone, and many are left at its velocities.
+    """Whether a large island of joints has bounds alone, many of them violated.
 
     So are shifts of positions of a net that lies on the ground.
     """
@@ -140,13 +140,13 @@ def is_convex(problem: Problem, work: Work, island: int) -> bool:
 
 @procedure
 def is_small(work: Work, island: int) -> bool:
-    """Whether an island has few velocities."""
+    """Whether an island has at most ``SMALL`` velocities."""
     return work.island_dofs_first[island + 1] - work.island_dofs_first[island] <= SMALL
 
 
 @procedure
 def mobility(problem: Problem, work: Work, g: int) -> float:
-    """Velocity along the normal that a unit impulse gives a contact, by diagonals of ``M``."""
+    """Normal velocity of a contact per unit normal impulse, by the diagonal of ``M``."""
     d = 0.0
     for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
         node = problem.entry_node[e]
@@ -159,7 +159,7 @@ def mobility(problem: Problem, work: Work, g: int) -> float:
 
 @procedure
 def has_twin(problem: Problem, work: Work, island: int, g: int) -> bool:
-    """Whether an island has another contact that may be the mirror image of this one."""
+    """Whether an island has another contact of nearly the same mobility as ``g``."""
     own = mobility(problem, work, g)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         other = work.island_group[k]
@@ -172,7 +172,7 @@ def has_twin(problem: Problem, work: Work, island: int, g: int) -> bool:
 
 @procedure
 def may_be_symmetric(problem: Problem, work: Work, island: int, size: float) -> bool:
-    """Whether every contact that slides may have a mirror image; in piles hardly any does."""
+    """Whether every sliding contact of an island may have a mirror image in it."""
     least = problem.tolerance * size
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -187,7 +187,7 @@ def may_be_symmetric(problem: Problem, work: Work, island: int, size: float) -> 
 
 @procedure
 def looks_further(problem: Problem, work: Work, island: int, forces: float, size: float) -> bool:
-    """Whether a solution in which contacts slide is one of several that matter.
+    """Whether an island with sliding contacts should be solved from other starts, too.
 
     What is slow may come to rest, which an uneven load prevents. Symmetric problems want symmetric
     solutions. And another start helps where velocities are not right in metres per second.
@@ -199,7 +199,7 @@ def looks_further(problem: Problem, work: Work, island: int, forces: float, size
 
 @procedure
 def hold_shifts(problem: Problem, work: Work, island: int, size: float) -> None:
-    """Hold the shift of contacts that cannot stop at that of their speed before the step."""
+    """Fix friction shifts: ``mu`` times the previous speed of too fast contacts, else zero."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         work.shift[g] = 0.0
@@ -213,7 +213,7 @@ def hold_shifts(problem: Problem, work: Work, island: int, size: float) -> None:
 
 @procedure
 def load_before(problem: Problem, work: Work, island: int) -> float:
-    """Largest scaled impulse of the last step, or momentum with which something may arrive."""
+    """Largest scaled impulse of the last step, or momentum before this step, of an island."""
     most = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
@@ -229,7 +229,7 @@ def load_before(problem: Problem, work: Work, island: int) -> float:
 
 @procedure
 def start_again(problem: Problem, work: Work, island: int, part: float) -> None:
-    """Start from the velocities before the step, and a part of the impulses of the last one."""
+    """Reset an island to the velocities before the step, and ``part`` of the last impulses."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.v[i] = problem.velocity[i]
@@ -238,7 +238,7 @@ def start_again(problem: Problem, work: Work, island: int, part: float) -> None:
 
 @procedure
 def take_impulses(problem: Problem, work: Work, island: int, part: float) -> None:
-    """Let impulses be a part of those of the last step."""
+    """Set an island's impulses to ``part`` times those of the last step."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
@@ -247,7 +247,7 @@ def take_impulses(problem: Problem, work: Work, island: int, part: float) -> Non
 
 @procedure
 def change_shifts(problem: Problem, work: Work, island: int) -> None:
-    """Let shifts be those of the velocities at hand."""
+    """Set the friction shifts ``mu |slip|`` of an island from its present velocities."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         if problem.kind[g] == CONE and problem.dim[g] > 1:
@@ -257,7 +257,7 @@ def change_shifts(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def keep_first(problem: Problem, work: Work, island: int, back: bool) -> None:
-    """Keep the velocities and impulses of an island, or go ``back`` to those that were kept."""
+    """Store an island's velocities and impulses, or restore the stored ones if ``back``."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         if back:
@@ -277,7 +277,7 @@ def keep_first(problem: Problem, work: Work, island: int, back: bool) -> None:
 
 @procedure
 def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
-    """Solve one island: whether the tolerance is reached, and what errors are relative to."""
+    """Solve one island; whether the tolerance is reached, and the scale of its errors."""
     left = problem.left
     reached, size = choose_solution(problem, work, island)
     if problem.left == left and problem.most_newton > 0:
@@ -294,7 +294,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
 def solve_more_exactly(
     problem: Problem, work: Work, island: int, forces: float, before: float
 ) -> None:
-    """Solve an island once more, to a smaller error, from a solution whose velocities are wrong.
+    """Solve an island again to a smaller tolerance, keeping the result if better.
 
     Errors are relative to the largest impulse, which is large where bodies are jammed. What is not
     better than ``before`` does not count.
@@ -316,7 +316,7 @@ def solve_more_exactly(
 def solve_unloaded(
     problem: Problem, work: Work, island: int, forces: float, before: float
 ) -> float:
-    """Solve an island without the impulses of the last step; what errors are relative to.
+    """Solve an island again from zero impulses, keeping the result if better; error scale.
 
     Friction of bodies that are jammed can hold any load. One that has grown from step to step, to
     10,000 times the weights of 50 balls, leaves nothing of the accuracy of velocities, and nothing
@@ -344,7 +344,7 @@ def solve_unloaded(
 
 @procedure
 def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)":
-    """A solution of one island, sticking first; what ``solve_island`` returns."""
+    """Solve an island, preferring solutions that stick; success, and the scale of errors."""
     forces = prepare(problem, work, island)
     work.swept = 0
     left = problem.left

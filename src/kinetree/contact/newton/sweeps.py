@@ -26,7 +26,7 @@ EACH = 2
 
 @procedure
 def invert_block(M: "float[:]", n: int, out: "float[:]") -> None:
-    """Inverse of a positive definite matrix, (n, n)."""
+    """Write the inverse of a positive definite (n, n) matrix."""
     U, L = local("float", 2, 256)
     U[: n * n] = M[: n * n]
     eliminate_symmetric(U, L, n, n)
@@ -47,7 +47,7 @@ def invert_block(M: "float[:]", n: int, out: "float[:]") -> None:
 
 @procedure
 def begin_responses(problem: Problem, work: Work, island: int) -> bool:
-    """Set ``v`` to ``free``, and invert mass matrices, unless all responses are known.
+    """Set velocities to ``free`` and invert the mass matrices; False for trees of several nodes.
 
     False where trees have several nodes.
     """
@@ -75,7 +75,7 @@ def begin_responses(problem: Problem, work: Work, island: int) -> bool:
 
 @procedure(inline=True)
 def respond_as_before(work: Work, g: int, lam: "float[3]") -> None:
-    """Add the response of a contact of free bodies to its impulses, by ``AJ`` as it is."""
+    """Add a free-body contact's velocity response to its impulses, by cached responses."""
     spot = work.spot[g]
     six = view(work.v, spot[1], 6)
     for r in range(3):
@@ -88,7 +88,7 @@ def respond_as_before(work: Work, g: int, lam: "float[3]") -> None:
 
 @procedure
 def responses(problem: Problem, work: Work, island: int) -> bool:
-    """Velocities that unit impulses give, in ``AJ``, and blocks of ``J M^-1 J'`` in ``A``.
+    """Compute all groups' velocity responses and Delassus blocks; False for trees of several nodes.
 
     After those of groups of free bodies come the inverses of the normal and, of three rows, of the
     largest other diagonal. False where trees have several nodes. ``v`` becomes the velocities of
@@ -154,7 +154,7 @@ def contact_impulse(
     D: "float[:]",
     mu: float,
 ) -> None:
-    """New impulse of a contact with three rows, of one or two free bodies."""
+    """Gauss-Seidel update of the impulse of a three-row contact of one or two free bodies."""
     J = view(problem.J, 0)
     T = view(work.AJ, 0)
     at = spot[0]
@@ -194,7 +194,7 @@ def contact_impulse(
 def stays_open(
     problem: Problem, work: Work, spot: "int[4]", target: float, lam: "float[:]"
 ) -> bool:
-    """Whether a contact with three rows that carries nothing moves apart, as many do."""
+    """Whether a three-row contact without impulse separates, so that a sweep can skip it."""
     if lam[0] != 0.0 or lam[1] != 0.0 or lam[2] != 0.0:
         return False
     x = view(work.v, spot[1], 6)
@@ -208,7 +208,7 @@ def stays_open(
 
 @procedure(inline=True)
 def times_twelve(a: "float[6]", x: "float[6]", b: "float[6]", y: "float[6]") -> float:
-    """The sum of two scalar products, of pairs of numbers at once."""
+    """Sum of two scalar products of 6-vectors, in pairs for vector registers."""
     s = a[0:2] * x[0:2] + a[2:4] * x[2:4] + a[4:6] * x[4:6]
     s = s + (b[0:2] * y[0:2] + b[2:4] * y[2:4] + b[4:6] * y[4:6])
     return s[0] + s[1]
@@ -218,7 +218,7 @@ def times_twelve(a: "float[6]", x: "float[6]", b: "float[6]", y: "float[6]") -> 
 def row_impulse(
     problem: Problem, work: Work, g: int, D: float, lam: "float[:]", target: float
 ) -> None:
-    """New impulse of a group with one row, of one or two free bodies."""
+    """Gauss-Seidel update of the impulse of a one-row group of one or two free bodies."""
     e = problem.entry_first[g]
     f = problem.entry_first[g + 1] - 1
     at = problem.entry_at[e]
@@ -241,7 +241,7 @@ def row_impulse(
 
 @procedure
 def group_impulse(problem: Problem, work: Work, g: int, lam: "float[:]", D: "float[:]") -> None:
-    """New impulse of any group: first the normal part, then the others within what it allows."""
+    """Gauss-Seidel update of any group's impulse: normal first, then friction within its limit."""
     w, change = local("float", 2, 6)
     dim = problem.dim[g]
     first = problem.row_first[g]
@@ -284,7 +284,7 @@ def group_impulse(problem: Problem, work: Work, g: int, lam: "float[:]", D: "flo
 
 @procedure
 def sweep(problem: Problem, work: Work, island: int) -> None:
-    """One pass over all groups."""
+    """One projected Gauss-Seidel pass over all groups of an island."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
@@ -308,7 +308,7 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def mixture_coefficients(G: "float[4, 4]", n: int, c: "float[3]") -> None:
-    """Coefficients of ``n`` differences that leave the least of the change by a sweep.
+    """Anderson mixing: coefficients of ``n`` differences that minimise the residual change.
 
     ``G`` has their products, in its last column those with the change.
     """
@@ -338,7 +338,7 @@ def mixture_coefficients(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 @procedure(inline=True)
 def put_change(P: "float[:]", at: int, x: float) -> None:
-    """Note the change of a number, whose last value is ``P[3]``, in place ``at``."""
+    """Store a value's change since ``P[3]`` at place ``at`` of its history of three changes."""
     old = view(P, 0, 4)
     change = x - old[3]
     if at == 0:
@@ -353,7 +353,7 @@ def put_change(P: "float[:]", at: int, x: float) -> None:
 def changes_at(
     problem: Problem, work: Work, island: int, at: int, G: "float[4, 4]"
 ) -> "(float, float)":
-    """``note_changes`` of a place that is known where it is compiled."""
+    """Store impulse changes of a sweep at the fixed place ``at``; their squared sum and largest."""
     most = 0.0
     new_by = vector(0.0, 0.0, 0.0, 0.0)  # products of new differences with all, and with the change
     by_change = vector(0.0, 0.0, 0.0, 0.0)
@@ -386,7 +386,7 @@ def changes_at(
 def note_changes(
     problem: Problem, work: Work, island: int, at: int, G: "float[4, 4]"
 ) -> "(float, float)":
-    """Note how a sweep has changed impulses, in place ``at``, with the products of differences.
+    """Store impulse changes of a sweep at place ``at``, and products of differences for mixing.
 
     Returns the sum of the squared changes, scaled, and the largest.
     """
@@ -401,7 +401,7 @@ def note_changes(
 
 @procedure
 def forget_changes(problem: Problem, work: Work, island: int) -> None:
-    """Have numbers where mixtures have places for changes that are not known yet."""
+    """Zero an island's history of impulse and velocity changes for Anderson mixing."""
     zero = vector(0.0, 0.0, 0.0, 0.0)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -415,7 +415,7 @@ def forget_changes(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def keep_impulses(problem: Problem, work: Work, island: int) -> None:
-    """Keep impulses in ``y``, for their change by a round."""
+    """Copy an island's impulses to ``y``, to measure their change over a round."""
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         first = problem.row_first[g]
@@ -429,7 +429,7 @@ def keep_impulses(problem: Problem, work: Work, island: int) -> None:
 
 @procedure
 def sweep_rounds(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
-    """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures (Anderson 1965).
+    """Gauss-Seidel sweeps with Anderson mixing, up to ``count`` rounds; the rounds taken.
 
     They end when a round changes no impulse by more than ``enough``, scaled. Mixtures are linear,
     so velocities are mixed with the impulses that they belong to.

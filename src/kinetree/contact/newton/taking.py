@@ -38,7 +38,7 @@ contact changes its state; and the relative error: nearer a solution few states 
 
 @procedure
 def choose_matrix(problem: Problem, work: Work, island: int, both: int, moves: bool) -> int:
-    """1 where the last matrix serves again, else 0, with the penalty of contacts that stick."""
+    """Whether the last factored matrix can be reused (1, else 0); sets the sticking penalty."""
     c = work.course
     if c.factored == both and (both == 0 or c.fast) and keeps_states(work, island):
         return 1
@@ -50,7 +50,7 @@ def choose_matrix(problem: Problem, work: Work, island: int, both: int, moves: b
 def search_along(
     problem: Problem, work: Work, island: int, merit: float, again: int, moves: bool
 ) -> float:
-    """The part of a step that is taken, or 0 for none.
+    """Line search of an island's Newton step: the accepted part of the step, 0 for none.
 
     It ends where errors, ``merit`` before, have fallen; or just past the place where the first
     contact changes its state.
@@ -77,7 +77,7 @@ def search_along(
 
 @procedure
 def take_newton_step(problem: Problem, work: Work, island: int, moves: bool) -> "(int, float)":
-    """Take a step: how it ended, and the error of momentum that it leaves."""
+    """Take one Newton step of an island; how it ended, and the momentum error left."""
     c = work.course
     merit, sliding = states(problem, work, island)
     c.steps += 1
@@ -100,7 +100,7 @@ def take_newton_step(problem: Problem, work: Work, island: int, moves: bool) -> 
 
 @procedure
 def note_errors_after(problem: Problem, work: Work, island: int, ended: int, left: float) -> None:
-    """Have the error after a step that ``ended`` and left an error of momentum, and how it fell."""
+    """Update an island's error and convergence counters after a step."""
     c = work.course
     before = c.error
     if ended == TAKEN:

@@ -20,12 +20,12 @@ OF_SOLIDS: dict[type[geometry.Solid], SolidKind] = {
 
 
 def choice_of(name: str, otherwise: Any, **more: Any) -> ProcedureTable:
-    """Procedures of one name of all kinds of solids that have it, by number of the kind."""
+    """Dispatch table by kind of shape of the procedures of one name, with a default."""
     found = {number_of(solid): getattr(kind, name) for solid, kind in OF_SOLIDS.items()}
     return ProcedureTable({k: p for k, p in found.items() if p is not None} | more, otherwise)
 
 
 def trait(of: Callable[[SolidKind], int]) -> tuple[int, ...]:
-    """A number of every kind of shape, by its number; 0 of those that are not simple solids."""
+    """Tuple with an integer property of every kind of shape; 0 for kinds that are not solids."""
     by_number = {number_of(solid): int(of(kind)) for solid, kind in OF_SOLIDS.items()}
     return tuple(by_number.get(k, 0) for k in range(len(KINDS)))

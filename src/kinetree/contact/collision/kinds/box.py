@@ -7,7 +7,7 @@ from kinetree.contact.collision.kinds.lines import NONE, entry
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """Corner of a box that is farthest along a direction."""
+    """Support point of a box: its farthest corner along ``d``; returns the corner's number."""
     corner = 0
     x[:] = size
     if d[0] < 0:
@@ -24,7 +24,7 @@ def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
 
 @procedure
 def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> int:
-    """A corner, edge or side."""
+    """Corners of a box's face, edge or corner farthest along ``d``, up to a tilt; their number."""
     x = size[0] if d[0] >= 0 else -size[0]
     y = size[1] if d[1] >= 0 else -size[1]
     z = size[2] if d[2] >= 0 else -size[2]
@@ -70,7 +70,7 @@ def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> i
 
 @procedure
 def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a box."""
+    """Ray parameter where a ray meets a box, and the normal there; ``NONE`` if it misses."""
     low = -NONE
     high = NONE
     into = 0
@@ -97,21 +97,21 @@ def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """The nearest point of the box."""
+    """Move a point to the nearest point of a box, in the box's coordinates."""
     for c in range(3):
         x[c] = min(max(x[c], -size[c]), size[c])
 
 
 @procedure
 def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Whether a point is in the box."""
+    """Whether a point is inside a box, with slack [m]."""
     past = abs(x) - size
     return max(max(past[0], past[1]), past[2]) <= slack
 
 
 @procedure(inline=True)
 def reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """How far it goes along a direction."""
+    """Support function of a box: its extent from the centre along a unit direction [m]."""
     return abs(x) * size[0] + abs(y) * size[1] + abs(z) * size[2]
 
 

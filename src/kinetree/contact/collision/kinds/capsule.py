@@ -8,7 +8,7 @@ from kinetree.contact.collision.kinds.lines import NONE, entry, tube
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """An end of the segment."""
+    """Support point of a capsule's axis segment along ``d``; returns the number of the end."""
     x[0] = 0.0
     x[1] = 0.0
     x[2] = size[1]
@@ -20,7 +20,7 @@ def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
 
 @procedure
 def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> int:
-    """The segment, where it is level."""
+    """Ends of a capsule's segment if it is level within ``tilt``; returns 2, else 0."""
     if abs(d[2]) > tilt:
         return 0
     out[0] = vector(0.0, 0.0, size[1])
@@ -30,7 +30,7 @@ def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> i
 
 @procedure
 def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a capsule: the tube between the ends, and a ball at each."""
+    """Ray parameter where a ray meets a capsule, and the normal there; ``NONE`` if it misses."""
     r, h = size[0], size[1]
     low, high = tube(r, x, v)
     if v[2] == 0.0:
@@ -63,7 +63,7 @@ def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """The nearest point of the segment."""
+    """Move a point to the nearest point of a capsule's axis segment."""
     x[0] = 0.0
     x[1] = 0.0
     x[2] = min(max(x[2], -size[1]), size[1])
@@ -71,7 +71,7 @@ def clip(size: "float[3]", x: "float[3]") -> None:
 
 @procedure
 def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Whether a point is in the capsule."""
+    """Whether a point is inside a capsule, with slack [m]."""
     past = max(abs(x[2]) - size[1], 0.0)
     r = size[0] + slack
     return x[0] * x[0] + x[1] * x[1] + past * past <= r * r
@@ -87,7 +87,7 @@ def surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Curved around the axis, and at the ends along it, too."""
+    """Curvature of a capsule at a surface point: cylindrical at the side, spherical at the ends."""
     K = local("float", 3, 3)
     K[:] = 0.0
     K[0, 0] = 1.0 / size[0]
@@ -101,7 +101,7 @@ def surface(
 
 @procedure(inline=True)
 def reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """How far it goes along a direction."""
+    """Support function of a capsule: its extent from the centre along a unit direction [m]."""
     return abs(z) * size[1] + size[0]
 
 

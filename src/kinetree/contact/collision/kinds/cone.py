@@ -27,14 +27,14 @@ _LEVEL = 1e-14  # of the squared speed of a ray: it is along the side
 
 @procedure(inline=True)
 def side_normal(size: "float[3]") -> "(float, float)":
-    """Components of the side's normal across and along the axis."""
+    """Radial and axial component of the unit normal of a cone's side."""
     s = sqrt(size[0] * size[0] + 4.0 * size[1] * size[1])
     return 2.0 * size[1] / s, size[0] / s
 
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """The tip, or a point of the rim."""
+    """Support point of a cone along ``d``: the tip, or a point of the base's rim."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     x[0] = 0.0
     x[1] = 0.0
@@ -50,7 +50,7 @@ def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
 
 @procedure
 def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> int:
-    """The base, a line of the side, or one point."""
+    """Corners of a cone's base or side line farthest along ``d``, up to a tilt; their number."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     x = 1.0
     y = 0.0
@@ -73,7 +73,7 @@ def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> i
 
 @procedure
 def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a cone: what is left of its line within the side, above the base."""
+    """Ray parameter where a ray meets a cone, and the normal there; ``NONE`` if it misses."""
     h = size[1]
     a, b = side_normal(size)
     # from the point of the line nearest to the centre: nothing cancels far away
@@ -137,7 +137,7 @@ def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """The nearest point of the cone."""
+    """Move a point to the nearest point of a solid cone."""
     a, b = side_normal(size)
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     out, up = rho, x[2]
@@ -159,7 +159,7 @@ def clip(size: "float[3]", x: "float[3]") -> None:
 
 @procedure
 def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Whether a point is in the cone."""
+    """Whether a point is inside a cone, with slack [m]."""
     a, b = side_normal(size)
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     return a * rho + b * (x[2] - size[1]) <= slack and x[2] >= -size[1] - slack
@@ -175,7 +175,7 @@ def surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """A corner, a side that is curved around the axis, a rim, a flat base."""
+    """Curvature of a cone at a surface point: tip, side, rim or base; True on the flat base."""
     a, _ = side_normal(size)
     near = NEAR * max(size[0], 2.0 * size[1])
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
@@ -213,7 +213,7 @@ def stand(
     bend: "float[3, 3]",
     e: "float[4]",
 ) -> int:
-    """0: a point of the rim; 1: a line of the side; 2: the base; 3: the tip."""
+    """Point of a cone with normal ``d`` by mode (0 rim, 1 side line, 2 base, 3 tip); its status."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     e[:] = 0.0
     if mode == 3:
@@ -253,7 +253,7 @@ def stand(
 
 @procedure(inline=True)
 def within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """Whether a point is on the line of the side, or on the base."""
+    """Whether a point is within a cone's side line (mode 1) or base disc (mode 2), with slack."""
     if mode == 1:
         return abs(x[2]) <= size[1] + slack
     return sqrt(x[0] * x[0] + x[1] * x[1]) <= size[0] + slack

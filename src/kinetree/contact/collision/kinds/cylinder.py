@@ -25,7 +25,7 @@ _NO_RIM = Rounding(1e-12, single=1e-6)  # sine of the tilt below which no point 
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """A point of a rim; the centre of an end along the axis."""
+    """Support point of a cylinder along ``d``: on a rim, or an end's centre if ``d`` is axial."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     x[0] = 0.0
     x[1] = 0.0
@@ -38,7 +38,7 @@ def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
 
 @procedure
 def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> int:
-    """An end, a line of the side, or a point of a rim."""
+    """Corners of a cylinder's end or side line farthest along ``d``, up to a tilt; their number."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     x = 1.0
     y = 0.0
@@ -62,7 +62,7 @@ def face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> i
 
 @procedure
 def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a cylinder."""
+    """Ray parameter where a ray meets a cylinder, and the normal there; ``NONE`` if it misses."""
     r, h = size[0], size[1]
     low, high = tube(r, x, v)
     into = False
@@ -91,7 +91,7 @@ def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """The nearest point of the cylinder."""
+    """Move a point to the nearest point of a solid cylinder."""
     across = sqrt(x[0] * x[0] + x[1] * x[1])
     if across > size[0]:
         x[0] = x[0] * size[0] / across
@@ -101,7 +101,7 @@ def clip(size: "float[3]", x: "float[3]") -> None:
 
 @procedure
 def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Whether a point is in the cylinder."""
+    """Whether a point is inside a cylinder, with slack [m]."""
     across = sqrt(x[0] * x[0] + x[1] * x[1])
     return across <= size[0] + slack and abs(x[2]) <= size[1] + slack
 
@@ -116,7 +116,7 @@ def surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Flat ends, rims, and a side that is curved around the axis."""
+    """Curvature of a cylinder at a surface point: side, rim or end; True on a flat end."""
     near = NEAR * max(size[0], 2.0 * size[1])
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     if rho < size[0] - near:
@@ -140,7 +140,7 @@ def surface(
 
 @procedure(inline=True)
 def reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """How far it goes along a direction."""
+    """Support function of a cylinder: its extent from the centre along a unit direction [m]."""
     return abs(z) * size[1] + size[0] * sqrt(max(1.0 - z * z, 0.0))
 
 
@@ -154,7 +154,7 @@ def stand(
     bend: "float[3, 3]",
     e: "float[4]",
 ) -> int:
-    """0: a point of a rim; 1: a line of the side; 2: an end."""
+    """Point of a cylinder with normal ``d`` by mode (0 rim, 1 side line, 2 end); its status."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     end = 1.0 if d[2] >= 0 else -1.0
     e[:] = 0.0
@@ -182,7 +182,7 @@ def stand(
 
 @procedure(inline=True)
 def within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """Whether a point is on the line of the side, or on an end."""
+    """Whether a point is within a cylinder's side line (mode 1) or end disc, with slack."""
     if mode == 1:
         return abs(x[2]) <= size[1] + slack
     return sqrt(x[0] * x[0] + x[1] * x[1]) <= size[0] + slack

@@ -8,7 +8,7 @@ from kinetree.contact.collision.kinds.lines import NONE, entry
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """Where the tangent plane is at right angles to ``d``."""
+    """Support point of an ellipsoid along ``d``, where the tangent plane is normal to ``d``."""
     far = size * size * d
     length = sqrt(far @ d)
     x[:] = far / length if length > 0 else far
@@ -17,7 +17,7 @@ def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
 
 @procedure
 def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against an ellipsoid; a ball if the radii are equal."""
+    """Ray parameter where a ray meets an ellipsoid, and the normal there; ``NONE`` if it misses."""
     p, d = x / size, v / size
     square = d @ d
     half = (p @ d) / square
@@ -35,7 +35,7 @@ def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """A point of the surface towards the centre, which is as good as the nearest one nearby."""
+    """Move an outside point radially to an ellipsoid's surface: nearest to first order."""
     u = x / size
     length = sqrt(u @ u)
     if length > 1:
@@ -44,7 +44,7 @@ def clip(size: "float[3]", x: "float[3]") -> None:
 
 @procedure
 def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Whether a point is in the ellipsoid, about."""
+    """Whether a point is inside an ellipsoid, approximately enlarged by ``slack`` [m]."""
     u = x / (size + slack)
     return u @ u <= 1.0
 
@@ -59,7 +59,7 @@ def surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Shape operator of a level set."""
+    """Curvature of an ellipsoid at a surface point, from the shape operator of its level set."""
     K = local("float", 3, 3)
     K[:] = 0.0
     square = 0.0
@@ -74,7 +74,7 @@ def surface(
 
 @procedure(inline=True)
 def reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """How far it goes along a direction."""
+    """Support function of an ellipsoid: its extent from the centre along a unit direction [m]."""
     u, v, w = x * size[0], y * size[1], z * size[2]
     return sqrt(u * u + v * v + w * w)
 
@@ -89,7 +89,10 @@ def stand(
     bend: "float[3, 3]",
     e: "float[4]",
 ) -> int:
-    """The point of ``support``; its derivative is ``(diag(r²) - x x') / |diag(r) d|``."""
+    """Support point of an ellipsoid and its derivative with respect to the direction ``d``.
+
+    The derivative is ``(diag(r²) - x x') / |diag(r) d|``.
+    """
     a = size * size
     length = sqrt((a * d) @ d)
     x[:] = a * d / length
@@ -101,7 +104,7 @@ def stand(
 
 @procedure(inline=True)
 def within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
-    """Always false: an ellipsoid has neither edges nor faces."""
+    """True always: an ellipsoid has no edges or faces that a point could miss."""
     return True
 
 

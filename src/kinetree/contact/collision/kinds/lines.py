@@ -8,7 +8,7 @@ NONE = 1e300
 
 @procedure
 def entry(low: float, high: float) -> float:
-    """Where a ray meets a solid that its line is in from ``low`` to ``high``."""
+    """First nonnegative ray parameter in an interval of a line inside a solid; ``NONE`` if none."""
     if low > high or high < 0:
         return NONE
     return low if low >= 0 else high
@@ -16,7 +16,7 @@ def entry(low: float, high: float) -> float:
 
 @procedure
 def tube(r: float, x: "float[3]", v: "float[3]") -> "(float, float)":
-    """From where to where a line is within an endless cylinder."""
+    """Parameter interval of a line inside an infinite cylinder about z; empty if it misses."""
     square = v[0] * v[0] + v[1] * v[1]
     if square == 0.0:
         if x[0] * x[0] + x[1] * x[1] <= r * r:

@@ -8,26 +8,26 @@ from kinetree.contact.collision.kinds.kind import SolidKind
 
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
-    """Farthest point of the core of a ball: its centre, in every direction."""
+    """Support point of a ball's core: the centre, for every direction; returns corner 0."""
     x[:] = 0.0
     return 0
 
 
 @procedure
 def ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a ball."""
+    """Ray parameter where a ray meets a ball, and the normal there; ``NONE`` if it misses."""
     return ray_ellipsoid(vector(size[0], size[0], size[0]), x, v, n)
 
 
 @procedure(inline=True)
 def clip(size: "float[3]", x: "float[3]") -> None:
-    """Outline of a ball on a contact plane: its centre alone."""
+    """Move a point to the nearest point of a ball's core: the centre."""
     x[:] = 0.0
 
 
 @procedure
 def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
-    """Whether a point is in the ball."""
+    """Whether a point is inside a ball, with slack [m]."""
     return x @ x <= (size[0] + slack) * (size[0] + slack)
 
 
@@ -41,7 +41,7 @@ def surface(
     turn: "float[3, 3]",
     travel: "float[3, 3]",
 ) -> bool:
-    """Curved alike in all directions."""
+    """Curvature of a ball at a surface point: the reciprocal radius in all directions."""
     K = local("float", 3, 3)
     K[:] = 0.0
     for k in range(3):
@@ -52,7 +52,7 @@ def surface(
 
 @procedure(inline=True)
 def reach(size: "float[3]", x: float, y: float, z: float) -> float:
-    """Radius of the ball around a ball: its own."""
+    """Support function of a ball: its radius in every direction [m]."""
     return size[0]
 
 
