@@ -31,7 +31,7 @@ from kinetree.contact.collision import (
 from kinetree.contact.collision.kinds import lines
 from kinetree.contact.collision.polytope import Polytope, foot_on_face
 from kinetree.contact.collision.shapes import placed_table
-from kinetree.contact.collision.spheres import out_of_box, seen_from
+from kinetree.contact.collision.spheres import out_of_box, to_shape
 from kinetree.contact.engine.contact_frames import contact_frame
 from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Box, Capsule, Mesh
@@ -278,9 +278,9 @@ def test_frames_of_shapes(rng):
     assert_close(out, R @ x + p - o, scale=1.0)
     frames.into_shape(P, x, out)
     assert_close(out, R.T @ x, scale=1.0)
-    meshes.turn(P, x, out)
+    meshes.to_world(P, x, out)
     assert_close(out, R @ x, scale=1.0)
-    seen_from(P, x, out)
+    to_shape(P, x, out)
     assert_close(out, R.T @ (x - p), scale=1.0)
 
 

@@ -137,8 +137,7 @@ def first_crossing(
 
 @procedure
 def sooner(t: float, a: float, b: float) -> float:
-    """Quotient ``a
-    b`` if positive and less than ``t``, else ``t``, without overflow."""
+    """Quotient ``a/b`` if it is positive and less than ``t``, else ``t``; never divides by zero."""
     if b > 0.0:
         return a / b if 1e-9 * b < a < t * b else t
     return a / b if t * b < a < 1e-9 * b else t
