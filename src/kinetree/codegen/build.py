@@ -31,7 +31,7 @@ _MANY_NUMBERS = 2000  # of calls whose arguments LLVM takes seconds to pack into
 
 
 def build(kernel, dtype, wide, level=1) -> Any:
-    """Machine code of a kernel for one precision, for batches or for single samples.
+    """Compile a kernel to machine code in one precision, for batches (``wide``) or single samples.
 
     Code of a higher level than the one requested is taken, too: it computes the same bits.
     """
@@ -46,7 +46,7 @@ def build(kernel, dtype, wide, level=1) -> Any:
 
 
 def build_entry(kernel, dtype, lanes, level=1) -> LinkedEntry:
-    """Machine code of a kernel for other code to call."""
+    """Machine code of a kernel as a subroutine of other compiled code, with sizes of arguments."""
     code = _variant(kernel, dtype, (lanes, lanes), level, called=True)
     sizes = tuple(a.size for a in (*kernel.inputs, *kernel.outputs))
     entry = LinkedEntry.of(code, sizes)
@@ -75,7 +75,7 @@ def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
 
 
 def _code_of_request(kernel, request, level):
-    """Code that was compiled for the same request, without tracing it again."""
+    """Machine code cached on disk under a kernel's request key, found without tracing; or None."""
     code = _loaded.get(request) if request else None
     if code is None and request:
         kept = open_store().get(request)
@@ -90,13 +90,13 @@ def _code_of_request(kernel, request, level):
 
 
 def _keep_warnings(request, warnings):
-    """Keep warnings given while a request was traced, for those who find its code later."""
+    """Cache the warnings of a trace, so that they are given again when its code comes from disk."""
     if warnings:
         _warnings[request] = tuple(map(tuple, warnings))
 
 
 def _compile(kernel, dtype, lanes, called, request, level):
-    """Render and compile a kernel, and keep it in the cache."""
+    """Trace, render and compile a kernel with LLVM, and cache the machine code on disk."""
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
     with building(kernel.name, level) as work:
@@ -116,12 +116,12 @@ def _compile(kernel, dtype, lanes, called, request, level):
 
 
 def code_of(text, level=1) -> Any:
-    """Machine code of the text of a program."""
+    """Compile LLVM IR to loaded machine code, or load it from the cache on disk."""
     return _code_of(text, optimization(level))[0]
 
 
 def _code_of(text, level, entries=()):
-    """Machine code of a text, and the name of its program; ``entries`` are what it calls."""
+    """Machine code of LLVM IR that calls ``entries``, and the program's name, its digest."""
     program = program_name(text)
     robot = entries if any(e.is_bound for e in entries) else ()
     code = _existing_code(program, level, robot)
@@ -137,13 +137,13 @@ def _code_of(text, level, entries=()):
 
 
 def _object_on_disk(key):
-    """Names of what object code on disk calls, and the code; None where there is none."""
+    """Names of functions that cached object code calls, and the code; None if not on disk."""
     symbols, _, data = (open_store().get(key) or b"").partition(b"\n")
     return (symbols.decode().split(), data) if data else None
 
 
 def _existing_code(program, level, robot=()):
-    """Machine code of a program, from memory or disk, or None; ``robot`` as in ``_link``."""
+    """Machine code of a program that was compiled before, from memory or disk; None otherwise."""
     key = program_key(program, llvm.host(level))
     code = None if robot else _loaded.get(key)
     if code is None and (kept := _object_on_disk(key)) is not None:
@@ -152,7 +152,7 @@ def _existing_code(program, level, robot=()):
 
 
 def _link(program, symbols, data, level, robot=()):
-    """Machine code with the functions that it calls, or None where one is missing.
+    """Load object code and bind it to the functions that it calls; None where one is missing.
 
     ``robot`` are the entries of code that is tied to a robot: what calls it is loaded for each.
     """
@@ -174,7 +174,7 @@ _entries = WeakTable()  # of loaded code, by name and level; what calls it keeps
 
 
 def _entry(name, level):
-    """The entry of code that a kept program calls; None where it is missing."""
+    """Machine code of a cached program, as a subroutine for other code; None where not on disk."""
     levels = (1, 0)[: 2 - level]  # code of a higher level computes the same
     found = [e for e in (_entries.get((name, k)) for k in levels) if e is not None]
     for k in levels if not found else ():
@@ -185,7 +185,7 @@ def _entry(name, level):
 
 
 def _provide_shared(symbol):
-    """Whether a shared function is there; compiles it when it is not."""
+    """Make a shared math function available to loaded code; False if there is none of this name."""
     if is_provided(symbol):
         return True
     data = open_store().get(program_key(symbol))
@@ -205,7 +205,7 @@ def _provide_shared(symbol):
 
 
 def kept_program(program) -> Any:
-    """Machine code in memory, or else object code on disk, of a program; None where it is neither.
+    """Loaded machine code of a program, else its cached object code; None if in neither place.
 
     Shared functions that it calls are there afterwards.
     """
@@ -217,7 +217,7 @@ def kept_program(program) -> Any:
 
 
 def compiled_programs(texts) -> dict[str, bytes]:
-    """Object code of programs given by name, compiled on all cores and kept on disk."""
+    """Compile LLVM IR of several programs on all cores, and cache the object code on disk."""
     from kinetree.codegen.render.llvm_shared import shared_symbols
 
     found = dict(zip(texts, map_on_cores(object_code, [*texts.values()]), strict=True))
@@ -230,7 +230,7 @@ def compiled_programs(texts) -> dict[str, bytes]:
 
 
 def loaded_programs(found) -> dict[str, Any]:
-    """Machine code of programs, given for each name its machine code, object code or text."""
+    """Load programs given by name as machine code, object code or LLVM IR, compiling the last."""
     codes = {name: x for name, x in found.items() if isinstance(x, llvm.MachineCode)}
     objects = {name: x for name, x in found.items() if isinstance(x, bytes)}
     texts = {name: x for name, x in found.items() if isinstance(x, str)}

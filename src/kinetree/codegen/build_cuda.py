@@ -27,7 +27,7 @@ class CudaCode:
 
 
 def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
-    """The functions of a kernel for one precision on one device."""
+    """Compile a kernel to CUDA functions for one precision and device, or read them from disk."""
     host = nvrtc.host(device)
     request = None if layout or options else request_key(kernel, dtype, "cuda", host)
     found = open_store().get(request) if request else None
@@ -57,7 +57,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
 
 
 def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> CudaCode:
-    """The function of a kernel whose code is for every robot; one text for each set of kinds.
+    """Compile a kernel by loops over bodies, one code for robots of the same joints, for CUDA.
 
     Args:
         kernel: has ``source.program(kinds)``, and a robot as ``data``.
@@ -105,7 +105,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
 
 
 def _built_all(texts, host, device, options, apart=None):
-    """Names of programs, and their machine code; each has its own options."""
+    """Compile several CUDA texts in parallel; digests that name them, and their machine code."""
     pairs = zip(options, texts, strict=True)
     programs = [program_name(f"{some} {text}") for some, text in pairs]
     with workers(len(texts)) as threads:
@@ -115,7 +115,7 @@ def _built_all(texts, host, device, options, apart=None):
 
 
 def _device_code(program, text, options, apart, *, host, device):
-    """Machine code, from disk if it is there."""
+    """CUDA machine code (cubin) of one text, from the disk cache or compiled by NVRTC."""
     code = open_store().get(program_key(program, host))
     if code is None:
         compiled = partial(nvrtc.compiled_apart, registers=apart) if apart else nvrtc.compile_text
@@ -125,7 +125,7 @@ def _device_code(program, text, options, apart, *, host, device):
 
 
 def _code(codes, entry, host):
-    """CUDA code of an entry of the cache, loaded."""
+    """Functions of CUDA machine code, loaded on the current device, with their memory sizes."""
     functions, shared, ahead = map(nvrtc.load_function, codes), entry["shared"], entry["ahead"]
     key = program_key(" ".join(entry["programs"]), host)
     return CudaCode(tuple(functions), tuple(shared), tuple(ahead), entry["work"], key)

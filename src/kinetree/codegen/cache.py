@@ -89,7 +89,7 @@ class Store:
 
     @contextmanager
     def alone(self, key: str | None) -> Iterator[None]:
-        """Hold the lock of ``key`` while its entry is made; check again inside whether it exists.
+        """Hold the file lock of ``key`` while its entry is made, so that one process does it.
 
         The system takes a lock back from a process that dies. Where it has none to give, or
         somebody keeps it for ``_PATIENCE``, several make the same: a waste, and no fault.
@@ -108,11 +108,11 @@ class Store:
                 _unlock(held, path)
 
     def entries(self) -> list[CacheEntry]:
-        """All entries, the least recently used first."""
+        """All entries of the cache, the least recently used first."""
         return sorted(self._files(_ENTRY), key=lambda entry: entry.used)
 
     def with_keys(self) -> Iterator[tuple[CacheEntry, str]]:
-        """Entries with the keys that they were written for; damaged files are left out."""
+        """All entries of the cache with their keys; damaged files are left out."""
         for entry in self.entries():
             with suppress(OSError, ValueError, struct.error), open(entry.path, "rb") as file:
                 magic, version, size, _ = _HEAD.unpack(file.read(_HEAD.size))
@@ -121,24 +121,24 @@ class Store:
                     yield entry, file.read(size).decode()
 
     def look(self, key: str):
-        """The entry that ``get`` returns, without counting as use."""
+        """The payload kept for ``key``, or None, without marking the entry as used."""
         try:
             return unpack(read(self._path(key))[0], key)
         except OSError:
             return None
 
     def clear(self) -> int:
-        """Remove everything; the number of bytes that frees."""
+        """Remove all entries of the cache; returns the number of bytes freed."""
         ours = [file for kind in (_ENTRY, _LOCK) for file in self._files(kind)]
         parts = remove_parts(self.folder) if self.folder else 0
         return parts + sum(file.size for file in ours if _remove(file.path))
 
     def _path(self, key):
-        """Path of the entry for a key."""
+        """Path of the cache file for a key: its digest in the folder."""
         return os.path.join(self.folder, hashlib.sha256(key.encode()).hexdigest() + _ENTRY)
 
     def _write(self, path, data):
-        """The whole file or none; an entry that a loss of power damages is made again."""
+        """Write a cache file atomically: readers find the whole file or none."""
         try:
             write_bytes(path, data, private=True, durable=False)
         except PermissionError:
@@ -166,7 +166,7 @@ class Store:
                 break
 
     def _files(self, ending):
-        """Paths and status of all files of the store with an ending."""
+        """Paths and ``os.stat`` results of all cache files whose names end in ``ending``."""
         try:
             names = os.listdir(self.folder) if self.folder else []
         except OSError:
@@ -186,13 +186,13 @@ class Store:
 
 
 def _fraction() -> float:
-    """A random number below 1: processes that write little measure the folder sometimes."""
+    """A random number in [0, 1), by which processes choose when to measure the folder's size."""
     return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 @cache
 def _store(root, limit):
-    """Store in a folder."""
+    """The cache in a folder with a limit of its size, one object for each."""
     return Store(root, limit)
 
 
@@ -216,7 +216,7 @@ def _remove(path):
 
 
 def _open_locked(path):
-    """The descriptor of a file that is locked for us, or None after ``_PATIENCE``."""
+    """Open and lock a lock file; its descriptor, or None if others keep it beyond ``_PATIENCE``."""
     until, wait = time.monotonic() + _PATIENCE, 0.005
     while True:
         descriptor = os.open(path, _SHARED, 0o600)
@@ -270,7 +270,7 @@ _complaints = set()
 
 
 def _complain(place, error):
-    """Say once per process what is wrong and what to do."""
+    """Warn once per process that compiled code cannot be cached in a folder, with the remedy."""
     if _complaints:
         return
     _complaints.add(str(error))
@@ -304,7 +304,7 @@ def pack(key: str, payload: bytes) -> bytes:
 
 
 def unpack(data: bytes, key: str):
-    """The payload, or None when the file is damaged or was written for another key."""
+    """Payload of a cache file's bytes, or None when they are damaged or written for another key."""
     text = key.encode()
     start = _HEAD.size + _DIGEST
     payload = data[start + len(text) :]
@@ -315,7 +315,7 @@ def unpack(data: bytes, key: str):
 
 
 def _digest(*parts):
-    """SHA-256 digest of parts one after another."""
+    """SHA-256 digest of several byte strings, one after another."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -323,7 +323,7 @@ def _digest(*parts):
 
 
 def read(path) -> tuple[bytes, float]:
-    """Content and time of last use of a file that no other user can have written.
+    """Content and modification time of a file, checked to be writable by this user alone.
 
     Raises:
         OSError: there is no such file, it cannot be read, or it is not this user's.
@@ -357,7 +357,7 @@ _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def cache_folder(environment=os.environ, platform=sys.platform):
-    """The folder, or None when the cache is off.
+    """Folder of the cache on disk, by environment variables and platform; None when caching is off.
 
     Raises:
         FileNotFoundError: there is no home folder to put it in.

@@ -53,7 +53,7 @@ def check_backend(compile, dtypes=("float64", "float32"), seed=0):
 
 
 def _check(run, case, dtype):
-    """Raise an error where one run of a case differs from the interpreter."""
+    """Raise BackendError where compiled code and interpreter disagree about a test case."""
     arrays = [np.asarray(x, dtype) for x in case.arrays]
     with np.errstate(all="ignore"):
         actual = run(*arrays)
@@ -73,13 +73,13 @@ def _check(run, case, dtype):
 
 
 def _require(case, dtype, output, text, good):
-    """Raise an error with program, precision and output unless all is well."""
+    """Raise BackendError with program, precision, output and ``text``, unless ``good``."""
     if not good:
         raise BackendError(f"program {case.program.name!r} in {dtype}: {output.name} has {text}")
 
 
 def _agree(a, e, ulps, signed_zeros):
-    """Where two arrays agree, infinities and NaN included."""
+    """Elementwise: whether arrays agree within some ulps; NaN, infinities, signed zeros too."""
     with np.errstate(all="ignore"):
         near = np.abs(a - e) <= ulps * np.spacing(np.abs(e))
     same = (a == e) & ((a != 0) | (np.signbit(a) == np.signbit(e)) | (not signed_zeros))
@@ -90,7 +90,7 @@ def _agree(a, e, ulps, signed_zeros):
 
 
 def cases(dtype, seed=0):
-    """Everything that a back end is tried on."""
+    """Test programs for a back end, with input arrays: operations, conditions, shapes, loops."""
     rng = np.random.default_rng(seed)
     yield _operations(1, dtype, rng)
     yield _operations(2, dtype, rng)
@@ -102,7 +102,7 @@ def cases(dtype, seed=0):
 
 
 def _edge_values(dtype):
-    """Finite numbers at which something changes: zeros, extremes, limits of ranges, quadrants."""
+    """Finite numbers near which operations of one precision go wrong: zeros, extremes, limits."""
     info = np.finfo(dtype)
     quadrants = np.arange(1, 9) * (np.pi / 4)
     limits = 2.0 ** np.array([10, 12, 20, 21, 40])
@@ -113,7 +113,7 @@ def _edge_values(dtype):
 
 
 def _operations(count, dtype, rng):
-    """All operations on one or two numbers, on edge values and random ones, and on reciprocals.
+    """Test case of all unary or binary operations on edge values, random numbers and reciprocals.
 
     Reciprocals stand for what a program meets on the way: infinities among them.
     """
@@ -144,7 +144,7 @@ def _operations(count, dtype, rng):
 
 
 def _number(graph, op, operands):
-    """An operation as a number; conditions as 1 or 0."""
+    """Node of an operation's result as a number; truth values become 1 or 0."""
     node = graph.node(op, *operands)
     if op in CONDITIONS:
         node = graph.node("select", node, graph.number(1), graph.number(0))
@@ -152,7 +152,7 @@ def _number(graph, op, operands):
 
 
 def _conditions():
-    """Comparisons combined: all four outcomes."""
+    """Test case that combines comparisons by and, or, not, select, for all four outcomes."""
     graph = Graph()
     x, y = graph.input("x").i, graph.input("y").i
     a, b = graph.node("<", x, graph.number(0)), graph.node("<=", y, graph.number(0))
@@ -166,7 +166,7 @@ def _conditions():
 
 
 def _structure():
-    """Several outputs of several shapes; constants, inputs passed on, values used twice."""
+    """Test cases of outputs of several shapes, constants, passed inputs and shared values."""
     inputs = [Argument("a", (2, 3)), Argument("b", ()), Argument("unused", (4,))]
 
     def mix(a, b, unused):
@@ -217,7 +217,7 @@ def _whole_number(graph, rng, nodes, first, second):
 
 
 def _loops():
-    """Loops: a fixed number of runs, one that each sample chooses, and one inside another."""
+    """Test cases of loops: with a fixed count, a count per sample, and nested."""
     numbers = np.arange(-4.0, 10.0).reshape(7, 2)
 
     def fixed_count(x):

@@ -58,13 +58,13 @@ class Copies:
         self._address = self._table.ctypes.data
 
     def make(self) -> None:
-        """Copy all."""
+        """Copy the numbers of every source array to its target array, by machine code."""
         _copy()[0](self._address, len(self._table))
 
 
 @cache
 def _copy() -> tuple[Any, Any]:
-    """The function, and the code that it is in."""
+    """The compiled C function that copies a table of arrays, with the machine code that owns it."""
     code = code_of(_TEXT)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
     return kind(code.address("copy")), code

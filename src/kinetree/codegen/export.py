@@ -90,7 +90,7 @@ def _refuse_foreign(folder, files):
 
 
 def _cost(function):
-    """Operation counts in words; a loop counts as one run."""
+    """Operation counts of an exported function, as a comment in words; a loop counts once."""
     if function.loops is not None:
         return f"Loops over tables; {c_loops.stack(*function.loops)} numbers on the stack."
     program = function.program
@@ -175,7 +175,7 @@ class _Project:
         return "\n\n".join([self.banner, include, compare, *checks, main]) + "\n"
 
     def _test(self, f):
-        """Tables of numbers, and a function that goes through them."""
+        """C test data and a function that compares an exported function with results of Python."""
         inputs = [(k, a) for k, a in enumerate(f.program.inputs) if a.size]
         outputs = [(k, a) for k, a in enumerate(f.program.outputs) if a.size]
         for k, a in inputs:

@@ -14,7 +14,7 @@ from kinetree.expr.repeat import loop_of
 
 
 def compact(program, known=()):
-    """Copy a program into its own graph, without what differentiation left behind.
+    """Copy of a program with its graph simplified, conditions ``known`` to hold replaced by 1.
 
     ``known`` are the nodes of conditions that always hold.
     """
@@ -36,7 +36,7 @@ def compact(program, known=()):
 
 
 def alone(program):
-    """The program for code in which no sample runs along with others after its own end.
+    """Program for a single sample, without loop conditions needed only by samples in lockstep.
 
     There the condition that a counting loop has not ended (``expr.repeat``) always holds.
     """
@@ -52,7 +52,7 @@ def alone(program):
 
 
 def evaluate(program, arrays):
-    """Results of a program on numbers of any kind, by its definition."""
+    """Evaluate a program on traced symbols, exact numbers or floats, operation by operation."""
     graph = trace_of(arrays)
     if graph is not None:
         note(program.warnings)
@@ -63,7 +63,7 @@ def evaluate(program, arrays):
 
 
 def _as_floats(array):
-    """Plain numbers that came as objects, for which NumPy has no elementary functions."""
+    """Object arrays of plain floats converted to float arrays; other arrays unchanged."""
     if array.dtype == object and all(isinstance(x, _PLAIN) for x in array.flat):
         return array.astype(complex if any(isinstance(x, complex) for x in array.flat) else float)
     return array
@@ -73,7 +73,7 @@ _PLAIN = (int, float, complex, np.number)
 
 
 def _interpret(program, arrays):
-    """Results of a program for traced or exact numbers."""
+    """Results of a program for exact or symbolic numbers, interpreted node by node."""
     functions = _elementary(arrays)
     try:
         return interpret.run(program, *arrays, functions=functions)
@@ -89,7 +89,7 @@ def _interpret(program, arrays):
 
 
 def trace_of(arrays):
-    """The graph that arrays of numbers belong to, or None where nothing is traced.
+    """Graph that the traced numbers in some arrays belong to, or None if none is traced.
 
     Nor are numbers of other kinds that are made of traced ones, such as those with a rate.
     """
@@ -105,7 +105,7 @@ def trace_of(arrays):
 
 
 def shortest(ways, graph):
-    """The result of that function which adds the fewest operations to a trace.
+    """Result of the alternative formula that adds the fewest operations to a trace.
 
     Args:
         ways: functions without arguments that return the same array of traced numbers.
@@ -124,7 +124,7 @@ def shortest(ways, graph):
 
 
 def _elementary(arrays):
-    """The module with the elementary functions of multi-precision numbers, or None."""
+    """The module mpmath if an array has its multi-precision numbers, else None."""
     numbers = (x for a in arrays if a.dtype == object for x in a.ravel())
     if any(type(x).__module__.startswith("mpmath") for x in numbers):
         import mpmath  # only where the caller uses it
@@ -134,7 +134,7 @@ def _elementary(arrays):
 
 
 def _inline(program, arrays, graph):
-    """A copy of a program in another trace; batch axes are written out sample by sample."""
+    """Copy a program's nodes into another trace, once for each sample of the batch."""
     shapes = [i.shape for i in program.inputs]
     leads = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes, strict=True)]
     batch = np.broadcast_shapes(*leads)

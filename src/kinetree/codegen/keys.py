@@ -26,7 +26,7 @@ _IMPORTED = time.time() - 2.0  # [s] files older than this are what this process
 
 
 def request_key(kernel, dtype, lanes, host=None):
-    """The text that identifies a kernel's code before it is traced; None when nothing does.
+    """Cache key of a kernel's code, known before tracing; None when no key identifies the kernel.
 
     Args:
         kernel: the requested one.
@@ -42,7 +42,7 @@ def request_key(kernel, dtype, lanes, host=None):
 
 
 def request_lines(kind, key, name, what, dtype, lanes, host):
-    """Lines of a request, or None where ``key`` does not say everything."""
+    """Text of a cache key from kind, name, precision, versions; None if ``key`` is no literal."""
     source = source_digest()
     if key is None or source is None or not _is_literal(key):
         return None
@@ -52,7 +52,7 @@ def request_lines(kind, key, name, what, dtype, lanes, host):
 
 
 def loop_request(key, dtype, lanes, *what, host=None) -> str | None:
-    """The text that identifies code for every robot before it is recorded, or None.
+    """Cache key of code by loops for every robot, known before recording; None when there is none.
 
     Args:
         key: what identifies the source, or None.
@@ -65,18 +65,18 @@ def loop_request(key, dtype, lanes, *what, host=None) -> str | None:
 
 
 def program_name(text):
-    """The name of a program: a digest of its text."""
+    """Name of a program: the SHA-256 digest of its LLVM IR."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def program_of(text) -> tuple[str, str]:
-    """The name of a program, and its text with functions whose names no other program has."""
+    """Digest of LLVM IR, and the IR with that digest in the names of its functions."""
     program = program_name(text)
     return program, re.sub(r"@(step|case_\d+)\(", rf"@\1_{program}(", text)
 
 
 def program_key(program, host=None):
-    """The text that identifies the machine code of a program, given the digest of its text."""
+    """Cache key of machine code, from the digest of the program's text and the processor."""
     return f"program {program}\n{recipe()}\n{host or llvm.host()}"
 
 
@@ -97,7 +97,7 @@ class Kept:
 
 
 def kept_code(store) -> list[Kept]:
-    """Code that a store holds, by name, tier and level."""
+    """Entries of compiled code in the cache: name, kind of code and optimisation level of each."""
     sizes, wanted, found = {}, set(), {}
     for entry, key in store.with_keys():
         kind, *rest = key.splitlines()
@@ -120,12 +120,12 @@ def kept_code(store) -> list[Kept]:
 
 
 def _level(key):
-    """Level of optimisation that a key names."""
+    """Optimisation level that a cache key contains."""
     return 0 if key.endswith(", level 0") else 1
 
 
 def named_in(kind, text) -> str:
-    """The name of the function that a request is for."""
+    """Name of the function or kernel that a cache key was written for."""
     if kind == "procedures":
         return text
     if kind == "request":
@@ -143,7 +143,7 @@ def _is_literal(x):
 
 @cache
 def source_digest():
-    """A digest of the source of kinetree: what another version of it compiled is not used.
+    """Digest of kinetree's source files, so that other versions' code is not used; or None.
 
     None when a file changed since it was imported, so that it does not say what this process runs.
     The cache has it under the sizes and times of all files, so that a process need not read them.
@@ -169,7 +169,7 @@ def source_digest():
 
 @cache
 def recipe():
-    """A digest of how text is compiled; one of a kind when that is not sure."""
+    """Digest of the modules that compile text; a random one if their source has changed."""
     return digest_of([llvm.__file__, nvrtc.__file__]) or os.urandom(16).hex()
 
 

@@ -36,7 +36,7 @@ class LinkedEntry:
 
     @classmethod
     def of(cls, code, sizes):
-        """The entry of compiled code that was rendered to be called; see ``render.llvm_driver``."""
+        """Address, workspace and argument sizes of compiled code that other code may call."""
         table = code.global_address("kernel")
         step, _, constants = (ctypes.c_void_p * 3).from_address(table)
         workspace = ctypes.c_int64.from_address(table + 5 * 8).value
@@ -44,11 +44,11 @@ class LinkedEntry:
 
     @cached_property
     def _first(self):
-        """The number before each argument."""
+        """Offset of each argument in the concatenated arguments of one sample."""
         return tuple(accumulate(self.sizes, initial=0))
 
     def lane_places(self, n, lanes):
-        """Where number ``n`` of all arguments is, for every lane, with a frame."""
+        """Place of scalar ``n`` of the concatenated arguments for every lane, in packed memory."""
         k = max(k for k, first in enumerate(self._first[:-1]) if first <= n and self.sizes[k])
         return [
             self._first[k] * lanes + lane * self.sizes[k] + n - self._first[k]
@@ -56,7 +56,7 @@ class LinkedEntry:
         ]
 
     def frame(self, lanes):
-        """Where each argument begins, lane by lane."""
+        """Offset of every argument for every lane, in packed memory."""
         return [
             first * lanes + lane * size
             for first, size in zip(self._first, self.sizes, strict=False)
@@ -84,11 +84,11 @@ class Linked:
         self.more = end - self.home if entries else 0
 
     def number(self, kernel):
-        """The number of what is called in ``@callees``, and its entry."""
+        """Number of a called kernel in the table ``@callees``, and its entry."""
         return self._numbers[kernel], self.entries[kernel]
 
     def text(self):
-        """``@callees``, with the names of what is called; filled by ``fill``."""
+        """LLVM IR that declares the table ``@callees`` of addresses; empty without calls."""
         if not self.entries:
             return []
         names = " ".join(e.name for e in self.entries.values())
@@ -96,7 +96,7 @@ class Linked:
         return [f"; calls {names}\n@callees = global [{size} x ptr] zeroinitializer"]
 
     def first(self):
-        """Lines of ``step`` that let its blocks, which may be elsewhere, find ``@callees``."""
+        """LLVM lines that store the address of ``@callees`` in the workspace, if any."""
         if not self.entries:
             return []
         return [
@@ -106,18 +106,18 @@ class Linked:
 
 
 def _lines(size):
-    """Bytes in whole cache lines."""
+    """Bytes rounded up to whole cache lines of 64."""
     return -(-size // 64) * 64
 
 
 def called_names(text) -> list[str]:
-    """Names of what a text calls, in the order of its table."""
+    """Names of programs that LLVM IR calls, in the order of its table ``@callees``."""
     line = next((line for line in text.splitlines() if line.startswith("; calls ")), "")
     return line.split()[2:]
 
 
 def fill(code, entries) -> None:
-    """Let loaded code call what it was compiled to call."""
+    """Write the addresses of called functions into the table ``@callees`` of loaded code."""
     if entries:
         table = (ctypes.c_void_p * (2 * len(entries))).from_address(code.global_address("callees"))
         table[:] = [address for e in entries for address in (e.step, e.constants)]

@@ -21,7 +21,7 @@ from kinetree.errors import UnknownNameError
 
 @cache
 def _binding():
-    """LLVM for this machine, from llvmlite."""
+    """The package llvmlite.binding, with LLVM initialised for this machine."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -31,12 +31,12 @@ def _binding():
 
 @cache
 def _features():
-    """Features of the processor as text for LLVM."""
+    """Features of this processor (AVX2, FMA, ...) as text for LLVM."""
     return _binding().get_host_cpu_features()
 
 
 def optimization(wanted=1) -> int:
-    """How much LLVM optimises where ``wanted`` is requested, 0 or 1.
+    """Optimisation level of LLVM, 0 or 1: ``wanted``, unless KINETREE_OPTIMIZATION sets another.
 
     Code of level 0 compiles in a quarter of the time, runs slower and computes the same bits:
     operations and their order are those of the text at both levels. The environment variable
@@ -50,7 +50,7 @@ def optimization(wanted=1) -> int:
 
 
 def host(level=None) -> str:
-    """Everything about compiler and processor that machine code of a level depends on."""
+    """Text that identifies LLVM, processor and level: machine code of others is not used."""
     level = optimization() if level is None else level
     return _host() if level else f"{_host()}, level 0"
 
@@ -90,7 +90,7 @@ def object_code(ir, level=None) -> bytes:
 
 
 def branching_code(texts, level, advance=lambda: None) -> list[bytes]:
-    """Object code of modules with control flow and memory, compiled on all cores.
+    """Object code of LLVM IR with loops and memory, several modules compiled on all cores.
 
     Args:
         texts: of the modules.
@@ -102,13 +102,13 @@ def branching_code(texts, level, advance=lambda: None) -> list[bytes]:
 
 
 def branching_code_in_background(text) -> bytes:
-    """Optimised code of one such module, when nobody else compiles or wants to."""
+    """Optimised object code of LLVM IR with loops, compiled only while no other thread compiles."""
     with _emitting(straight=False, patient=True):
         return _branching(text, 1)
 
 
 def _branching(text, level):
-    """Object code of text with loops."""
+    """Object code of LLVM IR with loops; level 0 runs no optimisation passes."""
     return _emit_uninterrupted(text, 2 if level else 0, passes=bool(level))
 
 
@@ -117,7 +117,7 @@ _BLOCK = "define internal void @block_"
 
 
 def _pieces(ir):
-    """Modules that together are one: all but some blocks last.
+    """Split a module of LLVM IR into smaller ones along its blocks, to be compiled in parallel.
 
     The blocks of a program, functions that only ``step`` calls, are compiled independently. How
     they are divided depends on the text alone, and so does the object code.
@@ -141,7 +141,7 @@ def _pieces(ir):
 
 
 def _emit_uninterrupted(ir, level, *, passes=False):
-    """Object code of one module, as ``_emit`` makes it; Ctrl-C waits until it is there.
+    """Object code of one module of LLVM IR; Ctrl-C raises KeyboardInterrupt only afterwards.
 
     In between it could be lost: llvmlite frees modules where Python ignores exceptions.
     """
@@ -150,7 +150,7 @@ def _emit_uninterrupted(ir, level, *, passes=False):
 
 
 def _emit(ir, level, passes):
-    """Object code of one module, in its own context, maybe after LLVM's passes on its text.
+    """Object code of one module of LLVM IR, compiled without llvmlite's global lock if possible.
 
     llvmlite lets one thread at a time call LLVM. Work on modules of different contexts is safe in
     LLVM itself, so that its functions are called directly where llvmlite still has them as it had.
@@ -190,7 +190,7 @@ _idle: dict[int, list] = {0: [], 1: [], 2: []}  # machines by level: LLVM takes 
 
 
 def _run_passes(module, machine):
-    """Inline, vectorise, and whatever else keeps all bits."""
+    """Run LLVM's optimisation passes on a module: inlining, vectorisation; results keep bits."""
     llvm = _binding()
     module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
@@ -204,7 +204,7 @@ _SEVERAL = b"PIECES"
 
 
 def _pack(objects):
-    """Object codes as one: how many and how long they are, and they."""
+    """Concatenate object codes into one, with a header of their number and lengths."""
     if len(objects) == 1:
         return objects[0]
     return (
@@ -215,7 +215,7 @@ def _pack(objects):
 
 
 def _unpack(data):
-    """Pieces of object code that were packed into one."""
+    """Object codes that ``_pack`` has concatenated."""
     if not data.startswith(_SEVERAL):
         return [data]
     at = len(_SEVERAL)
@@ -231,7 +231,7 @@ _compiling, _inside, _waiting = Condition(), [], []
 
 @contextmanager
 def _emitting(*, straight=True, patient=False):
-    """Scope of compiling: straight-line code without passes that take long and gain nothing.
+    """Context of one compilation, which sets LLVM's global options for straight-line or other code.
 
     Where these are options of the whole process, one kind of code waits for the other, even for a
     procedure that a thread of low priority optimises, which busy cores keep from its work.
@@ -260,7 +260,7 @@ def _emitting(*, straight=True, patient=False):
 
 @contextmanager
 def compiling():
-    """Scope of compiling for other processors, in a separate context of LLVM."""
+    """Context of compiling for GPUs and other processors; yields llvmlite's binding."""
     if not _all_targets.cache_info().currsize:
         with _compiling, _first():
             _compiling.wait_for(lambda: not _inside)
@@ -271,7 +271,7 @@ def compiling():
 
 @cache
 def _all_targets():
-    """LLVM with the targets of all processors; nobody compiles while they are added."""
+    """Binding of llvmlite, with the targets of all processors initialised."""
     llvm = _binding()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -280,7 +280,7 @@ def _all_targets():
 
 @contextmanager
 def _first():
-    """Scope of waiting for those who compile, before who is patient."""
+    """Context of waiting for other compilations, ahead of those in the background."""
     _waiting.append(True)
     try:
         yield
@@ -289,7 +289,7 @@ def _first():
 
 
 def _set_options(llvm, wanted):
-    """Options of LLVM, which are those of the whole process, so they go back at once.
+    """Set LLVM's global options for straight-line code, or back to their defaults.
 
     On Arm the passes left out are half of the time to compile; reordering before registers are
     assigned even spills more of them than our order does: see benchmarks/results.md.
@@ -300,7 +300,7 @@ def _set_options(llvm, wanted):
 
 @cache
 def _options():
-    """Options for straight-line code on this processor, and their values."""
+    """LLVM options for straight-line code on this processor, with their values."""
     is_arm = _binding().get_default_triple().startswith(("aarch64", "arm64"))
     return _OPTIONS if is_arm else {}
 
@@ -315,7 +315,7 @@ _OPTIONS = {
 
 
 def _before_fork():
-    """Wait until no thread compiles, so that a forked child finds no lock taken."""
+    """Wait until no thread compiles, so that a forked child finds no lock held."""
     _compiling.acquire()
     with _first():
         _compiling.wait_for(lambda: not _inside)
@@ -328,7 +328,7 @@ if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
 
 
 def load(data, level=1) -> MachineCode:
-    """Machine code ready to run, from object code that this process or a trusted one compiled.
+    """Load object code, from this process or a trusted one, as machine code ready to run.
 
     ``data`` is object code, or a list of it: an engine for each would take half a millisecond.
     """
@@ -352,7 +352,7 @@ def is_provided(symbol) -> bool:
 
 
 def provide(symbol, data) -> None:
-    """Let ``symbol`` stand for the function ``shared`` of object code, for the whole process."""
+    """Load object code, and register its function ``shared`` as ``symbol`` in this process."""
     code = load(data)
     _kept.append(code)
     _binding().add_symbol(symbol, code.address("shared"))

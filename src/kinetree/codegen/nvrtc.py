@@ -49,7 +49,7 @@ class Function:
         return driver().funcGetAttribute(_LOCAL, self.address)
 
     def allow_shared(self, size):
-        """Set the number of bytes of shared memory of a block."""
+        """Set the largest dynamic shared memory that a block of this function may use [bytes]."""
         driver().funcSetAttribute(self.address, _LARGEST_SHARED, size)
 
 
@@ -61,7 +61,7 @@ def cupy() -> Any:
 
 @cache
 def driver() -> Any:
-    """CuPy's binding of the driver."""
+    """CuPy's binding of the CUDA driver."""
     cupy()
     from cupy_backends.cuda.api import driver as found  # pyright: ignore[reportMissingImports]
 
@@ -79,7 +79,7 @@ def _nvrtc() -> Any:
 
 @cache
 def host(device: int) -> str:
-    """Everything about compiler and processor that machine code depends on."""
+    """Text that identifies compiler, driver and GPU: machine code of others is not used."""
     version = ".".join(map(str, _nvrtc().getVersion()))
     return f"NVRTC {version}, sm_{architecture(device)}, {' '.join(OPTIONS)}"
 
@@ -92,13 +92,13 @@ def architecture(device: int) -> str:
 
 @cache
 def is_large(device: int) -> bool:
-    """Whether a device has the shared memory of Hopper, and copies tiles by itself."""
+    """Whether a device is like Hopper: large shared memory, and tile copies by hardware."""
     attributes = cupy().cuda.Device(device).attributes
     return int(architecture(device)) >= 90 and attributes["MaxSharedMemoryPerBlockOptin"] >= _LARGE
 
 
 def compile_text(text: str, device: int, options=()) -> bytes:
-    """Machine code of a text for a device."""
+    """CUDA machine code (cubin) of a text for a device, compiled by NVRTC."""
     nvrtc = _nvrtc()
     program = nvrtc.createProgram(text, "kernel.cu", (), ())
     try:
@@ -119,7 +119,7 @@ def compile_text(text: str, device: int, options=()) -> bytes:
 
 
 def compiled_apart(text: str, device: int, options=(), registers=128) -> bytes:
-    """Machine code of a program with routines, which are worth more optimization than it is.
+    """Machine code of a program and its routines, which are compiled apart with more optimisation.
 
     Its pieces are compiled at the same time, and linked.
     """
@@ -141,7 +141,7 @@ def compiled_apart(text: str, device: int, options=(), registers=128) -> bytes:
 
 
 def load_function(code: bytes) -> Function:
-    """The function ``run`` of machine code, on the current device; it stays there."""
+    """The function ``run`` of CUDA machine code, loaded on the current device and kept."""
     cupy().cuda.runtime.free(0)  # makes a context where there is none
     module = driver().moduleLoadData(code)
     return Function(module, driver().moduleGetFunction(module, "run"))

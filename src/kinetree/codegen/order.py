@@ -14,12 +14,12 @@ _MANY = 8000  # nodes for which not everything is tried
 
 
 def creation_order(program):
-    """The order in which the program was traced: pass after pass over all bodies."""
+    """Nodes of a program in the order in which they were traced."""
     return program.graph.reachable([*program.roots, *_checks(program)])
 
 
 def by_results(program):
-    """Result after result, each with all that it needs and that is not there yet; limb by limb."""
+    """Nodes of a program depth first, result after result: a limb's values come together."""
     nodes, order, seen = program.graph.nodes, [], set()
     for root in program.roots:
         _visit(nodes, root, order, seen)
@@ -27,7 +27,7 @@ def by_results(program):
 
 
 def backward(program, late=True):
-    """From the end: before what is there already comes what brings the fewest new values along.
+    """Reverse list scheduling: nodes ordered from the end by which adds the fewest live values.
 
     Args:
         program: what is computed.
@@ -75,7 +75,7 @@ def backward(program, late=True):
 
 
 def fewest_waiting(program):
-    """The best of these orders."""
+    """Order of a program's nodes with the fewest values live at once, among several heuristics."""
     orders = (by_results, backward, partial(backward, late=False))
     best = creation_order(program)
     least = most_waiting(program, best)
@@ -91,7 +91,7 @@ def fewest_waiting(program):
 
 
 def most_waiting(program, order) -> int:
-    """The largest number of values that are there and still needed; inputs can be read again."""
+    """Largest number of live values (computed, still needed) in an order of nodes; no inputs."""
     nodes, last = program.graph.nodes, {}
     for place, i in enumerate(order):
         for a in _operands(nodes[i]):
@@ -108,17 +108,17 @@ def most_waiting(program, order) -> int:
 
 
 def _checks(program):
-    """Nodes that are checked."""
+    """Nodes of the conditions that a program checks at run time."""
     return [node for node, *_ in program.checks]
 
 
 def _operands(node):
-    """Operands of a node; none of leaves."""
+    """Operands of a node of a graph; none for constants and inputs."""
     return () if node[0] in LEAVES else node[1:]
 
 
 def _visit(nodes, root, order, seen):
-    """Append what ``root`` needs, operands first."""
+    """Append a node to the order after all its operands, depth first."""
     if root in seen:
         return
     stack = [(root, iter(_operands(nodes[root])))]
@@ -136,7 +136,7 @@ def _visit(nodes, root, order, seen):
 
 
 def _with_checks(program, order, seen):
-    """The order with conditions that must hold put in as soon as they can be looked at."""
+    """Order of nodes with run-time conditions inserted as soon as their operands are there."""
     nodes, place = program.graph.nodes, {i: k for k, i in enumerate(order)}
     rest = [i for i in program.graph.reachable(_checks(program)) if i not in seen]
     for i in rest:

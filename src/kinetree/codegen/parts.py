@@ -48,7 +48,7 @@ class ProgramParts:
 
 
 def in_parts(program, most, fits=None) -> ProgramParts:
-    """A program without loops in parts.
+    """Split a long program without loops into parts of about ``most`` operations each.
 
     Args:
         program: the program.
@@ -72,7 +72,7 @@ class ResultRow:
 
     @property
     def output(self) -> Argument:
-        """The output of a part that they are."""
+        """Output argument of a part that holds these consecutive results."""
         return Argument(f"{self.argument.name}_{self.start}", (len(self.roots),))
 
 
@@ -83,7 +83,7 @@ class _Cut:
         self.checks = [node for node, *_ in program.checks]
 
     def parts(self):
-        """Programs of all shares, and the one that assembles their results."""
+        """Programs of all parts, and the one that assembles results from their workspace."""
         shares = self.shares.all
         rows = self._rows(len(shares))
         alone = any(rows[k] for k, _ in enumerate(shares))
@@ -115,7 +115,7 @@ class _Cut:
     # --- who writes what -------------------------------------------------------------------------
 
     def _rows(self, count):
-        """Rows of results by the number of the share that has them alone; None for all others.
+        """Rows of results by the number of the part that computes them; None: by the assembly.
 
         A sample with something wrong is NaN as a whole: shares write themselves only where each of
         them can find out by itself.
@@ -139,7 +139,7 @@ class _Cut:
         return {owner: _join(rows) for owner, rows in found.items()}
 
     def _check_everywhere(self, shares):
-        """Let every share look at all conditions."""
+        """Make every part compute all run-time conditions, so that each finds bad samples."""
         for k, share in enumerate(shares):
             computed, loaded = self.shares.needs(self.checks, share, k)
             share.roots += [i for i in self.checks if i not in share.roots]
@@ -149,7 +149,7 @@ class _Cut:
     # --- programs --------------------------------------------------------------------------------
 
     def _program(self, share, rows, left, places):
-        """The program of a share."""
+        """Program of one part, with values loaded from and stored to the workspace."""
         results = [i for row in rows for i in row.roots]
         leaves = {
             a
@@ -179,7 +179,7 @@ class _Cut:
         )
 
     def _assembly(self, rows, places, inputs):
-        """Program that assembles results of all shares from the workspace."""
+        """Program that assembles the remaining results from the parts' values in the workspace."""
         graph = Graph()
         roots = [
             graph.node("input", WORK, (places[i],)) if i in places else graph.node(*self.nodes[i])
@@ -198,7 +198,7 @@ class _Cut:
 
 
 def _join(rows):
-    """Rows that follow each other as one."""
+    """Join result rows whose places are consecutive in one result."""
     found = []
     for row in rows:
         last = found[-1] if found else None
@@ -210,7 +210,7 @@ def _join(rows):
 
 
 def _origins(rows):
-    """For each output of a part the whole one and where it begins there."""
+    """For each output of a part: the result it belongs to, and the offset where it begins there."""
     return {row.output.name: (row.argument.name, row.start) for row in rows}
 
 
@@ -236,7 +236,7 @@ class Share:
 
     @classmethod
     def empty(cls):
-        """Nothing yet."""
+        """A share without nodes."""
         return cls([], set(), set())
 
 
@@ -259,7 +259,7 @@ class Shares:
         self.all = self._shares()
 
     def _shares(self):
-        """Families one after the other, small ones together, large ones cut."""
+        """Distribute families of results over shares: small ones together, large ones cut."""
         shares, share = [], Share.empty()
         for family in self._families():
             whole, _ = self.needs(family, share, len(shares))
@@ -276,7 +276,7 @@ class Shares:
         return [*shares, share]
 
     def needs(self, roots, share, number):
-        """Nodes to be computed for some roots in a share, and those to be loaded."""
+        """Nodes that a share must compute for some roots, and those it loads from other shares."""
         computed, loaded, waiting = set(), set(), list(roots)
         while waiting:
             i = waiting.pop()
@@ -290,7 +290,7 @@ class Shares:
         return computed, loaded
 
     def is_short(self, i):
-        """Whether a value has a history of few operations."""
+        """Whether a node depends on so few operations that recomputing beats loading it."""
         if i not in self._short:
             history, waiting = set(), [i]
             while waiting and len(history) <= _SHORT:
@@ -302,7 +302,7 @@ class Shares:
         return self._short[i]
 
     def _families(self):
-        """Results and checks that belong together, what a family depends on before it."""
+        """Families of results and checks that depend on the same inputs, dependencies first."""
         checks = [node for node, *_ in self.program.checks]
         roots = [i for i in self.program.roots if self.nodes[i][0] != "const"]
         groups, (depends, positions) = {}, self._dependencies([*roots, *checks])
@@ -320,7 +320,7 @@ class Shares:
         return families[::-1]
 
     def _dependencies(self, roots):
-        """For each node the inputs that it depends on, as bits; and those of the first argument."""
+        """Inputs that each node depends on, as bits of an integer; bits of the first argument."""
         found, bits, first = {}, 0, 0
         for i in self.program.graph.reachable(roots):
             op, *operands = self.nodes[i]
@@ -336,7 +336,7 @@ class Shares:
 
 
 def _inner_sets(sets, positions):
-    """For each set, as bits, those within it and no smaller one; None has the others.
+    """Tree of nested input sets (bits): each set with the largest sets it contains; None on top.
 
     They are in the order of the number of positions that they contain: limbs before what depends
     on several of them.
@@ -349,7 +349,7 @@ def _inner_sets(sets, positions):
 
 
 def _with_inner(s, inner):
-    """A set after all those within it."""
+    """A set of inputs preceded by all sets nested in it."""
     found, waiting = [], [s]
     while waiting:
         found.append(waiting.pop())

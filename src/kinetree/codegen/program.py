@@ -29,7 +29,7 @@ _SUMS = frozenset("+-")
 
 
 def regroup(graph, roots):
-    """A new graph in which the sums behind ``roots`` are regrouped, and the numbers of the roots.
+    """Graph with the sums behind ``roots`` reordered for FMA, and the new numbers of the roots.
 
     Conditions that are checked at run time must be among the roots. Time is linear in the number
     of operations, but for the sorting of the terms of long sums.
@@ -84,7 +84,7 @@ class _Sum:
         self.total: Any = None
 
     def add_next(self, new, at):
-        """Add the next term, which is there now."""
+        """Add the next term of a sum to its running total."""
         sign, x = self.terms[self.done]
         total, x = self.total, at[x]
         if self.done == 0:
@@ -96,7 +96,7 @@ class _Sum:
         self.done += 1
 
     def result(self, new):
-        """The total, once all terms have been added."""
+        """Node of the total after all terms have been added."""
         return new.node("neg", self.total) if self.negative else self.total
 
 
@@ -104,7 +104,7 @@ _node_number = itemgetter(1)
 
 
 def _parts(graph, order, uses):
-    """Sums that are needed by one other sum only, in the same loop."""
+    """Nodes of sums that are operands of one other sum only, in the same loop."""
     nodes, parts = graph.nodes, set()
     loops = free_loops(graph, order)
     for i in order:
@@ -117,7 +117,7 @@ def _parts(graph, order, uses):
 
 
 def _terms(nodes, i, parts):
-    """Terms of a sum with their signs, in the order of their nodes."""
+    """Terms of a sum with their signs, in the order in which they were traced."""
     op, a, b = nodes[i]
     if a not in parts and b not in parts:  # most have two
         first, second = (1, a), (1 if op == "+" else -1, b)
@@ -134,7 +134,7 @@ def _terms(nodes, i, parts):
 
 
 def _operation(nodes, node, at, uses):
-    """The node again, with a product by its own reciprocal as a quotient."""
+    """Copy of a node; a product by an otherwise unused reciprocal becomes a quotient."""
     if len(node) == 3:
         op, a, b = node
         if op == "*":
@@ -154,7 +154,7 @@ class Argument:
 
     @property
     def size(self) -> int:
-        """Number of scalars."""
+        """Number of scalars in the array."""
         return prod(self.shape)
 
 
@@ -181,7 +181,7 @@ class Program:
 
     @property
     def wanted(self) -> tuple:
-        """All nodes that are needed: the roots, then the conditions that are checked."""
+        """Nodes of all results, then of the conditions that are checked."""
         return (*self.roots, *(node for node, *_ in self.checks))
 
 
@@ -190,7 +190,7 @@ _NOTED: ContextVar[dict | None] = ContextVar("warnings_while_tracing", default=N
 
 @contextmanager
 def noting() -> Iterator[dict]:
-    """Collect what is passed to ``note`` meanwhile, as the keys of a dict; it is passed on, too."""
+    """Context that collects warnings passed to ``note`` while a program is traced, as dict keys."""
     found: dict = {}
     token = _NOTED.set(found)
     try:
@@ -201,14 +201,14 @@ def noting() -> Iterator[dict]:
 
 
 def note(warnings):
-    """Let a program that is being traced keep warnings; pairs as in ``Program.warnings``."""
+    """Record warnings with the program that is being traced."""
     found = _NOTED.get()
     if found is not None:
         found.update(dict.fromkeys(warnings))
 
 
 def trace(function, inputs, name=None):
-    """Run ``function`` on symbols for its ``inputs`` and keep what it does.
+    """Trace a Python function on symbolic inputs; the program of the operations it performs.
 
     Args:
         function: takes one array per input and returns an array or a tuple of arrays.
@@ -235,7 +235,7 @@ def trace(function, inputs, name=None):
 
 
 def calls_of(program):
-    """The kernels that a program calls."""
+    """Kernels that a program calls."""
     return callees(program.graph, program.wanted)
 
 
@@ -267,12 +267,12 @@ class Traced:
 
 
 def cheapest(programs):
-    """The program with the least weighted number of operations."""
+    """Program with the least cost: the weighted number of operations."""
     return min(programs, key=lambda program: cost(program.graph, program.roots))
 
 
 def regroup_sums(program):
-    """Order the sums of a program as suits fused multiply-add best."""
+    """Program with its sums reordered to suit fused multiply-add."""
     graph, roots = regroup(program.graph, program.wanted)
     n = len(program.roots)
     graph.checks = [(i, *rest) for i, (_, *rest) in zip(roots[n:], program.checks, strict=True)]
@@ -280,7 +280,7 @@ def regroup_sums(program):
 
 
 def symbols_of(graph, argument):
-    """The inputs of a graph that an argument consists of, in its shape."""
+    """Array of symbolic inputs of a graph for an argument, in its shape."""
     array = np.empty(argument.shape, dtype=object)
     for index in np.ndindex(argument.shape):
         array[index] = graph.input(argument.name, index)

@@ -53,7 +53,7 @@ class Building:
         self.parts = self.done = 0
 
     def advance(self):
-        """Take note that another part is there."""
+        """Count one more compiled part of this work."""
         self.done += 1
 
     def __str__(self):
@@ -82,7 +82,7 @@ class Working:
         self.inner: Building | None = None
 
     def advance(self, more=1):
-        """Take note that more parts are done."""
+        """Count ``more`` finished parts of this work."""
         self.done += more
 
     def __str__(self):
@@ -96,7 +96,7 @@ _shown: list[Building | Working] = []  # one at a time: what others do meanwhile
 
 @contextmanager
 def building(name: str, level: int = 0) -> Iterator[Building]:
-    """Say what is compiled, and how long it may take, when that is more than a second."""
+    """Context of a compilation, shown with its expected time if that exceeds a second."""
     work = Building(name, level)
     if _shown and isinstance(outer := _shown[0], Working) and outer.inner is None:
         outer.inner = work
@@ -114,7 +114,7 @@ def building(name: str, level: int = 0) -> Iterator[Building]:
 
 @contextmanager
 def working(what: str, total: int = 0, unit: str = "steps") -> Iterator[Working]:
-    """Say what is done, and how far it is, when that takes more than a second.
+    """Context of long work, shown with its progress after a second.
 
     Also the decorator of a function, of whose work no parts are counted.
 
@@ -133,7 +133,7 @@ def working(what: str, total: int = 0, unit: str = "steps") -> Iterator[Working]
 
 @contextmanager
 def _line(work, text, patience):
-    """Show a text from a thread, drawn again while it changes, and take it back at the end."""
+    """Context in which a thread draws a changing progress line, erased at the end."""
     stream, over, drawn = sys.stderr, Event(), [""]
     is_dumb = os.environ.get("TERM") in ("dumb", "unknown")  # which cannot take a line back
 
@@ -171,7 +171,7 @@ def _line(work, text, patience):
 
 @contextmanager
 def reporter(progress: Any, total: int, done: int, what: str) -> Iterator[Any]:
-    """A function that is called with how much more is done.
+    """Context of a progress bar; yields a function that is called with how much more is done.
 
     Args:
         progress: True for a bar, False for none, None for a bar where somebody watches; or a
@@ -203,7 +203,7 @@ def reporter(progress: Any, total: int, done: int, what: str) -> Iterator[Any]:
 def clock_reporter(
     progress: Any, start: float, end: float, what: str
 ) -> Iterator[Callable[[float], Any]]:
-    """A function that is called with the time reached [s].
+    """Context of a progress bar of a simulation; yields a function of the time reached [s].
 
     Args:
         progress: True for a bar, None or False for none; or the function itself.
@@ -228,7 +228,7 @@ def clock_reporter(
 
 @contextmanager
 def _bar(shows, what, before, state):
-    """A bar with the share that is done and how long the rest may take, where it is shown."""
+    """Context that draws a progress bar with its share done and time left, if wanted."""
     if not shows or _shown or sys.stderr is None:  # one line at a time
         yield
         return

@@ -27,7 +27,7 @@ class Repeat:
 
     @property
     def operands(self):
-        """Every value that the loop mentions, its own included."""
+        """All nodes that the loop uses, those in its body included."""
         inside = (a for s in self.body for a in s.operands)
         return (self.loop.times, *self.loop.initial, *self.loop.next, *inside)
 
@@ -63,16 +63,16 @@ class WorkspaceSlots:
 
     @property
     def end(self) -> int:
-        """The first slot that is not taken."""
+        """First free slot after all that are taken."""
         return self.first + len(self.slots)
 
     def of(self, node):
-        """The slot of a node, new or known."""
+        """Workspace slot of a node, assigned when it is new."""
         return self.slots.setdefault(node, self.end)
 
 
 def nest(graph, statements):
-    """The statements with those of loop bodies moved into a ``Repeat`` each."""
+    """Statements with the bodies of loops gathered in ``Repeat`` statements."""
     if not any(s.op == "repeat" for s in statements):
         return statements
     roots = [t for s in statements for t in (*s.targets, *s.operands) if t is not None]
@@ -93,7 +93,7 @@ _RESULT = 10  # what writing a result counts: LLVM's time grows with the square 
 
 
 def cut(graph, statements, size, places, results=frozenset()):
-    """Pieces of at most about ``size`` statements, one at least, and the steps that run them.
+    """Cut statements into pieces of about ``size``, and the steps that run the pieces.
 
     Statements with a target among ``results`` count more: they write to memory.
     """
@@ -129,12 +129,12 @@ def cut(graph, statements, size, places, results=frozenset()):
 
 
 def _whole(count):
-    """The number of runs: a fraction counts as a whole."""
+    """Number of runs of a loop, a fraction rounded up; not below zero."""
     return max(0, int(-(-count // 1)))
 
 
 def spans(steps):
-    """First and last block of every loop."""
+    """First and last block number of every loop."""
     for step in steps:
         if isinstance(step, LoopStep):
             inner = list(_blocks(step.steps))
@@ -143,7 +143,7 @@ def spans(steps):
 
 
 def _blocks(steps):
-    """Blocks of steps, those of loops included."""
+    """Block numbers of all steps, those in loops included."""
     for step in steps:
         if isinstance(step, LoopStep):
             yield from _blocks(step.steps)
@@ -194,7 +194,7 @@ class BlockSchedule:
 
 
 def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
-    """Cut everything that ``roots`` depend on into blocks; ``angle_group`` is a power of two."""
+    """Schedule of a graph: blocks of statements, loops, and slots for values between blocks."""
     order = [i for i in graph.reachable(roots) if graph.nodes[i][0] not in _NOT_COMPUTED]
     statements = statements_of(graph, order, roots)
     results = frozenset(roots)
@@ -211,14 +211,14 @@ def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
 
 
 def _is_angle(graph, s, results):
-    """Whether it is the sine or cosine of an input; results are stored where they are computed."""
+    """Whether a statement is the sine or cosine of an input and no result itself."""
     if s.op != "sincos" or graph.nodes[s.operands[0]][0] != "input":
         return False
     return results.isdisjoint(s.targets)
 
 
 def statements_of(graph, order, roots):
-    """Statements in order, with products fused and sines paired with cosines."""
+    """Statements for nodes in order: products fused into FMA, sines paired with cosines."""
     nodes, known = graph.nodes, graph.known
     wanted, fused = set(order), _fusible(graph, order, roots)
     statements, done, results = [], set(fused.values()), {}
@@ -249,7 +249,7 @@ def statements_of(graph, order, roots):
 
 
 def _fusible(graph, order, roots):
-    """For each sum or difference the product, used nowhere else, that it can absorb."""
+    """For each sum or difference a product that it can absorb as FMA, used nowhere else."""
     nodes, uses = graph.nodes, graph.use_counts(order, roots)
     fused = {}
     for i in order:
@@ -265,7 +265,7 @@ def _fusible(graph, order, roots):
 
 
 def inputs_at_first_use(statements, roots):
-    """Loads moved down to where they are needed first."""
+    """Statements with loads of inputs moved down to their first use."""
     moved, pending = [], {s.targets[0]: s for s in statements if s.op == "input"}
     for s in statements:
         if s.op == "input":
@@ -278,7 +278,7 @@ def inputs_at_first_use(statements, roots):
 
 
 def _angle_slots(angles, group):
-    """Slots of the sines and cosines, a group of sines before the group of their cosines."""
+    """Workspace slots of sines and cosines, each group of sines before its cosines."""
     slots = {}
     for n, s in enumerate(angles):
         base, k = divmod(n, group)
@@ -289,7 +289,7 @@ def _angle_slots(angles, group):
 
 
 def _allocate(pieces, steps, fixed, slots):
-    """Workspace slots for values that outlive their block, reused once the last reader is done.
+    """Assign workspace slots to values that outlive their block; slots are reused.
 
     ``fixed`` slots, below number ``slots``, are given. What a loop reads from outside stays to its
     end. Returns the blocks and the number of slots.

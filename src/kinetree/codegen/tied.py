@@ -26,7 +26,7 @@ class Code:
 
 
 def tied_code(kernel, *arrays) -> Code:
-    """The machine code of a kernel, tied to the arrays that it reads and writes."""
+    """Machine code of a kernel with the addresses of the arrays it reads and writes."""
     if kernel is None:
         return _no_code()
     variant = kernel.code_variant("float64", wide=False, samples=1)
@@ -47,7 +47,7 @@ def tied_code(kernel, *arrays) -> Code:
 
 
 def tied_record(procedure, record) -> Code:
-    """Machine code of a procedure of a record, called as a kernel is.
+    """Machine code of a procedure with its record, in the form of a kernel's tied code.
 
     Args:
         procedure: takes the record alone: the other arguments of such a call are left alone.
@@ -62,19 +62,19 @@ def tied_record(procedure, record) -> Code:
 
 
 def tied_control(control, t, q, qd, out) -> Code:
-    """Machine code of a controller: of a kernel ``(t, q, qd)``, or what its ``tie`` returns."""
+    """Machine code of a controller ``(t, q, qd)`` with its arrays, or what its ``tie`` returns."""
     tie = getattr(control, "tie", None)
     return tied_code(control, t, q, qd, out) if tie is None else tie(t, q, qd, out)
 
 
 @cache
 def _no_code() -> Code:
-    """Code that is never run."""
+    """Tied code with no function, for places where nothing is called."""
     none = np.zeros(1, dtype=np.int64)
     return Code(loop=0, frame=none, count=none, steps=none, status=none)
 
 
 @procedure
 def run(code: Code):
-    """Call the machine code of a kernel."""
+    """Call tied machine code on its arrays."""
     invoke(code.loop, code.frame, code.count, code.steps, code.status)

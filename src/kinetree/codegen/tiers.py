@@ -50,14 +50,14 @@ _general = WeakGroup()  # those among them that run general code, and maybe othe
 
 
 def _disconnect(kernels):
-    """Let kernels choose their code again, each once: those not called since need not be asked."""
+    """Remove the compiled call paths of kernels, so that their next call chooses a tier."""
     for kernel in kernels:
         kernels.discard(kernel)
         kernel.disconnect()
 
 
 def setting() -> Tier:
-    """Tier that was set, by ``set_tier`` or the environment variable KINETREE_TIER."""
+    """Tier that the user set, by ``set_tier`` or KINETREE_TIER; ``"auto"`` otherwise."""
     if _State.setting is None:
         text = os.environ.get("KINETREE_TIER", "").strip()
         _State.setting = _check(text, "KINETREE_TIER") if text else DEFAULT
@@ -65,7 +65,7 @@ def setting() -> Tier:
 
 
 def set_tier(tier: Tier) -> None:
-    """Choose the code that runs from now on, in the whole process.
+    """Set the tier of code that runs from now on, in the whole process.
 
     Args:
         tier: ``"general"``: code that is compiled once for all robots, if available;
@@ -78,7 +78,7 @@ def set_tier(tier: Tier) -> None:
 
 @contextmanager
 def tier(tier: Tier) -> Iterator[None]:
-    """Choose the code that runs inside a ``with`` block; see ``set_tier``."""
+    """Set the tier of code inside a ``with`` block; see ``set_tier``."""
     before = setting()
     set_tier(tier)
     try:
@@ -88,7 +88,7 @@ def tier(tier: Tier) -> Iterator[None]:
 
 
 def _check(tier: Any, name) -> Tier:
-    """Tier of a word; an error that suggests one."""
+    """The tier that a word names; UnknownNameError with a suggestion for other words."""
     for word in get_args(Tier):
         if isinstance(tier, str) and tier == word:
             return word
@@ -102,7 +102,7 @@ _settling = ContextVar("settling", default=False)
 
 @contextmanager
 def settling() -> Iterator[None]:
-    """Let every kernel that is called inside the ``with`` block be specialised from now on."""
+    """Context in which every kernel that is called switches to specialised code."""
     token = _settling.set(True)
     _disconnect(_kernels)
     try:
@@ -128,13 +128,13 @@ class TieredTask:
 
     @property
     def tier(self) -> str:
-        """``"general"`` if any of its quantities ran general code."""
+        """``"general"`` if any quantity of the task ran general code, else ``"specialised"``."""
         return "general" if any(k.tier == "general" for k in self.kernels) else "specialised"
 
 
 @contextmanager
 def task(samples: int, *, alone: bool = False) -> Iterator[TieredTask]:
-    """Run a task that needs a given number of samples of every quantity.
+    """Context of a task that needs ``samples`` samples of every quantity, which decide tiers.
 
     Args:
         samples: how many.
@@ -161,7 +161,7 @@ def task(samples: int, *, alone: bool = False) -> Iterator[TieredTask]:
 
 
 def decide(kernel, samples: int) -> None:
-    """Count samples of a kernel; sets its ``samples``, ``task``, ``tier`` and ``level``."""
+    """Choose the tier of a kernel that is about to compute ``samples``, and count them."""
     running = _State.task
     if _settling.get() and not kernel.is_settled:
         kernel.settle()
@@ -179,7 +179,7 @@ def decide(kernel, samples: int) -> None:
 
 
 def _tier(kernel, asked):
-    """Tier for a kernel and a number of samples."""
+    """Tier for a kernel after a number of requested samples."""
     repaid = asked > (kernel.many or MANY)
     many = setting() == "auto" and repaid and not kernel.is_large
     if kernel.is_settled or many or setting() == "specialised" or not kernel.has_general_code:
@@ -206,7 +206,7 @@ class TierChoice:
         self.tier, self.level, self.samples, self.task = "general", 0, 0, None
 
     def tier_for(self, samples: int, *, only: str | None = None) -> str:
-        """The tier for a number of samples, or for those of the task that runs.
+        """Tier for a number of samples, or for those of the running task.
 
         Args:
             samples: how many.
@@ -219,30 +219,30 @@ class TierChoice:
 
     @property
     def asked(self) -> int:
-        """Samples of the task that runs; without one, all so far."""
+        """Samples of the running task; without one, all requested so far."""
         return self.samples if self.task is None else self.task.samples
 
     def settle(self):
-        """Be specialised from now on."""
+        """Choose the specialised tier from now on."""
         self.is_settled = True
 
     def disconnect(self):
-        """Be asked again; it always is."""
+        """Nothing to remove: the choice is made at every request."""
 
 
 def first_calls() -> str:
-    """The tier of the kernels that programs call which are traced before it is decided."""
+    """Tier of kernels that traced programs call before any sample was counted."""
     return "specialised" if setting() == "specialised" else "general"
 
 
 def next_tier(kernel) -> str:
-    """Tier that ``decide`` would choose for one sample more."""
+    """Tier that ``decide`` would choose for one more sample."""
     kept = _State.task is not None and kernel.task is _State.task
     return kernel.tier if kept else _tier(kernel, kernel.samples + 1)
 
 
 def samples_left(kernel) -> int | None:
-    """Samples before a kernel has to ``decide`` again; None: any number."""
+    """Samples until a kernel's tier may change; None: it stays."""
     if kernel.task is not None or kernel.is_settled or kernel.samples > MANY:
         return None
     if kernel.samples <= SOME:
@@ -251,6 +251,6 @@ def samples_left(kernel) -> int | None:
 
 
 def note_connection(kernel) -> None:
-    """Take note that calls of a kernel bypass the rule, as far as ``samples_left`` allows."""
+    """Register a kernel whose calls bypass ``decide``, so that its call path can be removed."""
     if kernel.general_code is not None or samples_left(kernel) is not None:
         _kernels.add(kernel)

@@ -30,7 +30,7 @@ class WatchedValues:
 
 
 def what_to_watch(program, dtype) -> WatchedValues:
-    """The cheapest watch that no infinity and no NaN escapes."""
+    """Cheapest choice of inputs or results to check, so that no infinity or NaN goes unnoticed."""
     graph = program.graph
     order = graph.reachable(program.roots)
     if any(graph.nodes[i][0] not in SUMS_AND_PRODUCTS for i in order):
@@ -47,7 +47,7 @@ def what_to_watch(program, dtype) -> WatchedValues:
 
 
 def hidden_inputs(program) -> set:
-    """Places ``(name, index)`` of inputs that can be infinite or NaN without results being so.
+    """Places ``(name, index)`` of inputs that can be infinite or NaN while results are finite.
 
     That takes a division, in which a divisor that is too large leaves nothing, an exponential or
     hyperbolic tangent, which have limits, or a choice. A sine and a cosine of such an angle are
@@ -86,7 +86,7 @@ def hidden_inputs(program) -> set:
 
 
 def _largest(graph, order, bound):
-    """Power of ten that no value exceeds while no input exceeds ``10**bound``."""
+    """Decimal exponent that no value exceeds while inputs stay below ``10**bound``."""
     size = {}
     for i in order:
         op, *operands = graph.nodes[i]

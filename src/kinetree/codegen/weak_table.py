@@ -31,7 +31,7 @@ class WeakTable:
             self._most = 2 * len(self._refs) + _LEAST
 
     def get(self, key) -> Any:
-        """The value of a key, or None."""
+        """Value of a key in the weak table, or None."""
         found = self._refs.get(key)
         return None if found is None else found()
 
@@ -43,11 +43,11 @@ class WeakTable:
         return found
 
     def discard(self, key) -> None:
-        """Forget a key, if it is there."""
+        """Remove a key from the table, if it is there."""
         self._refs.pop(key, None)
 
     def setdefault(self, key, value) -> Any:
-        """The value of a key, or this one from now on."""
+        """Value of a key, set to ``value`` if it had none."""
         found = self.get(key)
         if found is None:
             self[key] = found = value
@@ -65,9 +65,9 @@ class WeakGroup:
         return iter([value for value in values if value is not None])
 
     def add(self, value) -> None:
-        """Put in a value, once. One that is gone may have had the same identity: it is replaced."""
+        """Add an object to the group; one that was freed under the same identity is replaced."""
         self._table[id(value)] = value
 
     def discard(self, value) -> None:
-        """Take out a value, if it is there."""
+        """Remove an object from the group, if it is there."""
         self._table.discard(id(value))

@@ -27,7 +27,7 @@ _REGISTERS = 128
 
 
 def _module(llvm, text):
-    """A module in a separate context, and the target."""
+    """LLVM IR parsed for the NVPTX target in a separate context, and the target machine."""
     target = llvm.Target.from_triple(TRIPLE)
     machine = target.create_target_machine(cpu=_CPU, features=_FEATURES, opt=3)
     module = llvm.parse_assembly(text, llvm.create_context())
@@ -36,7 +36,7 @@ def _module(llvm, text):
 
 
 def optimise(text: str) -> str:
-    """A text after LLVM's passes: no vectors, and no loops unrolled, for all is memory."""
+    """Run LLVM's optimisation passes on IR for a GPU, without vectorisation and unrolling."""
     with compiling() as llvm:
         module, machine = _module(llvm, text)
         options = llvm.create_pipeline_tuning_options(speed_level=2)
@@ -47,7 +47,7 @@ def optimise(text: str) -> str:
 
 
 def ptx(text: str) -> str:
-    """PTX of a text, from disk or made."""
+    """Compile LLVM IR to PTX, or read it from the disk cache."""
     key = program_key(_digest("ptx", text), _CPU)
     kept = open_store().get(key)
     if kept is None:
@@ -60,7 +60,7 @@ def ptx(text: str) -> str:
 
 @cache
 def assembler() -> str | None:
-    """The path of ``ptxas``, of the toolkit or of NVIDIA's packages; None where it is not."""
+    """Path of the program ``ptxas``, from PATH or NVIDIA's packages; None where it is missing."""
     found = shutil.which("ptxas")
     for name in ("nvidia.cu13", "nvidia.cuda_nvcc", "triton.backends.nvidia"):
         if found is None:
@@ -75,7 +75,7 @@ def assembler() -> str | None:
 
 
 def assemble(text: str, architecture: str, registers: int = _REGISTERS) -> bytes:
-    """Machine code of one unit, to be linked, by ``ptxas``; ``registers``: of a thread, at most."""
+    """Assemble PTX with ``ptxas`` to relocatable machine code, with at most ``registers`` each."""
     path = assembler()
     if path is None:
         raise BackendError("ptxas is not found: install nvidia-cuda-nvcc, or CUDA's toolkit")
@@ -97,7 +97,7 @@ def assemble(text: str, architecture: str, registers: int = _REGISTERS) -> bytes
 
 
 def link(texts: dict[str, str], device: int, registers: int = _REGISTERS) -> bytes:
-    """Machine code of all units together, given as LLVM's texts by name, for a device."""
+    """Machine code (cubin) for a device, linked from LLVM IR of several units; cached on disk."""
     architecture = nvrtc.architecture(device)
     whole = _digest("linked", *texts.values())
     key = program_key(whole, f"sm_{architecture}, {registers}")
@@ -115,6 +115,7 @@ def link(texts: dict[str, str], device: int, registers: int = _REGISTERS) -> byt
 
 
 def _link(parts, kind):
+    """Link units of machine code or PTX by the CUDA driver."""
     nvrtc.cupy().cuda.runtime.free(0)  # makes a context where there is none
     state = nvrtc.driver().linkCreate()
     try:
@@ -128,4 +129,5 @@ def _link(parts, kind):
 
 
 def _digest(*parts):
+    """SHA-256 digest of texts, as hexadecimal digits."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -10,7 +10,7 @@ from kinetree.errors import ArrayKindError
 
 
 def gpu_of(x: Any) -> Gpu | None:
-    """The GPU that an array of CuPy or torch is on; None for any other array."""
+    """Number of the GPU that an array of CuPy or torch is on; None for any other array."""
     kind = kind_of(x)
     if kind == "cupy" or (kind == "torch" and x.is_cuda):
         gpu = Gpu()
@@ -47,7 +47,7 @@ class OnGpu:
             context.__exit__(*error)
 
     def take(self, x: Any) -> Array:
-        """An array of float64 of CuPy."""
+        """Convert an array to CuPy, float64; an error if torch records gradients of it."""
         if self._is_torch and kind_of(x) == "torch":
             if module_of("torch").is_followed(x):
                 raise ArrayKindError(
@@ -57,11 +57,11 @@ class OnGpu:
         return self.gpu.xp.asarray(x, dtype="float64")
 
     def as_given(self, y: Array) -> Array:
-        """An array of the library of the caller."""
+        """Convert an array of CuPy to the library of the caller's arrays, torch or CuPy."""
         return self._torch.from_dlpack(y) if self._is_torch else y
 
     def take_each(self, x: Any) -> Any:
-        """``take`` of all arrays in tuples and dicts; the rest as it is."""
+        """Convert all arrays in nested tuples and dicts to CuPy arrays of float64."""
         if isinstance(x, tuple):
             return tuple(map(self.take_each, x))
         if isinstance(x, dict):
@@ -69,7 +69,7 @@ class OnGpu:
         return self.take(x) if hasattr(x, "shape") else x
 
     def give_each(self, record: Any) -> Any:
-        """A record with ``as_given`` of the arrays of CuPy in its tuples and dicts."""
+        """Dataclass whose CuPy arrays are converted to the library of the caller's arrays."""
 
         def part(x):
             if isinstance(x, tuple):

@@ -82,6 +82,7 @@ class Copies:
     # --- what there is ---------------------------------------------------------------------------
 
     def _visit(self, record):
+        """Register the memory of a record, and of all records and arrays that it refers to."""
         if record.address in self._records:
             return
         self._records[record.address] = record
@@ -99,6 +100,7 @@ class Copies:
                 self._arrays[name] = value
 
     def _note(self, array, whose):
+        """Register the memory of an array, with who has a copy: each item, team or lane."""
         whole = array
         while isinstance(whole.base, np.ndarray) and not whole.flags.c_contiguous:
             whole = whole.base  # rows of which some numbers are left out
@@ -107,11 +109,12 @@ class Copies:
         self._add(_Region(start, start + whole.nbytes, raw, whose, whose == ITEM))
 
     def _add(self, region):
+        """Append a region of memory to the list of those to be copied."""
         region.order = len(self._regions)
         self._regions.append(region)
 
     def _merge(self):
-        """Arrays that overlap lie together; what some call working memory is that for all."""
+        """Merge overlapping regions of memory; a team's or lane's claim wins over an item's."""
         self._merged: list[_Region] = []
         for r in sorted(self._regions, key=lambda r: (r.start, -r.end)):
             last = self._merged[-1] if self._merged else None
@@ -128,6 +131,7 @@ class Copies:
     # --- where it goes ---------------------------------------------------------------------------
 
     def _lay_out(self):
+        """Assign each region its offset in the words of an item, team or lane; initial values."""
         sizes, kept = [0, 0, 0], [0, 0, 0]
         for region in sorted(self._merged, key=lambda r: (not r.is_kept, r.order)):
             region.at = sizes[region.whose]
@@ -145,7 +149,7 @@ class Copies:
         self._of_team: dict[int, tuple[int, int]] = {}
 
     def _find_team_ends(self):
-        """Words of a team up to the ends of arrays that lie there, by their fields."""
+        """End offsets [words] of arrays in a team's memory, by field name."""
         found = {}
         for name, array in self._arrays.items():
             whose, at = self.place(array.ctypes.data)
@@ -154,13 +158,14 @@ class Copies:
         return found
 
     def place(self, address: int) -> tuple[int, int]:
-        """Whose word an address is, and which."""
+        """Owner (ITEM, TEAM or LANE) and word offset of a memory address."""
         k = bisect_right(self._starts, address) - 1
         region = self._merged[k]
         assert address < region.end, "an address outside of all arrays"
         return region.whose, region.at + (address - region.start) // 8
 
     def _move_addresses(self):
+        """Collect all addresses in the records, and which copied words they should point to."""
         for record in self._records.values():
             for name, kind in record.types.items():
                 if kind not in self._absent and (is_record(kind) or isinstance(kind, ArrayType)):
@@ -173,6 +178,7 @@ class Copies:
         self.target = np.array([4 * at + whose for whose, at in self._of_team.values()], np.int64)
 
     def _point(self, holder, address):
+        """Note that the word at address ``holder`` should hold the new place of ``address``."""
         (whose, word), found = self.place(holder), self.place(address)
         assert whose == TEAM, "records that lanes write have no addresses"
         self._of_team[word] = found
@@ -180,20 +186,20 @@ class Copies:
     # --- on a device -----------------------------------------------------------------------------
 
     def words_on(self, xp: Any, count: int) -> Any:
-        """Words of items on a device, (count, words): arrays, records, and what lanes keep."""
+        """Array (count, words) on a device with the initial words of every item."""
         row = np.concatenate([self.arrays, self.records, self.kept])
         words = xp.empty((count, len(row)), dtype="int64")
         words[:] = xp.asarray(row)
         return words
 
     def word_of_array(self, array: np.ndarray) -> int:
-        """First word of an array, or of a part of one, in those of an item."""
+        """Offset of an array's first word in the words of an item."""
         whose, at = self.place(array.ctypes.data) if array.size else (ITEM, 0)
         assert whose == ITEM
         return at
 
     def slice_of(self, record: Record, name: str) -> slice:
-        """Words of an array, in those of an item."""
+        """Range of words that an array field of a record has in the words of an item."""
         array = getattr(record, name)
         if not array.size:
             return slice(0, 0)
@@ -202,11 +208,11 @@ class Copies:
         return slice(at, at + array.size)
 
     def word_of(self, record: Record, name: str) -> int:
-        """Word of a number of a record, in those of an item and what follows them."""
+        """Offset of a record's scalar field in an item's words, where records follow arrays."""
         whose, at = self.place(record.address)
         first = len(self.arrays) + (len(self.records) if whose == LANE else 0)
         return first + at + record.offsets[name] // 8
 
     def team_word(self, record: Record) -> int:
-        """Word of a record, in those of a team."""
+        """Offset of a record in the words of a team."""
         return self.place(record.address)[1]

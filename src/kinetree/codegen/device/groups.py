@@ -31,19 +31,19 @@ THREADS = 128
 
 @procedure(inline=False)
 def raise_to(x: "float[:]", k: int, value: float) -> None:
-    """Let a number be at least ``value``; neither is negative."""
+    """Raise ``x[k]`` to ``value`` if that is larger, atomically on a GPU; both nonnegative."""
     x[k] = max(x[k], value)
 
 
 @procedure(inline=False)
 def lower_to(x: "int[:]", k: int, value: int) -> None:
-    """Let a number be at most ``value``."""
+    """Lower ``x[k]`` to ``value`` if that is smaller, atomically on a GPU; both nonnegative."""
     x[k] = min(x[k], value)
 
 
 @procedure(inline=False)
 def next_number(x: "int[:]", k: int) -> int:
-    """Count one more, and return how many there were."""
+    """Increment the counter ``x[k]``, on a GPU atomically, and return its value before."""
     n = x[k]
     x[k] = n + 1
     return n
@@ -118,7 +118,7 @@ out:
 
 
 def launcher(phases: Sequence[Any], on: Any) -> Callable[[int, Any], None]:
-    """A function ``(count, words)`` that takes all phases of ``count`` items.
+    """Compile procedures to one launcher ``(count, words)`` that runs them in order, for all items.
 
     Args:
         phases: procedures ``(record, item, start, step)``.
@@ -128,6 +128,7 @@ def launcher(phases: Sequence[Any], on: Any) -> Callable[[int, Any], None]:
 
 
 def _of_gpu(phases, gpu):
+    """Launcher of the compiled phases on a GPU, a block of threads for each item."""
     module = gpu.xp.cuda.function.Module()
     module.load(link({"groups": device_text(phases)}, gpu.device))
     kernel = module.get_function("groups")
@@ -140,6 +141,7 @@ def _of_gpu(phases, gpu):
 
 
 def _of_processor(phases, on):
+    """Launcher of the compiled phases on the CPU, where threads of a block run one by one."""
     names = _symbols(phases)
     turns = "call void @turn(ptr %record, i64 %item, i64 %step, ptr @{})"
     calls = "\n".join("  " + turns.format(name) for name in names)
@@ -156,7 +158,7 @@ def _of_processor(phases, on):
 
 
 def device_text(phases: Sequence[Any]) -> str:
-    """LLVM's text of a kernel ``groups`` with all phases, optimised, from disk or written."""
+    """Optimised LLVM IR of a GPU kernel with all phases and barriers between them; cached."""
     names = _symbols(phases)
     wait = "  call void @llvm.nvvm.barrier0()\n"
     calls = wait.join(f"  call void @{name}{_GIVEN}\n" for name in names)
@@ -172,7 +174,7 @@ def device_text(phases: Sequence[Any]) -> str:
 
 
 def optimise_together(texts: Sequence[str], kernel: str) -> str:
-    """Texts as one, after LLVM's passes: all functions are internal but the kernel."""
+    """Link LLVM modules into one and optimise it; all functions but the kernel become internal."""
     with compiling() as llvm:
         target = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu="sm_70", opt=3)
         context, whole = llvm.create_context(), None
@@ -195,15 +197,17 @@ def optimise_together(texts: Sequence[str], kernel: str) -> str:
 
 
 def _symbols(phases):
+    """Names in PTX of the functions of some phases."""
     return [symbol(p.symbol) for p in phases]
 
 
 def _declarations(names):
+    """LLVM declarations of phase functions."""
     return "\n".join(f"declare void @{name}(ptr, i64, i64, i64)" for name in names)
 
 
 def _texts(phases, scope):
-    """Texts of all units that phases reach, with names that PTX can have."""
+    """LLVM IR of all functions that phases reach, with atomic operations of a memory scope."""
     units: dict[str, Unit] = {u.name: u for p in phases for u in procedure_units(p)}
     once = {p.request: p for p in _AT_ONCE}
     texts = [with_ptx_names(unit.write()) for name, unit in units.items() if name not in once]
@@ -215,7 +219,7 @@ def _texts(phases, scope):
 
 
 def with_ptx_names(text: str) -> str:
-    """A text whose functions that others call have names that PTX can have."""
+    """LLVM IR with quoted function names replaced by names that PTX allows."""
     parts = text.split('@"')
     named = [parts[0]]
     for part in parts[1:]:
@@ -225,7 +229,7 @@ def with_ptx_names(text: str) -> str:
 
 
 def record_words(record: Any, on: Any, arrays: Mapping[str, Any] | None = None) -> tuple[Any, list]:
-    """A record as words on a device, and the arrays that they point to, which have to be kept.
+    """Words of a record with pointers to its arrays on a device, and these arrays, to be kept.
 
     Args:
         record: of procedures.

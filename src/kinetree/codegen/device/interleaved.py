@@ -64,12 +64,12 @@ _STORE_OF_TWO = re.compile(r"(?m)^( *)store <2 x double> (%[\w.]+), ptr (%[\w.]+
 
 
 def symbol(name: str) -> str:
-    """A name as PTX can have it."""
+    """A name with every character that PTX does not allow replaced by an underscore."""
     return re.sub(r"\W", "_", name)
 
 
 def scalar_text(text: str) -> str:
-    """The text of general code for one sample at a time, without vectors of one number."""
+    """LLVM IR with vectors of one number replaced by scalars."""
     text = _TWO_IN_ONE.sub(
         r"\1\2 = bitcast double \3 to double\n\1\2.b = bitcast double \4 to double", text
     )
@@ -96,7 +96,7 @@ def scalar_text(text: str) -> str:
 
 
 def interleave(optimised: str, family: str) -> Interleaved:
-    """The text of a module, optimised for one world, for worlds that are interleaved.
+    """Rewrite optimised LLVM IR so that memory of 32 worlds is interleaved, word by word.
 
     Args:
         optimised: text.
@@ -121,7 +121,7 @@ _WORDS = {
 
 
 def chosen_head(word: str, signature: str) -> str:
-    """How a function begins that calls one of those that are alike."""
+    """Head of the LLVM function that dispatches calls by number, after ``define``/``declare``."""
     _, kind, *kinds = signature.split()
     given = ", ".join(
         f"{x} %a{k}" if word == "define" else x for k, x in enumerate(["ptr", *kinds, "ptr"])
@@ -130,7 +130,7 @@ def chosen_head(word: str, signature: str) -> str:
 
 
 def _parts(text):
-    """Functions, and what is between them, as lists of lines."""
+    """Split LLVM IR into functions and what is between them, as lists of lines."""
     part: list[str] = []
     for line in text.splitlines():
         if line.startswith(";") or not line.strip():
@@ -147,12 +147,13 @@ def _parts(text):
 
 
 def _is_dropped(line):
+    """Whether a line of LLVM IR is left out: attributes, target, and unused declarations."""
     noted = line.startswith(("attributes", "source_filename", "target"))
     return noted or any(f"@llvm.{x}" in line for x in ("lifetime", "mem", "experimental.noalias"))
 
 
 def _declaration(line):
-    """A declaration of another function, with the place on the stack that it takes."""
+    """Declaration of a function in LLVM IR, with a stack pointer as parameter if it needs one."""
     if not line.startswith("declare"):
         return line
     line = _plain(line)
@@ -164,7 +165,7 @@ def _declaration(line):
 
 
 def _plain(line):
-    """A line without attributes, with pointers into the interleaved memory."""
+    """Line of LLVM IR without attributes, with all pointers in the interleaved address space."""
     before = None
     while before != line:
         before, line = line, _STRIPPED.sub("", line)
@@ -173,11 +174,12 @@ def _plain(line):
 
 
 def _symbol_at(name):
+    """A global name in LLVM IR as PTX allows it; LLVM's intrinsics keep theirs."""
     return name if name.startswith(("@llvm.", '@"llvm.')) else "@" + symbol(name[1:].strip('"'))
 
 
 def _takes_no_stack(name):
-    """Whether a function is one of LLVM's, or computes a number from numbers."""
+    """Whether a function uses no stack memory: intrinsics, math functions, constant tables."""
     return name.startswith("@llvm.") or name in LIBRARY or name.startswith("@constants_of_")
 
 
@@ -186,7 +188,7 @@ LIBRARY = frozenset(f"@{x}" for x in _LIBRARY.split())
 
 
 def _function(part, frames, calls, chosen):
-    """The lines of a function."""
+    """Rewrite a function of LLVM IR for interleaved memory; notes its stack size and its calls."""
     head = _plain(part[0])
     name = re.findall(_NAME, head)[0]
     inner = re.findall(rf"{re.escape(name)}\((.*)\)", head)[0]
@@ -218,7 +220,7 @@ def _function(part, frames, calls, chosen):
 
 
 def _line(line, called, chosen):
-    """A line of LLVM's text, with addresses in memory that is interleaved by lanes."""
+    """Rewrite a line of LLVM IR for memory interleaved by lanes: addresses, calls, alignments."""
     # A load that nothing changes while a function runs is not one that nothing changes at all.
     line = re.sub(r", !(?:dereferenceable|nonnull|range|align|invariant.load) ![\d]+", "", line)
     line = re.sub(r"\balign (?:16|32|64|128)\b", "align 8", line)
@@ -239,7 +241,7 @@ def _line(line, called, chosen):
 
 
 def _call(call, called):
-    """A call of a function by its name."""
+    """Rewrite a call by name in LLVM IR: pass the stack pointer on, copy memory by words."""
     result, kind, name, given, _ = call.groups()
     if name.startswith(("@llvm.memset", "@llvm.memcpy", "@llvm.memmove")):
         which = name.split(".")[1]
@@ -255,7 +257,7 @@ def _call(call, called):
 
 
 def _dispatch(call, called, chosen):
-    """A call by number: of the function that has this number among those that are alike."""
+    """Rewrite an indirect call in LLVM IR as a call of the dispatcher for its signature."""
     result, kind, at, given, _ = call.groups()
     found, family = chosen
     kinds = [x.split()[0] for x in re.sub(r"\([^)]*\)", "", given).split(",") if x.strip()]
@@ -267,6 +269,6 @@ def _dispatch(call, called, chosen):
 
 
 def chosen_name(signature: str) -> str:
-    """The function that calls one of those that are alike by its number."""
+    """Name of the function that dispatches calls by number for a signature."""
     family, kind, *kinds = signature.split()
     return f"chosen_{family}_{kind}_{len(kinds)}"

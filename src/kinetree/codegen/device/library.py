@@ -29,7 +29,7 @@ declare i192 @llvm.ctlz.i192(i192, i1)"""
 
 @cache
 def library_text() -> str:
-    """All of them."""
+    """LLVM IR of the math functions (sine, exponential, ...) that GPU code calls."""
     shared = {"near_sincos": _near(), "atan2": atan2(_ONE)}
     shared |= {"exp": exponential(_ONE), "tanh_of_one": tangent(_ONE)}
     parts = [_definition(text, name) for name, text in shared.items()]
@@ -39,20 +39,20 @@ def library_text() -> str:
 
 
 def _near():
-    """Sine and cosine, those of angles beyond the range left out."""
+    """LLVM IR of sine and cosine for arguments within the range of the polynomials."""
     text = sincos_function(_ONE, "@shared")
     return text[: text.index("some_far:")].replace("label %some_far", "label %near") + "}"
 
 
 def _definition(text, name):
-    """The function ``@shared`` of a text, by another name, for one number."""
+    """LLVM IR of the function ``@shared`` under another name, as a function of scalars."""
     found = re.search(r"(?ms)^define .*?^}", scalar_text(text))
     assert found
     return found[0].replace("@shared", f"@{name}")
 
 
 def _two_over_pi():
-    """Digits of 2/π after the point in words of 64 bits, after one word of zeros."""
+    """Binary digits of 2/π after the point in words of 64 bits, preceded by one word of zeros."""
     bits = 64 * (_WORDS - 1)
     unit = 1 << (bits + 64)
 
@@ -70,7 +70,7 @@ def _two_over_pi():
 
 
 def _number(x):
-    """A number as LLVM's text has it."""
+    """A float as a hexadecimal literal of LLVM IR."""
     return "0x" + struct.pack(">d", x).hex().upper()
 
 
@@ -181,6 +181,7 @@ _SERIES = [2.0 / (2 * k + 1) for k in range(1, 12)]
 
 
 def _series():
+    """LLVM IR lines that evaluate the series by Horner's scheme, and the register of its value."""
     lines, at = [], _number(_SERIES[-1])
     for k, c in enumerate(reversed(_SERIES[:-1])):
         lines.append(

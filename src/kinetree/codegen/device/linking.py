@@ -44,29 +44,30 @@ class Program:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Numbers of functions that are called by number, from one on."""
+        """Numbers, from 1 on, of the functions that are called indirectly, by name."""
         names = [k.symbol for k in self.kernels]
         names += [name for k in self.kernels for name in k.cases.values()]
         return {name: n for n, name in enumerate(dict.fromkeys(names), start=1)}
 
     @cached_property
     def constants(self) -> dict[str, list]:
-        """Words of all constant arrays, by their digest."""
+        """Words of all constant arrays of the units, by the arrays' digests."""
         return {d: words for u in self.units.values() for d, words in u.constants.items()}
 
     @cached_property
     def entry(self) -> str:
-        """The name of the function that takes steps."""
+        """Name of the function that takes simulation steps."""
         from kinetree.codegen.device.interleaved import symbol
 
         return symbol(self.head.symbol)
 
     @cached_property
     def _signatures(self):
+        """Signatures of all indirect calls in the units, sorted."""
         return sorted({s for u in self.units.values() for s in u.code.chosen})
 
     def _alike(self, signature):
-        """Functions that a call by number may mean."""
+        """Names of the functions that an indirect call of this signature may reach."""
         family = signature.split()[0]
         if family == STEP:
             return sorted({k.symbol for k in self.kernels})
@@ -76,7 +77,7 @@ class Program:
 
     @cached_property
     def _cases(self):
-        """Names of functions of cases, each with what it returns and how many pointers it takes."""
+        """Names of functions of cases, with return types and numbers of pointer parameters."""
         return [
             (name, (kind, rest.count(POINTER)))
             for unit in self.units.values()
@@ -85,7 +86,7 @@ class Program:
 
     @cached_property
     def stack(self) -> int:
-        """Words on the stack that the deepest calls take."""
+        """Words of stack memory that the deepest chain of calls takes."""
         from kinetree.codegen.device.interleaved import chosen_name
 
         frames, calls = {}, {}
@@ -104,7 +105,7 @@ class Program:
         return depth(self.entry)
 
     def main_text(self, entry: str) -> str:
-        """The text that holds units together; ``entry`` is what starts worlds."""
+        """LLVM IR of the main unit: dispatchers, constant arrays, and ``entry`` for worlds."""
         parts = [entry, _WORDS]
         for signature in self._signatures:
             parts.append(self._dispatch(signature))
@@ -116,11 +117,13 @@ class Program:
         return "\n\n".join([*parts, *sorted(declared)]) + "\n"
 
     def _declarations(self, signature):
+        """LLVM declarations of all functions that an indirect call of this signature may reach."""
         kind, *kinds = signature.split()[1:]
         given = ", ".join([*kinds, "ptr"]).replace("ptr", POINTER)
         return [f"declare {kind} @{name}({given})" for name in self._alike(signature)]
 
     def _dispatch(self, signature):
+        """LLVM IR of the function that switches on a function's number and calls it."""
         kind, *kinds = signature.split()[1:]
         names = self._alike(signature)
         given = ", ".join(f"{x} %a{k}" for k, x in enumerate([*kinds, "ptr"], start=1))
@@ -140,12 +143,12 @@ class Program:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Texts of all units but the main one, by name."""
+        """LLVM IR of all units but the main one, by name."""
         return {"library": library_text()} | {n: u.code.text for n, u in self.units.items()}
 
 
 def _constant(digest, first):
-    """The function that gives a constant array, whose words lie one after the other."""
+    """LLVM IR of the function that returns the address of a constant array in shared words."""
     return f"""define {POINTER} @constants_of_{digest}() {{
   %base = load i64, {POINTER} @shared_memory
   %lane = call i64 @lane_of_world()
@@ -181,7 +184,7 @@ _COPY = """%from = getelementptr [{lanes} x i64], {pointer} %b, i64 %i
 
 
 def _words():
-    """Copying and filling of arrays."""
+    """LLVM IR of functions that copy and fill arrays in interleaved memory, word by word."""
     both = f"{POINTER} %a, {POINTER} %b"
     copy = _COPY.format(lanes=LANES, pointer=POINTER)
     set_ = f"""%to = getelementptr [{LANES} x i64], {POINTER} %a, i64 %i
@@ -209,7 +212,7 @@ _GIVEN = f"{POINTER} %base, i64 %call_at, i64 %stack_at, i64 %turn_at"
 
 
 def _world(entry):
-    """A function that takes the steps of one world: how many, and the code, are in its memory."""
+    """LLVM IR of a function that takes the steps of one world, whose count is in its memory."""
     return f"""@shared_memory = addrspace(1) global i64 0
 
 declare i64 @{entry}({POINTER}, i64, {POINTER})

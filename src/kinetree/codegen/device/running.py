@@ -42,29 +42,29 @@ class Gpu:
 
     @property
     def processors(self) -> int:
-        """Number of multiprocessors."""
+        """Number of multiprocessors of the GPU."""
         return self.xp.cuda.Device(self.device).attributes["MultiProcessorCount"]
 
     @cached_property
     def xp(self) -> Any:
-        """The library of its arrays."""
+        """The module ``cupy``, whose arrays lie on the GPU."""
         return nvrtc.cupy()
 
     @property
     def devices(self) -> int:
-        """How many there are."""
+        """Number of CUDA devices; DeviceError if the driver finds none."""
         try:
             return self.xp.cuda.runtime.getDeviceCount()
         except self.xp.cuda.runtime.CUDARuntimeError as error:
             raise DeviceError(f"CuPy finds no CUDA device: {error}") from error
 
     def use(self, device: int) -> None:
-        """Compute on a device, which is the current one from here on."""
+        """Make a GPU the current device of this object and of CuPy."""
         self.device = device
         self.xp.cuda.Device(device).use()
 
     def have_room(self, size: int, what: str) -> None:
-        """Raise an error where something does not fit into memory."""
+        """Raise DeviceMemoryError if ``size`` bytes for ``what`` exceed the GPU's free memory."""
         pool = self.xp.get_default_memory_pool()
         free = self.xp.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
         if size > free:
@@ -75,11 +75,11 @@ class Gpu:
             )
 
     def address(self, array: Any) -> int:
-        """Address of an array."""
+        """Device address of a CuPy array."""
         return array.data.ptr
 
     def load(self, program: Program, shared: Any) -> Any:
-        """The kernel of a program, whose shared words are in an array."""
+        """Link a program for the GPU; returns its launcher ``(count, images, *places)``."""
         texts = {"main": program.main_text(device_entry(program.entry)), **program.texts}
         module = self.xp.cuda.function.Module()
         module.load(link(texts, self.device))
@@ -102,14 +102,14 @@ class Processor:
     xp: Any = np
 
     def have_room(self, size: int, what: str) -> None:
-        """There is always room."""
+        """No check: the CPU counts as having enough memory for ``size`` bytes."""
 
     def address(self, array: np.ndarray) -> int:
-        """Address of an array."""
+        """Memory address of a NumPy array."""
         return array.ctypes.data
 
     def load(self, program: Program, shared: np.ndarray) -> Any:
-        """The kernel of a program, whose shared words are in an array."""
+        """Compile a program for the CPU; returns its launcher ``(count, images, *places)``."""
         texts = [program.main_text(processor_entry(program.entry)), *program.texts.values()]
         code = load([object_code(text) for text in texts])
         at = ctypes.c_int64.from_address(code.global_address("shared_memory"))
@@ -124,7 +124,7 @@ class Processor:
 
 
 def object_code(text: str) -> bytes:
-    """Machine code of a unit for the CPU, from disk or compiled."""
+    """Object code of LLVM IR for the CPU, from the disk cache or compiled."""
     key = program_key(f"interleaved {hashlib.sha256(text.encode()).hexdigest()}")
     found = open_store().get(key)
     if found is None:

@@ -414,5 +414,5 @@ end:
 
 
 def fill_by_words(text: str) -> str:
-    """A text that fills with zeros word by word, by lanes: the target does it byte by byte."""
+    """LLVM IR with calls of memset replaced by a loop in which lanes write words of zeros."""
     return _MEMSET.sub(r"call void @fill_with_zeros(ptr \1, i64 \2)", text) + _ZEROS

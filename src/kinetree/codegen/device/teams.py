@@ -89,12 +89,12 @@ class TeamProgram:
 
     @property
     def registers(self) -> int:
-        """Registers of a thread, so that the teams of a multiprocessor have theirs."""
+        """Registers that a thread may use so that ``teams`` teams fit on a multiprocessor."""
         return min(MOST_REGISTERS, REGISTERS // (self.lanes * self.teams) // 8 * 8)
 
     @property
     def team_words(self) -> int:
-        """Words of a team that the procedure uses: records alone, or working memory, too."""
+        """Words of shared memory of a team: records, and working arrays that the procedure uses."""
         named = {
             n.attr
             for p in self.head.reached
@@ -105,7 +105,7 @@ class TeamProgram:
         return max([len(self.copies.records), *ends])
 
     def texts(self, *more: str, lanes: int, on_processor: bool = False) -> list[str]:
-        """LLVM's texts of all units, and ``more``."""
+        """LLVM IR of all units for teams of ``lanes`` threads; ``more`` texts come first."""
         units = procedure_units(self.head, lanes, self.constants)
         texts = [with_ptx_names(u.write()) for u in units]
         texts = [x.replace(", !invariant.load !0", "") for x in texts]  # ``turn`` writes addresses
@@ -115,7 +115,7 @@ class TeamProgram:
         return [*more, *sums, library_text(), turn, *texts]
 
     def _turn(self, copying):
-        """Text of the function of a lane for its item; records are copied by ``copying`` lanes."""
+        """LLVM IR of a lane's function: it copies the team's records and calls the procedure."""
         c, arguments, lines = self.copies, [], []
         by_kind = {type(x): x for x in self.roots}
         for k, (name, kind) in enumerate(self.head.arguments):
@@ -134,14 +134,14 @@ class TeamProgram:
         return text.replace("go:\n", "\n".join(["go:", *lines, ""]), 1)
 
     def device_texts(self) -> list[str]:
-        """Texts with the entry of a GPU."""
+        """LLVM IR of all units with the entry point of a GPU kernel."""
         entry = ENTRY_ON_DEVICE.format(
             **_parameter_texts(PARAMETERS), lanes=self.lanes, teams=self.teams
         )
         return self.texts(LANES_ON_DEVICE.format(lanes=self.lanes), entry, lanes=self.lanes)
 
     def start_on_gpu(self, kernel: Any) -> Callable[..., None]:
-        """A function of a loaded kernel.
+        """Launcher of a loaded GPU kernel, which starts one block per item and chunk of indices.
 
         It takes ``(count, words, records, places, waits, begin, chunk, stop)``.
         """
@@ -156,7 +156,7 @@ class TeamProgram:
         return start
 
     def start_on_processor(self, on: Any) -> Callable[..., None]:
-        """``start_on_gpu`` for the CPU: lanes are threads, each with its code."""
+        """Launcher of the procedure on the CPU; each lane is a thread with its copy of the code."""
         lanes = getattr(on, "lanes", 1)
         entry = ENTRY_ON_PROCESSOR.format(**_parameter_texts(PARAMETERS))
         texts = self.texts(LANES_ON_PROCESSOR, entry, lanes=lanes, on_processor=True)
@@ -199,7 +199,7 @@ class CallProgram:
     registers = MOST_REGISTERS
 
     def texts(self, entry: str, **more: Any) -> list[str]:
-        """LLVM's texts of all units; everything becomes one function."""
+        """LLVM IR of all kernels with an entry point ``entry`` that calls them by number."""
         own, at, units = [], 0, {}
         for n, k in enumerate(self.kernels):
             places = range(at, at + 2 * k.arguments, 2)
@@ -220,12 +220,12 @@ class CallProgram:
         return ["\n".join([*own, entry]), library_text(), *(_inline(x) for x in texts)]
 
     def device_texts(self) -> list[str]:
-        """Texts with the entry of a GPU."""
+        """LLVM IR of all kernels with the entry point of a GPU kernel."""
         cases = " ".join(f"i32 {n}, label %kernel{n}" for n in range(len(self.kernels)))
         return self.texts(CALLS_ON_DEVICE, cases=cases, threads=THREADS)
 
     def start_on_gpu(self, kernel: Any) -> Callable[..., None]:
-        """A function ``(count, words, table, waits, begin, turns)``, of a loaded kernel."""
+        """Launcher of a loaded GPU kernel: every kernel, for ``count * turns`` samples."""
 
         def start(count, words, table, waits, begin, turns):
             numbers = words.shape[1], table, waits.at, waits.wanted, begin, turns
@@ -235,7 +235,7 @@ class CallProgram:
         return start
 
     def start_on_processor(self, on: Any) -> Callable[..., None]:
-        """``start_on_gpu`` for the CPU, one call after the other."""
+        """Launcher on the CPU, which calls every kernel for one sample after the other."""
         ends = [*(f"%kernel{n}" for n in range(1, len(self.kernels))), "%end"]
         texts = self.texts(CALLS_ON_PROCESSOR, ends=ends)
         code = load([object_code(x) for x in texts])
@@ -250,24 +250,24 @@ class CallProgram:
 
 
 def _inline(text):
-    """A text whose blocks become parts of what calls them: a thread has their values."""
+    """LLVM IR with functions marked to be inlined, so that values stay in registers."""
     text = text.replace(" noinline {", " alwaysinline {")
     return re.sub(r"(define void @step_\w+\([^)]*\))", r"\1 alwaysinline", text)
 
 
 def _parameter_texts(parameters):
-    """Parameters of an entry, and their types alone."""
+    """Parameters of an LLVM function with and without their names, as fields of a template."""
     kinds = ", ".join(x.split()[0] for x in parameters.split(", "))
     return {"given": parameters, "kinds": kinds}
 
 
 def _address(array):
-    """Address of an array."""
+    """Memory address of a NumPy array."""
     return array.ctypes.data
 
 
 def device_text(program: Any) -> str:
-    """LLVM's text of the kernel ``team`` of a program, optimised, from disk or written."""
+    """Optimised LLVM IR of the GPU kernel ``team`` of a program; kept in the disk cache."""
     texts = program.device_texts()
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     key = program_key(f"team {digest}", "teams")
@@ -279,7 +279,7 @@ def device_text(program: Any) -> str:
 
 
 def record(on: Any, launch: Callable[[], None]) -> Callable[[], None]:
-    """A function that does all launches of ``launch`` again, as one on a GPU."""
+    """Capture GPU launches in a CUDA graph; returns a function that replays them all at once."""
     if not isinstance(on, Gpu):
         return launch
     with on.xp.cuda.Stream(non_blocking=True) as stream:
@@ -289,7 +289,7 @@ def record(on: Any, launch: Callable[[], None]) -> Callable[[], None]:
 
 
 def launchers(programs: Sequence[Any], on: Any) -> list[Callable[..., None]]:
-    """Functions that start programs, see ``start_on_gpu``; compiled on all cores.
+    """Compile programs on all cores, and return their launchers, on the GPU or CPU.
 
     Args:
         programs: ``TeamProgram``s and ``CallProgram``s.

@@ -66,7 +66,7 @@ class Written:
 
 
 def write_unit(unit: Unit) -> Written:
-    """A unit for interleaved worlds, from disk or written."""
+    """Unit rewritten for memory interleaved between worlds; kept in the disk cache."""
     key = program_key(f"interleaved {unit.family} {unit.name}", "worlds side by side")
     kept = open_store().get(key)
     if kept is None:
@@ -79,7 +79,7 @@ def write_unit(unit: Unit) -> Written:
 
 
 def without_constants(text: str) -> tuple[str, dict]:
-    """A text whose constant arrays are given by functions, and these arrays as words."""
+    """LLVM IR with constant arrays replaced by calls that return them, and the arrays as words."""
     found, names = {}, {}
     for name, _, kind, numbers in _CONSTANT.findall(text):
         words = [_word(kind, x.split()[1]) for x in numbers.split(", ")]
@@ -105,7 +105,7 @@ def without_constants(text: str) -> tuple[str, dict]:
 
 
 def _word(kind, text):
-    """The bits of a number as an integer."""
+    """Bits of a numeric literal of LLVM IR as a signed 64-bit integer."""
     if kind == "i64":
         return int(text)
     bits = int(text, 16)
@@ -113,7 +113,7 @@ def _word(kind, text):
 
 
 def procedure_units(head: Any, lanes: int = 1, constants: Any = None) -> list[Unit]:
-    """Units of a procedure and of all that it reaches, for ``lanes`` that share loops over them.
+    """Units of LLVM IR for a procedure and all it calls, with loops shared by ``lanes`` threads.
 
     ``constants``: numbers of records that are known, by class and field.
     """
@@ -146,11 +146,12 @@ class KernelCode:
 
 
 def kernel_code(variant: Any, kernel: Any) -> KernelCode:
-    """The code of what runs on the CPU as ``variant``."""
+    """GPU code of a kernel, from what runs on the CPU as ``variant``: general or specialised."""
     return _general(variant, kernel) if hasattr(variant, "bound") else _specialise(variant, kernel)
 
 
 def _general(variant, kernel):
+    """GPU code of a kernel by general loops over bodies: its units and numbers of its cases."""
     code, data = variant.shared, kernel.data
     plan, cases, units = code.plan, {}, [_angles(code.group)]
     kinds = data.rows(BODIES).kinds
@@ -180,7 +181,7 @@ def _general(variant, kernel):
 
 
 def _rename(program, write):
-    """The unit of a program whose functions have its name."""
+    """Unit of a program whose function names carry the program's digest."""
 
     def text():
         found = write()
@@ -190,7 +191,7 @@ def _rename(program, write):
 
 
 def _for_device(text):
-    """A text for one sample at a time, with functions of the library."""
+    """LLVM IR for one sample at a time, with math functions of the GPU library."""
     text = re.sub(
         r"@kinetree_(sincos|atan2|exp|log|tanh)_float64_1_\w+", lambda m: f"@{_SHARED[m[1]]}", text
     )
@@ -198,7 +199,7 @@ def _for_device(text):
 
 
 def _angles(group):
-    """Sines and cosines of the angles of joints, one after the other."""
+    """Unit that computes sines and cosines of joint angles one after the other."""
     one = Vector("float64", 1)
     name = shared_symbol("angles", one, group)
 
@@ -219,6 +220,7 @@ def _angles(group):
 
 
 def _specialise(variant, kernel):
+    """GPU code of a kernel specialised for one robot; TiedCodeError if it calls other code."""
     from kinetree.codegen.program import calls_of
 
     program = kernel.program_with_calls
@@ -228,7 +230,7 @@ def _specialise(variant, kernel):
 
 
 def specialised_code(program: Any) -> KernelCode:
-    """The code of a program without calls, for one robot."""
+    """GPU code of a traced program that calls no other code, specialised for one robot."""
     from kinetree.codegen.render.llvm import render
     from kinetree.codegen.schedule import BLOCK_SIZE
 
@@ -257,6 +259,7 @@ def specialised_code(program: Any) -> KernelCode:
 
 
 def _is_for_python(part):
+    """Whether a part of LLVM IR only serves calls from Python, and is left out on a GPU."""
     return part.startswith(("@kernel", "@host", "define void @loop", "define ptr @single")) or (
         "declare" in part and ("_loop_" in part or "_single_" in part)
     )

@@ -39,7 +39,7 @@ from kinetree.expr.node import Condition
 
 
 def assemble(recorder: LoopRecorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
-    """The program that a recorder has recorded; ``results`` are names of arrays."""
+    """Loop program of a recording, without dead stores; ``results`` are names of result arrays."""
     flat = _Flat(recorder, results)
     outline = recorder.outline
     # What is cleared must not depend on the kinds that happen to be recorded.
@@ -68,7 +68,7 @@ def assemble(recorder: LoopRecorder, name: str, arguments: tuple, results: tuple
 
 
 def outline_of(recorder: LoopRecorder, results: tuple) -> Outline:
-    """Outline of a recording of representative kinds; first without, then with its outline."""
+    """Outline of a recording for representative kinds of rows: loops and tables of all kinds."""
     flat = _Flat(recorder, results)
     if recorder.outline.first:
         return flat.outline()
@@ -92,7 +92,7 @@ class _Flat:
     # --- single numbers ---------------------------------------------------------------------
 
     def _numbers(self, block):
-        """Places of the numbers that a block stores, by node."""
+        """Scalar stores of a recorded block, nodes by place; sums to a place become additions."""
         found = {}
         for (table, path), value in block.stored.items():
             entries = [x for a in arrays_of(value) for x in a.ravel()]
@@ -119,11 +119,11 @@ class _Flat:
         return Stores(self.graph, kinds, stores, conditions, tuple(block.checks))
 
     def _storage(self, table):
-        """Storage of a table: rows, argument or result."""
+        """Storage class of a table: ``"rows"``, ``"argument"``, ``"result"`` or ``"model"``."""
         return self.recorder.declared[table].storage
 
     def _stays(self, case, place, node):
-        """Whether a store stays even if no load is seen; None if that depends."""
+        """Whether a store is kept even if no load reads it; None if only the loads decide."""
         outline, table, kind = self.outline_, place.table, case.kind(place)
         if self._storage(table) == "result":
             return table in self.results
@@ -134,7 +134,7 @@ class _Flat:
         return None if outline.first or kind is not ANY else False
 
     def _check_outline(self):
-        """Reject a kind that looks at more of other rows than the outline says."""
+        """Raise TraceError if a kind of row reads rows of others that the outline lacks."""
         outline = self.outline_
         for block, case in self.blocks.items():
             known = outline.crossing | (outline.exposed if len(block.rows) > 1 else frozenset())
@@ -158,11 +158,11 @@ class _Flat:
             )
 
     def _stored_tables(self):
-        """Tables that walks set, and the numbers of the walks."""
+        """Pairs of a table and the number of a walk that stores to it."""
         return {(table, n) for table, walks in self.recorder.stored.items() for n in walks}
 
     def _set_in_part(self):
-        """Tables of which a walk along a chain sets some rows, and other walks others."""
+        """Tables of which a walk along a chain sets some rows, and other walks the others."""
         return {
             table
             for table, walks in self.recorder.stored.items()
@@ -171,7 +171,7 @@ class _Flat:
         }
 
     def is_used(self, table):
-        """Whether anything is stored to a table: by the kinds recorded here, or by others."""
+        """Whether anything is stored to a table, by the recorded kinds or by others."""
         return table in self.outline_.crossing or any(
             p.table == table for b in self.blocks.values() for p in b.stores
         )
@@ -179,7 +179,7 @@ class _Flat:
     # --- what crosses from row to row --------------------------------------------------------
 
     def outline(self):
-        """Loops and blocks as an outline to print; see ``outline_of``."""
+        """Outline of this recording: which tables other rows read, and which walks can be fused."""
         crossing, exposed, varied = set(), set(), set()
         for block, case in self.blocks.items():
             nested = len(block.rows) > 1
@@ -218,7 +218,7 @@ class _Flat:
         )
 
     def _like(self, name):
-        """A value of a table as others see it."""
+        """Value of a table with the form (type, shapes) in which other rows load it."""
         for block, case in self.blocks.items():
             for (table, path), value in block.stored.items():
                 if table == name and path not in case.kinds:
@@ -227,7 +227,7 @@ class _Flat:
         return next(iter(table.latest.values()), table.base)
 
     def _fusable_walks(self):
-        """Numbers of top-level walks that can go on with the walk before them."""
+        """Numbers of top-level walks that can be fused with the walk before them."""
         number, before = 0, None
         for item in self.recorder.items:
             if isinstance(item, RecordedBlock):
@@ -248,7 +248,7 @@ class _Flat:
                 before = access, now
 
     def _access(self, loop):
-        """Tables that a loop reads and writes, by row."""
+        """Tables that a loop reads and stores to, in its row or in others."""
         access, variable = Access(), loop.parameters["variable"]
         for block in _blocks([loop]):
             for place in self.blocks[block].leaves().values():
@@ -261,7 +261,7 @@ class _Flat:
         return access
 
     def _is_own(self, place, variable):
-        """Whether a place is in the row of a loop variable, which no other turn touches."""
+        """Whether a place is in the row of a loop variable, which no other iteration touches."""
         if self._storage(place.table) == "rows":
             return place.paths == (variable,)
         return all(p == "" or p.split(".")[0] == variable for p in place.paths) and any(place.paths)
@@ -269,7 +269,7 @@ class _Flat:
     # --- rows -------------------------------------------------------------------------------
 
     def uniform_numbers(self):
-        """For each domain the numbers that are at the same place in every row."""
+        """For each domain the numbers that have the same offset in every row, whatever its kind."""
         found, order = {}, list(self.recorder.declared)
         for name in sorted(self.outline_.crossing, key=order.index):
             size = sum(a.size for a in arrays_of(self.outline_.like[name]))
@@ -278,7 +278,7 @@ class _Flat:
         return found
 
     def rows(self, shared):
-        """For each domain and kind the numbers of a row."""
+        """For each domain and kind of row the numbers that a row stores, ``shared`` ones first."""
         used, order = {}, {name: n for n, name in enumerate(self.recorder.declared)}
         for kind, table, k in used_numbers(self.blocks.values()):
             if self._storage(table) == "rows":
@@ -305,7 +305,7 @@ class _Flat:
     # --- regions ----------------------------------------------------------------------------
 
     def skeleton(self, bodies):
-        """For each item of a body: None if it does nothing, else how it is made; inner ones too.
+        """Common structure of loop bodies of several kinds: a bone per item, None if idle.
 
         ``bodies``: items by kinds of the variables in scope.
         """
@@ -321,7 +321,7 @@ class _Flat:
         )
 
     def _bone(self, items):
-        """Structure that recorded items have in common; None if they do nothing."""
+        """Structure that one item has for all recorded kinds; None if it does nothing for any."""
         first = items[0][1]
         if isinstance(first, RecordedBlock):
             works = any(block.kept or self.blocks[block].roots() for _, block in items)
@@ -332,7 +332,7 @@ class _Flat:
         return None if idle else Bone(first.region, given, inner)
 
     def regions(self, bodies, skeleton, name):
-        """Regions from items, by kinds of the variables in scope."""
+        """Regions of a loop program from items recorded per kind of rows, and their structure."""
         found = []
         for n, bone in enumerate(skeleton):
             items = [(key, items[n]) for key, items in bodies]
@@ -345,7 +345,7 @@ class _Flat:
         return tuple(found)
 
     def _region(self, items, bone, name):
-        """Region of a program from recorded items and their structure."""
+        """Region of a loop program from one item, recorded per kind of rows, and its structure."""
         if bone.region == "code":
             cases = {key: self._case(block, name) for key, block in items}
             return Code(cases, tuple(items[0][1].appends) if items else ())
@@ -356,7 +356,7 @@ class _Flat:
         return {"walk": Walk, "repeat": Repeat, "until": Until, "when": When}[bone.region](**given)
 
     def _case(self, block, name):
-        """A block as a program."""
+        """Straight-line program of a recorded block, after a check of values of earlier blocks."""
         case, nodes = self.blocks[block], self.graph.nodes
         for i, place in case.leaves().items():
             serial = int(nodes[i][1].partition("#")[2] or block.serial)
@@ -365,7 +365,7 @@ class _Flat:
         return case.program(name)
 
     def _check_reload(self, block, place, origin, name):
-        """Reject a value of another block, unless what it depends on is as it was."""
+        """Raise TraceError if a value from another block may have changed since it was computed."""
         depth = len(origin.scope)
         kinds = [r.kind for r in origin.rows], [r.kind for r in block.rows[: len(origin.rows)]]
         if origin.scope != block.scope[:depth] or kinds[0] != kinds[1]:
@@ -388,12 +388,12 @@ class _Flat:
 
 
 def _form(value):
-    """A value of the same type and shapes, of zeros."""
+    """Zeros of the same type and shapes as a value."""
     return value_like(value, [np.zeros(a.shape, dtype=int) for a in arrays_of(value)])
 
 
 def _inside(items):
-    """Bodies of loops, by kinds of the variables in scope."""
+    """Bodies of loops with the kinds of rows that they were recorded for."""
     found = []
     for key, loop in items:
         walks = loop.region == "walk"
@@ -402,7 +402,7 @@ def _inside(items):
 
 
 def _blocks(items):
-    """All blocks, in order, conditions included."""
+    """All recorded blocks in order, those inside loops and of their conditions included."""
     for item in items:
         if isinstance(item, RecordedBlock):
             yield item
@@ -414,7 +414,7 @@ def _blocks(items):
 
 
 def _without(graph, node, term):
-    """Rest of a sum without one of its terms; None if it is not among them."""
+    """Node of a sum without one of its terms; None if ``term`` is not one of them."""
     op, *operands = graph.nodes[node]
     if node <= term or op not in ("+", "-"):
         return None
@@ -431,7 +431,7 @@ def _without(graph, node, term):
 
 
 def _condition(condition):
-    """Node of a traced condition; an error for one that is known now."""
+    """Node of a traced condition; TraceError for a truth value that is known while tracing."""
     if not isinstance(condition, Condition):
         raise TraceError(
             f"a condition of loops compares traced values, got {condition!r}, which is known now"

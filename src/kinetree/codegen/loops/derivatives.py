@@ -37,12 +37,12 @@ from kinetree.expr.forward import forward
 
 
 def rates(program: LoopProgram, wrt: tuple[int, ...]) -> LoopProgram:
-    """Rates of the results: takes the arguments, then rates of the arguments numbered ``wrt``."""
+    """Loop program of forward-mode rates: takes the arguments, then rates of those in ``wrt``."""
     return _Rates(program, [program.arguments[k] for k in wrt]).program()
 
 
 def gradients(program: LoopProgram, wrt: tuple[int, ...]) -> LoopProgram:
-    """Gradients of a weighted sum of the results: takes the arguments, then the weights."""
+    """Loop program of gradients (reverse mode) of a weighted sum of results, given the weights."""
     return _Gradients(program, [program.arguments[k] for k in wrt]).program()
 
 
@@ -69,23 +69,23 @@ class _Derived:
                 )
 
     def all_cases(self):
-        """Derived cases of all loops and kinds, as one list."""
+        """Straight-line cases of all loops and kinds of rows, as one list."""
         return [case for found in self.cases.values() for case in found.values()]
 
     def storage(self, place):
-        """Storage of the table of a place."""
+        """Storage class of the table that a place belongs to."""
         return self.given.tables[place.table].storage
 
     def twin(self, place: NumberPlace) -> NumberPlace:
-        """Place of the adjoint: the same row of the table's twin."""
+        """Place of the derivative (rate or adjoint) of a number, in the table marked so."""
         return place._replace(table=self.mark + place.table)
 
     def leaf(self, case, place):
-        """The input at a place."""
+        """Node that loads the number at a place in a case."""
         return case.graph.node("input", input_name(place), place.index)
 
     def twins(self, storage):
-        """Declarations of the twins of tables."""
+        """Declarations of derivative tables for all tables of a storage class, by name."""
         return {
             self.mark + n: replace(d, name=self.mark + n)
             for n, d in self.given.tables.items()
@@ -93,7 +93,7 @@ class _Derived:
         }
 
     def rebuilt(self, body, name):
-        """Regions with their present stores."""
+        """Copy of regions with the differentiated cases in place of the original ones."""
 
         def change(code):
             found = self.cases[id(code)]
@@ -102,14 +102,14 @@ class _Derived:
         return with_codes(body, change)
 
     def stays(self, case, place, node):
-        """Whether a store stays although no load is seen, of this kind of row alone."""
+        """Whether a store is kept without a load in the same case; None if the loads decide."""
         plain = place.table.removeprefix(self.mark)
         if plain in self.crossing or (plain in self.given.exposed and case.kind(place) is not ANY):
             return True
         return None
 
     def rows(self, cases):
-        """The shared numbers, and all numbers of the rows of each kind."""
+        """Shared numbers of rows, and all numbers by domain and kind, with derivatives."""
         old, mark = self.given, self.mark
         shared = {
             domain: (*numbers, *((mark + t, k) for t, k in numbers))
@@ -147,7 +147,7 @@ class _Rates(_Derived):
     """
 
     def program(self):
-        """Program of the rates of results, beside the results themselves."""
+        """Loop program that computes the results and their rates."""
         given = self.given
         name, still, moving = f"rates of {given.name}", set(), set()
         plain = all(isinstance(r, (Walk, Code, Clear)) for r, _ in regions(given.body))
@@ -180,7 +180,7 @@ class _Rates(_Derived):
         )
 
     def set_in_part(self):
-        """Tables of which a walk along a chain sets some rows, and other walks others."""
+        """Names of tables of which chains set some rows, and other walks the others."""
         over = {}
         for code, walks in self.given.codes():
             for case in self.cases[id(code)].values():
@@ -189,11 +189,11 @@ class _Rates(_Derived):
         return {t for t, w in over.items() if len(w) > 1 and any(isinstance(x, Chain) for x in w)}
 
     def mark_all(self, tables):
-        """Names of the tables that hold the rates of these tables."""
+        """Names of the derivative tables that belong to some tables."""
         return frozenset(self.mark + t for t in tables)
 
     def differentiate(self, case, still, moving):
-        """Add the rates of all stores."""
+        """Add stores of rates to a case, by forward mode; rates known to be zero are left out."""
 
         def number(place):
             return place.table, case.kind(place), place.index
@@ -231,7 +231,7 @@ class _Gradients(_Derived):
     """Cases that fill rows are kept in ``cases``, those of adjoints in ``back``."""
 
     def program(self):
-        """Program of the gradients of weighted results."""
+        """Loop program that computes the results, then the gradients of their weighted sum."""
         given = self.given
         _check_history(given)
         name = f"gradients of {given.name}"
@@ -289,11 +289,11 @@ class _Gradients(_Derived):
         )
 
     def _clears_result(self, region):
-        """Whether a region clears a table of results."""
+        """Whether a region sets a table of results to zero."""
         return isinstance(region, Clear) and self.given.tables[region.table].storage == "result"
 
     def adjoint(self, case):
-        """Reverse mode of a case: adjoints of what it stored become adjoints of what it loaded."""
+        """Reverse mode of one case: from adjoints of the places it stores to, to those it loads."""
         graph, total = case.graph, case.graph.constant(0.0)
         back = Stores(graph, case.kinds, {}, {}, ())
         for place, node in case.stores.items():
@@ -322,7 +322,7 @@ class _Gradients(_Derived):
         return back
 
     def start(self, body):
-        """Zeros for all adjoints, in the first walk over each domain; the cases that got them."""
+        """Zero all adjoints in the first walk over each domain; returns the changed cases."""
         changed = []
         for domain in {d for d, _ in self.given.rows if d}:
             walk = next((r for r in body if isinstance(r, Walk) and r.over == domain), None)
@@ -337,7 +337,7 @@ class _Gradients(_Derived):
         return changed
 
     def reverse(self, body, name, outermost=False):
-        """Regions from the last to the first, with adjoints.
+        """Regions in reversed order with the adjoints of their cases, for the backward pass.
 
         Inner walks keep their direction: what they do for one row does not depend on another.
         """
@@ -355,7 +355,7 @@ class _Gradients(_Derived):
 
 
 def _check_history(program):
-    """Reject a program in which a row changes after it has been read."""
+    """Raise TraceError if a row changes after it was read, as reverse mode needs the old value."""
     if program.by_values or not all(
         isinstance(r, (Walk, Code, Clear)) for r, _ in regions(program.body)
     ):
@@ -388,12 +388,12 @@ def _check_history(program):
 
 
 def _codes(region):
-    """Codes within a region, with the walks around them."""
+    """Regions of straight-line code within a region, each with the walks around it."""
     return [(r, walks) for r, walks in regions((region,)) if isinstance(r, Code)]
 
 
 def _changes_later(read, store):
-    """Whether a store may change a row after the read."""
+    """Whether a store may change a row after it was read."""
     (n, m, walks, at, _), (n2, m2, walks2, at2, _) = read, store
     if n != n2 or not walks:
         return (n2, m2) >= (n, m)

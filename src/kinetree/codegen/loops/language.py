@@ -113,7 +113,7 @@ class NumberPlace(NamedTuple):
 
 
 def place_of(name: str) -> NumberPlace:
-    """The parts of the name of an input or output."""
+    """Place of a number (table, paths of rows, index) from the name of an input or output."""
     adds = name[0] == "+"
     name, _, index = name[adds:].partition("[")
     table, _, where = name.partition("@")
@@ -122,13 +122,13 @@ def place_of(name: str) -> NumberPlace:
 
 
 def output_name(place: NumberPlace) -> str:
-    """The name of the output that stores to a place."""
+    """Name of the output that stores to a place; ``+`` in front if it adds."""
     index = ",".join(map(str, place.index))
     return f"{'+' * place.adds}{input_name(place)}[{index}]"
 
 
 def input_name(place: NumberPlace) -> str:
-    """The name of the input that has the number at a place, under the place's index."""
+    """Name of the input that loads from a place: table and paths of rows, without the index."""
     return f"{place.table}@{','.join(place.paths)}"
 
 
@@ -248,20 +248,20 @@ class LoopProgram:
 
     @property
     def by_values(self) -> bool:
-        """Whether values decide which case runs next, so that each sample runs by itself."""
+        """Whether values decide about branches or loop counts, so that samples run one by one."""
         return any(d.grows for d in self.domains.values()) or any(
             isinstance(r, (When, Until)) or (isinstance(r, Repeat) and isinstance(r.times, str))
             for r, _ in regions(self.body)
         )
 
     def codes(self) -> "Iterator[tuple[Code, tuple[Walk, ...]]]":
-        """All code in order, conditions included, with the walks around each."""
+        """All straight-line code in order, conditions included, with the walks around each."""
         for region, walks in regions(self.body):
             if isinstance(region, Code):
                 yield region, walks
 
     def scope(self, walks: tuple[Walk, ...]) -> dict[str, str]:
-        """The domain of each variable of some walks, the outer before the inner."""
+        """Domain of the rows that each loop variable goes over, outermost walk first."""
         found = {}
         for walk in walks:
             over = walk.over
@@ -272,7 +272,7 @@ class LoopProgram:
 
 
 def domain_of(path: str, variables: dict[str, str], domains: dict[str, Domain]) -> str:
-    """The domain whose row a path names, given those of the variables in scope.
+    """Domain of the row that a path such as ``i.parent`` names, given the domains of variables.
 
     A path that starts with no variable starts from the single row.
     """
@@ -284,7 +284,7 @@ def domain_of(path: str, variables: dict[str, str], domains: dict[str, Domain]) 
 
 
 def with_codes(body: tuple, change: Callable[[Code], Code]) -> tuple:
-    """Copy of the regions with other code, conditions included."""
+    """Copy of regions with ``change`` applied to all straight-line code, conditions included."""
     found = []
     for region in body:
         if isinstance(region, Code):
@@ -299,7 +299,7 @@ def with_codes(body: tuple, change: Callable[[Code], Code]) -> tuple:
 
 
 def regions(body: tuple, walks: tuple = ()) -> "Iterator[tuple[Any, tuple[Walk, ...]]]":
-    """All regions in order, the outer before the inner, with the walks around each."""
+    """All regions of a program in order, outer before inner, each with the walks around it."""
     for region in body:
         yield region, walks
         inner = (*walks, region) if isinstance(region, Walk) else walks
@@ -334,7 +334,7 @@ class RowRange:
 
     @cached_property
     def kind_numbers(self) -> Array:
-        """``kind``, all zero for a domain without kinds."""
+        """Number of each row's kind in ``kind``; all zero for a domain without kinds."""
         return self.kind if len(self.kind) else np.zeros(self.count, dtype=np.int64)
 
 
@@ -352,5 +352,5 @@ class Data:
     declaration."""
 
     def rows(self, domain: str) -> RowRange:
-        """The rows of a domain; none where the robot does not have it."""
+        """Rows that a robot has in a domain; an empty range where it has none."""
         return self.domains.get(domain) or RowRange(int(domain == SINGLE))

@@ -19,17 +19,17 @@ from kinetree.expr.interpret import evaluate
 
 
 def interpret(program: language.LoopProgram, data: language.Data, *arrays: Any) -> tuple:
-    """Results of a program for one robot, a tuple with one array per result."""
+    """Results of a loop program for one robot, interpreted in Python; a tuple of arrays."""
     return _run(program, data, arrays)[0]
 
 
 def holds(program: language.LoopProgram, data: language.Data, *arrays: Any) -> Any:
-    """Whether everything that the program checks at run time is as it should be, per sample."""
+    """Whether all run-time checks of a loop program hold, for each sample."""
     return _run(program, data, arrays)[1]
 
 
 def _run(program, data, arrays):
-    """Results of a loop program in Python, sample by sample."""
+    """Interpret a loop program in Python, sample by sample: results, and whether checks hold."""
     if len(arrays) != len(program.arguments):
         raise ShapeError(
             f"{program.name} takes {len(program.arguments)} arrays "
@@ -59,14 +59,14 @@ def _run(program, data, arrays):
 
 
 def _sizes(program, data, name):
-    """Sizes of an argument or result."""
+    """Lengths of the axes of an argument or result, for a robot."""
     axes = program.tables[name].axes
     return tuple(data.lengths[n] if isinstance(n, str) else n for n in axes)
 
 
 @lru_cache(maxsize=4096)
 def _accesses(case: Program):
-    """Places that a case loads, by the name of the input, and those that it stores."""
+    """Places that a case loads, by the name of the input, and places that it stores to."""
     loads: dict[str, list] = {}
     for i in case.graph.reachable(case.wanted):
         node = case.graph.nodes[i]
@@ -91,14 +91,14 @@ class _Run:
         self.good = np.ones(batch, dtype=bool)
 
     def outcome(self):
-        """Results, and whether all that is checked holds."""
+        """Run the program; its results, and whether all run-time checks hold."""
         self.run(self.program.body, {})
         return tuple(self.results[n] for n in self.program.results), self.good
 
     # --- regions ----------------------------------------------------------------------------
 
     def run(self, body, at):
-        """Regions in order; ``at`` has domain and number of the row of each variable."""
+        """Run regions in order; ``at`` has domain and row number of each loop variable."""
         for region in body:
             if isinstance(region, language.Code):
                 self.code(region, at)
@@ -121,7 +121,7 @@ class _Run:
                 self.clear(region)
 
     def walk_rows(self, over, at):
-        """The domain and the rows of a walk."""
+        """Domain and row numbers of a walk: all rows of a domain, or a chain (ancestors)."""
         if not isinstance(over, language.Chain):
             return over, list(range(self.count(over)))
         domain, row = self.row(over.start, at)
@@ -132,12 +132,12 @@ class _Run:
         return domain, rows
 
     def times(self, times):
-        """Number of times that a loop runs."""
+        """Number of iterations of a loop, from a constant or an argument; negative counts are 0."""
         number = self.given[times.rstrip("@")] if isinstance(times, str) else times
         return max(0, ceil(number))
 
     def clear(self, region: language.Clear):
-        """Empty a list, or set a table to zero."""
+        """Empty a list, set a result to zero, or forget all rows of a table."""
         if region.table in self.lists:
             self.lists[region.table] = []
         elif region.table in self.results:
@@ -149,7 +149,7 @@ class _Run:
     # --- cases ------------------------------------------------------------------------------
 
     def code(self, code, at):
-        """Run the case for the rows in scope; values of its conditions."""
+        """Run the straight-line case for the kinds of rows in scope; values of its conditions."""
         case = code.cases.get(tuple(self.kind(*row) for row in at.values()))
         if case is None:
             kinds = ", ".join(str(self.kind(*row)) for row in at.values())
@@ -184,7 +184,7 @@ class _Run:
         return conditions
 
     def check_aliases(self, loads, stores, at):
-        """Two paths to one row are in each other's way where one of them stores."""
+        """Raise TraceError if two paths name one row, and the code stores to it by one of them."""
         seen = {}
         places = [(p, False) for found in loads.values() for p in found[:1]]
         for place, stored in [*places, *((p, True) for p in stores)]:
@@ -202,7 +202,7 @@ class _Run:
                 )
 
     def load(self, place: language.NumberPlace, at):
-        """The number at a place."""
+        """Number that a place holds, of an argument, the model or a row; TraceError if not set."""
         declared = self.program.tables[place.table]
         if declared.storage == "argument" or declared.storage == "result":
             arrays = self.given if declared.storage == "argument" else self.results
@@ -220,7 +220,7 @@ class _Run:
         return self.rows.get(key, 0.0)
 
     def store(self, place: language.NumberPlace, x, at, ends):
-        """Set a place, or add to it."""
+        """Set the number at a place to ``x``, or add ``x`` to it."""
         declared = self.program.tables[place.table]
         if declared.storage == "result":
             where = (..., *self.entry(place, at))
@@ -239,7 +239,7 @@ class _Run:
     # --- rows -------------------------------------------------------------------------------
 
     def row(self, path, at):
-        """Domain and number of the row that a path names."""
+        """Domain and number of the row that a path such as ``i.parent`` names."""
         variable, *columns = path.split(".")
         domain, row = (language.SINGLE, 0) if variable == "world" else at[variable]
         for column in columns:
@@ -250,17 +250,17 @@ class _Run:
         return domain, row
 
     def column(self, domain, column, row):
-        """Number in a column of a row: an index of another row."""
+        """Row number that a column of a row refers to, such as its parent."""
         if domain in self.lists:
             return self.lists[domain][row][column]
         return int(self.data.domains[domain].columns[column][row])
 
     def count(self, domain):
-        """Number of rows of a domain or list."""
+        """Number of rows of a domain or of a list."""
         return len(self.lists[domain]) if domain in self.lists else self.data.domains[domain].count
 
     def kind(self, domain, row):
-        """Kind of a row, which selects its code."""
+        """Kind of a row, which selects the code that runs for it."""
         if domain in self.lists:
             return ""
         rows = self.data.domains[domain]
@@ -275,7 +275,7 @@ class _Run:
             )
 
     def entry(self, place, at):
-        """Index into an array."""
+        """Index of a place in an argument or result; TraceError if it is out of range."""
         found = []
         sizes = _sizes(self.program, self.data, place.table)
         for path, k, n in zip(place.paths, place.index, sizes, strict=True) if sizes else ():

@@ -50,7 +50,7 @@ class WordLayout:
 
     @cached_property
     def words(self) -> dict:
-        """Number of each word of a robot, by what is at it."""
+        """Number of each word in a robot's table of words, by the name of its content."""
         names = [f"length of {e}" for e in self.extents]
         names += ["angles", "count of angles", "sines"]
         for domain in self.domains:
@@ -61,22 +61,22 @@ class WordLayout:
         return {name: n for n, name in enumerate(names)}
 
     def size(self, domain) -> int:
-        """Words of a record."""
+        """Number of words of a row's record in a domain."""
         columns = self.domains[domain]
         ends = [at + 1 + (target in self.domains) for _, target, at in columns]
         return max(ends, default=NUMBERS + len(self.numbers[domain]))
 
     def table(self, domain, name) -> int:
-        """The word that points to a row's numbers of a table."""
+        """Word of a row's record that points to its numbers of a table."""
         return NUMBERS + self.numbers[domain].index(name)
 
     def column(self, domain, name):
-        """Kind of what a column refers to, and its first word."""
+        """Domain that a column of a record refers to, and the column's first word."""
         return next((target, at) for n, target, at in self.domains[domain] if n == name)
 
 
 def plan_of(program, numbers) -> WordLayout:
-    """The plan of a program, which does not depend on the kinds that were recorded.
+    """Memory layout of a loop program for all robots, independent of the kinds that were recorded.
 
     ``numbers`` are the tables that all robots have, by domain and name.
     """
@@ -99,7 +99,7 @@ def plan_of(program, numbers) -> WordLayout:
 
 
 def _chain(over, walks):
-    """Number of the variable that a chain starts from, or None, and the columns it follows."""
+    """Start of a chain as data: number of its variable or None, columns to follow, its column."""
     if not isinstance(over, Chain):
         return None
     first, *columns = over.start.split(".")
@@ -157,7 +157,7 @@ class Bound:
         self.words = np.array([values[name] for name in plan.words], dtype=np.int64)
 
     def _fill_angles(self, values, at, records, data, code):
-        """Places of the angles whose sines are computed ahead, and of their sines."""
+        """Assign slots to joint angles whose sines are computed in advance; fills their places."""
         group = code.group
         numbers = {name: n for n, (name, _) in enumerate(code.plan.arguments)}
         places = []
@@ -178,12 +178,12 @@ class Bound:
         return at + 2 * len(places)
 
     def _array(self, numbers, dtype):
-        """An array that stays where it is."""
+        """A contiguous copy of numbers, kept alive so that its address stays valid."""
         self.kept.append(np.array(numbers, dtype=dtype, order="C"))
         return self.kept[-1]
 
     def _fill_column(self, records, domain, column, target, k):
-        """Write numbers of rows, or where these rows are, into a column of records."""
+        """Write row references (address, workspace row) or plain numbers into column ``k``."""
         words, there = records[domain], records.get(target)
         if there is None:
             words[:, k] = column
@@ -194,7 +194,7 @@ class Bound:
 
 
 def units_of(data, plan):
-    """Domains and kinds of the code that a robot needs; each kind alone comes first."""
+    """Combinations of domains and kinds of rows whose code a robot needs; single kinds first."""
     alone = [((d,), (k,)) for d in plan.domains if d for k in data.rows(d).kinds]
     wanted: dict[tuple, None] = dict.fromkeys([((), ()), *alone])
     for domains, chains in zip(plan.codes, plan.chains, strict=True):
@@ -204,7 +204,7 @@ def units_of(data, plan):
 
 
 def _kinds_that_meet(data, plan, domains, chains):
-    """Kinds of the rows in scope of some code, as far as a robot has rows that meet."""
+    """Combinations of kinds that occur together in the rows of nested walks of a robot."""
     found: list[tuple[int, ...]] = [()]  # numbers of kinds: to compare kinds takes long
     of = [data.rows(domain).kinds for domain in domains]
     for kinds, chain in zip(of, chains, strict=True):
@@ -224,7 +224,7 @@ def _kinds_that_meet(data, plan, domains, chains):
 
 
 def _meeting(data, plan, domain, columns, along):
-    """For each kind of a domain the kinds of the rows of the chains that start from its rows."""
+    """For each kind in a domain the kinds of rows on the chains that start from rows of it."""
     rows, at = data.rows(domain), np.arange(data.rows(domain).count)
     target = domain
     for column in columns:

@@ -18,7 +18,7 @@ _OPAQUE = ("repeat", "final", "carry", "call", "callee", "result")
 
 
 def recompute(program: language.LoopProgram) -> language.LoopProgram:
-    """Program with the same results that loads fewer numbers of rows and computes more."""
+    """Loop program with the same results that recomputes values where loading takes longer."""
     return _Recomputed(program).program()
 
 
@@ -29,7 +29,7 @@ class _Recomputed:
         self.storing = self._storing()
 
     def _storing(self):
-        """For tables whose rows are set once, by one code of a walk on its own: its number."""
+        """Number of the code that sets each table, for tables set once by an outermost walk."""
         found, spoilt = {}, set()
         outermost = {id(c) for w in self.loops.body if isinstance(w, language.Walk) for c in w.body}
         for region, _ in language.regions(self.loops.body):
@@ -45,11 +45,11 @@ class _Recomputed:
         return {t: n for t, n in found.items() if t not in spoilt and self._is_rows(t)}
 
     def _is_rows(self, table):
-        """Whether a table has rows, one for each body or joint."""
+        """Whether a table has one row for each body or joint."""
         return table in self.loops.tables and self.loops.tables[table].storage == "rows"
 
     def program(self):
-        """Program in which backward passes compute values again that forward passes had."""
+        """Loop program in which later walks recompute values of earlier ones instead of loads."""
         new = {}  # by code and kinds
         for n, (code, walks) in enumerate(self.codes):
             variables = [w.variable for w in walks]
@@ -77,7 +77,7 @@ class _Recomputed:
     # --- one case --------------------------------------------------------------------------------
 
     def _case(self, n, case, kinds):
-        """The case with some of its loads replaced by what they were computed from."""
+        """A case in which loads of row values are replaced by their formulas, where it pays."""
         nodes, groups, known = case.graph.nodes, {}, set()
         for i in case.graph.reachable(case.wanted):
             if nodes[i][0] == "input":
@@ -108,17 +108,17 @@ class _Recomputed:
         return _rebuilt(case, given) if given else case
 
     def _is_free(self, node):
-        """Whether a stored value is a number of the robot, or a constant."""
+        """Whether a node costs no load from a row: a constant or a parameter of the model."""
         if node[0] == "const":
             return True
         return node[0] == "input" and self._storage(node[1]) == "model"
 
     def _storage(self, name):
-        """Storage of the table that a name refers to."""
+        """Storage class of the table that an input's name refers to."""
         return self.loops.tables[language.place_of(name).table].storage
 
     def _pays(self, case, roots, rename, known):
-        """Whether computing some loads again is worth it, and possible."""
+        """Whether recomputing some values in a case replaces more loads than it adds work."""
         nodes, operations, loads = case.graph.nodes, 0, 0
         for i in case.graph.reachable(list(roots.values())):
             op = nodes[i][0]
@@ -137,7 +137,7 @@ class _Recomputed:
 
 
 def _trim(case, stores):
-    """A case with those of its outputs that are left."""
+    """A straight-line case restricted to the outputs that ``stores`` still has."""
     pairs = list(zip(case.outputs, case.roots, strict=True))
     left = {*map(language.output_name, stores.stores), *stores.conditions}
     kept = [(a, root) for a, root in pairs if a.name in left]
@@ -145,7 +145,7 @@ def _trim(case, stores):
 
 
 def _rename(name, rename):
-    """The name of an input with another variable for the first one."""
+    """Name of an input in which one row path is replaced by another."""
     old, new = rename
     table, _, where = name.partition("@")
     paths = [
@@ -156,7 +156,7 @@ def _rename(name, rename):
 
 
 def _rebuilt(case, given):
-    """A case with some of its inputs replaced by nodes of other graphs."""
+    """A case in which some inputs are replaced by nodes copied from other cases' graphs."""
     graph, made = Graph(), {}
     shapes = {a.name: a.shape for a in case.inputs}
 

@@ -86,16 +86,16 @@ class Access:
 
     @property
     def other(self) -> set:
-        """All tables in whose other rows it reads or stores."""
+        """Tables in whose other rows, not that of its variable, a walk reads or stores."""
         return self.read_other | self.stored_other
 
     @property
     def all(self) -> set:
-        """All tables."""
+        """All tables that a walk reads or stores to."""
         return self.read | self.stored | self.other
 
     def note(self, table: str, own: bool, stores: bool) -> None:
-        """One more access."""
+        """Record that a walk reads or stores to a table, in its ``own`` row or in others."""
         kind = ("stored" if stores else "read") + ("" if own else "_other")
         getattr(self, kind).add(table)
 
@@ -105,7 +105,7 @@ class Access:
 
 
 def can_follow(first: Access, second: Access, backwards: bool) -> bool:
-    """Whether two walks in the same direction can be one: each row does both, then the next row.
+    """Whether two successive walks in the same direction can be fused into one.
 
     A row that others refer to comes before them: outward, after them: inward. So what the first
     walk does at *other* rows must not concern the second, nor the other way round; outward the
@@ -182,34 +182,34 @@ class LoopRecorder:
     # --- tables and arrays ------------------------------------------------------------------
 
     def table(self, domain: str, base: Any = None) -> Table:
-        """A value per row, to be filled in."""
+        """New table with one value per row of a domain; ``base`` is that of row 0, the root."""
         name = f"t{len(self.tables)}"
         self.declared[name] = Declaration(name, "rows", domain)
         self.tables[name] = Table(self, name, domain, base)
         return self.tables[name]
 
     def sums(self, domain: str, zero: Any) -> Sums:
-        """A value per row, and a total for what rows without a row above them add to it."""
+        """New table of sums per row of a domain; rows without a parent add to a total."""
         total, name = self.total(zero), f"t{len(self.tables)}"
         self.declared[name] = Declaration(name, "rows", domain)
         self.tables[name] = table = Sums(self, name, domain, total)
         return table
 
     def total(self, zero: Any = 0) -> Total:
-        """A sum that starts at zero."""
+        """New scalar or array that walks add to, initially ``zero``."""
         table = self.table("", zero)
         self.cleared.append(table.name)
         return Total(table, LoopRow(self, "", "", ANY))
 
     def argument(self, name: str, axes: tuple = ()) -> Any:
-        """An array that the caller gives; one of fixed shape is an array of numbers."""
+        """Traced argument of the program; an ``Array`` if an axis depends on the robot."""
         self.declared[name] = Declaration(name, "argument", "", axes)
         if any(isinstance(n, str) for n in axes):
             return Array(self, name, axes)
         return self._leaves(f"{name}@{',' * (len(axes) - 1)}", axes)
 
     def result(self, axes: tuple, table: Table | None = None, zeros: bool = True) -> Array:
-        """An array that the caller gets, of zeros at first unless all of it will be set.
+        """New result array of the program, initialised to zero unless walks set all of it.
 
         ``table``: has what is read from it.
         """
@@ -220,7 +220,7 @@ class LoopRecorder:
         return Array(self, name, axes, table)
 
     def given_back(self, value: Any) -> str:
-        """The name of a result: an array of this recorder's, or numbers that are known outside."""
+        """Name of the result that returns a value, stored to a new result if necessary."""
         if isinstance(value, Array):
             return value.name
         value = np.asarray(value, dtype=object)
@@ -230,7 +230,7 @@ class LoopRecorder:
         return result.name
 
     def numbers(self, name: str, size: int, row: LoopRow | None = None) -> np.ndarray:
-        """Numbers of the model: of a row, or those that it has once."""
+        """Parameters of the model by name, (size,): of a row, or global ones without a row."""
         domain = row.domain if row is not None else ""
         known = self.declared.get(name)
         most = max(size, known.axes[0] if known else 0)
@@ -240,13 +240,13 @@ class LoopRecorder:
         return self._leaves(f"{name}@{row.path if row is not None else ''}", (size,))
 
     def leaf(self, place: str, index: tuple) -> Any:
-        """The number at a place, as it is before the block; see the module for its name."""
+        """Node that loads one number, tied to the present block unless the place is constant."""
         table, _, path = place.partition("@")
         fixed = not path.strip(",") and self.declared[table].storage in ("model", "argument")
         return self.graph.input(place if fixed else f"{place}#{self.block.serial}", index)
 
     def _leaves(self, place, shape):
-        """Array of the numbers at a place."""
+        """Array of nodes that load the numbers of a place, in the given shape."""
         found = np.empty(shape, dtype=object)
         for index in np.ndindex(found.shape):
             found[index] = self.leaf(place, index)
@@ -256,14 +256,14 @@ class LoopRecorder:
 
     @property
     def goes_backwards(self) -> bool:
-        """Whether the last walk goes from the last row to the first."""
+        """Whether the last recorded walk goes from the last row to the first."""
         loops = [item for item in self.items if isinstance(item, RecordedLoop)]
         return bool(loops) and loops[-1].parameters.get("backwards", False)
 
     def walk(
         self, over: str | Chain, backwards: bool = False, kinds: tuple | None = None
     ) -> Iterator:
-        """One row for each kind of what is walked over; what is done with it is the loop's body."""
+        """Walk over the rows of a domain or chain; yields a row per kind, to record the body."""
         variables = {r.path: r.domain for r in self.rows}
         domain = over if isinstance(over, str) else domain_of(over.start, variables, self.domains)
         variable = VARIABLES[len(self.rows)]
@@ -294,28 +294,28 @@ class LoopRecorder:
         return self.pairs is None or kinds in self.pairs or len(set(kinds) - {""}) < 2
 
     def repeat(self, times: int | str) -> Iterator:
-        """Repeat the loop's body: a number of times, or the name of an argument."""
+        """Loop with ``times`` iterations, a constant or argument; its context is the body."""
         yield from self._inside(RecordedLoop("repeat", {"times": times}))
 
     def until(self, most: int | str) -> Iterator:
-        """The loop's body until ``stop`` gets a condition that holds, at most ``most`` times."""
+        """Loop until ``stop`` receives a condition that holds, at most ``most`` times."""
         yield from self._inside(RecordedLoop("until", {"most": most}))
 
     def stop(self, condition: Any) -> None:
-        """Condition that ends ``until``, as the last statement of its body."""
+        """End an ``until`` loop when ``condition`` holds; the last statement of its body."""
         row = self.rows[-1] if self.rows else LoopRow(self, "", "", ANY)
         ends = self.table(row.domain)  # it may depend on rows that the body has changed
         ends[row] = condition.select(1.0, 0.0)
         self.scope[-1].parameters["condition"] = self._condition(lambda: ends[row] > 0.5)
 
     def when(self, condition: Any) -> Iterator:
-        """The loop's body once, if the condition holds."""
+        """Conditional block: its body runs once if the traced condition holds."""
         yield from self._inside(
             RecordedLoop("when", {"condition": self._condition(lambda: condition)})
         )
 
     def append(self, name: str, columns: dict, rows: dict, keep: Any = None) -> None:
-        """Append a row to a list, columns and values by table; kept only if ``keep`` holds."""
+        """Append a row to a growing list, with references to rows and values, if ``keep`` holds."""
         new = LoopRow(self, name, f"{name}.new", ANY, self.scope[-1] if self.scope else None)
         for table, value in rows.items():
             self.block.stored[table.name, new.path] = value
@@ -325,7 +325,7 @@ class LoopRecorder:
         self.block.appends.append(Append(name, {c: row.path for c, row in columns.items()}))
 
     def _condition(self, get):
-        """A separate block in which a condition is looked up."""
+        """Separate block whose only result is the condition that ``get()`` returns."""
         self._close()
         block = self.block
         block.conditions["holds@"] = get()
@@ -334,7 +334,7 @@ class LoopRecorder:
         return block
 
     def _inside(self, loop):
-        """Record within a loop until the context ends."""
+        """Context in which operations are recorded as the body of a loop."""
         self._close()
         self.items.append(loop)
         outside = self.items, self.scope
@@ -349,7 +349,7 @@ class LoopRecorder:
     # --- blocks -----------------------------------------------------------------------------
 
     def block_at(self, row: LoopRow) -> RecordedBlock:
-        """The current block, in which a row must be known."""
+        """The current block; TraceError if ``row`` belongs to a walk that has ended."""
         if row.loop is not None and row.loop not in self.scope:
             raise TraceError(
                 f"a row of a walk ({row.path}) is used after the walk, where it stands for no row: "
@@ -358,7 +358,7 @@ class LoopRecorder:
         return self.block
 
     def _new_block(self):
-        """Begin a block of straight code in the present scope."""
+        """Begin a new block of straight-line code in the current loops."""
         self.serial += 1
         found = RecordedBlock(
             self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows)
@@ -367,18 +367,18 @@ class LoopRecorder:
         return found
 
     def _take_checks(self, block):
-        """Move checks that were recorded since the last block into this one."""
+        """Move run-time checks traced since the last block into this block."""
         block.checks += self.graph.checks
         self.graph.checks = []
 
     def _close(self):
-        """End the current block: what follows reads its stores from the tables."""
+        """End the current block and begin another, which loads values from the tables."""
         self._take_checks(self.block)
         self.items.append(self.block)
         self.block = self._new_block()
 
     def _walk_to_continue(self, over, backwards):
-        """The walk before this one, if this one goes on with it."""
+        """The previous walk if this one is fused with it, else None."""
         self.walks += 1
         if self.walks not in self.outline.fused:
             return None
@@ -387,7 +387,7 @@ class LoopRecorder:
         return last
 
     def _reopen(self):
-        """The last block of the walk that goes on; its stores are known."""
+        """Last block of the previous walk, reopened for a fused one; None if there is none."""
         if not self.items or not isinstance(self.items[-1], RecordedBlock):
             return None
         block = self.items.pop()

@@ -32,7 +32,7 @@ class Stores:
 
     @classmethod
     def of(cls, case: Program, variables: Iterable[str], key: tuple) -> "Stores":
-        """A case of a program; its graph is copied."""
+        """Stores and conditions of a straight-line case, with a copy of its graph."""
         stores, conditions = {}, {}
         for output, root in zip(case.outputs, case.roots, strict=True):
             place = place_of(output.name)
@@ -44,11 +44,11 @@ class Stores:
         return cls(copy_of(case.graph), kinds, stores, conditions, case.checks)
 
     def roots(self) -> list[int]:
-        """All nodes that are wanted."""
+        """Nodes of all stores, conditions and checks."""
         return [*self.stores.values(), *self.conditions.values(), *(c for c, *_ in self.checks)]
 
     def leaves(self) -> dict[int, NumberPlace]:
-        """The places that are loaded from, by node."""
+        """Places that the case loads from, by input node."""
         stores, count, _ = self._leaves
         if stores is not self.stores or count != len(stores):
             found = leaves(self.graph, self.roots())
@@ -56,11 +56,11 @@ class Stores:
         return self._leaves[2]
 
     def kind(self, place: NumberPlace) -> Any:
-        """The kind of the row of a place."""
+        """Kind of the row that a place belongs to; ANY if it is not the row of a variable."""
         return self.kinds.get(place.paths[0], ANY)
 
     def program(self, name: str) -> Program:
-        """Straight-line program of the case, in a separate graph."""
+        """Straight-line program of the stores and conditions, in a separate graph."""
         graph, roots = canonical(self.graph, self.roots())
         n = len(self.stores) + len(self.conditions)
         outputs = [Argument(output_name(p), ()) for p in self.stores]
@@ -70,7 +70,7 @@ class Stores:
 
 
 def drop_unread(cases: Iterable[Stores], decide: Callable) -> None:
-    """Drop stores that no load sees, to a fixpoint.
+    """Remove stores that no load reads, repeatedly until nothing changes.
 
     ``decide(case, place, node)`` is whether a store stays in any case, or None if it depends.
     """
@@ -101,7 +101,7 @@ def drop_unread(cases: Iterable[Stores], decide: Callable) -> None:
 
 
 def _reads(case):
-    """Rows that a case reads: by kind, and of any kind."""
+    """Numbers that a case loads: with the kind of row, and without."""
     found = set()
     for place in case.leaves().values():
         found.add((place.table, case.kind(place), place.index))
@@ -110,14 +110,14 @@ def _reads(case):
 
 
 def _is_read(place, kind, reads):
-    """Whether a load sees what is stored at a place of rows of a kind."""
+    """Whether some load reads the number that a store to rows of a kind sets."""
     if kind is ANY:
         return reads[place.table, place.index] > 0
     return any(reads[place.table, k, place.index] > 0 for k in (kind, ANY))
 
 
 def used_numbers(cases: Iterable[Stores]) -> Iterator[tuple[Any, str, int]]:
-    """Kind of the row, table and number of what cases load and store of rows."""
+    """Kind of row, table and number index of everything that cases load from and store to rows."""
     for case in cases:
         for place in [*case.leaves().values(), *case.stores]:
             if len(place.index) == 1:
@@ -125,7 +125,7 @@ def used_numbers(cases: Iterable[Stores]) -> Iterator[tuple[Any, str, int]]:
 
 
 def explicit_sums(case: Program) -> Program:
-    """A case that loads what it adds to and sets the sum, regrouped: as a processor runs it."""
+    """Case in which additions to a place become load, add and store, with sums regrouped."""
     graph = copy_of(case.graph)
     outputs, roots = [], []
     for output, root in zip(case.outputs, case.roots, strict=True):
@@ -144,7 +144,7 @@ def explicit_sums(case: Program) -> Program:
 
 
 def leaves(graph: Graph, roots: Iterable[int]) -> dict[int, NumberPlace]:
-    """The places that roots depend on, by node."""
+    """Places that some nodes depend on, by input node."""
     nodes, found = graph.nodes, {}
     for i in graph.reachable(roots):
         node = nodes[i]
@@ -156,12 +156,12 @@ def leaves(graph: Graph, roots: Iterable[int]) -> dict[int, NumberPlace]:
 
 @lru_cache(maxsize=1 << 14)
 def _parts(name):
-    """Table and paths of the name of an input, which may have the number of a block."""
+    """Table and row paths that the name of an input refers to, a block's serial number ignored."""
     return place_of(name.partition("#")[0])[:2]
 
 
 def copy_of(graph: Graph) -> Graph:
-    """Copy of a graph, nodes under the same numbers."""
+    """Copy of a graph with the same node numbers."""
     new = Graph()
     new.nodes, new.known = list(graph.nodes), dict(graph.known)
     new.forget_handles()
@@ -169,7 +169,7 @@ def copy_of(graph: Graph) -> Graph:
 
 
 def canonical(graph: Graph, roots: list[int]) -> tuple[Graph, list[int]]:
-    """The nodes behind roots in their own graph, inputs under their names without numbers.
+    """Graph in canonical form: only nodes that roots depend on, inputs without block numbers.
 
     Operations keep their order; those on constants alone, which other cases may have computed
     before, come where they are needed first. So the same case has the same graph, whatever was
@@ -204,7 +204,7 @@ def canonical(graph: Graph, roots: list[int]) -> tuple[Graph, list[int]]:
 
 
 def inputs(graph: Graph, roots: Iterable[int]) -> tuple[Argument, ...]:
-    """Inputs that a case reads, with their extents."""
+    """Inputs that nodes depend on, as arguments with the smallest shapes that hold all indices."""
     read: dict[str, tuple] = {}
     for i in graph.reachable(roots):
         if graph.nodes[i][0] == "input":

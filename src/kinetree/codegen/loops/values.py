@@ -32,12 +32,12 @@ class LoopRow:
         return hash(self.path)
 
     def column(self, name: str) -> "LoopRow":
-        """The row that a column names."""
+        """Row that a column of this row refers to, such as its parent."""
         domain = self.recorder.domains[self.domain].columns[name]
         return LoopRow(self.recorder, domain, f"{self.path}.{name}", ANY, self.loop)
 
     def span(self, column: str, size: int, single: bool = False) -> "Span":
-        """The entries of an axis that belong to this row; ``single`` as an index is."""
+        """Entries of an array's axis that belong to this row: ``size`` of them, from ``column``."""
         return Span(self, column, size, single)
 
     def __sub__(self, n: int) -> "Span":
@@ -57,24 +57,24 @@ class Span:
 
     @property
     def path(self) -> str:
-        """Path to the first entry of the span: the row's, and the column."""
+        """Path of the number with the span's offset: that of the row, then the column."""
         return f"{self.row.path}.{self.column}"
 
 
 def arrays_of(value: Any) -> list:
-    """The arrays that a value consists of: by its method ``arrays``, or itself."""
+    """Arrays that a spatial value consists of: its ``arrays()``, or itself as one array."""
     return value.arrays() if hasattr(value, "arrays") else [np.asarray(value)]
 
 
 def value_like(value: Any, arrays: list) -> Any:
-    """A value of the same type that consists of other arrays."""
+    """Value of the same type with other arrays."""
     if hasattr(value, "arrays"):
         return value.like(arrays)
     return arrays[0] if arrays[0].shape else arrays[0][()]
 
 
 def _convert(value, like):
-    """A value in the type that its table's rows have after sums: a rigid inertia among others."""
+    """Value converted to the type of ``like``, e.g. a rigid to a general inertia."""
     if like is None or type(value) is type(like) or not hasattr(like, "arrays"):
         return value
     return like.like([np.zeros(np.shape(a), dtype=int) for a in like.arrays()]) + value
@@ -108,7 +108,7 @@ class Table:
             self.recorder.stored.setdefault(self.name, {})[self.recorder.walks] = over
 
     def _load(self, row):
-        """Value of a row, with the form of the one that was last written."""
+        """Load the value of a row from the table, in the form in which it was last stored."""
         outline = self.recorder.outline
         mine = self.latest.get(row.kind) if row.kind is not ANY else None
         like = mine if mine is not None else outline.like.get(self.name)
@@ -129,7 +129,7 @@ class Table:
         return value_like(like, found)
 
     def _numbers(self, array, place, k, folds):
-        """Array of operands: constants as numbers, everything else loaded."""
+        """Array of traced loads; if ``folds``, entries constant for this kind stay numbers."""
         if folds and array.dtype != object:
             return array
         new = np.empty(array.shape, dtype=object)
@@ -163,17 +163,17 @@ class Total:
         self._table, self._row = table, row
 
     def add(self, value: Any) -> None:
-        """One more term."""
+        """Add a traced value to the total."""
         self._table[self._row] = self._table[self._row] + value
 
     @property
     def value(self) -> Any:
-        """The sum of all terms so far."""
+        """Traced value of the sum so far."""
         return self._table[self._row]
 
     @value.setter
     def value(self, value: Any) -> None:
-        """Set the sum."""
+        """Set the total to a value."""
         self._table[self._row] = value
 
 
@@ -211,7 +211,7 @@ class Array:
             entries[self.name, paths, index] = value[place]
 
     def _entries(self, at):
-        """Paths and ranges of entries, by axis."""
+        """Row paths and index ranges of the entries requested from an array, by axis."""
         paths, spans = [], []
         for axis, a in zip(self.axes, _each(at), strict=True):
             if isinstance(a, Span):
@@ -230,11 +230,11 @@ class Array:
 
 
 def _each(at):
-    """Indices requested along each axis; a row of the variables is a single entry."""
+    """Index along each axis; a row of the velocity variables becomes a span of one entry."""
     each = at if isinstance(at, tuple) else (at,)
     return tuple(Span(a, "v", 1, single=True) if isinstance(a, LoopRow) else a for a in each)
 
 
 def _single(a):
-    """Whether an index stands for one row."""
+    """Whether an index selects a single entry, so that the axis is dropped."""
     return isinstance(a, (int, np.integer)) or (isinstance(a, Span) and a.single)

@@ -28,7 +28,7 @@ _HOST = {
 
 
 def bind(procedure: Procedure, record: Any) -> Any:
-    """A function of the further arguments of a procedure, integers and truth values.
+    """Bind a procedure to its record: a fast Python function of the remaining integer arguments.
 
     Args:
         procedure: takes a record first, and returns an integer.
@@ -49,18 +49,18 @@ def bind(procedure: Procedure, record: Any) -> Any:
 
 
 def _address(name):
-    """Address of a function of the interpreter."""
+    """Address of a function of CPython's C API."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 @cache
 def _code(kinds):
-    """Machine code that binds arguments of some kinds."""
+    """Machine code of the Python function that takes arguments of these kinds."""
     return code_of(_text(kinds))
 
 
 def _text(kinds) -> str:
-    """The function of machine code; its ``self`` is the array that ``bind`` makes."""
+    """LLVM IR of the Python function that a bound procedure is, by PEP 590's vectorcall."""
     names = ["place", "record", *_HOST]
     lines = [
         "define ptr @call(ptr %self, ptr %args, i64 %count) {",

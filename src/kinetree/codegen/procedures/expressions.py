@@ -41,7 +41,7 @@ class Expressions(Text):
         self.constants = getattr(module, "constants", {})
 
     def read(self, name):
-        """The value of a variable."""
+        """Write the load of a variable; its value."""
         variable = self.names[name]
         if isinstance(variable, Number):
             return Number(self.op(f"load {variable.kind}, ptr {variable.x}"), variable.kind)
@@ -51,7 +51,7 @@ class Expressions(Text):
         return Pointed(at, variable.element, variable.dims, variable.strides)
 
     def any(self, e) -> Any:
-        """The value of an expression."""
+        """Write the code of any expression; its value, an LLVM number, pointer or small array."""
         constant = self.static(e)
         if constant is not None:
             return literal(constant)
@@ -63,26 +63,26 @@ class Expressions(Text):
         return write(e)
 
     def number(self, e) -> Number:
-        """The value of an expression that must be a number."""
+        """Write the code of an expression, which must be a number."""
         value = self.any(e)
         if not isinstance(value, Number):
             raise self.fail(f"{ast.unparse(e)} must be a number, is {what(value)}", e)
         return value
 
     def integer(self, e) -> str:
-        """The value of an expression that must be an int."""
+        """Write the code of an expression, which must be an int; the name of its LLVM value."""
         value = self.number(e)
         if value.kind == FLOAT:
             raise self.fail(f"{ast.unparse(e)} must be an int, is a float{self.reason(e)}", e)
         return self.cast(value, INT)
 
     def reason(self, e):
-        """Why a variable is a float."""
+        """Explanation why a variable is a float, for an error message; empty if none is known."""
         line = self.widened.get(e.id) if isinstance(e, ast.Name) else None
         return "" if line is None else f", as line {line} assigns one: use two names"
 
     def static(self, e):
-        """The number that an expression always is, or None."""
+        """Value of an expression that is constant at compile time, or None."""
         if isinstance(e, ast.Constant):
             return e.value if isinstance(e.value, bool | int | float) else None
         if isinstance(e, ast.Name):
@@ -103,7 +103,7 @@ class Expressions(Text):
         return None
 
     def test(self, e) -> str:
-        """A condition."""
+        """Write the code of a condition; the name of its LLVM value of type i1."""
         if isinstance(e, ast.BoolOp):
             return self.e_BoolOp(e, strict=False).x
         if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
@@ -116,7 +116,7 @@ class Expressions(Text):
         return self.op(f"{test} {value.kind} {value.x}, {zero}")
 
     def e_Name(self, e):
-        """A variable, or a constant array of the module."""
+        """Value of a name: a variable, or a constant array of the module."""
         if e.id in self.names:
             return self.read(e.id)
         if e.id in self.procedure.assigned:
@@ -131,7 +131,7 @@ class Expressions(Text):
         )
 
     def table(self, name, found):
-        """A constant array of the module."""
+        """A constant array as a table of the LLVM module; an error if it is not of numbers."""
         array = np.asarray(found)
         if array.dtype.kind not in "if" or not array.ndim:
             raise self.fail(f"{name} is not a constant array of numbers")
@@ -140,11 +140,11 @@ class Expressions(Text):
         return Pointed(at, element, array.shape, strides_of(array.shape))
 
     def field(self, e):
-        """Address, type and tag of a record's field."""
+        """Address, type and alias tag of a field in an expression ``record.field``."""
         return self.field_of(self.any(e.value), e)
 
     def field_of(self, owner, e):
-        """Address, type and tag of the field of a record that is known."""
+        """Address, type and alias tag of a record's field, given the record."""
         if not isinstance(owner, Pointer):
             raise self.fail(f"{ast.unparse(e)}: {what(owner)} has no {e.attr}", e)
         kind = owner.kind.types.get(e.attr)
@@ -159,13 +159,13 @@ class Expressions(Text):
         return at, kind, self.module.field_tag(owner.kind, e.attr)
 
     def get_field(self, at, kind, tag):
-        """A record's number."""
+        """Write the load of a number from a record's field."""
         if kind == BOOL:
             return Number(self.op(f"trunc i8 {self.op(f'load i8, ptr {at}{tag}')} to i1"), BOOL)
         return Number(self.op(f"load {kind}, ptr {at}{tag}"), kind)
 
     def e_Attribute(self, e):
-        """A field of a record, or a transpose."""
+        """Value of ``record.field``, or the transpose of an array for ``.T``."""
         if e.attr == "T":
             value = self.any(e.value)
             if isinstance(value, Small) and len(value.dims) == 2:
@@ -193,7 +193,7 @@ class Expressions(Text):
         return Pointed(x, kind.element, kind.dims, strides_of(kind.dims))
 
     def place(self, e):
-        """Meaning of a subscript: a part of an array, or address and type of a number."""
+        """Place of a subscript: a part of an array, or address and type of one number."""
         array = self.any(e.value)
         if isinstance(array, Small):
             array = self.array_in_memory(array)
@@ -234,7 +234,7 @@ class Expressions(Text):
         )
 
     def part(self, index, d):
-        """First, count and step of a constant slice."""
+        """First index, count and step of a constant slice along an axis of length ``d``."""
         ends: list[Any] = [
             None if x is None else self.static(x) for x in (index.lower, index.upper, index.step)
         ]
@@ -254,7 +254,7 @@ class Expressions(Text):
         return low, len(range(low, high, step)), step
 
     def e_Subscript(self, e):
-        """A number of an array, or a part of it."""
+        """Value of ``a[i]``: a number of an array, or a part of the array."""
         value = self.any(e.value) if not isinstance(e.value, ast.Name | ast.Attribute) else None
         if isinstance(value, Small):
             known = self.static(e.slice)
@@ -264,11 +264,11 @@ class Expressions(Text):
         return place if isinstance(place, Pointed) else self.load(place[1], place[0])
 
     def e_BinOp(self, e):
-        """Arithmetic."""
+        """Value of a binary arithmetic operation."""
         return self.binary(e.op, self.any(e.left), self.any(e.right))
 
     def e_UnaryOp(self, e):
-        """A sign, or not."""
+        """Value of a unary operation: sign, bitwise or logical negation."""
         if isinstance(e.op, ast.Not):
             return Number(self.test(e), BOOL)
         value = self.any(e.operand)
@@ -283,7 +283,7 @@ class Expressions(Text):
         return self.negative(value)
 
     def e_Compare(self, e):
-        """Comparisons, also several in a row."""
+        """Value of comparisons, chained ones such as ``a < b < c`` included."""
         left, found = self.number(e.left), ""
         for op, right in zip(e.ops, e.comparators, strict=True):
             test = self.compare(type(op).__name__, left, other := self.number(right))
@@ -292,7 +292,7 @@ class Expressions(Text):
         return Number(found, BOOL)
 
     def e_BoolOp(self, e, strict=True):
-        """``and``, ``or``: what follows is looked at only where it matters."""
+        """Value of ``and``, ``or``; ``strict`` wants conditions, the second only if it matters."""
         slot, end = self.stack("i1", "c"), self.label()
         for k, each in enumerate(e.values):
             if strict and not is_condition(each):
@@ -314,7 +314,7 @@ class Expressions(Text):
         return Number(self.op(f"load i1, ptr {slot}"), BOOL)
 
     def e_IfExp(self, e):
-        """A conditional expression: only one side is computed."""
+        """Value of a conditional expression, of which only one side is computed."""
         yes, no, end = self.label(), self.label(), self.label()
         self.branch(self.test(e.test), yes, no)
         ends, values = [], []
@@ -358,7 +358,7 @@ def is_condition(e) -> bool:
 
 
 def _number(value, *, single):
-    """A constant of Python as a number, or None; in single precision perhaps another one."""
+    """A Python constant as a plain number, rounded for single precision if declared; or None."""
     if single and isinstance(value, Rounding):
         return value.single
     if isinstance(value, bool | int | float):

@@ -36,7 +36,7 @@ class Functions(Expressions):
     in_lanes = False  # whether this is in a loop over lanes
 
     def e_Call(self, e):
-        """A call of a procedure or of a function."""
+        """Value of a call of a procedure or of a built-in function."""
         if isinstance(e.func, ast.Subscript) and isinstance(e.func.value, ast.Name):
             choice = self.procedure.find(e.func.value.id)
             if hasattr(choice, "otherwise"):
@@ -58,7 +58,7 @@ class Functions(Expressions):
         return self.call(callee, e)
 
     def f_lane_sum(self, e, name):
-        """Sum or maximum over all lanes of a warp; the number itself where there is one lane."""
+        """Value of ``lane_sum(x)`` or ``lane_max(x)`` over a warp's lanes; of one lane ``x``."""
         x = self.cast(self.number(e.args[0]), FLOAT)
         if self.in_lanes:
             raise self.fail(f"{name} comes after a loop over lanes, not in it", e)
@@ -70,20 +70,20 @@ class Functions(Expressions):
     f_lane_max = f_lane_sum
 
     def f_lane_count(self, e, name):
-        """How many lanes there are."""
+        """Value of ``lane_count()``: the number of lanes, a constant."""
         return literal(self.module.lanes)
 
     def f_worlds_max(self, e, name):
-        """The largest of what the worlds of a warp have, or of the only one."""
+        """Value of ``worlds_max(x)``: the largest among a warp's worlds, ``x`` itself on a CPU."""
         x = self.integer(e.args[0])
         return Number(x if self.module.lanes == 1 else self.op(f"call i64 @{name}(i64 {x})"), INT)
 
     def call(self, callee, e):
-        """A call of a procedure."""
+        """Write the call of a procedure; its value."""
         return self.call_with(callee, self.arguments(callee, e))
 
     def arguments(self, callee, e):
-        """The arguments of a call, as text."""
+        """LLVM text of a call's arguments, defaults filled in and types checked."""
         if self.in_lanes and callee.uses_lanes:
             raise self.fail(f"{callee.name} loops over lanes, and is called in such a loop", e)
         given = dict(zip((name for name, _ in callee.arguments), e.args, strict=False))
@@ -98,7 +98,7 @@ class Functions(Expressions):
         return ", ".join(values)
 
     def call_with(self, callee, arguments) -> Any:
-        """A call of a procedure with arguments as text."""
+        """Write the call of a procedure with arguments given as LLVM text; its value."""
         text = f"{self.module.name(callee)}({arguments})"
         if callee.returns is None:
             self.emit(f"call void {text}")
@@ -113,7 +113,7 @@ class Functions(Expressions):
         )
 
     def choose(self, choice, e):
-        """A call of the procedure that a number chooses: a branch to each."""
+        """Write the call ``TABLE[k](...)``: a switch with a branch for each procedure."""
         wrong = choice.mismatch()
         returns = choice.otherwise.returns
         if wrong or isinstance(returns, tuple):
@@ -145,7 +145,7 @@ class Functions(Expressions):
         return None if slot is None else Number(self.op(f"load {returns}, ptr {slot}"), returns)
 
     def argument(self, callee, name, kind, e):
-        """An argument of a call."""
+        """LLVM text of one argument of a call, after a check of its type."""
         value, label = self.any(e), f"argument {name} of {callee.name}"
         if isinstance(kind, str):
             return f"{kind} {self.exact(value, kind, label)}"
@@ -165,7 +165,7 @@ class Functions(Expressions):
         return f"ptr {value.at}"
 
     def f_library(self, e, name):
-        """A function of C's library."""
+        """Value of a call of a function of C's math library."""
         x = [self.cast(self.number(a), FLOAT) for a in e.args]
         if name not in _LIBRARY or len(x) != (2 if name in ("atan2", "hypot") else 1):
             raise self.fail(f"{ast.unparse(e)} is not in the language of procedures", e)
@@ -174,24 +174,24 @@ class Functions(Expressions):
         return Number(self.op(f"call double @{name}({', '.join(f'double {v}' for v in x)})"), FLOAT)
 
     def f_sqrt(self, e, name):
-        """The square root."""
+        """Value of ``sqrt(x)``."""
         return Number(self.intrinsic("sqrt", self.cast(self.number(e.args[0]), FLOAT)), FLOAT)
 
     def f_floor(self, e, name):
-        """Rounded down, or up."""
+        """Value of ``floor(x)`` or ``ceil(x)``."""
         x = self.intrinsic(name, self.cast(self.number(e.args[0]), FLOAT))
         return Number(self.whole(x), INT)
 
     f_ceil = f_floor
 
     def f_copysign(self, e, name):
-        """A number with the sign of another."""
+        """Value of ``copysign(a, b)``: ``a`` with the sign of ``b``."""
         return Number(
             self.intrinsic("copysign", *(self.cast(self.number(a), FLOAT) for a in e.args)), FLOAT
         )
 
     def f_abs(self, e, name):
-        """The magnitude, of numbers or arrays."""
+        """Value of ``abs(x)``, of a number or elementwise."""
         value = self.any(e.args[0])
         if isinstance(value, Number):
             return self.absolute(value)
@@ -200,7 +200,7 @@ class Functions(Expressions):
         return Small(found[0].kind, value.dims, tuple(x.x for x in found))
 
     def f_min(self, e, name):
-        """The least or largest of several numbers."""
+        """Value of ``min`` or ``max`` of several numbers; of equal ones the first, as in Python."""
         values = [self.number(a) for a in e.args]
         kind, found = max((v.kind for v in values), key=RANK.__getitem__), values[0]
         for value in values[1:]:  # as Python: the first of equal ones
@@ -212,19 +212,19 @@ class Functions(Expressions):
     f_max = f_min
 
     def f_float(self, e, name):
-        """A number as a float."""
+        """Value of ``float(x)``."""
         return Number(self.cast(self.number(e.args[0]), FLOAT), FLOAT)
 
     def f_int(self, e, name):
-        """A number without its fraction."""
+        """Value of ``int(x)``: without the fraction."""
         return Number(self.cast(self.number(e.args[0]), INT), INT)
 
     def f_bool(self, e, name):
-        """Whether a number is not zero."""
+        """Value of ``bool(x)``: whether a number is not zero."""
         return Number(self.test(e.args[0]), BOOL)
 
     def f_len(self, e, name):
-        """The length of an array."""
+        """Value of ``len(x)`` of an array."""
         value = self.any(e.args[0])
         if not isinstance(value, Pointed | Small) or value.dims[0] is None:
             raise self.fail("len is of arrays of fixed length", e)
@@ -236,7 +236,7 @@ class Functions(Expressions):
         return Number(self.op(f"fcmp olt double {x}, {literal(math.inf).x}"), BOOL)
 
     def f_invoke(self, e, name):
-        """Call machine code by its address."""
+        """Write ``invoke(address, ...)``: a call of machine code with the addresses of arrays."""
         arrays = [self.array_in_memory(self.any(a)).at for a in e.args[1:]]
         code = self.op(f"inttoptr i64 {self.integer(e.args[0])} to ptr")
         self.emit(f"call void {code}({', '.join(f'ptr {at}' for at in arrays)})")
@@ -247,7 +247,7 @@ class Functions(Expressions):
         return Number(self.op(f"fcmp uno double {x}, {x}"), BOOL)
 
     def f_cross(self, e, name):
-        """The vector product."""
+        """Value of ``cross(a, b)``, the vector product."""
         a, b = (self.small(self.any(x)) for x in e.args)
         if (a.dims, b.dims) != ((3,), (3,)):
             raise self.fail(
@@ -263,16 +263,16 @@ class Functions(Expressions):
         return Small(found[0].kind, (3,), tuple(n.x for n in found))
 
     def f_dot(self, e, name):
-        """The scalar product."""
+        """Value of ``dot(a, b)``, the scalar product."""
         return self.product(*(self.any(x) for x in e.args))
 
     def f_vector(self, e, name):
-        """A small array of numbers."""
+        """Value of ``vector(...)``: a small array of floats in registers."""
         numbers = tuple(self.cast(self.number(a), FLOAT) for a in e.args)
         return Small(FLOAT, (len(numbers),), numbers)
 
     def f_local(self, e, name):
-        """An array or a workspace on the stack."""
+        """Value of ``local(...)``: an uninitialised array or workspace on the stack."""
         kind = self.procedure.find(e.args[0].id) if isinstance(e.args[0], ast.Name) else None
         if is_workspace(kind):
             return Pointer(self.stack(f"[{self.size_of(kind) // 8} x i64]", "work", 16), kind)
@@ -286,7 +286,7 @@ class Functions(Expressions):
         return Pointed(at, element, dims, strides_of(dims))
 
     def f_view(self, e, name):
-        """An array from an offset on."""
+        """Value of ``view(x, start)``: the part of an array from row ``start`` on."""
         array = self.any(e.args[0])
         if not isinstance(array, Pointed) or not array.is_contiguous:
             raise self.fail(f"view is of a contiguous array in memory, not of {what(array)}", e)

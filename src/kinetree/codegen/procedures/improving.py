@@ -34,11 +34,11 @@ class Job:
 
     @property
     def missing(self) -> list[str]:
-        """Names of parts that are not optimised yet."""
+        """Names of the parts of a procedure that have no optimised code yet."""
         return [name for name, data in self.found.items() if data is None]
 
     def use(self):
-        """Let the procedure run optimised code from its next call on."""
+        """Load the optimised code of a procedure, which runs from its next call on."""
         self.procedure.use(load(list(self.found.values()), 1))
 
 
@@ -53,7 +53,7 @@ _changed = Condition()
 
 
 def improve_later(job: Job) -> None:
-    """Compile and use optimised code of a procedure in the background."""
+    """Queue a procedure whose code was compiled quickly, to be optimised in the background."""
     with _changed:
         _State.jobs.append(job)
         if _State.thread is None:
@@ -62,7 +62,7 @@ def improve_later(job: Job) -> None:
 
 
 def improve_now(progress=lambda done, total: None) -> None:
-    """Finish optimising all procedures that still run quickly built code, on all cores.
+    """Optimise all procedures that still run quickly compiled code now, on all cores.
 
     Args:
         progress: called with the number of parts that are done and of all.
@@ -96,7 +96,7 @@ def improve_now(progress=lambda done, total: None) -> None:
 
 
 def _improve():
-    """Work of the background."""
+    """Run of the background thread, which optimises queued procedures; gives up after an error."""
     try:
         _improve_jobs()
     except BaseException:
@@ -105,7 +105,7 @@ def _improve():
 
 
 def _improve_jobs():
-    """Compile parts of jobs with optimisation, in another order in each process."""
+    """Compile the parts of queued procedures with optimisation until none is left."""
     _State.number = get_native_id()
     _set_niceness(_POLITE)
     order, known = random.Random(os.getpid()), {}
@@ -129,7 +129,7 @@ def _improve_jobs():
 
 
 def _give_up():
-    """Forget the job that failed, whose quick code goes on, and let nobody wait for the thread."""
+    """Drop the job that failed, whose quickly compiled code stays in use, and end the thread."""
     with _changed:
         del _State.jobs[:1]
         _State.thread = None
@@ -137,14 +137,14 @@ def _give_up():
 
 
 def _set_niceness(value):
-    """Let the background be nice, where threads have their own priorities and may change them."""
+    """Set the scheduling priority (niceness) of the background thread, on Linux."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, _State.number, value)
 
 
 def _compile_in_background(name, job):
-    """Object code of a part of a job, compiled with optimisation and kept on disk."""
+    """Optimised object code of one part of a procedure, compiled in the background and cached."""
 
     def compile_texts(texts, level):
         return [branching_code_in_background(text) for text in texts]
@@ -153,7 +153,7 @@ def _compile_in_background(name, job):
 
 
 def _stop() -> list[Job]:
-    """End the background after the part that it is at; the jobs that are left."""
+    """End the background thread after the part it is compiling; returns the jobs that are left."""
     with _changed:
         _State.over = True
         if _State.thread is not None:
@@ -167,7 +167,7 @@ atexit.register(_stop)  # LLVM must not be at work while the process is taken do
 
 
 def _after_fork():
-    """End the background in a child: its parent, or the next process, optimises."""
+    """Reset the queue in a forked child, where the background thread does not exist."""
     global _changed
     _changed, _State.thread, _State.jobs = Condition(), None, []
 

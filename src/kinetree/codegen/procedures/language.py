@@ -44,14 +44,14 @@ class ArrayType:
 
     @property
     def test(self):
-        """When ``x`` is not such an array, as text of Python; ``dtype:`` is its type."""
+        """Python text of a condition that ``x`` is not an array of this type, shape and layout."""
         tests = ["type(x) is not ndarray", "x.dtype is not dtype:", "not x.flags.c_contiguous"]
         tests.append(f"x.ndim != {len(self.dims)}")
         tests += [f"x.shape[{k}] != {d}" for k, d in enumerate(self.dims) if d is not None]
         return " or ".join(tests)
 
     def check(self, array: Any, name: str) -> np.ndarray:
-        """The array, when machine code may have its address."""
+        """The array if it has this type, shape and layout; TypeError that names it otherwise."""
         if not (
             isinstance(array, np.ndarray)
             and array.dtype == self.dtype
@@ -70,7 +70,7 @@ class ArrayType:
 
 
 def spell(kind) -> str:
-    """A type as the user writes it."""
+    """Name of a type of the language of procedures as its users write it."""
     if isinstance(kind, tuple):
         return "(" + ", ".join(map(spell, kind)) + ")"
     return kind.__name__ if isinstance(kind, type) else SPELLED.get(kind) or str(kind)
@@ -117,7 +117,7 @@ def type_of(annotation: Any, names) -> Any:
 
 
 def _length(text, names):
-    """Length of an axis of an annotation; None for an axis of any length."""
+    """Length of an array axis in an annotation, a number or a name; None for ``:``."""
     if text == ":":
         return None
     return int(text) if text.isdigit() else operator.index(names(text))
@@ -127,7 +127,7 @@ def _length(text, names):
 
 
 def is_record(kind) -> bool:
-    """Whether this is the class of a record."""
+    """Whether a type is a record class."""
     return isinstance(kind, type) and issubclass(kind, Record)
 
 
@@ -162,7 +162,7 @@ class Record(ctypes.Structure):
 
     @classmethod
     def _have_defaults(cls):
-        """Have what fields are that are not given: arrays without rows are the same for all."""
+        """Set the default values of a record class's fields, and which arrays each instance has."""
         blank: Any = cls.__new__(cls)
         ctypes.Structure.__init__(blank)
         arrays = {name: kind for name, kind in cls.types.items() if isinstance(kind, ArrayType)}
@@ -184,12 +184,12 @@ class Record(ctypes.Structure):
 
 
 def _made_again(kind, values):
-    """A record, from its class and fields."""
+    """Rebuild a record from its class and fields; for pickling."""
     return kind(**values)
 
 
 def record(definition: type) -> Any:
-    """A class whose fields are annotated, as a record that procedures read and write.
+    """Class decorator: annotated fields become a record that procedures read and write.
 
     Fields are ``int``, ``float`` or ``bool``, which both Python and procedures may assign, arrays
     such as ``"float[:, 3]"``, or other records, which only Python assigns. What is not given to the
@@ -217,7 +217,7 @@ def record(definition: type) -> Any:
 
 
 def _field(made, name, kind):
-    """The attribute of a record's field."""
+    """Property of a record's field, which checks and converts assigned values."""
     raw = getattr(made, f"_{name}")
     if kind in (FLOAT, INT, BOOL):
         return field_of_number(made, name, kind)
@@ -245,7 +245,7 @@ def _field(made, name, kind):
 
 
 def field_of_number(made: type, name: str, kind: str) -> property:
-    """The attribute of a record's number."""
+    """Property of a record's scalar field, which converts assigned values to its type."""
     raw = getattr(made, f"_{name}")
     convert = {FLOAT: float, INT: operator.index, BOOL: bool}[kind]
     get = (lambda self: bool(raw.__get__(self))) if kind == BOOL else raw.__get__
@@ -257,14 +257,14 @@ DATA = 16  # where CPython's NumPy has the address of the numbers of an array
 
 @cache
 def has_usual_arrays() -> bool:
-    """Whether the address of an array's numbers is where CPython has it."""
+    """Whether NumPy arrays have their data address where the machine code expects it."""
     array = np.zeros(3)
     usual = sys.implementation.name == "cpython" and object.__basicsize__ == DATA
     return usual and ctypes.c_size_t.from_address(id(array) + DATA).value == array.ctypes.data
 
 
 def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int:
-    """Address of the numbers of an array; ``array.ctypes`` takes microseconds."""
+    """Address of an array's data; faster than ``array.ctypes``."""
     return at(id(array) + DATA).value if has_usual_arrays() else array.ctypes.data
 
 
@@ -272,7 +272,7 @@ def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int
 
 
 def unset_number(element: str) -> float:
-    """The value that stands for what machine code finds in memory that nobody has written."""
+    """Marker of memory that was not written yet: NaN for floats, -2⁶² for ints."""
     return math.nan if element == FLOAT else -(2**62)
 
 
@@ -292,7 +292,7 @@ class Rounding(float):
 
 
 def local(element: Any, *dims: int) -> Any:
-    """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined.
+    """Uninitialised array on the stack of a procedure; ``element`` is ``"float"`` or ``"int"``.
 
     ``low, high = local("float", 2, 3)`` makes two arrays of three numbers, ``local(Chain)`` a
     workspace of that class.
@@ -310,7 +310,7 @@ def view(x: np.ndarray, start: int, *dims: int) -> np.ndarray:
 
 
 def vector(*numbers: float) -> np.ndarray:
-    """A small array of these numbers."""
+    """Small array of some numbers, in registers of a procedure."""
     return np.array(numbers, float)
 
 
@@ -413,7 +413,7 @@ def builtin(value: Any) -> str | None:
 
 
 def scope_of(function) -> Any:
-    """Finds what a name means in a function: variables around it, of its module, of Python."""
+    """Lookup of names as a function sees them: closure, module, built-ins."""
     code = function.__code__
     cells: Any = function.__closure__
 

@@ -50,7 +50,7 @@ TRIES = 20  # of parsing a text that nothing is wrong with
 
 
 def _parse(text):
-    """The syntax tree of a text; Python up to 3.11.4 may fail while another thread parses, too."""
+    """Syntax tree of Python text; a lock guards a bug of threads in Python up to 3.11.4."""
     for _ in range(TRIES - 1):
         try:
             return ast.parse(text)
@@ -87,7 +87,7 @@ class Procedure:
 
     @cached_property
     def python(self) -> Any:
-        """The function run by Python, with all procedures that it calls: its meaning."""
+        """The procedure as plain Python, with all procedures it calls: its reference meaning."""
         f = self.function
 
         def plain(value):
@@ -104,7 +104,7 @@ class Procedure:
 
     @cached_property
     def arguments(self) -> list[tuple[str, Any]]:
-        """Names and types of its arguments."""
+        """Names and types of a procedure's arguments."""
         code, given = self.function.__code__, self.function.__annotations__
         names = code.co_varnames[: code.co_argcount]
         if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -116,7 +116,7 @@ class Procedure:
 
     @cached_property
     def returns(self) -> Any:
-        """The type of what it returns."""
+        """Type of a procedure's return value."""
         kind = self._type(self.function.__annotations__.get("return"))
         parts = kind if isinstance(kind, tuple) else (kind,)
         if not all(k in (FLOAT, INT, BOOL, None) for k in parts):
@@ -124,19 +124,19 @@ class Procedure:
         return kind
 
     def _type(self, annotation):
-        """Type of an annotation; an error that names procedure and line."""
+        """Type that an annotation means; an error that names procedure and line."""
         try:
             return type_of(annotation, self.find)
         except TraceError as error:
             raise self._error(str(error)) from None
 
     def _error(self, message):
-        """Error that names procedure, file and line."""
+        """TraceError that names procedure, file and line."""
         return TraceError(f"procedure {self.name}, {self.file}, line {self.first_line}: {message}")
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Values of arguments that need not be given."""
+        """Default values of a procedure's arguments, by name."""
         values = self.function.__defaults__ or ()
         return (
             dict(zip([n for n, _ in self.arguments][-len(values) :], values, strict=True))
@@ -146,22 +146,22 @@ class Procedure:
 
     @cached_property
     def tree(self) -> Any:
-        """Syntax tree of the function."""
+        """Syntax tree of the procedure's Python function."""
         lines, self.first_line = inspect.getsourcelines(self.function)
         return _parse(textwrap.dedent("".join(lines))).body[0]
 
     @cached_property
     def assigned(self) -> set[str]:
-        """Names of its arguments and variables."""
+        """Names of a procedure's arguments and local variables."""
         return set(self.function.__code__.co_varnames)
 
     @cached_property
     def changed(self) -> set[str]:
-        """Names of arrays whose numbers it changes, itself or by what it calls."""
+        """Names of arrays that a procedure writes to, itself or by its calls."""
         return self.changed_in(self.tree)
 
     def changed_in(self, tree) -> set[str]:
-        """Names of arrays that a statement changes, those that it has views of included."""
+        """Names of arrays that a statement writes to, those behind local views included."""
         found: set[str] = set()
         views: dict[str, set[str]] = {}
         for node in ast.walk(tree):
@@ -189,7 +189,7 @@ class Procedure:
             found |= more
 
     def called_by(self, call) -> list["Procedure"]:
-        """Procedures that a call may be one of."""
+        """Procedures that a call expression may mean: one, several for a table, none for others."""
         by_number = isinstance(call.func, ast.Subscript)
         name = getattr(call.func.value if by_number else call.func, "id", "")
         found = self.find(name) if name else None
@@ -198,13 +198,13 @@ class Procedure:
         return [found] if isinstance(found, Procedure) and not by_number else []
 
     def module(self, name):
-        """The module of this name, or None."""
+        """The Python module that a name in the procedure means, or None."""
         found = None if name in self.assigned else self.find(name)
         return found if isinstance(found, ModuleType) else None
 
     @cached_property
     def callees(self) -> list["Procedure"]:
-        """Procedures that it calls."""
+        """Procedures that this one calls directly."""
         code = self.function.__code__
         found = []
         for name in (*code.co_names, *code.co_freevars):
@@ -214,7 +214,7 @@ class Procedure:
 
     @cached_property
     def reached(self) -> list["Procedure"]:
-        """This procedure and all that it reaches, the called before the callers."""
+        """This procedure and all it calls, directly or not, callees first; no recursion."""
         found: dict[Procedure, None] = {}
 
         def visit(p, above):
@@ -231,7 +231,7 @@ class Procedure:
 
     @cached_property
     def uses_lanes(self) -> bool:
-        """Whether it, or what it calls, loops over the lanes of a warp."""
+        """Whether this procedure, or one it calls, loops over the lanes of a warp."""
         own = any(self.find(n) is lanes for n in self.function.__code__.co_names)
         return own or any(p.uses_lanes for p in self.callees)
 
@@ -239,13 +239,13 @@ class Procedure:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether it is compiled by itself."""
+        """Whether a procedure is compiled as its own module, and not within its callers."""
         size = sum(len(p.function.__code__.co_code) for p in self.members)
         return self.inline is False or (size > _LARGE and self.inline is None)
 
     @cached_property
     def members(self) -> list["Procedure"]:
-        """This procedure and those that are compiled with it."""
+        """This procedure and those that are compiled in the same module."""
         found: dict[Procedure, None] = {}
 
         def visit(p):
@@ -260,24 +260,24 @@ class Procedure:
 
     @property
     def symbol(self) -> str:
-        """The name of its function where it is compiled by itself."""
+        """Name of the procedure's function in LLVM IR."""
         return f"{self.__module__}.{self.__qualname__}"
 
     @property
     def entry(self) -> str:
-        """The name of the function that Python calls."""
+        """Name of the LLVM function that Python calls, with C's calling convention."""
         return f"{self.symbol} from Python"
 
     @cached_property
     def interface(self) -> str:
-        """A digest of what those who call it depend on."""
+        """Digest of what callers' code depends on: name, types, defaults."""
         kinds = [(n, _layout(kind)) for n, kind in self.arguments]
         returns, defaults = spell(self.returns), sorted(self.defaults.items())
         return _digest((self.symbol, self.inline, self.is_large, kinds, returns, defaults))
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of all that its code depends on, but for the texts of procedures that it calls."""
+        """Digest of all that the procedure's code depends on: bytecode, constants, callees."""
         code = self.function.__code__
         constants = []
         for name in (*code.co_names, *code.co_freevars):
@@ -299,14 +299,14 @@ class Procedure:
     # --- machine code ---------------------------------------------------------------------------
 
     def ir(self) -> str:
-        """The text of LLVM for it and all that is compiled with it."""
+        """LLVM IR of the module with this procedure and the small ones it calls."""
         from kinetree.codegen.procedures.writer import module_text
 
         return module_text(self)
 
     @property
     def title(self) -> str:
-        """Name in a progress line."""
+        """Name of the procedure in progress messages."""
         package = ".".join(self.function.__module__.split(".")[:2])
         return f"code of {package} ({self.name.strip('_').replace('_', ' ')}), once on this machine"
 
@@ -316,14 +316,14 @@ class Procedure:
 
     @property
     def code(self) -> Any:
-        """Machine code, from disk or compiled: quickly, where there is no optimised code yet."""
+        """Loaded machine code; compiled without optimisation at first if none is cached."""
         with _lock:
             if self._code is None:
                 self._code = self._first_code()
             return self._code
 
     def _first_code(self):
-        """Object code of all parts to begin with: the best that is kept, else quickly compiled."""
+        """Object code of all parts: the best that is cached, the rest compiled quickly."""
         with building(self.title, 0) as work:
             parts = {p.request: p for p in self.reached if p.is_large or p is self}
             best = {name: kept_procedure(name, 1) for name in parts}
@@ -344,7 +344,7 @@ class Procedure:
             return load(list(best.values()), 1)
 
     def use(self, code) -> None:
-        """Run other machine code of the same bits from the next call on."""
+        """Replace the machine code that runs from the next call on by another of equal results."""
         with _lock:
             self._before.append(self.code)  # which another thread may be in
             self._code = code
@@ -355,7 +355,7 @@ class Procedure:
 
     @property
     def place(self) -> np.ndarray:
-        """The address of its machine code now, (1,), read by functions that ``bind`` returns."""
+        """Array (1,) with the address of the current machine code, which ``bind`` reads."""
         with _lock:
             if self._place is None:
                 self._place = np.array([self.code.address(self.entry)], dtype=np.int64)
@@ -363,13 +363,13 @@ class Procedure:
 
     @cached_property
     def request(self) -> str:
-        """Key of the code of it and all that is compiled with it."""
+        """Cache key of the module's object code."""
         text = "\n".join(p.fingerprint for p in self.members)
         return f"{self.name}\n{hashlib.sha256(text.encode()).hexdigest()}"
 
     @cached_property
     def _call(self):
-        """The function of Python that calls the machine code; ``__`` begins what no argument is."""
+        """Python function that checks arguments, calls the machine code and returns its results."""
         self.reached  # noqa: B018  errors of the text come first
         several = self.returns if isinstance(self.returns, tuple) else ()
         scope: dict[str, Any] = {
@@ -417,7 +417,7 @@ class Procedure:
         return scope["call"]
 
     def _native(self, code):
-        """The machine code as a function of C."""
+        """The machine code as a ctypes function."""
         types = [_PLAIN.get(kind, ctypes.c_void_p) for _, kind in self.arguments]
         several = isinstance(self.returns, tuple)
         results = None if several else _PLAIN.get(str(self.returns))
@@ -425,7 +425,7 @@ class Procedure:
         return ctypes.CFUNCTYPE(results, *types, *extra)(code.address(self.entry))
 
     def _refuse(self, name, value, kind):
-        """Raise the error of an argument of the wrong type."""
+        """Raise TypeError for an argument of the wrong type, with the expected one."""
         raise TypeError(
             f"{self.name}: {name} must be a {kind.__name__}, got {type(value).__name__}"
         )
@@ -462,24 +462,24 @@ class ProcedureTable:
 
     @property
     def all(self) -> dict[Any, Any]:
-        """Procedures by number, and by None the one for other numbers."""
+        """Procedures of the table by number; key None has the one for all other numbers."""
         return {**self.cases, None: self.otherwise}
 
     @property
     def procedures(self) -> list[Procedure]:
-        """All procedures, each once."""
+        """Procedures of the table, each once."""
         return list(dict.fromkeys(self.all.values()))
 
     @property
     def python(self) -> "ProcedureTable":
-        """Table of the functions as Python runs them."""
+        """Table with the procedures as plain Python functions."""
         return ProcedureTable(
             {key: p.python for key, p in self.cases.items()}, self.otherwise.python
         )
 
     @cached_property
     def numbers(self) -> dict[Procedure, list[int]]:
-        """Numbers that choose each procedure, several in one word."""
+        """Numbers that select each procedure; several numbers are packed into one word."""
         found: dict[Procedure, list[int]] = {p: [] for p in self.procedures}
         for key, p in self.cases.items():
             number = 0
@@ -490,7 +490,7 @@ class ProcedureTable:
         return found
 
     def mismatch(self) -> str:
-        """First difference between two of the procedures, in words; empty if they are alike."""
+        """Difference between the signatures of the table's procedures, in words; empty if none."""
 
         def signature(p):
             kinds = ", ".join(spell(kind) for _, kind in p.arguments)
@@ -506,7 +506,7 @@ class ProcedureTable:
 
 
 def _memory_of(e) -> set[str]:
-    """Names of arrays of which an expression may be a part, as ``record.field`` where it is one."""
+    """Names of the arrays that an expression may alias, as ``record.field`` where it is a field."""
     if isinstance(e, ast.Name):
         return {e.id}
     if isinstance(e, ast.Attribute) and e.attr != "T" and isinstance(e.value, ast.Name):
@@ -522,7 +522,7 @@ def _memory_of(e) -> set[str]:
 
 @cache
 def _layout(kind):
-    """A type with all that code depends on, as text."""
+    """Text of a type, for records with offsets and types of all fields."""
     if not is_record(kind):
         return spell(kind)
     fields = [(n, _layout(k), kind.offsets[n]) for n, k in kind.types.items()]
@@ -530,12 +530,12 @@ def _layout(kind):
 
 
 def _digest(parts):
-    """A digest of what ``repr`` says."""
+    """Hexadecimal SHA-256 digest of ``repr(parts)``."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def procedure(function: Any = None, *, inline: bool | None = None) -> Any:
-    """A function of the language of procedures: run as machine code, compiled when first called.
+    """Decorator: compile a function of the procedure language to machine code on its first call.
 
     Args:
         function: has types for all arguments and for what it returns.

@@ -12,12 +12,12 @@ from kinetree.codegen.keys import digest_of, program_key, program_name, recipe, 
 
 @cache
 def _writer():
-    """A digest of how procedures are written as text, or None when that is not sure."""
+    """Digest of the source that writes procedures as LLVM IR; None if it changed while running."""
     return digest_of(source_files(os.path.dirname(os.path.abspath(__file__))))
 
 
 def _request(name, level):
-    """The text that identifies the code of a procedure before it is written, or None."""
+    """Cache key of a procedure's code, known before its LLVM IR is written; None if unsafe."""
     if _writer() is None:
         return None
     versions = f"{sys.implementation.cache_tag}, writer {_writer()}"
@@ -25,7 +25,7 @@ def _request(name, level):
 
 
 def kept_procedure(name, level, store=None) -> bytes | None:
-    """Object code of a procedure, from disk; ``name`` says all that it depends on."""
+    """Object code of a procedure from the disk cache, or None; ``name`` has all it depends on."""
     store = store or open_store()
     request = _request(name, level)
     program = store.get(request) if request else None
@@ -33,7 +33,7 @@ def kept_procedure(name, level, store=None) -> bytes | None:
 
 
 def keep_procedures(texts, level, compiled=llvm.branching_code, store=None) -> dict[str, bytes]:
-    """Object code by name of procedures given as texts by name, compiled where a text is new.
+    """Object code of several procedures given as LLVM IR, from the cache or compiled and cached.
 
     Args:
         texts: by name.

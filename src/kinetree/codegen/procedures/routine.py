@@ -64,7 +64,7 @@ class Routine:
 
     @cached_property
     def places(self) -> dict[str, Any]:
-        """Types of what the procedure wants, by name; of ``bound`` records their fields."""
+        """Arguments that the procedure needs, by name, with types; TypeError for others."""
         wanted = wanted_by(self.procedure, {*self.given, *self.own})
         several = [*self.given, *self.own, *(a.name for a in (*self.inputs, *self.outputs))]
         known = {*several, *self.rooms}
@@ -77,39 +77,39 @@ class Routine:
 
     @property
     def work(self) -> int:
-        """Numbers of its workspace."""
+        """Size of the routine's workspace [numbers]."""
         return sum(self.rooms.values())
 
     def room_before(self, name: str) -> int:
-        """Numbers of the workspace before those of an array."""
+        """Offset of an array in the routine's workspace [numbers]."""
         names = list(self.rooms)
         return sum(self.rooms[n] for n in names[: names.index(name)])
 
     @property
     def bound(self) -> dict[str, Any]:
-        """Records whose fields are what the routine has by these names, and their classes."""
+        """Record arguments whose fields are the routine's arrays, with their classes, by name."""
         arguments, known = self.procedure.arguments, {*self.given, *self.own}
         return {n: kind for n, kind in arguments if is_record(kind) and n not in known}
 
     def has_step(self, name: str) -> bool:
-        """Whether numbers of an array may be apart."""
+        """Whether an array's numbers may have a stride, which is an argument of the procedure."""
         return f"{name}{STEP}" in self.places
 
     def record(self, name: str) -> Any:
-        """A record that is given, or that every lane has for itself."""
+        """Record by name: given as a constant, or one that every lane has."""
         return self.own[name] if name in self.own else self.given[name]
 
     def own_arrays(self, name: str) -> set[str]:
-        """Arrays of a record that every lane has for itself."""
+        """Names of a record's arrays that every lane has for itself, not shared ones."""
         return {*self.own[name].types} - {*self.shared} if name in self.own else set()
 
     def table(self, name: str, kind) -> np.ndarray:
-        """A constant array, as its type wants it."""
+        """A constant array with the number type and shape that the procedure declares."""
         array = np.ascontiguousarray(self.given[name], dtype=kind.dtype)
         return array.reshape([-1 if d is None else d for d in kind.dims])
 
     def reference(self, arrays):
-        """Results for arrays with any batch axes: the meaning, by the machine code of the CPU."""
+        """Results for arrays with any batch axes, by the CPU's machine code of the procedure."""
         given = [np.asarray(a, float) for a in arrays]
         leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(given, self.inputs, strict=True)]
         batch = np.broadcast_shapes(*leads)
@@ -130,7 +130,7 @@ class Routine:
         return tuple(found.values())
 
     def _argument(self, name, kind, inputs, outputs):
-        """Argument of a routine when its meaning runs in Python."""
+        """Argument of the procedure for one sample when the routine runs on the CPU."""
         if name == LIVE or name.endswith(STEP):
             return 1
         if is_record(kind):
@@ -148,7 +148,7 @@ class Routine:
 
 
 def wanted_by(procedure, known) -> dict[str, Any]:
-    """Types of what a procedure wants, by name.
+    """Arguments that a procedure needs, by name; for records not given, the fields it uses.
 
     Args:
         procedure: takes numbers, arrays and records.
@@ -171,7 +171,7 @@ def wanted_by(procedure, known) -> dict[str, Any]:
 def routine(
     procedure, given, arguments, results, work=0, own=None, shared=(), lanes=0
 ) -> tuple[Any, ...]:
-    """Results of a procedure for arrays of numbers or of traced numbers; see ``Routine``.
+    """Call a procedure on arrays of numbers, or trace the call for symbolic arrays; its results.
 
     Args:
         procedure: what to call.
@@ -195,7 +195,7 @@ def routine(
 
 
 def _graph(array):
-    """The graph of the traced numbers of an array, or None."""
+    """Graph that the traced numbers of an array belong to, or None."""
     if array.dtype != object:
         return None
     return next((x.graph for x in array.ravel() if isinstance(x, Expr)), None)

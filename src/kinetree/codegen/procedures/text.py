@@ -35,7 +35,7 @@ class Number:
 
     @property
     def literal(self):
-        """The integer that is written here, or None."""
+        """Value of an LLVM integer literal; None for other operands."""
         return int(self.x) if self.kind == INT and self.x.lstrip("-").isdigit() else None
 
 
@@ -50,12 +50,12 @@ class Pointed:
 
     @property
     def kind(self):
-        """Type of the array."""
+        """Array type of this pointer's numbers."""
         return ArrayType(self.element, self.dims)
 
     @property
     def is_contiguous(self):
-        """Whether numbers are in memory one after the other, the last index first."""
+        """Whether numbers are contiguous in memory, in row-major order."""
         wanted = strides_of(self.dims)
         return all(
             s == w or d == 1 for s, w, d in zip(self.strides, wanted, self.dims, strict=True)
@@ -72,7 +72,7 @@ class Small:
 
     @property
     def kind(self):
-        """Type of the array."""
+        """Array type of a small array."""
         return ArrayType(self.element, self.dims)
 
 
@@ -85,17 +85,17 @@ class Pointer:
 
 
 def strides_of(dims):
-    """Distances between numbers of a contiguous array along each axis."""
+    """Strides [numbers] of a contiguous array along each axis."""
     return tuple(math.prod(dims[k + 1 :]) for k in range(len(dims)))
 
 
 def places(dims):
-    """All indices of a small array."""
+    """All index tuples of a small array, in row-major order."""
     return product(*map(range, dims))
 
 
 def literal(value) -> Number:
-    """Constant as LLVM writes it."""
+    """Python constant as an LLVM literal with its type."""
     if isinstance(value, bool):
         return Number("true" if value else "false", "i1")
     if isinstance(value, int):
@@ -107,7 +107,7 @@ def literal(value) -> Number:
 
 
 def text_of(kind) -> str:
-    """A type in LLVM's text."""
+    """LLVM name of a type."""
     if kind is None:
         return "void"
     if isinstance(kind, tuple):
@@ -116,7 +116,7 @@ def text_of(kind) -> str:
 
 
 def what(value) -> str:
-    """Kind of a value, for messages."""
+    """Type of a value in words, for error messages."""
     if value is None:
         return "nothing"
     if isinstance(value, tuple):
@@ -144,82 +144,82 @@ class Text:
         self.products: dict[str, tuple[str, str]] = {}
 
     def new(self, prefix="t"):
-        """A new name."""
+        """New unique name of an LLVM value."""
         self.count += 1
         return f"%{prefix}.{self.count}"
 
     def emit(self, line):
-        """Add a line."""
+        """Append a line of LLVM IR."""
         self.lines.append(f"  {line}")
 
     def op(self, text):
-        """Add an operation; the name of its result."""
+        """Append an LLVM instruction; the name of its result."""
         name = self.new()
         self.emit(f"{name} = {text}")
         return name
 
     def label(self):
-        """A new label."""
+        """New unique label of a block."""
         self.count += 1
         return f"b{self.count}"
 
     def start(self, label):
-        """Begin a block."""
+        """Begin a block of LLVM IR with a label."""
         self.lines.append(f"{label}:")
         self.done = False
 
     def jump(self, label):
-        """End a block, unless it has ended."""
+        """End a block with a jump to a label, unless it has ended."""
         if not self.done:
             self.emit(f"br label %{label}")
             self.done = True
 
     def branch(self, test, yes, no):
-        """End a block by a condition."""
+        """End a block with a conditional branch."""
         self.emit(f"br i1 {test}, label %{yes}, label %{no}")
         self.done = True
 
     def stack(self, kind, prefix="s", align=8):
-        """A place on the stack."""
+        """Reserve memory on the stack (alloca) at the function's entry; its name."""
         name = self.new(prefix)
         self.entry.append(f"  {name} = alloca {kind}, align {align}")
         return name
 
     def fail(self, message, node=None):
-        """An error that names procedure, file and line."""
+        """Error about the procedure, with name, file and line of a syntax node."""
         node = node if node is not None and hasattr(node, "lineno") else self.node
         p = self.procedure
         return TraceError(f"procedure {p.name}, {p.file}, line {self.line(node)}: {message}")
 
     def line(self, node):
-        """The line of a node in its file."""
+        """Line number of a syntax node in its file."""
         return self.procedure.first_line + getattr(node, "lineno", 1) - 1
 
     def size_of(self, kind):
-        """Bytes of a record."""
+        """Size of a record in bytes, as an LLVM constant expression."""
         return ctypes.sizeof(kind)
 
     def array_on_stack(self, kind, prefix="a"):
-        """A place for an array on the stack."""
+        """Reserve memory for an array on the stack; its address."""
         return self.stack(f"[{math.prod(kind.dims)} x {kind.element}]", prefix, 16)
 
     def load(self, element, at):
-        """A number of an array."""
+        """Write the load of a number at an address."""
         return Number(self.op(f"load {element}, ptr {at}{self.module.tag(element)}"), element)
 
     def store(self, element, x, at):
-        """Write a number of an array."""
+        """Write the store of a number at an address, with its alias tag."""
         self.emit(f"store {element} {x}, ptr {at}{self.module.tag(element)}")
 
     def number_at(self, array, index):
-        """Address of the number at a constant index."""
+        """Address of the number at a constant index of an array."""
         offset = sum(i * s for i, s in zip(index, array.strides, strict=True))
         if not offset:
             return array.at
         return self.op(f"getelementptr inbounds {array.element}, ptr {array.at}, i64 {offset}")
 
     def small(self, value) -> Small:
-        """The numbers of an array of fixed size."""
+        """Numbers of an array of fixed size, loaded one by one."""
         if isinstance(value, Small):
             return value
         if not isinstance(value, Pointed) or None in value.dims:
@@ -229,12 +229,12 @@ class Text:
         return Small(value.element, value.dims, tuple(numbers))
 
     def limit(self, count):
-        """Reject what is too long to be unrolled."""
+        """Raise an error if an array expression takes too many operations to be unrolled."""
         if count > MOST:
             raise self.fail(f"{count} operations in one expression on arrays: write a loop")
 
     def array_in_memory(self, value) -> Pointed:
-        """An array in memory."""
+        """Array in memory: itself, or a copy of a small array on the stack."""
         if isinstance(value, Pointed):
             return value
         strides = strides_of(value.dims)
@@ -243,7 +243,7 @@ class Text:
         return made
 
     def store_all(self, array, value):
-        """Copy a small array, or a number, into one of fixed size."""
+        """Write the copy of a small array, or of one number to all entries, into an array."""
         if None in array.dims:
             raise self.fail(f"only arrays of fixed size can be assigned whole, not {array.kind}")
         if isinstance(value, Number):
@@ -264,11 +264,11 @@ class Text:
             self.store(array.element, x, self.number_at(array, index))
 
     def has_sixes(self, array):
-        """Whether an array consists of rows of six numbers, one after the other."""
+        """Whether an array consists of contiguous rows of six numbers, such as spatial vectors."""
         return array.dims[-1] == 6 and array.is_contiguous
 
     def store_at_once(self, array, start, numbers):
-        """Write numbers that follow one another as one vector.
+        """Write consecutive numbers of an array by one vector store.
 
         Rows of six are read as four and two numbers, or in pairs. LLVM would also write one, four
         and one; who reads what two instructions wrote waits until both are in memory.
@@ -281,7 +281,7 @@ class Text:
         self.emit(f"store {kind} {whole}, ptr {at}, align 8{self.module.tag(array.element)}")
 
     def exact(self, value, kind, what):
-        """A number as a type that must not lose anything."""
+        """Number converted to a type without loss; an error names ``what`` if it would lose any."""
         if not isinstance(value, Number) or not isinstance(kind, str):
             raise self.fail(f"{what} is {spell(kind)}, got {spell(getattr(value, 'kind', None))}")
         if RANK[value.kind] > RANK[kind]:
@@ -289,7 +289,7 @@ class Text:
         return self.cast(value, kind)
 
     def cast(self, value, kind) -> str:
-        """A number as another type."""
+        """Write the conversion of a number to another type; the converted LLVM value."""
         x, known = value.x, value.kind
         if known == kind:
             return x
@@ -308,14 +308,14 @@ class Text:
         raise self.fail(f"{spell(known)} is not {spell(kind)}")
 
     def whole(self, x):
-        """A float without its fraction; the nearest int where it is larger than any."""
+        """Float rounded toward zero to an int, saturating."""
         self.module.needs("declare i64 @llvm.fptosi.sat.i64.f64(double)")
         return self.op(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})")
 
     # --- arithmetic -----------------------------------------------------------------------------
 
     def binary(self, op, a, b):
-        """An operation on numbers or small arrays."""
+        """Write a binary operation on numbers or elementwise on small arrays."""
         if isinstance(op, ast.MatMult):
             return self.product(a, b)
         if isinstance(a, Number) and isinstance(b, Number):
@@ -336,14 +336,14 @@ class Text:
         return Small(found[0].kind, dims, tuple(n.x for n in found))
 
     def arrays(self, *values):
-        """Reject what is neither a number nor an array."""
+        """The values, after an error for any that is neither number nor array."""
         for x in values:
             if not isinstance(x, Number | Small | Pointed):
                 raise self.fail(f"arithmetic with {what(x)}")
         return values
 
     def arithmetic(self, name, a, b):
-        """An operation on two numbers."""
+        """Write a binary operation on two numbers, converted to their common type."""
         if name == "Pow":
             return self.power(a, b)
         if name == "Div" or FLOAT in (a.kind, b.kind):
@@ -361,7 +361,7 @@ class Text:
         return Number(self.op(f"{_INTS[name]} i64 {x}, {y}"), INT)
 
     def float_operation(self, name, x, y):
-        """An operation on floats; a product that is added within an expression is rounded once."""
+        """Write a float operation; a product that is added within an expression is fused (FMA)."""
         if name in ("Add", "Sub") and (x in self.products or y in self.products):
             first = y not in self.products
             (a, b), c = (self.products[x], y) if first else (self.products[y], x)
@@ -376,7 +376,7 @@ class Text:
         return found
 
     def floor_division(self, name, x, y):
-        """Quotient or rest, rounded down as in Python."""
+        """Write ``x // y`` or ``x % y``, rounded down as in Python."""
         divisor = Number(y, INT).literal
         if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
             if name == "Mod":
@@ -393,7 +393,7 @@ class Text:
         )
 
     def power(self, a, b):
-        """A power with a small constant exponent."""
+        """Write ``a ** b`` for a small constant exponent."""
         n = b.literal
         if n is None or not 1 <= n <= 8:
             raise self.fail("a power has a constant exponent from 1 to 8")
@@ -403,7 +403,7 @@ class Text:
         return found
 
     def product(self, a, b):
-        """The matrix product of small arrays."""
+        """Write the matrix product of two small arrays."""
         a, b = self.small(a), self.small(b)
         left = a.dims if len(a.dims) == 2 else (1, *a.dims)
         right = b.dims if len(b.dims) == 2 else (*b.dims, 1)
@@ -421,20 +421,20 @@ class Text:
         return Small(found[0].kind, dims, tuple(x.x for x in found)) if dims else found[0]
 
     def scalar_product(self, terms):
-        """A sum of products, the first terms first."""
+        """Write a sum of products, added from the first to the last by FMA."""
         total = self.arithmetic("Mult", *terms[0])
         for x, y in terms[1:]:
             total = self.arithmetic("Add", total, self.arithmetic("Mult", x, y))
         return total
 
     def negative(self, value):
-        """A number with the other sign."""
+        """Write the negation of a number."""
         if value.kind == FLOAT:
             return Number(self.op(f"fneg double {value.x}"), FLOAT)
         return Number(self.op(f"sub nsw i64 0, {self.cast(value, INT)}"), INT)
 
     def compare(self, name, a, b):
-        """A comparison of two numbers."""
+        """Write the comparison of two numbers."""
         order = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}.get(
             name
         )
@@ -447,12 +447,12 @@ class Text:
         return self.op(f"icmp {test} i64 {self.cast(a, INT)}, {self.cast(b, INT)}")
 
     def intrinsic(self, name, *x):
-        """A function of LLVM's."""
+        """Declare an intrinsic of LLVM; its name."""
         self.module.needs(f"declare double @llvm.{name}.f64({', '.join(['double'] * len(x))})")
         return self.op(f"call double @llvm.{name}.f64({', '.join(f'double {v}' for v in x)})")
 
     def absolute(self, value):
-        """The magnitude of a number."""
+        """Write the absolute value of a number."""
         if value.kind == FLOAT:
             return Number(self.intrinsic("fabs", value.x), FLOAT)
         self.module.needs("declare i64 @llvm.abs.i64(i64, i1)")

@@ -51,7 +51,7 @@ class Turns(Functions):
         )
 
     def for_turns(self, s, call, inner=None):
-        """A loop, of two counters where ``inner`` is how many turns the second has."""
+        """Write a ``for`` loop, of two counters where ``inner`` is the second one's count."""
         name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
         kind = builtin(self.procedure.find(name)) if name else None
         shared = kind == "lanes"
@@ -101,7 +101,7 @@ class Turns(Functions):
             self.wait_for_lanes()
 
     def counters(self, s, i, inner):
-        """Values of the counters of a turn, by name."""
+        """Loop counters of one iteration by variable name; two of them if ``inner`` is given."""
         if inner is None:
             return {s.target.id: Number(i, INT)}
         both = zip(s.target.elts, self.quotient_and_rest(i, inner), strict=True)
@@ -110,7 +110,7 @@ class Turns(Functions):
     # --- several turns at once ---------------------------------------------------------------
 
     def is_plain(self, s):
-        """Whether a loop assigns numbers of arrays and variables of a turn, without branches."""
+        """Whether a loop only assigns to arrays and its variables, so that it can be unrolled."""
         known: set[str] = set()
         own = {t.id for b in s.body for t in getattr(b, "targets", []) if isinstance(t, ast.Name)}
         sums = [b.target for b in s.body if isinstance(b, ast.AugAssign)]
@@ -130,14 +130,14 @@ class Turns(Functions):
         return not own & sums
 
     def is_plain_part(self, node):
-        """Whether a part of an expression has no branches, and calls no procedure."""
+        """Whether a syntax node has no branch and calls no procedure."""
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", "")
             return builtin(self.procedure.find(name)) in _CALLS if name else False
         return isinstance(node, (*_PLAIN, ast.expr_context, ast.operator, ast.unaryop))
 
     def several_turns(self, s, counter, high, step, inner):
-        """Turns of a loop, some at a time: they read all that a statement needs, and then write."""
+        """Write a loop unrolled by a few iterations: all loads of a statement before its stores."""
         head, body, end = self.label(), self.label(), self.label()
         self.jump(head)
         self.start(head)
@@ -164,7 +164,7 @@ class Turns(Functions):
         self.start(end)
 
     def value_in_turn(self, statement, turn):
-        """The value that a statement assigns in one of the turns, whose variables it may change."""
+        """Value that a statement assigns in one of the unrolled iterations."""
         self.bind_all(turn)
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             return self.any(statement.value)
@@ -181,24 +181,24 @@ class Turns(Functions):
         return value
 
     def bind_all(self, values):
-        """Give variables the values of a turn."""
+        """Assign values to variables by name."""
         for name, value in values.items():
             self.bind(name, value)
 
     def quotient_and_rest(self, x, y):
-        """Quotient and rest of small numbers that are not negative."""
+        """Quotient and remainder of small nonnegative integers."""
         a, b = (self.op(f"trunc i64 {each} to i32") for each in (x, y))
         return [
             self.op(f"zext i32 {self.op(f'{op} i32 {a}, {b}')} to i64") for op in ("udiv", "urem")
         ]
 
     def wait_for_lanes(self):
-        """Let lanes wait for each other."""
+        """Write a barrier at which all lanes wait for each other."""
         self.module.needs("declare void @lanes_together() convergent")
         self.emit("call void @lanes_together()")
 
     def writes(self, loop):
-        """Whether a loop changes arrays or records that are not its own, so that lanes wait."""
+        """Whether a loop writes to arrays that outlive it, so that lanes have to wait after it."""
         own: set[str] = set()
         for n in ast.walk(loop):
             if isinstance(n, ast.Assign) and self.calls_local(n.value):
@@ -208,7 +208,7 @@ class Turns(Functions):
         return any(isinstance(self.names.get(name), Pointed | Pointer) for name in changed)
 
     def first_turn(self, bounds, waits):
-        """The first turn of a lane, and how many lanes there are."""
+        """First iteration of a lane, and the stride, which is the number of lanes."""
         if len(bounds) != 1 or self.in_lanes:
             raise self.fail("lanes(count) takes one number, and there is no loop over lanes in it")
         if self.module.lanes == 1:

@@ -60,12 +60,12 @@ class Workspace(Record):
 
 
 def is_workspace(kind) -> bool:
-    """Whether this is the class of a workspace."""
+    """Whether a type is a workspace class."""
     return isinstance(kind, type) and issubclass(kind, Workspace)
 
 
 def workspace(definition: type) -> Any:
-    """A class whose fields are annotated, as a workspace that ``local`` makes in a procedure.
+    """Class decorator: annotated fields become a workspace on the stack, made by ``local``.
 
     Fields are ``int``, ``float`` or ``bool``, or arrays of fixed size such as ``"float[4, 3]"``;
     contents are undefined.
@@ -85,7 +85,7 @@ def workspace(definition: type) -> Any:
 
 
 def _space(definition, name, kind):
-    """The type in memory of a field."""
+    """C type of a workspace's field; TraceError unless it is a number or array of fixed size."""
     if isinstance(kind, ArrayType) and None not in kind.dims:
         return _WORDS[kind.element] * math.prod(kind.dims)
     if kind in _WORDS:

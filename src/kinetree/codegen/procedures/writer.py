@@ -40,7 +40,7 @@ class WiderError(Exception):
 
 
 def write(procedure, module) -> str:
-    """The function of a procedure; ``module`` gives names of others, tags and constants."""
+    """LLVM IR of a procedure's function; ``module`` names other functions, tags and constants."""
     types: dict[str, str] = {}
     widened: dict[str, int] = {}
     while True:
@@ -64,7 +64,7 @@ class _OneNumber(ast.NodeTransformer):
         self.index = index
 
     def visit_Slice(self, part):
-        """Replace a slice by the number of the part that is written."""
+        """Replace a slice in a syntax tree by the index of one number of it."""
         return self.index.get(ast.unparse(part), part)
 
 
@@ -77,7 +77,7 @@ class _Writer(Turns):
         self.loops: list[list] = []
 
     def function(self) -> str:
-        """LLVM text of the procedure."""
+        """LLVM IR of the procedure's function, its body included."""
         p, arguments = self.procedure, []
         for name, kind in p.arguments:
             x = f"%arg_{name}"
@@ -115,11 +115,11 @@ class _Writer(Turns):
         return "\n".join([f"{head} nounwind{inline} {{", "entry:", *self.entry, *self.lines, "}"])
 
     def variable_pointed(self, name, element, dims, strides):
-        """Array variable that may point to other memory later."""
+        """Array variable whose pointer is on the stack, as assignments may redirect it."""
         return Pointed(self.stack("ptr", name), element, dims, strides)
 
     def wider(self, name, kind):
-        """The type of a variable, given one of its values."""
+        """Type of a variable for all its values; WiderError starts over if it became wider."""
         known = self.types.get(name)
         if known is None or RANK[kind] > RANK[known]:
             self.types[name] = kind
@@ -129,7 +129,7 @@ class _Writer(Turns):
         return self.types[name]
 
     def bind(self, name, value, source=None):
-        """Give a variable a value."""
+        """Write the assignment of a value to a variable."""
         known = self.names.get(name)
         if isinstance(value, Number):
             if known is not None and not isinstance(known, Number):
@@ -177,13 +177,13 @@ class _Writer(Turns):
             self.emit(f"store ptr {value.at}, ptr {known.at}")
 
     def home(self, name, kind):
-        """The place of arrays that are computed for a variable."""
+        """Memory on the stack for an array that is computed for a variable, once for each name."""
         if name not in self.homes:
             self.homes[name] = self.array_on_stack(kind, name)
         return self.homes[name]
 
     def body(self, statements):
-        """Write statements one after another, up to a return."""
+        """Write statements in order, up to a return."""
         for statement in statements:
             if self.done:
                 return  # what follows a return is never run
@@ -260,7 +260,7 @@ class _Writer(Turns):
                 self.assign(target, value, s.value)
 
     def goes_over_parts(self, s):
-        """Write ``a[i:j] = x * b[i:j]``, where bounds are not constants, as a loop, if it is one.
+        """Write an assignment between slices with variable bounds as a loop; False if it is none.
 
         All parts have the same bounds, or are ``a[:n]`` and ``b[i : i + n]``.
         """
@@ -284,7 +284,7 @@ class _Writer(Turns):
         return True
 
     def is_constant(self, part):
-        """Whether a slice is not one with an end that is known at run time alone."""
+        """Whether the bounds of a slice are constant."""
         ends = [e for e in (part.lower, part.upper) if e is not None]
         whole = part.upper is None or part.step is not None
         return whole or all(isinstance(self.static(e), int) for e in ends)
@@ -295,7 +295,7 @@ class _Writer(Turns):
         return builtin(self.procedure.find(name)) == "local"
 
     def several_arrays(self, targets, e):
-        """``a, b = local("float", 2, 3)``: its own place for each, as for two calls."""
+        """Write ``a, b = local("float", 2, 3)``: a separate array for each name."""
         element, count, *dims = e.args
         if self.static(count) != len(targets):
             raise self.fail(f"{ast.unparse(e)} for {len(targets)} names")
@@ -303,7 +303,7 @@ class _Writer(Turns):
             self.assign(target, self.any(ast.Call(e.func, [element, *dims], e.keywords)))
 
     def own_value(self, e):
-        """The value of an expression, which assignments to others do not change any more."""
+        """Value of an expression; arrays that may be reassigned are copied to registers first."""
         is_own = isinstance(e, ast.Name) and e.id in self.owned
         return self.small(self.any(e)) if is_own else self.any(e)
 
@@ -325,14 +325,14 @@ class _Writer(Turns):
             raise self.fail(f"cannot assign to {ast.unparse(target)}")
 
     def put_field(self, at, kind, tag, value):
-        """Store a value into a field of a record."""
+        """Write the store of a value into a field of a record."""
         x = self.exact(value, kind, "the field")
         if kind == BOOL:
             x, kind = self.op(f"zext i1 {x} to i8"), "i8"
         self.emit(f"store {kind} {x}, ptr {at}{tag}")
 
     def put(self, place, value):
-        """Store a value in an array or an element."""
+        """Write the store of a value into an array or one of its elements."""
         if isinstance(place, Pointed):
             self.store_all(place, value)
         else:
@@ -396,7 +396,7 @@ class _Writer(Turns):
             self.start(end)
 
     def loop(self, body, again, end, statements):
-        """The body of a loop; whether there is a ``break``."""
+        """Write the body of a loop; whether it contains a ``break``."""
         self.loops.append([again, end, False])
         self.start(body)
         self.body(statements)
@@ -404,12 +404,12 @@ class _Writer(Turns):
         return self.loops.pop()[2]
 
     def s_Break(self, s):
-        """Jump behind the innermost loop."""
+        """Write ``break``: a jump behind the innermost loop."""
         self.loops[-1][2] = True
         self.jump(self.loops[-1][1])
 
     def s_Continue(self, s):
-        """Jump to the next turn of the innermost loop."""
+        """Write ``continue``: a jump to the next iteration of the innermost loop."""
         self.jump(self.loops[-1][0])
 
 
@@ -431,7 +431,7 @@ class _Module:
         self.known: dict[str, int] = {}
 
     def name(self, procedure):
-        """The function of a procedure; a large one is in its own module."""
+        """LLVM name of a procedure, declared if it is in another module."""
         if procedure not in self.names:
             self.names[procedure] = f'@"{procedure.symbol}"'
             kinds = ", ".join(text_of(kind) for _, kind in procedure.arguments)
@@ -440,37 +440,37 @@ class _Module:
         return self.names[procedure]
 
     def needs(self, declaration):
-        """A function of LLVM or of the C library."""
+        """Declare an intrinsic or C function in the module, once."""
         self.declared[declaration] = None
 
     def meta(self, text):
-        """A node of metadata."""
+        """Number of a metadata node with this text, made once."""
         if text not in self.known:
             self.known[text] = len(self.metadata)
             self.metadata.append(text)
         return f"!{self.known[text]}"
 
     def unroll(self):
-        """A node of metadata for a loop whose turns follow each other in the code."""
+        """Metadata node for a loop that is to be unrolled fully."""
         full = self.meta('!"llvm.loop.unroll.full"')
         self.metadata.append(f"!{len(self.metadata)}, {full}")
         return f"!{len(self.metadata) - 1}"
 
     def _tag(self, name):
-        """Type tag of a field, for alias analysis."""
+        """Metadata of a type tag (TBAA) by name, for alias analysis."""
         kind = self.meta(f'!"{name}", !1, i64 0')
         return f", !tbaa {self.meta(f'{kind}, {kind}, i64 0')}"
 
     def tag(self, element):
-        """The tag of numbers of arrays."""
+        """Metadata of the alias tag of array elements of a type."""
         return self._tag(f"{element} of arrays")
 
     def field_tag(self, kind, field):
-        """The tag of a field of a record."""
+        """Metadata of the alias tag of a record's field."""
         return self._tag(f"{kind.__name__}.{field}")
 
     def table(self, array, element):
-        """A constant array."""
+        """Name of a constant array in the LLVM module, each made once."""
         key = (element, array.tobytes())
         if key not in self.tables:
             self.tables[key] = f"@table.{len(self.tables)}"
@@ -483,7 +483,7 @@ class _Module:
 
 
 def module_text(procedure, for_python=True, lanes=1, constants=None) -> str:
-    """The module of a procedure, with a function that Python calls unless told otherwise.
+    """LLVM IR of a module with a procedure, those compiled with it, and an entry for Python.
 
     Without, numbers of arrays may be anywhere (see ``device.interleaved``), and are written one by
     one. Several ``lanes`` share loops over them. ``constants`` are numbers of records, by class and
@@ -501,7 +501,7 @@ def module_text(procedure, for_python=True, lanes=1, constants=None) -> str:
 
 
 def _entry(procedure, module):
-    """The function that C can call: several results go into memory."""
+    """LLVM IR of the C function that Python calls; several results are returned through memory."""
     arguments = []
     for name, kind in procedure.arguments:
         text = "i1 zeroext" if kind == BOOL else text_of(kind)

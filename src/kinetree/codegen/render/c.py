@@ -47,7 +47,7 @@ class C(Language):
         }  # fmt: skip
 
     def constant(self, x):
-        """A number, rounded to the precision as the other back ends round it."""
+        """A number in C, rounded to the precision."""
         if self.dtype == "float64":
             return repr(float(x)) if np.isfinite(x) else f"{'-' if x < 0 else ''}INFINITY"
         with np.errstate(over="ignore"):
@@ -55,23 +55,23 @@ class C(Language):
         return f"{float(str(x))!r}f" if np.isfinite(x) else f"{'-' if x < 0 else ''}INFINITY"
 
     def input(self, argument, index):
-        """Arrays are flat, last axis fastest."""
+        """C text of an element of an input, in a flat row-major array."""
         return f"{argument_name(argument)}[{offset(argument, index)}]"
 
     def output(self, argument, index, text):
-        """Assignment to an element."""
+        """C lines that assign a value to an element of a result."""
         return [f"{argument_name(argument)}[{offset(argument, index)}] = {text};"]
 
     def define(self, name, text, is_condition=False):
-        """A constant of the function."""
+        """C lines that define a constant for a value."""
         return [f"const {'int' if is_condition else self.real} {name} = {text};"]
 
     def require(self, text):
-        """Note that a check failed and go on."""
+        """C line that sets a bit of ``status`` if a condition does not hold."""
         return [f"if (!({text})) status |= {UNSAFE};"]
 
     def loop(self, counter, times, carries, initial, body, following):
-        """A ``for`` loop; the next state is complete before the old one goes."""
+        """C lines of a ``for`` loop; all next states are computed before any is assigned."""
         pairs = [(c, x) for c, x in zip(carries, following, strict=True) if x != c]
         return [
             *(f"{self.real} {c} = {x};" for c, x in zip(carries, initial, strict=True)),
@@ -84,12 +84,12 @@ class C(Language):
 
 
 def offset(argument, index) -> int:
-    """Place of an element in a flat array."""
+    """Row-major offset of an element in a flat array."""
     return int(np.ravel_multi_index(index, argument.shape)) if argument.shape else 0
 
 
 def declaration(program, dtype="float64", name=None) -> str:
-    """The prototype, without a semicolon."""
+    """C prototype of a function, without a semicolon."""
     real = C(dtype).real
     parameters = [
         f"{'const ' if a in program.inputs else ''}{real} {argument_name(a)}[{a.size}]"
@@ -102,7 +102,7 @@ def declaration(program, dtype="float64", name=None) -> str:
 
 
 def render(program, dtype="float64", *, name=None, labels=None) -> str:
-    """Definition of a function, with the static functions that it needs before it."""
+    """C definition of a program's function, preceded by static functions for its pieces."""
     language, name = C(dtype), name or identifier(program.name)
     items = assignments(program, language, labels)
     pieces = [items[k : k + PIECE] for k in range(0, len(items), PIECE)]
@@ -140,7 +140,7 @@ def render(program, dtype="float64", *, name=None, labels=None) -> str:
 
 
 def _finite_checks(program):
-    """Lines of C that note in ``status`` inputs that are not finite."""
+    """C lines that set a bit of ``status`` where an input is not finite."""
     lines = []
     for a in program.inputs:
         if a.size:
@@ -150,7 +150,7 @@ def _finite_checks(program):
 
 
 def _workspace(pieces):
-    """For each piece what it loads and stores, ``{name: (slot, is_condition)}``, and the size."""
+    """Workspace slots that pieces load and store, ``{name: (slot, is_condition)}``; the size."""
     home = {name: k for k, piece in enumerate(pieces) for item in piece for name in item.defines}
     last = {}
     for k, piece in enumerate(pieces):
@@ -171,7 +171,7 @@ def _workspace(pieces):
 
 
 def _piece(name, parameters, names, piece, slots, language):
-    """Function in C for one piece of a long program, with its workspace."""
+    """C function for one piece of a long program, which exchanges values through a workspace."""
     loads, stores = slots
     lines = [f"static int {name}({parameters}, {language.real} *w)", "{", "    int status = 0;"]
     lines += [f"    (void){n};" for n in [*names, "w"]]

@@ -15,7 +15,7 @@ class _Case(TableLanguage, C):
 
 
 def arguments(program, data, names=()):
-    """Arguments and results of the function, as ``Argument``s.
+    """Input and result arguments of a loop program's C function, with the robot's sizes.
 
     Args:
         program: a ``LoopProgram``.
@@ -32,13 +32,13 @@ def arguments(program, data, names=()):
 
 
 def stack(program, data) -> int:
-    """Numbers of rows, which the function has on the stack."""
+    """Size of the stack array for all rows of a sample in the C function [numbers]."""
     plan = table_plan(program)
     return int(tables(plan, data)[0][plan.header["rows of a sample"]])
 
 
 def render(program, data, dtype="float64", *, name=None, results=()) -> str:
-    """Definition of a function ``int name(inputs..., outputs...)``, and its tables before it.
+    """C text of a loop program for one robot: tables, and a function ``int name(inputs, outputs)``.
 
     Args:
         program: a ``LoopProgram``.
@@ -85,12 +85,12 @@ def render(program, data, dtype="float64", *, name=None, results=()) -> str:
 
 
 def _own(side, table):
-    """Name in C of a table of one side."""
+    """C name of the table of an input or result."""
     return identifier(f"{side}_{table}")
 
 
 def _array(name, kind, texts):
-    """Constant array in C."""
+    """C definition of a constant array."""
     texts = list(texts) or ["0"]
     body = textwrap.fill(", ".join(texts), 96, initial_indent="    ", subsequent_indent="    ")
     return f"static const {kind} {name}[{len(texts)}] = {{\n{body}\n}};"

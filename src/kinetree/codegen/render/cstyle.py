@@ -32,7 +32,7 @@ class Value:
     mentions: frozenset = frozenset()
 
     def at_least(self, level):
-        """The text, in parentheses unless it binds this tightly."""
+        """Text of the value, in parentheses if its operator binds less tightly than ``level``."""
         return self.text if self.level >= level else f"({self.text})"
 
 
@@ -46,7 +46,7 @@ class Assignment:
 
 
 def assignments(program, language, labels=None, order=None):
-    """The program as a list of ``Assignment``s.
+    """Assignments, with names and lines, that compute a program in a C-like language.
 
     Args:
         program: what to write.
@@ -80,13 +80,13 @@ class _Writer:
         self.lists: dict = {None: []}  # assignments of every loop, and of what is outside all loops
 
     def write(self):
-        """Lines of the whole program."""
+        """All assignments of the program, in order."""
         for i in self.order:
             self._node(i)
         return self.lists[None]
 
     def _outputs(self):
-        """Node -> [(output, index), ...]."""
+        """Elements of results that each node is written to, as (argument, index)."""
         places, position = {}, 0
         for argument in self.program.outputs:
             for index in _indices(argument.shape):
@@ -95,7 +95,7 @@ class _Writer:
         return places
 
     def _uses(self):
-        """Node -> the scopes in which it is used, once for every use; loops name what they keep."""
+        """Loops (scopes) in which each node is used, once per use."""
         uses = {i: [] for i in self.order}
         for i in self.order:
             op, *operands = self.nodes[i]
@@ -113,7 +113,7 @@ class _Writer:
         return uses
 
     def _fused_products(self):
-        """Products that one sum or difference alone uses: one for each of these."""
+        """Products used by one sum or difference only, at most one each: candidates for FMA."""
         found = set()
         for i in self.order:
             op, *operands = self.nodes[i]
@@ -126,7 +126,7 @@ class _Writer:
     # --- one node ------------------------------------------------------------------------------
 
     def _node(self, i):
-        """Write what computes a node: an operation, a call or a loop."""
+        """Write the code of one node: an operation, a call or a loop."""
         op, *operands = self.nodes[i]
         self.ranks[i] = self._rank(op, operands)
         if op == "repeat":
@@ -153,7 +153,7 @@ class _Writer:
         self._after(i)
 
     def _stays_inline(self, i):
-        """Whether a node is written where it is used, without a variable."""
+        """Whether a node's text is inserted where it is used, without a variable."""
         op, value = self.nodes[i][0], self.values[i]
         if op in ("const", "input"):
             return op == "const" or not self.language.inputs_have_names
@@ -166,14 +166,14 @@ class _Writer:
         return short and self.uses[i] == [self.scope.get(i)]
 
     def _define(self, i):
-        """Define a variable for the value of a node."""
+        """Define a variable for a node's value."""
         value, name, op = self.values[i], self._name(i), self.nodes[i][0]
         lines = self.language.define(name, value.text, op in _CONDITIONS)
         self._add(i, lines, {name: op in _CONDITIONS}, value.mentions)
         self.values[i] = Value(name, mentions=frozenset((name,)))
 
     def _turn(self, i, angle):
-        """Define a sine or cosine together with its counterpart."""
+        """Define a sine and the cosine of the same angle together."""
         if i in self.values:  # came with its counterpart
             return
         pair = [self.program.graph.known.get((op, angle)) for op in ("sin", "cos")]
@@ -188,7 +188,7 @@ class _Writer:
                 self.values[k] = Value(name, mentions=frozenset((name,)))
 
     def _after(self, i):
-        """Results and checks, as soon as the value is there."""
+        """Write a node's value to results, and its check, once it is computed."""
         value = self.values[i]
         for argument, index in self.outputs.get(i, ()):
             self._add(i, self.language.output(argument, index, value.text), {}, value.mentions)
@@ -196,14 +196,14 @@ class _Writer:
             self._add(i, self.language.require(value.text), {}, value.mentions)
 
     def _add(self, i, lines, defines, mentions):
-        """Append lines to the scope of a node."""
+        """Append lines to the body of the loop that a node belongs to."""
         scope = self.lists.setdefault(self.scope.get(i), [])
         scope.append(Assignment(tuple(lines), defines, mentions))
 
     # --- expressions ---------------------------------------------------------------------------
 
     def _expression(self, op, operands):
-        """Text of an operation with its precedence."""
+        """Text of an operation, with parentheses by precedence."""
         if op == "const":
             x = operands[0]
             text = self.language.constant(x)
@@ -224,7 +224,7 @@ class _Writer:
     # --- calls -----------------------------------------------------------------------------------
 
     def _call(self, i, arguments):
-        """A call: an array for each input, unless it is a result of another call as it is."""
+        """Write a call: inputs are gathered into arrays unless they are whole results of a call."""
         callee, lines, texts, mentions, at = callee_of(self.program.graph, i), [], [], set(), 0
         for given in callee.inputs:
             nodes = arguments[at : at + given.size]
@@ -247,7 +247,7 @@ class _Writer:
         self._add(i, lines, dict.fromkeys(names, False), frozenset(mentions))
 
     def _same_result(self, nodes):
-        """The name of the array that some numbers are, whole and in order, or None."""
+        """Name of the result array that some nodes are, complete and in order; else None."""
         found = [self.nodes[a] for a in nodes]
         if not found or any(node[0] != "result" for node in found):
             return None
@@ -258,12 +258,12 @@ class _Writer:
         )
 
     def _result(self, call, place):
-        """Value of a result of a call."""
+        """Text of one number of a call's result."""
         name, k = self.results[call][self._place(place)]
         return Value(f"{name}[{k}]", mentions=frozenset((name,)))
 
     def _place(self, node):
-        """Place of a node among those of its kind."""
+        """Index of a result within its call, from the node that holds it."""
         return int(self.nodes[node][1])
 
     # --- loops -----------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class _Writer:
 
     @staticmethod
     def _early(carries, following, body):
-        """Lines that change states of a loop, by the number of items of its body before them.
+        """Lines that update loop states early, keyed by the body item after which they are safe.
 
         A new value need not wait once nothing is left that looks at the old one.
         """
@@ -314,7 +314,7 @@ class _Writer:
     # --- names -----------------------------------------------------------------------------------
 
     def _rank(self, op, operands):
-        """Label after which a variable is named: the last body that it depends on."""
+        """Rank and label by which a variable is named: from the last input it depends on."""
         if op == "input":
             return self.labels.get(tuple(operands), (-1, "t"))
         if op == "carry":
@@ -324,7 +324,7 @@ class _Writer:
         return max((self.ranks[a] for a in operands), default=(-1, "t"))
 
     def _name(self, i):
-        """New name for the variable of a node."""
+        """New variable name for a node, from its label."""
         op, *operands = self.nodes[i]
         if op in ("sin", "cos") and self.nodes[operands[0]][0] == "input":
             _, name, index = self.nodes[operands[0]]
@@ -338,7 +338,7 @@ class _Writer:
                 return self._unique(f"{label}_{number}")
 
     def _unique(self, name):
-        """Identifier that is not taken yet."""
+        """Identifier not used before: underscores are appended until it is new."""
         name = identifier(name)
         while name in self.taken:
             name += "_"
@@ -347,7 +347,7 @@ class _Writer:
 
 
 def _indices(shape):
-    """All indices of an array, last axis fastest."""
+    """All index tuples of an array, last axis fastest."""
     if not shape:
         return [()]
     return [(k, *rest) for k in range(shape[0]) for rest in _indices(shape[1:])]
@@ -372,18 +372,18 @@ class Language(ABC):
 
     @abstractmethod
     def input(self, argument, index) -> str:
-        """An element of an input."""
+        """Text of an element of an input."""
 
     @abstractmethod
     def output(self, argument, index, text) -> list:
-        """Lines that set an element of an output."""
+        """Lines that assign a value to an element of a result."""
 
     @abstractmethod
     def define(self, name, text, is_condition=False) -> list:
-        """Lines that give a value a name."""
+        """Lines that define a variable."""
 
     def sine_and_cosine(self, names, text, argument) -> list:
-        """Lines that define the sine and the cosine of a value together, where ``joins_sines``.
+        """Lines that compute sine and cosine of an angle together.
 
         Args:
             names: of the sine and of the cosine; None for one that is not needed.
@@ -393,7 +393,7 @@ class Language(ABC):
         raise TypeError(f"{type(self).__name__} computes sines and cosines one by one")
 
     def call(self, op, texts, operands) -> str:
-        """An operation that is not infix.
+        """Text of a call of a math function.
 
         Args:
             op: the operation.
@@ -403,11 +403,11 @@ class Language(ABC):
         return self.calls[op].format(*texts)
 
     def array(self, name, texts, side) -> list:
-        """Lines that make an array of some values, which may be side by side with others."""
+        """Lines that make an array of some values; ``side``: interleaved with other arrays."""
         raise TraceError(f"{type(self).__name__} has no routines")
 
     def routine(self, callee, given, results) -> list:
-        """Lines that call a routine.
+        """Lines that call a routine with arrays by name.
 
         Args:
             callee: what is called.
@@ -418,8 +418,8 @@ class Language(ABC):
 
     @abstractmethod
     def require(self, text) -> list:
-        """Lines that notice when a condition does not hold."""
+        """Lines that report when a condition does not hold."""
 
     @abstractmethod
     def loop(self, counter, times, carries, initial, body, following) -> list:
-        """Lines that run ``body`` while ``counter < times``; carries advance all at once."""
+        """Lines of a loop, ``counter`` below ``times``; all carried states advance together."""

@@ -51,12 +51,12 @@ class LoopWriter:
         self.checks = False  # whether the text notes failed checks
 
     def text(self) -> list:
-        """Lines for the whole program."""
+        """Lines of the whole loop program in a C-like language."""
         counts = [f"int {_count(name)} = 0;" for name in self.plan.lists]
         return [*counts, *self.regions(self.program.body, {})]
 
     def regions(self, body, scope) -> list:
-        """Lines for regions in order.
+        """Lines of regions (walks, loops, code) in order.
 
         Args:
             body: regions.
@@ -67,22 +67,22 @@ class LoopWriter:
         return [line for region in body for line in ways[type(region)](region, scope)]
 
     def _new(self, name):
-        """New name that begins with ``name``."""
+        """New variable name: ``name`` and a number."""
         self.count += 1
         return f"{name}{self.count}"
 
     def _header(self, what):
-        """Text of an entry of the table of sizes."""
+        """Text of an entry of the robot's table of sizes, by name."""
         return f"ints[{self.plan.header[what]}]"
 
     def record(self, domain, row) -> str:
-        """The record of a row."""
+        """Text of the address of a row's record."""
         if not domain:
             return f"(ints + {self._header('records of ')})"
         return f"(ints + {self._header(f'records of {domain}')} + {self.plan.size(domain)} * {row})"
 
     def _walk(self, walk, scope):
-        """Lines of a walk over rows or along a chain."""
+        """Lines of a walk over the rows of a domain, or along a chain."""
         n = self._new("n")
         if isinstance(walk.over, Chain):
             domain, start, after = self._chain(walk, scope)
@@ -106,7 +106,7 @@ class LoopWriter:
         return [head, f"    {own}", *(f"    {line}" for line in body), *tail, "}"]
 
     def _backwards(self, walk, scope, n, domain, start, after):
-        """A chain from its last row on: each time from the start, there is no room for a list."""
+        """Lines of a walk along a chain from its last row, each found again from the start."""
         up = f"{self.record(domain, n)}[{after}]"
         body = self.regions(walk.body, {**scope, walk.variable: domain})
         if not body:
@@ -125,7 +125,7 @@ class LoopWriter:
         ]
 
     def _chain(self, walk, scope):
-        """Domain of a chain, its first row, and the word that names the next."""
+        """Domain of a chain, text of its first row, and the word that names the next row."""
         first, *columns = walk.over.start.split(".")
         domain, row = scope.get(first, ""), first if first in scope else self.record("", 0)
         for column in columns[:-1]:
@@ -135,7 +135,7 @@ class LoopWriter:
         return domain, f"{row}[{at}]", self.plan.columns[domain][walk.over.column][1]
 
     def _clear(self, region, scope):
-        """Lines that empty a list or set a table to zero."""
+        """Lines that empty a list, or set a table to zero."""
         if region.table in self.plan.lists:
             return [f"{_count(region.table)} = 0;"]
         table = self.program.tables[region.table]
@@ -162,20 +162,20 @@ class LoopWriter:
         ]
 
     def length(self, axis) -> str:
-        """The length of an axis."""
+        """Text of an axis length, a constant or an entry of the robot's table of sizes."""
         return self._header(f"length of {axis}") if isinstance(axis, str) else str(axis)
 
     # --- control flow ----------------------------------------------------------------------------
 
     def _times(self, times):
-        """Text of the number of times that a loop runs."""
+        """Text of a loop's number of iterations."""
         if not isinstance(times, str):
             return str(times)
         name = identifier(f"in_{place_of(times).table}")
         return f"ENTRY({name}, 0)"
 
     def _repeat(self, region, scope):
-        """Lines of a loop with a number of runs."""
+        """Lines of a loop with a number of iterations."""
         n = self._new("n")
         body = self.regions(region.body, scope)
         head = f"for (int {n} = 0; {n} < {self._times(region.times)}; {n}++) {{"
@@ -193,20 +193,20 @@ class LoopWriter:
         ]
 
     def _when(self, region, scope):
-        """Lines of regions that run if a condition holds."""
+        """Lines of a block that runs if a condition holds."""
         held, condition = self._condition(region, scope)
         body = self.regions(region.body, scope)
         return [*condition, f"if ({held}) {{", *(f"    {line}" for line in body), "}"]
 
     def _condition(self, region, scope):
-        """Name and lines of a condition."""
+        """Name of a variable for a condition, and the lines that compute it."""
         name = self._new("held")
         return name, [f"int {name} = 0;", *self._code(region.condition, scope, name)]
 
     # --- cases -----------------------------------------------------------------------------------
 
     def _code(self, code, scope, held=None):
-        """The case of the kinds of the variables in scope; equal texts are written once."""
+        """Lines that switch to the case for the kinds of rows in scope; equal cases are merged."""
         texts: dict = {}
         for key, case in code.cases.items():
             number = 0
@@ -232,7 +232,7 @@ class LoopWriter:
         return [*lines, "}"]
 
     def _case(self, case, variables, held, appends):
-        """Lines of the code for one kind of row."""
+        """Lines of the straight-line code for one combination of kinds of rows."""
         case = with_arguments(regroup_sums(case))
         self.can_hide |= hides(case)
         self.checks |= bool(case.checks or appends)
@@ -247,17 +247,17 @@ class LoopWriter:
 
 
 def _count(name):
-    """The variable with the number of rows of a list."""
+    """Name of the variable with the number of rows in a list."""
     return identifier(f"count_{name}")
 
 
 def _keep(name):
-    """The variable that says whether a row of a list counts."""
+    """Name of the variable that tells whether an appended row is kept."""
     return identifier(f"keep_{name}")
 
 
 def with_arguments(case):
-    """A case whose inputs are all among its arguments."""
+    """A case whose loads are all declared as input arguments."""
     known = {n[1] for n in case.graph.nodes if n[0] == "input"} - {a.name for a in case.inputs}
     new = tuple(Argument(name, ()) for name in sorted(known))
     return type(case)(
@@ -266,13 +266,13 @@ def with_arguments(case):
 
 
 def hides(case) -> bool:
-    """Whether a number that is not finite can leave no trace in what a case stores."""
+    """Whether a case has operations, such as select, that can hide infinite or NaN values."""
     nodes = case.graph.nodes
     return any(nodes[i][0] not in SUMS_AND_PRODUCTS for i in case.graph.reachable(case.roots))
 
 
 def loads_at_first_use(case) -> list:
-    """An order of the nodes of a case: places that it also stores to are loaded first."""
+    """Order of nodes in which loads from places that the case also stores to come first."""
     nodes, order, seen = case.graph.nodes, [], set()
     stored = {place_of(a.name)[:3] for a in case.outputs}
     waiting = fewest_waiting(case)
@@ -301,7 +301,7 @@ class TableLanguage:
     require: Any  # of the language
 
     def place(self, writer, variables, held):
-        """Say which rows the variables in scope name.
+        """Set the writer, and the domain and kind of each row variable, before a case is written.
 
         Args:
             writer: of the program.
@@ -312,11 +312,11 @@ class TableLanguage:
         self.addresses: dict = {}
 
     def input(self, argument, index):
-        """A load."""
+        """Text of the load of a number from a table."""
         return self._at(place_of(argument.name)._replace(index=index))
 
     def output(self, argument, index, text):
-        """A store, or a sum."""
+        """Lines that store a number to a table, or add to it."""
         place = place_of(argument.name)
         if place.table == "holds":
             return [f"{self.held} = {text};"]
@@ -325,7 +325,7 @@ class TableLanguage:
         return [f"{self._at(place)} {'+=' if place.adds else '='} {text};"]
 
     def _at(self, place):
-        """Text of the place of a number in memory."""
+        """Text of a number's place in memory, by the storage class of its table."""
         writer, table = self.writer, self.writer.program.tables[place.table]
         k = place.index[0] if place.index else 0
         if table.storage == "rows":
@@ -351,13 +351,13 @@ class TableLanguage:
         return f"ENTRY({name}, {at or 0})"
 
     def _once(self, name, kind, text):
-        """A name for an address."""
+        """Name of an address variable, which is defined once per case."""
         name = identifier(f"{name}_")
         self.addresses.setdefault(name, f"{kind} {name} = {text};")
         return name
 
     def _record(self, path):
-        """The record of the row that a path names, and its domain."""
+        """Text of the record of the row that a path names, and its domain."""
         plan = self.writer.plan
         if path in ("", "world"):
             return self.writer.record("", 0), ""
@@ -369,12 +369,12 @@ class TableLanguage:
         return self._once(f"record_{path}", "const int *const", text), target
 
     def _domain(self, path):
-        """The domain of the row that a path names."""
+        """Domain of the row that a path names."""
         variables = {name: domain for name, (domain, _) in self.variables.items()}
         return domain_of(path, variables, self.writer.program.domains)
 
     def _number(self, path):
-        """The number of the row that a path names."""
+        """Text of the number of the row that a path names."""
         plan, domain = self.writer.plan, self._domain(path)
         head, _, column = path.rpartition(".")
         if not head:
@@ -388,7 +388,7 @@ class TableLanguage:
         return f"{self._record(head)[0]}[{at}]"
 
     def _row(self, path):
-        """The row that a path names, and where its numbers are in it."""
+        """Text of the address of a row in the workspace, and the offsets of its numbers."""
         program, plan, lists = self.writer.program, self.writer.plan, self.writer.plan.lists
         head, _, column = path.rpartition(".")
         if column == "new" and head in lists:
@@ -412,12 +412,12 @@ class TableLanguage:
         return row, {at: first + k for k, at in enumerate(places)}
 
     def _in_list(self, name, number):
-        """Where a row of a list begins."""
+        """Text of the address of a row of a list, by its number."""
         start = self.writer.plan.header[f"rows of {name}"]
         return f"ints[{start}] + {self.writer.plan.widths[name][0]} * {number}"
 
     def append_lines(self, append):
-        """Lines that fill in the columns of a new row of a list, and count it if it is kept."""
+        """Lines that fill in a new row of a list, and count it if it is kept."""
         plan, name = self.writer.plan, append.list
         row, _ = self._row(f"{name}.new")
         lines = [

@@ -102,7 +102,7 @@ class Layout:
     samples are read and written in device memory, without tiles."""
 
     def results(self, program, dtype) -> int:
-        """Numbers of a sample's results that there is room for."""
+        """Numbers of a sample's results that fit into the shared memory of a warp."""
         if self.by_warps:
             return sum(a.size for a in program.outputs)
         inputs = sum(t.size for t in tiles([a for a in program.inputs if a.size], _STAGED).values())
@@ -141,7 +141,7 @@ class WholeResults:
 
 
 def render(program, dtype="float64", layout=None, whole=None) -> CudaText:
-    """CUDA C of a program; its entry point is ``run``.
+    """CUDA C of a program; its entry point is the kernel ``run``.
 
     Args:
         program: what to compute.
@@ -178,20 +178,20 @@ class _Renderer:
         self.language.in_place = self._in_place() if loops else set()
 
     def _language(self, loops):
-        """Language of the code: CUDA, with routines where lanes share them."""
+        """Language of the CUDA text, with calls of routines where lanes share them."""
         if self.layout.by_warps:
             return CudaWithRoutines(self.program, self.dtype)
         angles, left = self.angles, self.part.left
         return Cuda(self.program, self.dtype, angles, self.kept, left, loops_over_angles=loops)
 
     def _inputs_read(self):
-        """Inputs that the program looks at."""
+        """Input arguments that the program reads."""
         nodes = self.program.graph.nodes
         names = {nodes[i][1] for i in self.order if nodes[i][0] == "input"}
         return [a for a in self.inputs if a.name in names]
 
     def _ahead(self) -> Ahead | None:
-        """How the inputs of the next samples come meanwhile, if they do."""
+        """Scheme by which inputs of a warp's next samples are prefetched, or None."""
         wanted, twice, again = self.layout.ahead, list(self.tiles), []
         if wanted is None:
             wanted = self.inputs_of_a_warp * self.size <= _TWICE and self._computes_much()
@@ -214,17 +214,17 @@ class _Renderer:
         return Ahead(tuple(twice), tuple(again), slots // WARP)
 
     def _waiting(self):
-        """Values of 32 bits that wait at once, at most."""
+        """Largest number of 32-bit registers that live values take."""
         return most_waiting(self.program, self.order) * self.size // 4
 
     def _computes_much(self):
-        """Whether arithmetic limits it, and not memory."""
+        """Whether the program is bound by arithmetic, not by memory traffic."""
         operations = sum(self.program.graph.nodes[i][0] not in LEAVES for i in self.order)
         numbers = sum(a.size for a in (*self.inputs, *self.outputs))
         return operations >= _MUCH * numbers
 
     def _results(self):
-        """The tile of each result, by name."""
+        """Tile in shared memory of each result, by name."""
         sizes = {a.name: a.size for a in self.part.outputs}
         found = {}
         for a in self.outputs:
@@ -233,12 +233,12 @@ class _Renderer:
         return found
 
     def _order(self):
-        """Order in which nodes are computed."""
+        """Order in which nodes are computed, as the layout wants it."""
         makers = {"created": creation_order, "results": by_results, None: fewest_waiting}
         return makers[self.layout.order](self.program)
 
     def _reused_tiles(self):
-        """Results that take the tile of an input, by name."""
+        """Results that overwrite the tile of an input in shared memory, by name."""
         if not self.layout.reuse:
             return {}
         whole = {name for name, tile in self.results.items() if not tile.is_slice}
@@ -246,7 +246,7 @@ class _Renderer:
         return given_up(self.program, self.order, self.tiles, results)
 
     def _in_place(self):
-        """Inputs in tiles of results that are nothing but the state which a loop begins with."""
+        """Inputs, overwritten by results, that are only the initial state of a loop."""
         nodes, users = self.program.graph.nodes, {}
         for i in self.order:
             for a in () if nodes[i][0] in LEAVES else nodes[i][1:]:
@@ -259,7 +259,7 @@ class _Renderer:
         }
 
     def render(self):
-        """Text of the CUDA program, with its sizes of memory."""
+        """CUDA C of the program, with its sizes of shared memory and workspace."""
         entry = EntryPoints(self)
         sample = self._sample(entry)
         self.shared = shared = self._shared_bytes()
@@ -282,14 +282,14 @@ class _Renderer:
         return CudaText(text, shared, ahead, light, self.left_numbers, self._registers())
 
     def _sizes(self):
-        """Numbers of a sample in device memory and in shared memory, for routines."""
+        """Macros with the sizes of memory that a sample has for routines; none without routines."""
         if not self.layout.by_warps:
             return []
         room, own = self.language.room, self.language.own_numbers
         return [f"#define NUMBERS_OF_ITS_OWN {own}\n#define NUMBERS_OF_ROOM {room}"]
 
     def _routines(self):
-        """Procedures that the program calls, and what ties them to it."""
+        """CUDA C of the routines that the program calls, and of their procedures."""
         if not self.layout.by_warps:
             return []
         functions = [
@@ -315,37 +315,37 @@ class _Renderer:
         ]
 
     def _shared_bytes(self):
-        """Bytes of shared memory of a warp."""
+        """Bytes of shared memory that a warp needs."""
         if self.layout.by_warps:
             return -(-self.language.room * self.size // 16) * 16
         return (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
 
     @property
     def left_numbers(self):
-        """Numbers of a sample that routines leave in the workspace."""
+        """Numbers of a sample that routines leave in the workspace, for other kernels."""
         return self.language.left_numbers if self.layout.by_warps else 0
 
     @property
     def before_turned(self):
-        """Numbers of a warp in shared memory before sines and cosines."""
+        """Offset in a warp's shared memory at which sines and cosines begin [numbers]."""
         own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
         own = 0 if self.layout.by_warps else own
         return self.tiled + own + (self.ahead.numbers_besides if self.ahead else 0)
 
     @property
     def tiled(self):
-        """Numbers of a warp in the tiles of inputs."""
+        """Size of the input tiles in a warp's shared memory [numbers]."""
         return self.ahead.numbers(self.tiles) if self.ahead else self.inputs_of_a_warp
 
     # --- one sample ------------------------------------------------------------------------------
 
     def _hidden_places(self):
-        """Names and offsets of the inputs that are hidden from the signature."""
+        """Names and offsets of inputs that may be infinite or NaN without results showing it."""
         arguments = {a.name: a for a in self.program.inputs}
         return {(name, offset(arguments[name], index)) for name, index in self.hidden}
 
     def _watch(self):
-        """Lines that watch values for numbers that are not finite."""
+        """CUDA lines that accumulate x · 0 of hidden inputs, which is NaN unless all are finite."""
         if not self.hidden:
             return []
         zero, places = self.language.constant(0.0), self._hidden_places()
@@ -357,7 +357,7 @@ class _Renderer:
         return [*lines, f"if (!(watched == {zero})) status |= {NOT_FINITE};"]
 
     def _with_prefetches(self, ahead, items, entry):
-        """Lines of all assignments; where many values wait, some do so in shared memory."""
+        """CUDA lines of all assignments, with prefetches and values parked in shared memory."""
         ins, lines = self.language.inputs, [list(item.lines) for item in items]
         last = last_mentions(lines, [ins[name] for name in self.tiles])
         if ahead.slots:
@@ -372,7 +372,7 @@ class _Renderer:
         return lines
 
     def _sample(self, entry):
-        """Function in CUDA for one sample."""
+        """CUDA function that computes one sample."""
         ins, outs, given = self.language.inputs, self.language.outputs, set(self.taken.values())
         own = set(self.ahead.twice) if self.ahead and self.ahead.slots else set()
         parameters = [
@@ -414,22 +414,22 @@ class _Renderer:
         )
 
     def _warps(self):
-        """Warps with routines that a multiprocessor has room for, of one block: 1, 2, 4 or 8."""
+        """Warps with routines per block that a multiprocessor has room for: 1, 2, 4 or 8."""
         room = min(_MOST_WARPS, _SHARED // max(1, self.shared))
         return 1 << max(1, room).bit_length() - 1
 
     def _registers(self):
-        """Registers of a thread, where routines are compiled apart."""
+        """Registers that a thread may use where routines are compiled apart; 0 otherwise."""
         most = _REGISTERS // (WARP * self._warps())
         return min(most // 8 * 8, 248) if self.layout.by_warps else 0
 
     @property
     def separate(self):
-        """Outputs that have their own tile."""
+        """Results with a separate tile: neither an input's tile nor sparse."""
         return [a for a in self.outputs if a.name not in {**self.taken, **self.kept.tables}]
 
     def bounds(self):
-        """Threads of a block, and blocks for which there must be registers."""
+        """Arguments of ``__launch_bounds__``: threads of a block, and resident blocks."""
         resident = self.layout.resident
         if self.layout.by_warps:
             return f"{WARP * self._warps()}, 1"

@@ -31,7 +31,7 @@ class _Slice:
 
 
 def render_assembly(parts, whole, dtype, layout) -> CudaText:
-    """CUDA C of ``parts.assembly``.
+    """CUDA C of the kernel that assembles results from the workspace of a program in parts.
 
     Args:
         parts: the program in parts.
@@ -52,7 +52,7 @@ def render_assembly(parts, whole, dtype, layout) -> CudaText:
 
 
 def _slices(parts, whole, most):
-    """Results in slices with a limited number of nonzero entries."""
+    """Slices of results, each with at most ``most`` nonzero entries."""
     nodes, found, position = parts.assembly.program.graph.nodes, [], 0
     numbers = {a.name: (k, a.size) for k, a in enumerate(a for a in whole.outputs if a.size)}
     for argument in parts.assembly.program.outputs:
@@ -80,7 +80,7 @@ def _slices(parts, whole, most):
 
 
 def _tables(slices):
-    """Tables that the entry point looks up."""
+    """CUDA tables of where each slice's numbers are in the workspace and the results."""
     slots = [WARP * slot for s in slices for slot in s.slots]
     places = [PITCH * place for s in slices for place in s.places]
     rows, slot, place = [], 0, 0
@@ -104,7 +104,7 @@ def _tables(slices):
 
 
 def _entry(parts, whole, count, zero):
-    """The entry point ``run``."""
+    """CUDA entry point ``run`` of the assembly."""
     inputs, outputs = ([a for a in side if a.size] for side in (whole.inputs, whole.outputs))
     results = [result_name(a.name) for a in outputs]
     parameters = [

@@ -22,7 +22,7 @@ class EntryPoints:
         self.portions = [ahead.twice, *((name,) for name in ahead.again)] if ahead else []
 
     def load(self):
-        """A function that starts to fill the tiles of inputs, one after the other."""
+        """CUDA function that starts the copies of all inputs into their tiles."""
         parameters, dense, any_rows = [], [], []
         for name, tile in self._tiles():
             parameters.append(f"real *{name}_tile, const real *{name}, long long {name}_step")
@@ -48,12 +48,12 @@ class EntryPoints:
         )
 
     def _tiles(self):
-        """Names in the text of inputs that have tiles, and these, in their order in memory."""
+        """Names of the inputs with tiles in the CUDA text, and the tiles, in memory order."""
         names = [name for some in self.portions for name in some] or self.plan.tiles
         return [(self.plan.language.inputs[name], self.plan.tiles[name]) for name in names]
 
     def following(self):
-        """A type for what comes next, and functions that start to fill tiles with it."""
+        """CUDA struct of a warp's next samples, and functions that prefetch their tiles."""
         if not self.plan.ahead:
             return ""
         lines = ["typedef struct {", "    int more, mine;", "    long long first;"]
@@ -80,7 +80,7 @@ class EntryPoints:
         return "\n".join(lines)
 
     def prefetching(self, portion):
-        """Lines of the program that start to fill tiles while it goes on."""
+        """CUDA lines that start one portion of the prefetches within the program."""
         lines = ["__syncwarp();"] if portion else ["if (next->mine) finish_stores();"]
         lines.append(f"if (next->mine) request_{portion}(next);")
         if any(self.plan.tiles[name].group for name in self.portions[portion]):
@@ -88,7 +88,7 @@ class EntryPoints:
         return lines
 
     def run(self):
-        """The entry point."""
+        """CUDA text of the kernel ``run``."""
         ins = self.plan.language.inputs
         parameters = [
             "long long count, long long dense",
@@ -132,11 +132,11 @@ class EntryPoints:
 
     @property
     def _between(self):
-        """Numbers between the two tiles of an input."""
+        """Distance between the two tiles of a double-buffered input [numbers]."""
         return sum(self.plan.tiles[name].numbers for name in self.plan.ahead.twice)
 
     def _fill_tiles(self):
-        """Tiles of inputs that are there."""
+        """CUDA lines that fill the tiles of inputs, or wait for tiles prefetched before."""
         given = ", ".join(f"{name}_tile, {name}, {name}_step" for name, _ in self._tiles())
         now = [f"load(first, count, (int)dense, {given});", "finish_loads();"]
         if not self.plan.ahead:
@@ -155,7 +155,7 @@ class EntryPoints:
         ]
 
     def _turn(self, step):
-        """Work of a warp on 32 samples."""
+        """CUDA lines by which a warp loads, computes and stores 32 samples."""
         lines = [
             "const int rows = count - first < 32 ? (int)(count - first) : 32;",
             "const int whole = dense && rows == 32;",
@@ -194,7 +194,7 @@ class EntryPoints:
         return [*lines, *self._moderate_angles(), *self._call(), *self._stores()]
 
     def _place_row(self, name, tile):
-        """A tile and the row of this thread in it, or the row in device memory."""
+        """CUDA lines that place a tile in shared memory, and find this thread's row in it."""
         if tile is None:
             return [f"const real *const {name}_own = {name} + (first + {_ROW}) * {name}_step;"]
         own = f"lane * {tile.pitch} + skipped(lane, {tile.group})"
@@ -204,7 +204,7 @@ class EntryPoints:
         ]
 
     def _moderate_angles(self):
-        """Look at all angles at once; also whether they are finite."""
+        """CUDA lines that check whether all angles of a sample are within range of fast sines."""
         if not self.plan.angles:
             return []
         name, found, f = self.plan.language.inputs, runs(self.plan.angles), self.plan.f
@@ -221,7 +221,7 @@ class EntryPoints:
         return [*near, f"if (!(far <= {bound})) {{", *watch, *each, "}"]
 
     def _call(self):
-        """Lines that call the function of one sample."""
+        """CUDA lines that call the function of one sample."""
         arguments = [f"{self.plan.language.inputs[a.name]}_own" for a in self.plan.inputs]
         arguments += [f"part_{a.name}_own" for a in self.plan.separate]
         lines = []
@@ -251,7 +251,7 @@ class EntryPoints:
         return self.plan.language.inputs[source] if source else f"part_{output}"
 
     def _stores(self):
-        """Results to memory; NaN where something is wrong with a sample."""
+        """CUDA lines that copy results to memory; NaN for samples that failed a check."""
         lines = ["(void)status;"]
         if self.plan.program.checks or self.plan.hidden:
             lines = ["if (status) {", *(f"    {line}" for line in self._all_wrong()), "}"]
@@ -282,7 +282,7 @@ class EntryPoints:
         return lines
 
     def _all_wrong(self):
-        """All results of a sample NaN."""
+        """CUDA lines that set all results of a sample to NaN."""
         nan, lines = f'nan{self.plan.f}("")', []
         for name, tile in self.plan.results.items():
             if name not in self.plan.kept.tables:
@@ -296,7 +296,7 @@ class EntryPoints:
         return lines
 
     def tables(self):
-        """Position of the kept number for each number of a result, times the stride."""
+        """CUDA tables with the place of each number of a sparse result in shared memory."""
         for name, places in self.plan.kept.tables.items():
             numbers = ", ".join(str(PITCH * place) for place in places)
             yield f"static __device__ const int table_{name}[] = {{{numbers}}};"
@@ -312,7 +312,7 @@ def result_name(name):
 
 
 def runs(places):
-    """Places (argument, offset) as ranges (argument, first, end), sorted."""
+    """Join places (argument, offset) to sorted ranges (argument, first, end)."""
     found = []
     for argument, place in sorted(places):
         if found and found[-1][0] == argument and found[-1][2] == place:
@@ -344,7 +344,7 @@ class CudaText:
 
 
 def head(dtype, shared) -> str:
-    """Types, and the functions of ``cuda_tiles.cuh``.
+    """First lines of CUDA text: types, macros, and the functions of ``cuda_tiles.cuh``.
 
     Args:
         dtype: ``"float32"`` or ``"float64"``.

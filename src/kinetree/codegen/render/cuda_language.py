@@ -9,7 +9,7 @@ from kinetree.expr.node import LEAVES
 
 
 def angles_of(program, tiles):
-    """Places ``(argument, offset)`` of staged inputs that only sines and cosines look at."""
+    """Places ``(argument, offset)`` of inputs in tiles that only enter sines and cosines."""
     nodes, arguments = program.graph.nodes, {a.name: a for a in program.inputs}
     order = program.graph.reachable(program.wanted)
     turned, other = set(), set(program.roots)
@@ -47,19 +47,19 @@ class Cuda(C):
         self.turned, self.in_place = dict[str, int](), set[str]()
 
     def call(self, op, texts, operands):
-        """Quotients without a look at what comes out where a check has looked at the divisor."""
+        """CUDA text of a math call; quotients skip special cases if the divisor was checked."""
         if op == "/" and operands[1] in self.checked:
             return f"quotient({', '.join(texts)})"
         return super().call(op, texts, operands)
 
     def input(self, argument, index):
-        """A number of the sample's own row, or of the workspace."""
+        """CUDA text of an input number, in the sample's row of a tile or in the workspace."""
         if argument.name == WORK:
             return f"work[{WARP * index[0]}]"
         return f"{self.inputs[argument.name]}[{offset(argument, index)}]"
 
     def sine_and_cosine(self, names, text, argument):
-        """Without a branch where the angle is known to be moderate."""
+        """CUDA lines for sine and cosine; without a range branch if the angle is checked."""
         op, *place = argument
         near = op == "input" and (place[0], offset(self.shapes[place[0]], place[1])) in self.angles
         if self.loops_over_angles and (op == "carry" or (op == "input" and place[0] != WORK)):
@@ -73,7 +73,7 @@ class Cuda(C):
         return [f"real {sine}, {cosine};", f"{function}({text}, &{sine}, &{cosine});"]
 
     def loop(self, counter, times, carries, initial, body, following):
-        """With all sines and cosines of angles that it carries ahead of the rest."""
+        """CUDA lines of a loop; sines and cosines of angles in its state are computed first."""
         turns = self.turns([c for c in carries if c in self.turned])
         lines = super().loop(counter, times, carries, initial, [*turns, *body], following)
         states = zip(carries, initial, strict=True)
@@ -83,7 +83,7 @@ class Cuda(C):
         ]
 
     def turns(self, angles) -> list:
-        """Lines that put sines and cosines into shared memory, from there to be read."""
+        """CUDA lines that compute sines and cosines of angles in a loop into shared memory."""
         numbers = {self.turned[x]: x for x in angles}
         lines = [f"turned[{2 * WARP * k}] = {x};" for k, x in numbers.items()]
         begins, ends = (sorted(k for k in numbers if k + d not in numbers) for d in (-1, 1))
@@ -96,7 +96,7 @@ class Cuda(C):
         return lines
 
     def output(self, argument, index, text):
-        """Lines that write to the own row of a tile, the workspace, or what is kept, but once."""
+        """CUDA lines that write a result: to its tile, the workspace, or once to sparse ones."""
         if argument.name == LEFT:
             return [f"left[{WARP * self.left[index[0]]}] = {text};"]
         if argument.name in self.kept.tables:
@@ -106,13 +106,13 @@ class Cuda(C):
 
 
 def _bounded_nodes(program):
-    """Nodes that a check requires to be larger than something."""
+    """Nodes that a run-time check requires to exceed something, so that they are not 0."""
     nodes = program.graph.nodes
     return {nodes[node][2] for node, *_ in program.checks if nodes[node][0] == "<"}
 
 
 def _names(side, arguments):
-    """A name for every argument, by its name."""
+    """Unique identifier of every argument, by its name."""
     names = {}
     for a in arguments:
         name = identifier(f"{side}_{a.name}")
@@ -136,7 +136,7 @@ def _names(side, arguments):
 
 
 def elementary(dtype) -> str:
-    """Definitions of ``sincos_near``, ``sincos_any`` and ``reduced``."""
+    """CUDA definitions of ``sincos_near``, ``sincos_any`` and ``reduced`` for a precision."""
     number = C(dtype).constant
     half_pi, sine, cosine = HALF_PI[dtype], SIN[dtype], COS[dtype]
     f = "f" if dtype == "float32" else ""

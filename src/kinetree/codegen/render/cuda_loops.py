@@ -41,7 +41,7 @@ class LoopLayout:
 
 
 def room(place, rows, arguments, dtype):
-    """Bytes of shared memory of a warp, and numbers of a sample in the workspace.
+    """Bytes of shared memory of a warp, and numbers of a sample in the workspace, by place.
 
     Args:
         place: one of ``PLACES``.
@@ -72,7 +72,7 @@ class _Case(TableLanguage, Cuda):
 
 
 def render(program, dtype="float64", place="memory", resident=0) -> str:
-    """CUDA C of a program; its entry point is ``run``.
+    """CUDA C of a loop program; its entry point is the kernel ``run``.
 
     Args:
         program: a ``LoopProgram`` with the cases of the kinds that a robot has.
@@ -179,7 +179,7 @@ DEVICE void turned_out(real *to, real *tile, const real *from, int size, int row
 
 
 def _run(program, plan, writer, body, dtype, resident):
-    """The entry point: a warp computes one set of 32 samples after the other."""
+    """CUDA kernel ``run``: each warp computes one set of 32 samples after another."""
     tables = _Arguments(program, writer, dtype)
     lines = [
         "extern __shared__ vector16 shared[];",
@@ -216,7 +216,7 @@ class _Arguments:
 
     @property
     def parameters(self):
-        """Parameters of the entry point."""
+        """Parameters of the kernel for the arguments and results."""
         return [
             "long long count, long long dense",
             *(f"const real *RESTRICT given_{n}, long long step_{n}" for n in self.inputs),
@@ -227,7 +227,7 @@ class _Arguments:
 
     @property
     def sizes(self):
-        """Lines that define how many numbers of a sample each has."""
+        """Lines that define the size of each argument and result, per sample."""
         tables = (*self.program.arguments, *self.program.results)
         axes = [self.program.tables[table].axes for table in tables]
         sizes = [" * ".join(map(self.writer.length, a)) or "1" for a in axes]
@@ -235,12 +235,12 @@ class _Arguments:
 
     @property
     def entries(self):
-        """Numbers of all of them in a sample."""
+        """Text of the total size of arguments and results of a sample."""
         return " + ".join(f"size_{name}" for name in self.names) or "0"
 
     @property
     def places(self):
-        """Where a lane has them: one after the other."""
+        """Lines that define where a lane's entries of each argument and result begin."""
         return [
             line
             for name in self.names
@@ -251,7 +251,7 @@ class _Arguments:
         ]
 
     def samples(self, body):
-        """Load 32 samples, compute, and store; results of samples that fail a check are NaN."""
+        """Lines that load 32 samples, compute and store; NaN for samples that fail a check."""
         zero = self.writer.zero
         lines = [
             "const int held = count - first < 32 ? (int)(count - first) : 32;",
@@ -273,12 +273,13 @@ class _Arguments:
         return f"watched += turned_in({name} - lane, tile, {given});"
 
     def _store(self, name):
+        """Line that copies a result from shared memory to its array."""
         return (
             f"turned_out(got_{name} + first * size_{name}, tile, {name} - lane, size_{name}, held);"
         )
 
     def _spoil(self, name):
-        """Line that sets a result to NaN."""
+        """Line that sets a result to NaN where a check failed."""
         return f"    for (int n = 0; n < size_{name}; n++) ENTRY({name}, n) = {self.nan};"
 
 
@@ -299,7 +300,7 @@ _PLACES_OF_A_WARP = (
 
 
 def _launch(dtype, resident):
-    """How a kernel begins, with what it has to say of shared memory and registers."""
+    """Head of a CUDA kernel with its launch bounds, and the macro of its shared memory."""
     unit = 4 if dtype == "float32" else 2  # numbers in 16 bytes
     whole = f"(({WARP} * ROWS_SHARED * rows_of_a_sample + {PITCH} * entries_of_a_sample + "
     whole += f"{unit - 1}) / {unit} * {unit})"

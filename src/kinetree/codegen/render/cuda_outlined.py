@@ -22,7 +22,7 @@ _HEAD = "int NAME(real *frame, const int active, real *row, real *column)"
 
 
 def outline(lines) -> tuple[list[str], list[str], int]:
-    """The lines with calls in place of long parts, functions of these, and the size of ``frame``.
+    """Move long stretches of CUDA lines into functions; returns calls, functions, frame size.
 
     Args:
         lines: of a function in which every name has one meaning.
@@ -59,7 +59,7 @@ def outline(lines) -> tuple[list[str], list[str], int]:
 
 
 def _runs(lines, found):
-    """Ranges of lines, with the same indentation, that only compute."""
+    """Ranges of lines of equal indentation that only compute, long enough to be moved."""
     first = 0
     while first < len(lines):
         end, indent = first, len(lines[first]) - len(lines[first].lstrip())
@@ -76,7 +76,7 @@ def _indent(line):
 
 
 def _cut(run, stripped):
-    """Parts of a run, of about the same length; what belongs together stays so."""
+    """Split a range of lines into parts of about equal length, at definitions."""
     count = -(-len(run) // LONGEST)
     ends = [run.start]
     for n in range(1, count):
@@ -89,25 +89,25 @@ def _cut(run, stripped):
 
 
 def _names_defined(match) -> list[str]:
-    """Names that a line gives a meaning."""
+    """Variables that a line of CUDA defines, from its match."""
     found = "" if match is None else match["name"] or match["names"] or ""
     return [str(name) for name in found.split(", ") if name]
 
 
 def _names_mentioned(line) -> set[str]:
-    """Names of numbers in a line."""
+    """Names of variables that occur in a line of CUDA."""
     if line.startswith("if (active) "):
         line = line.partition(" = ")[2]
     return {x for x in _NAME.findall(line) if x not in _OTHER}
 
 
 def _real(name, kinds):
-    """Text of a variable as a real number."""
+    """Text of a variable converted to a real number, for conditions."""
     return f"(real){name}" if kinds.get(name) == "int" else name
 
 
 def _load(name, places, kinds):
-    """Line that loads a variable from the frame."""
+    """CUDA line that loads a variable from the frame in local memory."""
     at = f"frame[{places[name]}]"
     if kinds.get(name) == "int":
         return f"const int {name} = {at} != 0;"
@@ -115,7 +115,7 @@ def _load(name, places, kinds):
 
 
 def _function(n, part, stripped, found, given, left, places, kinds):
-    """The text of a function."""
+    """CUDA function of lines that were moved, with loads and stores of its variables."""
     alias = {x: f"given_{places[x]}" for x in given if "[" in x}
     body = ["IN_LOCAL_MEMORY(frame);", "int status = 0;", "(void)row, (void)column, (void)active;"]
     for x in given:
@@ -138,7 +138,7 @@ def _function(n, part, stripped, found, given, left, places, kinds):
 
 
 def guard(n, text) -> str:
-    """A function, or its declaration, where the text is compiled in parts."""
+    """CUDA function within preprocessor conditions, for compilation in separate pieces."""
     head = f"PIECE {_HEAD.replace('NAME', f'piece_{n}')};"
     lines = [f"#if !defined(ALONE) || PIECE_ALONE == {n + 1}", text]
     return "\n".join([*lines, "#elif defined(PROGRAM_ALONE)", head, "#endif"])

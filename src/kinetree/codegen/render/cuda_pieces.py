@@ -30,7 +30,7 @@ class Pieces:
 
 
 def render_pieces(program, dtype="float64", layout=None) -> Pieces:
-    """CUDA C of a program, by as many functions as are good for it."""
+    """CUDA C of a program as one kernel, or as several if it is long or has large results."""
     layout = layout or Layout()
     program = program if layout.by_warps else alone(program)
     most = layout.results(program, dtype)
@@ -44,7 +44,7 @@ def render_pieces(program, dtype="float64", layout=None) -> Pieces:
 
 
 def _is_long(program, layout):
-    """Whether functions that compute most of a program each would take too long."""
+    """Whether a program has so many operations that it is split into parts that share values."""
     nodes = program.graph.nodes
     operations = [nodes[i][0] for i in program.graph.reachable(program.roots)]
     count = sum(op not in LEAVES for op in operations)
@@ -52,6 +52,8 @@ def _is_long(program, layout):
 
 
 def _by_parts(program, dtype, layout, most):
+    """CUDA C of a long program, split into parts that exchange values by a workspace."""
+
     def fits(rows):
         return _room(_part(program, rows), dtype) <= most
 
@@ -71,18 +73,18 @@ def _by_parts(program, dtype, layout, most):
 
 
 def _outputs(program):
-    """Results that are not empty."""
+    """Result arguments that are not empty."""
     return tuple(a for a in program.outputs if a.size)
 
 
 def _room(program, dtype):
-    """Numbers of a sample's results that must be in shared memory."""
+    """Numbers of a sample's results that must be in shared memory, zeros left out."""
     found = sparse_results(program, {a.name for a in program.outputs}, dtype)
     return found.count + sum(a.size for a in program.outputs if a.name not in found.tables)
 
 
 def _group_slices(program, most, dtype):
-    """Slices of results that fit together."""
+    """Group result slices so that each group fits into shared memory."""
     groups = [[]]
     for s in _slices(program, most):
         if groups[-1] and _room(_part(program, [*groups[-1], s]), dtype) > most:
@@ -92,13 +94,13 @@ def _group_slices(program, most, dtype):
 
 
 def _part(program, group):
-    """The program of some slices."""
+    """Program of some slices of the results."""
     roots = tuple(i for s in group for i in s.roots)
     return replace(program, outputs=tuple(s.output for s in group), roots=roots)
 
 
 def _slices(program, most):
-    """All results in slices of limited size, whole rows where possible."""
+    """Split all results into slices of at most ``most`` numbers, in whole rows if possible."""
     found, position = [], 0
     for argument in program.outputs:
         size, row = argument.size, argument.shape[-1] if argument.shape else 1
@@ -114,6 +116,6 @@ def _slices(program, most):
 
 
 def _piece(program, group, dtype, layout):
-    """CUDA text of one group of results."""
+    """CUDA C of the kernel for one group of result slices."""
     places = {s.output.name: (s.argument.name, s.start) for s in group}
     return render(_part(program, group), dtype, layout, WholeResults(_outputs(program), places))

@@ -34,18 +34,18 @@ class Tile:
 
     @property
     def is_slice(self):
-        """Whether there are other numbers between the rows."""
+        """Whether the tile holds a part of each row in memory, with other numbers between."""
         return self.size != self.step
 
     @property
     def group(self):
-        """So many rows have their numbers in different banks; 0 where that does not matter."""
+        """Rows after which the tile is shifted to avoid bank conflicts; 0: no shift is needed."""
         sharing = gcd(self.size, WARP)
         return WARP // sharing if sharing > _SHARED_BY and not self.is_slice else 0
 
     @property
     def pitch(self):
-        """Numbers from row to row in the tile, where none are left out."""
+        """Distance between rows in the tile [numbers], shifts not counted."""
         if not self.is_slice:
             return self.size
         if self.size % 4 or self.step % 4 or self.start % 4:
@@ -54,13 +54,13 @@ class Tile:
 
     @property
     def numbers(self):
-        """Numbers of the whole tile, a multiple of 16 bytes."""
+        """Size of the tile [numbers], a multiple of 16 bytes."""
         left_out = (WARP - 1) // self.group if self.group else 0
         return WARP * self.pitch + -(-left_out // 4) * 4
 
 
 def tiles(arguments, most):
-    """The tile of each argument, by name, as long as ``most`` numbers suffice; smallest first."""
+    """Tiles in shared memory for arguments, smallest first, while ``most`` numbers suffice."""
     found, total = {}, 0
     for a in sorted(arguments, key=lambda a: a.size):
         if total + a.size <= most:
@@ -80,17 +80,17 @@ class Kept:
 
     @property
     def count(self):
-        """Kept numbers of a sample, with the zero."""
+        """Nonzero numbers of a sample's sparse results, and one place for zero."""
         return len(self.first) + 1 if self.tables else 0
 
     @property
     def numbers(self):
-        """Numbers of a warp, a multiple of 16 bytes."""
+        """Size of sparse results in a warp's shared memory [numbers], a multiple of 16 bytes."""
         return -(-self.count * PITCH // 4) * 4
 
 
 def sparse_results(program, names, dtype) -> Kept:
-    """Results of a program that are zero for the most part, where all together take much memory.
+    """Results that are mostly zero and stored sparsely; none if all results are small.
 
     Args:
         program: what is computed.
@@ -116,7 +116,7 @@ def sparse_results(program, names, dtype) -> Kept:
 
 
 def given_up(program, order, inputs, outputs):
-    """For results the input whose tile they can take, by name.
+    """For each result an input whose tile it can overwrite, by name.
 
     Args:
         program: what is computed.
@@ -141,7 +141,7 @@ def given_up(program, order, inputs, outputs):
 
 
 def last_uses(program, order):
-    """The last place in the order where a number of an input is used.
+    """Position in the order at which each input number is last used.
 
     A loop stands behind its body, which reads again and again until it ends; and a product may be
     written into the sum that uses it.
@@ -161,7 +161,7 @@ def last_uses(program, order):
 
 
 def _last_uses(program, order):
-    """The place in the order after which a number of a result is written."""
+    """Position in the order at which each result number is computed."""
     place = {i: k for k, i in enumerate(order)}
     found, position = {}, 0
     for argument in program.outputs:
@@ -189,19 +189,19 @@ class Ahead:
     slots: int = 0
 
     def numbers(self, tiles):
-        """Numbers of a warp in all these tiles."""
+        """Size of the prefetched inputs' tiles in a warp's shared memory [numbers]."""
         return sum(2 * tiles[x].numbers for x in self.twice) + sum(
             tiles[x].numbers for x in self.again
         )
 
     @property
     def numbers_besides(self):
-        """Numbers of a warp that are parked, and 16 bytes for what counts those that come."""
+        """Further shared memory of a warp for parked values and a counter [numbers]."""
         return WARP * self.slots + 4
 
 
 def last_mentions(lines, names):
-    """Numbers of arrays by their texts, and the last of some lists of lines that mentions each."""
+    """For each array element in CUDA lines, the index of the last list that mentions it."""
     number = re.compile(rf"\b(?:{'|'.join(names)})\[\d+\]")
     return {
         text: k for k, some in enumerate(lines) for line in some for text in number.findall(line)
@@ -209,7 +209,7 @@ def last_mentions(lines, names):
 
 
 def park(items, most, slots):
-    """Lines of assignments; values used last go to shared memory where registers are few.
+    """CUDA lines in which values that are used last move to shared memory for a while.
 
     Compilers that run out of registers put values into local memory, and load them late.
 
@@ -249,5 +249,5 @@ def park(items, most, slots):
 
 
 def _rename(line, names):
-    """A line with other names."""
+    """CUDA line with variables renamed."""
     return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), line)

@@ -48,7 +48,7 @@ _TYPE = r"(double|i64|i1|i8|ptr|\{[^}]*\})"
 
 
 def _parts(pattern, text) -> tuple[str, ...]:
-    """The groups of a pattern in an instruction."""
+    """Groups of a pattern in an LLVM instruction; TraceError if it does not match."""
     found = re.match(pattern, text)
     if not found:
         raise TraceError(f"{text}: not known in C")
@@ -77,25 +77,26 @@ class _Module:
         return f"@{self.tables.setdefault((element, array.tobytes()), new)[0]}"
 
     def table_texts(self, language):
-        """Definitions of the constant arrays."""
+        """CUDA definitions of the constant arrays."""
         return [f"static __device__ const {array_text(*x, language)}" for x in self.tables.values()]
 
     def name(self, procedure):
-        """Name of a procedure in CUDA."""
+        """CUDA name of a procedure."""
         return self.names[procedure]
 
     def needs(self, declaration):
-        """Functions of LLVM are spelled in C anyway."""
+        """No declaration: CUDA C spells LLVM's intrinsics otherwise."""
 
     def meta(self, text):
-        """Number of metadata, which CUDA ignores."""
+        """Metadata of LLVM, which CUDA ignores: 0."""
         return "!0"
 
     def tag(self, element):
-        """Type tag, which CUDA ignores."""
+        """Alias tag of LLVM, which CUDA ignores: empty."""
         return ""
 
     def field_tag(self, kind, field):
+        """Alias tag of a record's field, which CUDA ignores: empty."""
         return ""
 
 
@@ -146,12 +147,12 @@ DEVICE void lanes_together(void) { __syncwarp(); }"""
 
 
 def named_by(lanes, dtype) -> str:
-    """Text that ends names of procedures by so many lanes for each sample."""
+    """Suffix of procedure names by lanes per sample; empty for the usual number."""
     return "" if lanes == LANES[dtype] else f"_by_{lanes}"
 
 
 def procedures_text(procedures, dtype, lanes=0) -> str:
-    """Definitions of some procedures by so many lanes, and of all that they call."""
+    """CUDA definitions of procedures and all they call, for ``lanes`` lanes per sample."""
     lanes = lanes or LANES[dtype]
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
     module = _Module(reached, lanes, named_by(lanes, dtype), single=dtype == "float32")
@@ -161,7 +162,7 @@ def procedures_text(procedures, dtype, lanes=0) -> str:
 
 
 def all_procedures_text(routines, dtype) -> str:
-    """Definitions of the procedures of routines, each by as many lanes as it has."""
+    """CUDA definitions of the procedures of routines, each for its lanes per sample."""
     by_lanes: dict[int, list] = {}
     for x in routines:
         by_lanes.setdefault(x.lanes or LANES[dtype], []).append(x.procedure)
@@ -179,7 +180,7 @@ class _Function:
         self.structs: list[str] = []
 
     def text(self, inline):
-        """The function; within others the compiler knows where its arrays are."""
+        """CUDA function translated from LLVM IR."""
         head, *rest = self.source
         pattern = r"define (?:internal )?(\{[^}]*\}|\S+) @(\w+)\((.*)\) nounwind"
         kind, name, arguments = _parts(pattern, head)
@@ -193,7 +194,7 @@ class _Function:
         return "\n".join([*self.structs, head, "{", *own, *body, "}"])
 
     def without_unused(self, lines):
-        """The lines without values that nobody looks at."""
+        """CUDA lines without definitions of variables that are never used."""
         while True:
             words = Counter(word for line in lines for word in _WORD.findall(line))
             idle = {x for x in self.declared if words[x] == 1 and x not in self.called}
@@ -203,7 +204,7 @@ class _Function:
             self.declared = {x: kind for x, kind in self.declared.items() if x not in idle}
 
     def type(self, kind):
-        """CUDA type of one of LLVM; a struct for several values."""
+        """CUDA type of an LLVM type; a struct for several values."""
         if not kind.startswith("{"):
             return _BYTES[kind]
         parts = [self.type(k.strip()) for k in kind[1:-1].split(",")]
@@ -218,7 +219,7 @@ class _Function:
         return name
 
     def value(self, x):
-        """CUDA text of a value of LLVM."""
+        """CUDA text of an LLVM operand."""
         if x in ("true", "false"):
             return str(int(x == "true"))
         if x.startswith("0x"):
@@ -227,7 +228,7 @@ class _Function:
         return re.sub(r"\W", "_", x.lstrip("%@")) if x[0] in "%@" else x
 
     def line(self, line):
-        """CUDA text of a line of LLVM."""
+        """CUDA line of an LLVM instruction."""
         if line.endswith(":"):
             return f"{line} ;"
         target, _, text = line.partition(" = ") if line.startswith("%") else ("", "", line)
@@ -251,7 +252,7 @@ class _Function:
         return f"{name} = {found};"
 
     def allocate(self, target, rest):
-        """Declare an array or a variable for ``alloca``."""
+        """Declare a local array or variable for LLVM's ``alloca``."""
         name = self.value(target)
         array = re.match(r"\[(\d+) x (double|i64)\]", rest)
         if array and name.startswith("work_"):  # numbers of all kinds, each in a word
@@ -264,41 +265,49 @@ class _Function:
         return ""
 
     def at(self, kind, place):
-        """Value stored at a place: a variable, or a number of an array."""
+        """CUDA text of a variable or number in memory at an LLVM address."""
         name = self.value(place)
         return name if place in self.places else f"*({_BYTES[kind]} *){name}"
 
     def i_load(self, rest):
+        """CUDA type and text of a ``load``."""
         kind, place = _parts(rf"{_TYPE}, ptr {_VALUE}", rest)
         return kind, self.at(kind, place)
 
     def i_store(self, rest):
+        """CUDA text of a ``store``, which has no type."""
         kind, x, place = _parts(rf"{_TYPE} {_VALUE}, ptr {_VALUE}", rest)
         return None, f"{self.at(kind, place)} = {self.value(x)}"
 
     def i_getelementptr(self, rest):
+        """CUDA type and text of a ``getelementptr``: pointer plus index."""
         kind, x, index = _parts(rf"inbounds {_TYPE}, ptr {_VALUE}, i64 {_VALUE}", rest)
         return "ptr", f"({_BYTES[kind]} *){self.value(x)} + {self.value(index)}"
 
     def i_br(self, rest):
+        """CUDA text of a ``br``: a jump, with a condition or without."""
         if rest.startswith("label"):
             return None, f"goto {rest.split('%')[1]}"
         test, yes, no = _parts(rf"i1 {_VALUE}, label %(\w+), label %(\w+)", rest)
         return None, f"if ({self.value(test)}) goto {yes}; else goto {no}"
 
     def i_switch(self, rest):
+        """CUDA text of a ``switch`` with a jump for each case."""
         number, usual = _parts(rf"i64 {_VALUE}, label %(\w+)", rest)
         cases = re.findall(r"i64 (-?\d+), label %(\w+)", rest.partition("[")[2])
         chosen = " ".join(f"case {k}: goto {label};" for k, label in cases)
         return None, f"switch ({self.value(number)}) {{ {chosen} default: goto {usual}; }}"
 
     def i_ret(self, rest):
+        """CUDA text of a ``ret``."""
         return None, "return" if rest == "void" else f"return {self.value(rest.split(' ')[-1])}"
 
     def i_fneg(self, rest):
+        """CUDA type and text of an ``fneg``."""
         return "double", f"-{self.value(rest.split(' ')[-1])}"
 
     def i_fcmp(self, rest):
+        """CUDA type and text of an ``fcmp``."""
         order, a, b = _parts(rf"(\w+) double {_VALUE}, {_VALUE}", rest)
         x, y = self.value(a), self.value(b)
         if order == "uno":
@@ -306,23 +315,28 @@ class _Function:
         return "i1", f"{x} {_INFIX[order[1:]]} {y}"
 
     def i_icmp(self, rest):
+        """CUDA type and text of an ``icmp``."""
         order, a, b = _parts(rf"(\w+) i64 {_VALUE}, {_VALUE}", rest)
         return "i1", f"{self.value(a)} {_INFIX[order.removeprefix('s')]} {self.value(b)}"
 
     def i_select(self, rest):
+        """CUDA type and text of a ``select``."""
         pattern = rf"i1 {_VALUE}, {_TYPE} {_VALUE}, {_TYPE} {_VALUE}"
         test, kind, a, _, b = _parts(pattern, rest)
         return kind, f"{self.value(test)} ? {self.value(a)} : {self.value(b)}"
 
     def i_zext(self, rest):
+        """CUDA type and text of a ``zext``."""
         return rest.rsplit(" ", 1)[1], self.value(rest.split(" ")[1])
 
     i_trunc = i_zext
 
     def i_sitofp(self, rest):
+        """CUDA type and text of an ``sitofp``."""
         return "double", f"(real){self.value(rest.split(' ')[1])}"
 
     def i_insertvalue(self, rest):
+        """CUDA type and text of an ``insertvalue``, which fills a struct's member."""
         kind, whole, _, x, k = _parts(rf"{_TYPE} {_VALUE}, {_TYPE} {_VALUE}, (\d+)", rest)
         name = f"whole_{len(self.declared)}" if whole == "poison" else self.value(whole)
         if whole == "poison":
@@ -330,11 +344,13 @@ class _Function:
         return kind, f"({name}.x{k} = {self.value(x)}, {name})"
 
     def i_extractvalue(self, rest):
+        """CUDA type and text of an ``extractvalue``: a struct's member."""
         kind, whole, k = _parts(rf"{_TYPE} {_VALUE}, (\d+)", rest)
         parts = kind[1:-1].split(",")
         return parts[int(k)].strip(), f"{self.value(whole)}.x{k}"
 
     def i_call(self, rest):
+        """CUDA type and text of a ``call``; intrinsics become functions of C."""
         kind, name, given = _parts(rf"(void|{_TYPE[1:-1]}) @([\w.]+)\((.*)\)", rest)
         arguments = [self.value(x.rsplit(" ", 1)[1]) for x in given.split(", ") if x]
         known = re.match(r"llvm\.(\w+)(?:\.\w+)*$", name)
@@ -369,11 +385,11 @@ class _Place:
     step: int
 
     def of_lane(self, k):
-        """A number of the sample of a lane."""
+        """CUDA text of number ``k`` of the array, in the sample of this lane."""
         return f"column[{WARP * (self.at + k)}]" if self.step == WARP else f"row[{self.at + k}]"
 
     def of_world(self):
-        """The array of the sample that lanes compute."""
+        """CUDA text of the array's address, in the sample that lanes compute together."""
         if self.step == 1:
             return f"its + {self.at}"
         start, n = f"side + {WARP * self.at} + which", self.step
@@ -402,11 +418,11 @@ class CudaWithRoutines(Cuda):
 
     @property
     def left_numbers(self):
-        """Numbers of a sample in device memory."""
+        """Numbers of a sample that routines leave in device memory."""
         return self.own_numbers + self.side_numbers
 
     def _place(self, name, size, step):
-        """Find a place for an array."""
+        """Reserve device memory for an array of a sample, interleaved if ``step`` > 1."""
         self.places[name] = _Place(self.side_numbers if step > 1 else self.own_numbers, size, step)
         if step > 1:
             self.side_numbers += size
@@ -415,7 +431,7 @@ class CudaWithRoutines(Cuda):
         return self.places[name]
 
     def array(self, name, texts, side):
-        """Numbers for routines, once if several take them."""
+        """CUDA lines that store a routine's input array; none if the same array is stored."""
         known = self.known.setdefault((side, *texts), name)
         if known != name:
             self.places[name] = self.places[known]
@@ -424,7 +440,7 @@ class CudaWithRoutines(Cuda):
         return [f"{_STORED}{place.of_lane(k)} = {x};" for k, x in enumerate(texts)]
 
     def routine(self, callee, given, results):
-        """A loop over the samples of the warp."""
+        """CUDA lines that call a routine for all samples of a warp, and load its results."""
         lanes, own = callee.lanes or LANES[self.dtype], []
         teams = WARP // lanes
         for (result, size), a in zip(results.items(), callee.outputs, strict=True):
@@ -462,7 +478,7 @@ class CudaWithRoutines(Cuda):
         ]
 
     def loop(self, counter, times, carries, initial, body, following):
-        """With routines in it: until those of all lanes have ended; states of others stay."""
+        """CUDA lines of a loop; with routines all lanes run until the last one has finished."""
         if not any(_ALL in line for line in body):
             return super().loop(counter, times, carries, initial, body, following)
         stored = {line.partition(" = ")[0].strip() for line in body}
@@ -490,16 +506,16 @@ class CudaWithRoutines(Cuda):
         ]
 
     def require(self, text):
-        """Note that a check failed and go on."""
+        """CUDA line that sets a bit of ``status`` if a condition does not hold."""
         return [f"if (active && !({text})) status |= {UNSAFE};"]
 
     def output(self, argument, index, text):
-        """Lines that write to the row of the sample; lanes without one have none."""
+        """CUDA lines that write a result to the sample's row; lanes without a sample write none."""
         return [f"if (active) {line}" for line in super().output(argument, index, text)]
 
 
 def stored_early(lines) -> list[str]:
-    """Lines in which a number goes to memory where it is known, so that it need not be kept."""
+    """CUDA lines reordered so that numbers are stored to memory as soon as they are known."""
     known = {m[1]: k for k, m in enumerate(map(_DEFINED.match, lines)) if m}
     early: dict[int, list[str]] = {}
     late = []
@@ -514,7 +530,7 @@ def stored_early(lines) -> list[str]:
 
 
 def in_blocks(lines) -> list[str]:
-    """Lines in which all warps of a block begin each turn of an outermost loop at the same time.
+    """CUDA lines whose outermost loops run in lockstep for all warps of a block.
 
     The text is longer than the caches for instructions, so warps that are at the same place read it
     once, not each on its own. A warp whose samples have ended goes along.
@@ -524,7 +540,7 @@ def in_blocks(lines) -> list[str]:
 
 
 def _looked_at(program):
-    """Results of routines, by routine and name, that not only other routines take."""
+    """Results of routines that the program itself uses, by routine and name."""
     nodes, found = program.graph.nodes, set()
     users = list(program.wanted)
     for i in program.graph.reachable(program.wanted):
@@ -561,12 +577,12 @@ APART = """\
 
 
 def _apart(routine, lanes) -> int:
-    """Numbers between the workspaces of two samples of a warp: these are in different banks."""
+    """Distance between the workspaces of two samples [numbers], without bank conflicts."""
     return routine.work + (lanes - routine.work) % WARP
 
 
 def routine_text(routine, name, dtype, steps) -> str:
-    """The function of a ``Routine``, of places of its results and arguments.
+    """CUDA function that calls a routine's procedure on arrays ``steps`` numbers apart.
 
     Numbers of arrays are ``steps`` apart, by the names of arguments.
     """
@@ -609,7 +625,7 @@ def routine_text(routine, name, dtype, steps) -> str:
 
 
 def _spell(routine, argument, kind, name, language, steps) -> tuple[str, list[str]]:
-    """Text in C of a number or an array of a routine, and the definition of its table."""
+    """CUDA text of a routine's argument, and the definitions of its table if it has one."""
     if argument == LIVE:
         return LIVE, []
     if argument in (a.name for a in (*routine.outputs, *routine.inputs)):
@@ -626,7 +642,7 @@ def _spell(routine, argument, kind, name, language, steps) -> tuple[str, list[st
 
 
 def bound_lines(name, kind, fields) -> list[str]:
-    """The record of a routine whose fields are spelled so, by name."""
+    """CUDA lines that fill a record with fields given as text."""
     words = [f"void *{name}[{ctypes.sizeof(kind) // 8}];"]
     for field, text in fields.items():
         its, at = kind.types[field], kind.offsets[field] // 8
@@ -638,14 +654,14 @@ def bound_lines(name, kind, fields) -> list[str]:
 
 
 def array_text(name, array, language) -> str:
-    """The definition of an array with its numbers."""
+    """CUDA definition of a constant array."""
     kind, spell = ("int", str) if array.dtype.kind == "i" else ("real", language.constant)
     numbers = ", ".join(map(spell, array.ravel().tolist())) or "0"
     return f"{kind} {name}[{max(1, array.size)}] = {{{numbers}}};"
 
 
 def record_lines(name, record, prefix, language, own) -> tuple[list[str], list[str], list[str]]:
-    """Definitions of tables, of the arrays ``own`` of a lane, and of a record.
+    """CUDA lines that define a record: its tables, a lane's own arrays, its words.
 
     The record has a word for each field. What a lane has for itself has no numbers yet: what it
     reads it has written.

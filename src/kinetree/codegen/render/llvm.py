@@ -19,7 +19,7 @@ from kinetree.codegen.watch import WatchedValues, what_to_watch
 
 
 def render(program, dtype="float64", lanes=2, *, called=False, entries=None, block_size=BLOCK_SIZE):
-    """IR text of a program; its entry point is ``loop``.
+    """LLVM IR of a straight-line program for ``lanes`` samples at a time; entry point ``loop``.
 
     Args:
         program: what is computed.
@@ -80,7 +80,7 @@ class SharedCalls:
 
 
 def loop_entry(calls):
-    """``@loop``, which NumPy calls."""
+    """LLVM IR of ``@loop``, the inner loop that NumPy calls."""
     given = "ptr %args, ptr %dimensions, ptr %steps, ptr %status"
     symbol = calls("loop", "void {}(ptr, ptr, ptr, ptr, ptr)")
     call = f"  tail call void {symbol}({given}, ptr @kernel)"
@@ -88,7 +88,7 @@ def loop_entry(calls):
 
 
 def single_entry(calls):
-    """``@single``, which Python calls, and its table ``@host``."""
+    """LLVM IR of ``@single``, which Python calls for one sample, and its table ``@host``."""
     given = "ptr %self, ptr %args, i64 %nargs, ptr %names"
     symbol = calls("single", "ptr {}(ptr, ptr, i64, ptr, ptr, ptr)")
     return "\n".join(
@@ -103,7 +103,7 @@ def single_entry(calls):
 
 
 def _results_to_stage(program, v):
-    """Numbers of results that are put together in one place and then copied as a whole.
+    """Numbers of large, mostly constant results, which are staged and copied as a whole.
 
     Large ones with many constants: these are then written once, and memory that is not in the
     cache gets whole lines in order instead of numbers here and there.
@@ -125,7 +125,7 @@ class Constants:
         self.numbers, self.places = [], {}
 
     def place(self, x, copies=1):
-        """Place of a number, or of the first of its ``copies``."""
+        """Index in the table of constants of a number, or of the first of its ``copies``."""
         if (x, copies) not in self.places:
             self.numbers += [0.0] * (-len(self.numbers) % copies)
             self.places[x, copies] = len(self.numbers)
@@ -133,7 +133,7 @@ class Constants:
         return self.places[x, copies]
 
     def table(self, v):
-        """The table in IR; blocks get its address at run time.
+        """LLVM IR of the table of constants.
 
         LLVM would otherwise rebuild the numbers, in up to five instructions each.
         """
@@ -148,7 +148,7 @@ _ARGUMENTS = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
 
 
 def step(v, plan, calls, begin=()):
-    """IR text of ``@step``; ``calls`` has the functions that it shares with other kernels."""
+    """LLVM IR of ``@step``, which calls blocks and loops for one vector of samples."""
     lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:", *begin, *first(plan, calls)]
     writer = _StepWriter(v, lines)
     writer.steps(plan.steps, "entry")
@@ -156,7 +156,7 @@ def step(v, plan, calls, begin=()):
 
 
 def first(plan, calls):
-    """Lines before the blocks: the sines and cosines of all joint angles."""
+    """LLVM lines that compute sines and cosines of all input angles before the blocks."""
     if not plan.angles:
         return []
     count = -(-len(plan.angles) // plan.angle_group) * plan.angle_group
@@ -173,7 +173,7 @@ class _StepWriter:
         self.v, self.lines, self.count = v, lines, 0
 
     def steps(self, steps, label):
-        """Run the steps; ``label`` is where we are. Returns where we are after them."""
+        """Write calls of blocks and loops from the block ``label`` on; returns the last label."""
         for item in steps:
             if isinstance(item, LoopStep):
                 label = self._loop(item, label)
@@ -182,7 +182,7 @@ class _StepWriter:
         return label
 
     def _loop(self, item, label):
-        """Write a loop of steps; the label at which it ends."""
+        """Write a loop over blocks; the label at which it ends."""
         n, self.count = self.count, self.count + 1
         if item.times is None:
             self._slowest(n, item.slot)
@@ -204,7 +204,7 @@ class _StepWriter:
         return f"end{n}"
 
     def _compare(self, n, times):
-        """Write the condition under which a loop goes on."""
+        """Write the condition under which run number ``n`` of a loop continues."""
         if times is not None:
             self.lines.append(f"  %more{n} = icmp slt i64 %run{n}, {times}")
             return
@@ -213,7 +213,7 @@ class _StepWriter:
         self.lines.append(f"  %more{n} = fcmp olt {scalar} %done{n}, %times{n}")
 
     def _slowest(self, n, slot):
-        """The largest count of all lanes; infinite ones, which input checks report, are zero."""
+        """Write the largest loop count of all lanes; infinite ones count as zero."""
         v, t = self.v, self.v.type
         infinity, zero = v.constant(float("inf")), v.constant(0.0)
         self.lines += [

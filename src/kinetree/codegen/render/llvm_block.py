@@ -26,14 +26,14 @@ class BlockPlaces:
 
 
 def places_of(program, called=False) -> BlockPlaces:
-    """Where the inputs and results of a program are, in code for NumPy or ``called`` by other."""
+    """Places of inputs and results in arrays of NumPy, or in packed vectors if ``called``."""
     sizes = [a.size for a in (*program.inputs, *program.outputs)]
     first = tuple(accumulate(sizes, initial=0)) if called else None
     return BlockPlaces(_input_places(program), _result_places(program), first)
 
 
 def _input_places(program):
-    """Argument and offset of every input node."""
+    """Argument number and offset of every input node."""
     arguments = {a.name: (k, a) for k, a in enumerate(program.inputs)}
     places = {}
     for i, node in enumerate(program.graph.nodes):
@@ -45,7 +45,7 @@ def _input_places(program):
 
 
 def _result_places(program):
-    """Arguments and offsets that every root is stored to."""
+    """Argument number and offsets of every result node."""
     places, position = {}, 0
     for k, argument in enumerate(program.outputs, start=len(program.inputs)):
         for offset in range(argument.size):
@@ -79,11 +79,11 @@ class ResultWriter:
         return range(first, first + len(self.program.outputs))
 
     def _emit(self, text):
-        """Append an instruction."""
+        """Append an LLVM instruction."""
         self.lines.append("  " + text)
 
     def _pointer(self, argument, lane):
-        """Pointer to one sample of an argument, from the frame."""
+        """LLVM pointer to one sample of an argument, loaded from the frame."""
         name = f"%p{argument}_{lane}"
         if name not in self.named:
             slot = argument * self.v.lanes + lane
@@ -93,7 +93,7 @@ class ResultWriter:
         return name
 
     def _result(self, target, argument, offset):
-        """Write a result, together with its neighbour if that is just there: half the stores."""
+        """Write a result number; two neighbours are stored together if computed soon enough."""
         if self.places.first is not None:
             n, t = f"{target}_{argument}_{offset}", self.v.type
             at = self.places.first[argument] + offset
@@ -115,7 +115,7 @@ class ResultWriter:
             self._emit(f"store <2 x {v.scalar}> %e{n}, ptr %d{n}, align {v.size}")
 
     def _flush(self, older_than):
-        """Write results whose neighbour has not come."""
+        """Write waiting result numbers whose neighbour has not come for a while."""
         for place, (target, since) in list(self.waiting.items()):
             if since > older_than:
                 break  # they are in order of arrival
@@ -127,14 +127,14 @@ class ResultWriter:
                 self._store(n, argument, offset, lane, f"%e{n}")
 
     def _store(self, n, argument, offset, lane, value):
-        """Write the store of one lane of a result."""
+        """Write the store of one lane of a result number."""
         v = self.v
         pointer = self._pointer(argument, lane)
         self._emit(f"%d{n} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
         self._emit(f"store {v.scalar} {value}, ptr %d{n}")
 
     def _constant_outputs(self, which):
-        """Results that do not depend on the inputs; first, so that zeros may overlap others.
+        """Write the constant entries of results ``which``, before those that are computed.
 
         Code that calls other code knows those of it beforehand.
         """
@@ -157,7 +157,7 @@ class ResultWriter:
                         self._store(f"c{k}_{offset}_{lane}", k, offset, lane, v.number(x))
 
     def _clear(self, k, argument, zeros):
-        """Zero a whole result at once when enough of it is zero."""
+        """Write a memset of a result if many entries are zero; whether it was written."""
         if len(zeros) < 16 or 4 * len(zeros) < argument.size:
             return False
         for lane in range(self.v.lanes):
@@ -186,7 +186,7 @@ class CheckWriter(ResultWriter):
         self.watched, self.sums, self.conditions = set(), {}, []
 
     def _watch(self, i):
-        """Take note of an input or result.
+        """Add an input or result to the sums that become NaN or large if it is not finite.
 
         A sum of x · 0 stays zero while all x are finite, one of x² small while all x are.
         """
@@ -201,7 +201,7 @@ class CheckWriter(ResultWriter):
         self.sums[k] = f"%z{i}"
 
     def _check_finite(self):
-        """Count the vector as bad when something watched in this block is not finite."""
+        """Write a check that all watched values of this block are finite; else status counts up."""
         if not self.sums:
             return
         v, (total, *others) = self.v, self.sums.values()
@@ -214,7 +214,7 @@ class CheckWriter(ResultWriter):
         self.conditions.append("%finite")
 
     def _count_unless_all_hold(self):
-        """Add one to the status unless every condition of this block holds in every lane."""
+        """Write a check that this block's conditions hold in all lanes; else status counts up."""
         if not self.conditions:
             return
         v, (together, *others) = self.v, self.conditions
@@ -242,7 +242,7 @@ class BlockWriter(CheckWriter):
         self.linked: Any = linked  # None for programs without calls
 
     def write(self, k, block, staged, name="", before=()):
-        """``@block_k``; the first one also writes constant results, but for those ``staged``.
+        """LLVM IR of the function ``@block_k``; the first writes constants unless ``staged``.
 
         Args:
             k: the number of the block.
@@ -267,7 +267,7 @@ class BlockWriter(CheckWriter):
         return "\n".join([head, *self.lines, "  ret void", "}"])
 
     def prepare(self, staged):
-        """``@prepare``: what does not change in results that are staged, written once."""
+        """LLVM IR of ``@prepare``, which writes the constant entries of staged results once."""
         self._constant_outputs(staged)
         return "\n".join(
             ["define internal void @prepare(ptr %frame) noinline {", *self.lines, "  ret void", "}"]
@@ -276,7 +276,7 @@ class BlockWriter(CheckWriter):
     # --- values ------------------------------------------------------------------------------
 
     def _value(self, i):
-        """Name of node ``i``, loaded on first use when it comes from elsewhere."""
+        """LLVM name of a node's value, loaded at its first use from workspace or constants."""
         if i in self.named:
             return f"%v{i}"
         if self.nodes[i][0] == "const":
@@ -287,13 +287,13 @@ class BlockWriter(CheckWriter):
         return f"%v{i}"
 
     def _load(self, i, slot):
-        """Node ``i`` from the workspace."""
+        """Write the load of a node's value from the workspace."""
         t = self.v.mask if self._is_condition(i) else self.v.type
         self._emit(f"%w{i} = getelementptr {self.v.type}, ptr %workspace, i64 {slot}")
         self._emit(f"%v{i} = load {t}, ptr %w{i}")
 
     def _transfer(self, s):
-        """Replace what a loop carries: all values are there before the first slot changes."""
+        """Write the next states of a loop to their slots, after all of them are computed."""
         values = [self._value(i) for i in s.operands]
         for slot, value in zip(s.slots, values, strict=True):
             at = f"%t{len(self.lines)}"
@@ -301,18 +301,18 @@ class BlockWriter(CheckWriter):
             self._emit(f"store {self.v.type} {value}, ptr {at}")
 
     def _is_condition(self, i):
-        """Whether the value of a node is a condition, of one bit for each lane."""
+        """Whether a node is a truth value, one bit per lane."""
         return self.nodes[i][0] in ("<", "<=", "==", "and", "or", "not")
 
     def _load_constant(self, i, x):
-        """Load a number from the table of constants into all lanes."""
+        """Write the load of a constant into all lanes."""
         v, at = self.v, self.constants.place(x)
         self._emit(f"%k{i} = getelementptr {v.scalar}, ptr %constants, i64 {at}")
         self._emit(f"%s{i} = load {v.scalar}, ptr %k{i}, !invariant.load !0")
         self._splat(i, f"%s{i}")
 
     def _addend(self, i):
-        """Name of a node that is added to something: constants then come as whole vectors.
+        """LLVM name of an addend; constants are loaded as whole vectors, as FMA overwrites them.
 
         A product can take one element of a register as its factor; a sum cannot, and a fused
         product overwrites what it is added to.
@@ -326,7 +326,7 @@ class BlockWriter(CheckWriter):
         return f"%u{n}"
 
     def _splat(self, i, scalar):
-        """Write a vector with one number in all lanes."""
+        """Write a vector with one scalar in all lanes."""
         v = self.v
         self._emit(f"%i{i} = insertelement {v.type} undef, {v.scalar} {scalar}, i32 0")
         zeros = f"<{v.lanes} x i32> zeroinitializer"
@@ -335,7 +335,7 @@ class BlockWriter(CheckWriter):
     # --- statements --------------------------------------------------------------------------
 
     def _statement(self, s):
-        """Write a statement of a block."""
+        """Write the instructions of one statement of a block."""
         v, t, op = self.v, self.v.type, s.op
         if op == "transfer":
             self._transfer(s)
@@ -393,7 +393,7 @@ class BlockWriter(CheckWriter):
         self.named.update(x for x in s.targets if x is not None)
 
     def _input(self, i):
-        """Write the load of an input."""
+        """Write the load of an input for all lanes."""
         k, offset = self.places.inputs[i]
         v = self.v
         if self.places.first is not None:
@@ -407,7 +407,7 @@ class BlockWriter(CheckWriter):
             self._watch(i)
 
     def _gather(self, i, places):
-        """Node ``i`` from a number per lane, each given by a pointer and an offset."""
+        """Write a vector gathered from one number per lane, by pointer and offset."""
         v, result = self.v, "undef"
         for lane, (pointer, offset) in enumerate(places):
             out = f"%v{i}" if lane == v.lanes - 1 else f"%l{i}_{lane}"
@@ -418,7 +418,7 @@ class BlockWriter(CheckWriter):
             result = out
 
     def _call(self, s):
-        """Write a call: arguments go to an array in the workspace, where the results are left."""
+        """Write a call of other code, with arguments and results in the workspace."""
         v, graph = self.v, self.program.graph
         call = self.nodes[s.targets[0]][1]
         kernel, values = callee_of(graph, call), [self._value(i) for i in s.operands]
@@ -458,7 +458,7 @@ class BlockWriter(CheckWriter):
             self._gather(target, ((f"%ca{call}", at) for at in entry.lane_places(k, v.lanes)))
 
     def _sincos(self, s):
-        """Write a call that computes sine and cosine at once."""
+        """Write a call that computes sine and cosine together."""
         t = self.v.type
         x = self._value(s.operands[0])
         name = next(i for i in s.targets if i is not None)
@@ -472,7 +472,7 @@ class BlockWriter(CheckWriter):
     # --- what happens to a value once it is there ---------------------------------------------
 
     def _after(self, target, block):
-        """Write what follows a value: its store into a slot or a result."""
+        """Write the stores of a new value into its workspace slot and results."""
         if target is None:
             return
         v = self.v

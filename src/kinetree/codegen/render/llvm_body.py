@@ -14,56 +14,56 @@ class Vector:
 
     @cached_property
     def scalar(self) -> str:
-        """IR name of one element."""
+        """LLVM name of the element type."""
         return {"float64": "double", "float32": "float"}[self.dtype]
 
     @cached_property
     def bits(self) -> int:
-        """Width of one element."""
+        """Width of an element [bits]."""
         return {"float64": 64, "float32": 32}[self.dtype]
 
     @cached_property
     def size(self) -> int:
-        """Bytes of one element."""
+        """Size of an element [bytes]."""
         return self.bits // 8
 
     @cached_property
     def type(self) -> str:
-        """IR name of the vector."""
+        """LLVM name of the vector type."""
         return f"<{self.lanes} x {self.scalar}>"
 
     @cached_property
     def integer(self) -> str:
-        """IR name of the vector of integers of the same width."""
+        """LLVM name of the vector of integers of the same width."""
         return f"<{self.lanes} x i{self.bits}>"
 
     @cached_property
     def mask(self) -> str:
-        """IR name of the vector of truth values."""
+        """LLVM name of the vector of truth values."""
         return f"<{self.lanes} x i1>"
 
     @cached_property
     def suffix(self) -> str:
-        """Suffix of overloaded intrinsics."""
+        """Suffix of LLVM's overloaded intrinsics for this vector type."""
         return f"v{self.lanes}f{self.bits}"
 
     def number(self, x: float) -> str:
-        """One element as a literal; floats are written as doubles, as IR wants it."""
+        """LLVM literal of one element; floats are written as doubles, as LLVM wants."""
         if self.dtype == "float32":
             x = struct.unpack("f", struct.pack("f", x))[0]
         return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
     def constant(self, x: float) -> str:
-        """All lanes equal to ``x``, as a literal."""
+        """LLVM literal of a vector with ``x`` in all lanes."""
         return "<" + ", ".join([f"{self.scalar} {self.number(x)}"] * self.lanes) + ">"
 
     def integers(self, n: int) -> str:
-        """All lanes equal to the integer ``n``, as a literal."""
+        """LLVM literal of an integer vector with ``n`` in all lanes."""
         return "<" + ", ".join([f"i{self.bits} {n}"] * self.lanes) + ">"
 
 
 def declarations(*vectors: Vector) -> str:
-    """LLVM's own functions, and the C library's, for each of the vectors."""
+    """LLVM declarations of intrinsics and math functions for each vector type."""
     lines = []
     for v in vectors:
         t, m, letter = v.type, v.mask, "" if v.dtype == "float64" else "f"
@@ -95,7 +95,7 @@ class LlvmBody:
         self.v, self.lines, self.count, self.table = v, [], 0, table
 
     def constant(self, x):
-        """All lanes equal to ``x``: a literal, or read from the table."""
+        """Write a vector with ``x`` in all lanes: a literal, or loaded from the table."""
         v = self.v
         if self.table is None:
             return v.constant(x)
@@ -107,7 +107,7 @@ class LlvmBody:
         return self.emit(f"shufflevector {v.type} {first}, {v.type} undef, {zeros}")
 
     def addend(self, x):
-        """Constant that is added to a product: loaded where a literal would need copies.
+        """Write the load of a constant addend as a whole vector, which FMA may overwrite.
 
         A fused multiplication overwrites its addend, on Arm always and with AVX often.
         """
@@ -118,50 +118,50 @@ class LlvmBody:
         return self.emit(f"load {self.v.type}, ptr {at}")
 
     def emit(self, text):
-        """An instruction."""
+        """Append an LLVM instruction; the name of its result."""
         self.count += 1
         name = f"%t{self.count}"
         self.lines.append(f"  {name} = {text}")
         return name
 
     def op(self, name, a, b):
-        """Arithmetic of floats."""
+        """Write a float operation."""
         return self.emit(f"{name} {self.v.type} {a}, {b}")
 
     def fma(self, a, b, c):
-        """``a b + c``, rounded once."""
+        """Write ``a b + c``, rounded once (FMA)."""
         t = self.v.type
         return self.emit(f"call {t} @llvm.fma.{self.v.suffix}({t} {a}, {t} {b}, {t} {c})")
 
     def integer(self, name, a, b):
-        """Arithmetic of integers."""
+        """Write an integer operation."""
         return self.emit(f"{name} {self.v.integer} {a}, {b}")
 
     def select(self, mask, a, b):
-        """``a`` in the lanes of the mask, else ``b``."""
+        """Write a select: ``a`` in the lanes of the mask, else ``b``."""
         t = self.v.type
         return self.emit(f"select {self.v.mask} {mask}, {t} {a}, {t} {b}")
 
     def copysign(self, a, b):
-        """``|a|`` with the sign of ``b``."""
+        """Write ``|a|`` with the sign of ``b``."""
         t = self.v.type
         return self.emit(f"call {t} @llvm.copysign.{self.v.suffix}({t} {a}, {t} {b})")
 
     def fabs(self, a):
-        """``|a|``."""
+        """Write ``|a|``."""
         t = self.v.type
         return self.emit(f"call {t} @llvm.fabs.{self.v.suffix}({t} {a})")
 
     def compare(self, condition, a, b):
-        """A mask."""
+        """Write a comparison of floats; a mask with a bit per lane."""
         return self.emit(f"fcmp {condition} {self.v.type} {a}, {b}")
 
     def cast(self, x, source, target):
-        """Bits of a value as another type."""
+        """Write a bitcast of a value to another type."""
         return self.emit(f"bitcast {source} {x} to {target}")
 
     def horner(self, coefficients, z):
-        """A polynomial in ``z``, highest power first."""
+        """Write a polynomial in ``z`` by Horner's scheme, highest power first."""
         result = self.constant(coefficients[0])
         for c in coefficients[1:]:
             result = self.fma(result, z, self.addend(c))
@@ -169,7 +169,7 @@ class LlvmBody:
 
 
 def by_lane(v, lines, function):
-    """The C library's function on every lane; returns the name of the vector of results."""
+    """Write calls of a C math function on every lane of ``%x``; the vector of results."""
     result = "undef"
     for lane in range(v.lanes):
         x, y, out = (f"%{function}_{part}{lane}" for part in "xyv")
@@ -181,5 +181,5 @@ def by_lane(v, lines, function):
 
 
 def c_name(v, function):
-    """Name of a function of the C library in the precision of ``v``."""
+    """Name of a C math function in the precision of ``v``, e.g. ``tanhf``."""
     return function if v.dtype == "float64" else f"{function}f"

@@ -27,7 +27,7 @@ GIVEN = "ptr %frame, ptr %workspace, ptr %robot, ptr %status"
 
 
 def unit(program, plan, domains, kinds, dtype, lanes) -> str:
-    """IR text of all cases of some kinds, a function ``@case_n`` for each piece of code.
+    """LLVM IR of all cases for some kinds of rows: a function ``@case_n`` per piece of code.
 
     Args:
         program: a ``LoopProgram`` in which these kinds were recorded.
@@ -53,14 +53,14 @@ def unit(program, plan, domains, kinds, dtype, lanes) -> str:
 
 
 def cases_of(program, plan, domains, kinds):
-    """Number, code and walks around it of all code that has a case for some kinds."""
+    """Number, code and surrounding walks of all code with a case for these kinds of rows."""
     for n, (code, walks) in enumerate(program.codes()):
         if plan.codes[n] == list(domains) and tuple(kinds) in code.cases:
             yield n, code, walks
 
 
 def angle_of(program, plan, domains, kinds):
-    """Argument, column and index of the angle whose sine and cosine are computed ahead, or None.
+    """Argument, column and index of the joint angle whose sine is computed in advance, or None.
 
     That of the row's own entries in an argument which code of its kind asks for first: the angle of
     a hinge. ``step`` computes those of all rows in one loop (see ``llvm_math``); in the middle of
@@ -82,7 +82,7 @@ def angle_of(program, plan, domains, kinds):
 
 
 def _parameters(variables):
-    """Text of the parameters of a case."""
+    """LLVM parameters of the function of a case."""
     return ", ".join([GIVEN, *(f"ptr %{name}" for name in variables)])
 
 
@@ -107,7 +107,7 @@ class _CaseWriter(BlockWriter):
         self.rows = {key: {at: k for k, at in enumerate(row)} for key, row in program.rows.items()}
 
     def case(self, appends):
-        """The function from its opening brace on; ``appends`` are rows that it may add to lists."""
+        """LLVM function of a case, from its opening brace on; ``appends``: rows it may append."""
         program, graph = self.program, self.program.graph
         wanted = program.wanted
         self.targets = {}
@@ -147,11 +147,11 @@ class _CaseWriter(BlockWriter):
         return "\n".join(["{", *self.lines, f"  {end}", "}"])
 
     def _is_ahead(self, s):
-        """Whether it is the sine or cosine of the angle that ``step`` computes ahead."""
+        """Whether a statement is the sine or cosine that ``step`` computes in advance."""
         return s.op == "sincos" and self.nodes[s.operands[0]] == self.angle
 
     def _statement(self, s):
-        """Write a statement; sines that were computed ahead are loaded."""
+        """Write a statement; sines that were computed in advance are loaded."""
         if s.op != "ahead":
             super()._statement(s)
             return
@@ -168,7 +168,7 @@ class _CaseWriter(BlockWriter):
                 self.named.add(target)
 
     def _append(self, append, keep):
-        """Fill in the record behind the last of a list, which then counts if ``keep`` holds."""
+        """Write the columns of a new row of a list, which is counted only if ``keep`` holds."""
         name, plan = append.list, self.plan
         place, count, record = self._end(name)
         words = {KIND: "i64 0", ROW: f"i64 %end.{name}"}
@@ -194,7 +194,7 @@ class _CaseWriter(BlockWriter):
         self.conditions.append(f"%full.{name}")
 
     def _end(self, name):
-        """Where the count of a list is, the count, and the record behind the last."""
+        """LLVM names of a list's count: its address and value, and of the record behind its end."""
         words, size = self.plan.words, self.plan.size(name)
         cell = self._word(f"%cell.{name}", "%robot", words[f"count of {name}"], "i64")
         first = self._word(f"%records.{name}", "%robot", words[f"records of {name}"], "i64")
@@ -219,7 +219,7 @@ class _CaseWriter(BlockWriter):
     # --- addresses --------------------------------------------------------------------------------
 
     def _once(self, name, *lines):
-        """Lines that define a name, where it is not there yet; ``{}`` stands for it."""
+        """Write lines that define a name, unless it is defined; ``{}`` stands for the name."""
         if name not in self.named:
             for line in lines:
                 self._emit(line.replace("{}", name))
@@ -227,7 +227,7 @@ class _CaseWriter(BlockWriter):
         return name
 
     def _word(self, name, pointer, k, kind):
-        """Load a word of a record that does not change."""
+        """Write the load of a constant word of a record, once."""
         return self._once(
             name,
             f"{{}}_at = getelementptr i64, ptr {pointer}, i64 {k}",
@@ -235,7 +235,7 @@ class _CaseWriter(BlockWriter):
         )
 
     def _record(self, path) -> tuple[str, str]:
-        """Pointer to the record of the row that a path names, and its domain."""
+        """LLVM pointer to the record of the row that a path names, and the row's domain."""
         head, _, column = path.rpartition(".")
         if not head and path in self.variables:
             return f"%{path}", self.variables[path][0]
@@ -248,7 +248,7 @@ class _CaseWriter(BlockWriter):
         return self._word(f"%to.{path}", record, at, "ptr"), target
 
     def _row_number(self, path):
-        """Where the row of a path begins in the workspace."""
+        """LLVM index at which the row of a path begins in the workspace."""
         head, _, column = path.rpartition(".")
         if not head:
             return self._word(f"%row.{path}", self._record(path)[0], ROW, "i64")
@@ -259,7 +259,7 @@ class _CaseWriter(BlockWriter):
         return self._word(f"%row.{path}", record, self.plan.column(domain, column)[1] + 1, "i64")
 
     def _row(self, path):
-        """Pointer to the row in the workspace, and where its numbers are."""
+        """LLVM pointer to the row of a path in the workspace, and the offsets of its numbers."""
         head, _, column = path.rpartition(".")
         if not head:
             row = self.rows[self.variables.get(path, ("", ""))]
@@ -272,7 +272,7 @@ class _CaseWriter(BlockWriter):
         return self._once(f"%numbers.{path}", at), row
 
     def _entry(self, place, lane):
-        """Pointer to an entry of one sample of an argument or result."""
+        """LLVM pointer to an entry of one sample of an argument or result."""
         v, axes = self.v, dict(self.plan.arguments)[place.table]
         argument, name, at = self.numbers[place.table], f"%at.{place.table}", 0
         terms = []
@@ -319,11 +319,11 @@ class _CaseWriter(BlockWriter):
 
     @cached_property
     def sums_of_offsets(self):
-        """Registers that hold the distance of an entry from the beginning of its array."""
+        """LLVM registers with offsets of array entries that were computed already, by terms."""
         return {}
 
     def _stride(self, axes):
-        """Product of lengths, as a number or a register, and whether it is a number."""
+        """Stride of an axis as a number or register, and whether it is a number."""
         fixed, names = 1, []
         for a in axes:
             if isinstance(a, str):
@@ -347,7 +347,7 @@ class _CaseWriter(BlockWriter):
     # --- loads and stores -------------------------------------------------------------------------
 
     def _input(self, i):
-        """Write the load of a number of a table."""
+        """Write the load of a number from a table."""
         v, (_, name, index) = self.v, self.nodes[i]
         place = place_of(name)._replace(index=index)
         storage = self.loops.tables[place.table].storage
@@ -391,7 +391,7 @@ class _CaseWriter(BlockWriter):
             self.conditions.append(f"%v{target}")
 
     def _keep_old(self, place):
-        """Load what a store is about to replace, where that is meant further down."""
+        """Write the load of a number that is needed later, before a store overwrites it."""
         load = self.inputs.get((input_name(place), place.index))
         if load is not None and load not in self.named:
             self._input(load)

@@ -36,7 +36,7 @@ FIRST_RANK = _RECORDS + _RECORD.index("rank")
 
 
 def table(program, v, plan, staged, more=0):
-    """``@kernel``: what the shared functions have to know, and code that calls this.
+    """LLVM IR of ``@kernel``, the table of sizes and pointers that shared functions read.
 
     ``more`` bytes of the workspace follow the slots of the schedule.
     """
@@ -48,7 +48,7 @@ def table(program, v, plan, staged, more=0):
 
 
 def table_numbers(program, v, slots, staged=(), more=0):
-    """The table but for the three pointers that it begins with."""
+    """Numbers of the table ``@kernel``, after the three pointers at its beginning."""
     arguments = (*program.inputs, *program.outputs)
     workspace = -(-max(slots, 1) * v.size * v.lanes // 64) * 64 + more
     records, shapes, home, strides = [], [], 0, len(arguments)
@@ -64,7 +64,7 @@ def table_numbers(program, v, slots, staged=(), more=0):
 
 
 def _strides(shape, step):
-    """Byte strides of contiguous samples."""
+    """Strides of a contiguous array of a shape, ``step`` bytes for the last axis."""
     strides = []
     for size in reversed(shape):
         strides.insert(0, step)
@@ -73,18 +73,18 @@ def _strides(shape, step):
 
 
 def field(name, kind="i64"):
-    """Lines that read ``%name`` from the table ``%kernel``."""
+    """LLVM lines that load ``%name`` from the table ``%kernel``."""
     return load(name, "%kernel", _FIELDS.index(name), kind)
 
 
 def load(name, base, k, kind="i64", unit="i64"):
-    """Lines that read ``%name``, which is at entry ``k``, in units of ``unit``, of ``base``."""
+    """LLVM lines that load ``%name`` from entry ``k`` of ``base``."""
     at = f"  %{name}_at = getelementptr {unit}, ptr {base}, i64 {k}"
     return f"{at}\n  %{name} = load {kind}, ptr %{name}_at"
 
 
 def record(*names):
-    """Lines that read what is known of argument ``%k``."""
+    """LLVM lines that load fields of the table's record about argument ``%k``, by name."""
     lines = [
         f"  %record_shift = mul i64 %k, {len(_RECORD)}",
         f"  %record_number = add i64 %record_shift, {_RECORDS}",
@@ -98,7 +98,7 @@ _KNOWN = "ptr %kernel, ptr %args, ptr %steps, ptr %homes"  # what functions for 
 
 
 def driver(v):
-    """``@shared``: the loop, which takes a kernel's table as its last argument."""
+    """LLVM IR of ``@shared``, NumPy's inner loop for any kernel, given its table."""
     return "\n\n".join([packing(v), _loop(v), declarations(v)])
 
 
@@ -110,7 +110,7 @@ def _loop(v):
 
 
 def _memory(v):
-    """The table's fields, and memory for frames and the workspace, from the stack or the heap."""
+    """LLVM lines that read the table and allocate frames and workspace, on stack or heap."""
     return f"""entry:
 {field("step", "ptr")}
 {field("prepare", "ptr")}
@@ -185,7 +185,7 @@ def _walks(v):
 
 
 def _contiguous_axes():
-    """Whether the samples of the argument are contiguous, then the next; staged results begin."""
+    """LLVM lines that compare an argument's strides with contiguous ones, axis by axis."""
     return f"""axis:
   %d = phi i64 [0, %argument], [%d_next, %axis_body]
   %fits_so_far = phi i1 [%fits, %argument], [%fits_next, %axis_body]
@@ -214,7 +214,7 @@ prepare_staged:
 
 
 def _in_place(v):
-    """The samples that blocks read and write where they are: whole vectors of contiguous data."""
+    """LLVM lines that compute whole vectors of contiguous samples in place."""
     return f"""start:
   %whole = and i64 %count, {-v.lanes}
   %direct = select i1 %fits_so_far, i64 %whole, i64 0
@@ -252,7 +252,7 @@ body_end:
 
 
 def _through_copies(v):
-    """The other samples, through packed copies."""
+    """LLVM lines that compute the remaining samples through packed copies."""
     return f"""tail_head:
   %c = phi i64 [%direct, %head], [%c_next, %tail]
   %left = icmp slt i64 %c, %count
@@ -267,7 +267,7 @@ tail:
 
 
 def _end():
-    """Memory from the heap is given back."""
+    """LLVM lines that free memory from the heap and return."""
     return """exit:
   br i1 %is_large, label %release, label %done
 release:
@@ -278,7 +278,7 @@ done:
 
 
 def _lanes(frame, place, apart, v):
-    """Let the entries of an argument, from its ``slot`` on, point to one sample for each lane."""
+    """LLVM lines that point the frame's entries of an argument to one sample per lane."""
     lines = []
     for lane in range(v.lanes):
         at = f"%{frame}_at{lane}"
@@ -294,7 +294,7 @@ def _lanes(frame, place, apart, v):
 
 
 def packing(v):
-    """``@pack``, ``@copy_staged``, and what these call."""
+    """LLVM IR of ``@pack`` and ``@copy_staged``, with the functions that these call."""
     return "\n\n".join([_copy(v), _pack(v), _copy_staged(v)])
 
 
@@ -344,7 +344,7 @@ exit:
 
 
 def _copy(v):
-    """Copy between a packed sample and one with any strides, axis by axis; returns its end."""
+    """LLVM function that copies a sample between packed and strided memory; returns its end."""
     given = "ptr %near, ptr %far, ptr %sizes, ptr %strides, i64 %rank, i1 %inwards"
     within = "ptr %p, ptr %there, ptr %sizes_in, ptr %strides_in, i64 %left, i1 %inwards"
     return f"""define internal ptr @copy({given}) {{
@@ -385,7 +385,7 @@ exit:
 
 
 def _copy_staged(v):
-    """Copy staged results of the samples from number ``%b`` on to where they belong."""
+    """LLVM function that copies staged results of samples from ``%b`` on to their arrays."""
     return f"""define internal void @copy_staged({_KNOWN}, i64 %b) {{
 entry:
 {field("arguments")}

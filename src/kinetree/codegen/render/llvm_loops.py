@@ -13,7 +13,7 @@ from kinetree.codegen.render.llvm_math import angles_at_once
 
 
 def step(program, plan, dtype, lanes) -> str:
-    """IR text of the loops, which do not depend on the kinds of rows."""
+    """LLVM IR of a loop program's walks and loops, which call cases by kinds of rows."""
     v = Vector(dtype, lanes)
     writer, calls = _Loops(program, plan, v), SharedCalls(v)
     writer.angles(calls)
@@ -38,21 +38,21 @@ class _Loops:
         self.number = {id(code): n for n, (code, _) in enumerate(program.codes())}
 
     def _emit(self, *lines):
-        """Append instructions."""
+        """Append LLVM instructions."""
         self.lines += [f"  {line}" for line in lines]
 
     def _new(self):
-        """New number for names."""
+        """New number for names of values and labels."""
         self.count += 1
         return self.count
 
     def _begin(self, label):
-        """Begin a block with a label."""
+        """Begin an LLVM block with a label."""
         self.lines.append(f"{label}:")
         self.label = label
 
     def _word(self, name, pointer, k, kind):
-        """Load a word of a record."""
+        """Write the load of word ``k`` of a record."""
         self._emit(
             f"{name}_at = getelementptr i64, ptr {pointer}, i64 {k}",
             f"{name} = load {kind}, ptr {name}_at",
@@ -60,11 +60,11 @@ class _Loops:
         return name
 
     def _of_robot(self, name, what, kind="i64"):
-        """Load a word of the robot's table, by the name of what it holds."""
+        """Write the load of a word of the robot's table, by the name of its content."""
         return self._word(name, "%robot", self.plan.words[what], kind)
 
     def angles(self, calls):
-        """Sines and cosines of the joint angles of all rows, before everything else."""
+        """Write the call that computes sines and cosines of all rows' joint angles."""
         places = self._of_robot("%angles", "angles", "ptr")
         count = self._of_robot("%angle_count", "count of angles")
         first = self._of_robot("%sines", "sines")
@@ -89,7 +89,7 @@ class _Loops:
             getattr(self, f"_{type(region).__name__.lower()}")(region, variables)
 
     def _code(self, code, variables, answers=False):
-        """Write the call of the code for the kinds of the present rows."""
+        """Write the indirect call of the case for the kinds of the rows in scope."""
         n, number = self._new(), self.number[id(code)]
         table = self._of_robot(f"%table{n}", f"code {number}", "ptr")
         index = None
@@ -139,7 +139,7 @@ class _Loops:
         self._times(lambda k: f"icmp slt i64 {k}, {count}", body)
 
     def _times(self, goes_on, body, ends=None):
-        """A loop with a counter: ``body`` as long as ``goes_on``, or until ``ends`` holds."""
+        """Write a counted loop: ``body`` while ``goes_on``, or until ``ends`` holds."""
         n, before = self._new(), self.label
         self._emit(f"br label %head{n}")
         self._begin(f"head{n}")
@@ -203,7 +203,7 @@ class _Loops:
         return goes_on
 
     def _counter(self, domain):
-        """Pointer to the length of a list."""
+        """LLVM pointer to the number of rows in a list."""
         n = self._new()
         cell = self._of_robot(f"%cell{n}", f"count of {domain}")
         self._emit(f"%counter{n} = getelementptr i8, ptr %workspace, i64 {cell}")
@@ -232,7 +232,7 @@ class _Loops:
             self._upwards(record, along, body)
 
     def _upwards(self, first, along, body):
-        """From a row along a column; ``body`` gets the record and its number in the chain."""
+        """Write a walk from a row along a column to the chain's end; its number of rows."""
         n, before = self._new(), self.label
         self._emit(f"br label %head{n}")
         self._begin(f"head{n}")
@@ -252,7 +252,7 @@ class _Loops:
         return f"%k{n}"
 
     def _backwards(self, first, along, body):
-        """Walk from the last row to the first, by a list of the records."""
+        """Write a walk along a chain from its last row, whose records are listed on the stack."""
         count, n = self._upwards(first, along, lambda record, k: None), self._new()
         self._emit(
             f"%stack{n} = call ptr @llvm.stacksave.p0()", f"%way{n} = alloca ptr, i64 {count}"
@@ -320,7 +320,7 @@ TABLE = 256
 
 
 def binding(dtype, lanes) -> str:
-    """IR text of ``loop`` and ``single`` with tables to be filled in.
+    """LLVM IR of ``loop`` and ``single`` with tables filled in at load time, for any robot.
 
     It is the same for all programs and robots; each robot loads its own copy.
     """

@@ -27,7 +27,7 @@ from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SI
 
 
 def _near(b, x):
-    """Sine and cosine of ``x`` within ``RANGE``, as instructions of ``b``."""
+    """Write sine and cosine of ``x`` within ``RANGE`` by polynomials; names of both."""
     v = b.v
     t, i, k = v.type, v.integer, b.constant
     shifted = b.fma(x, k(TWO_OVER_PI), b.addend(ROUND[v.dtype]))
@@ -54,7 +54,7 @@ def _near(b, x):
 
 
 def sincos_near(v, x):
-    """Instructions for arguments that the caller knows to be within ``RANGE``.
+    """LLVM lines of sine and cosine for arguments within ``RANGE``.
 
     The coefficients are read from ``%coefficients``, a pointer that LLVM cannot see through; it
     would otherwise rebuild each in five instructions.
@@ -70,12 +70,12 @@ def sincos_near(v, x):
 
 
 def sincos(v):
-    """``@shared``: sine and cosine of a vector."""
+    """LLVM IR of ``@shared``: sine and cosine of a vector."""
     return "\n".join([sincos_function(v, "@shared"), declarations(v)])
 
 
 def sincos_function(v, name):
-    """Sine and cosine of a vector, as a function of any name."""
+    """LLVM IR of a function, by name, that returns sine and cosine of a vector."""
     t, pair, k = v.type, f"{{{v.type}, {v.type}}}", v.constant
     b = LlvmBody(v)
     sine, cosine = _near(b, "%x")
@@ -94,7 +94,7 @@ def sincos_function(v, name):
 
 
 def _return_pair(v, label, first, second):
-    """Lines of LLVM IR that return two vectors as one structure."""
+    """LLVM lines that return two vectors as one structure."""
     t, pair = v.type, f"{{{v.type}, {v.type}}}"
     return [
         f"  %{label}0 = insertvalue {pair} undef, {t} {first}, 0",
@@ -104,7 +104,7 @@ def _return_pair(v, label, first, second):
 
 
 def atan2(v):
-    """``@shared``: the angle of the point (x, y)."""
+    """LLVM IR of ``@shared``: the angle of points (x, y), as vectors."""
     t, i = v.type, v.integer
     b = LlvmBody(v)
     k = v.constant
@@ -134,12 +134,12 @@ _IN_FLIGHT = 64  # bytes of one sine that are computed together
 
 
 def angles_at_once(v):
-    """How many angles share one wide vector, if there are enough."""
+    """Number of angles whose sines are computed together in one wide vector; 1: none."""
     return max(1, _IN_FLIGHT // (v.size * v.lanes))
 
 
 def angle_places(plan, places, v):
-    """Where the angles of a schedule are, as ``@angles`` reads it, as text in IR.
+    """LLVM IR of the table ``@angle_places``: where the angles of a schedule are.
 
     Args:
         plan: the schedule.
@@ -158,7 +158,7 @@ def angle_places(plan, places, v):
 
 
 def angles(v, group, called=0):
-    """``@shared``: sines and cosines of inputs, ``group`` at a time, go to the workspace.
+    """LLVM IR of ``@shared``: sines and cosines of input angles, ``group`` at a time.
 
     It takes the frame, the workspace, the status, the places of the inputs and how many they are: a
     multiple of ``group``. In the workspace a group of sines comes before that of their cosines. Of
@@ -207,7 +207,7 @@ def angles(v, group, called=0):
 
 
 def _gather(v, wide, group, called):
-    """Lines that gather ``group`` angles of all lanes, and the name of the vector they fill."""
+    """LLVM lines that gather ``group`` angles of all lanes; the name of their vector."""
     lines, x = [], "undef"
     for a in range(group):
         lines += [
@@ -230,7 +230,7 @@ def _gather(v, wide, group, called):
 
 
 def _check_range(wide):
-    """Lines that compute angles again that are far away, and count those that are not finite."""
+    """LLVM lines that recompute angles out of range exactly, and count infinite ones."""
     t = wide.type
     return [
         "check:",
@@ -252,7 +252,7 @@ def _check_range(wide):
 
 
 def _address(v, called, i, offset):
-    """Lines that find number ``%x_at`` at ``%slot`` of the frame."""
+    """LLVM lines that find the address of an angle in the frame."""
     if called:
         return [f"  %x_at{i} = getelementptr {v.scalar}, ptr %frame, i64 %slot{i}"]
     return [
@@ -263,7 +263,7 @@ def _address(v, called, i, offset):
 
 
 def _exact(group, v, one, called):
-    """``@exact``: the same for arguments of any size, one angle of one sample at a time."""
+    """LLVM IR of ``@exact``: sines and cosines of angles of any size, one at a time."""
     t, pair = one.type, f"{{{one.type}, {one.type}}}"
     head = "ptr %frame, ptr %workspace, ptr %places, i64 %count"
     address = "\n".join(_address(v, called, "", "%offset"))

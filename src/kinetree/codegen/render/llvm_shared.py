@@ -38,7 +38,7 @@ _ONE = {"float64": 44.0, "float32": 20.0}  # twice an argument beyond which it i
 
 
 def exponential(v):
-    """``@shared``: the exponential."""
+    """LLVM IR of ``@shared``: the exponential of a vector."""
     low, high = _RANGE[v.dtype]
     b, k = LlvmBody(v), v.constant
     x = b.select(b.compare("ogt", "%x", k(high)), k(high), "%x")  # NaN stays NaN
@@ -50,7 +50,7 @@ def exponential(v):
 
 
 def tangent(v):
-    """``@shared``: the hyperbolic tangent."""
+    """LLVM IR of ``@shared``: the hyperbolic tangent of a vector."""
     b, k = LlvmBody(v), v.constant
     a, z = b.fabs("%x"), b.op("fmul", "%x", "%x")
     near = b.fma(b.op("fmul", "%x", z), b.horner(TANH[v.dtype], z), "%x")
@@ -65,13 +65,13 @@ def tangent(v):
 
 
 def logarithm(v):
-    """``@shared``: the natural logarithm."""
+    """LLVM IR of ``@shared``: the natural logarithm of a vector."""
     b = LlvmBody(v)
     return _function(b, by_lane(v, b.lines, "log"))
 
 
 def _reduce(b, x):
-    """``exp(r)`` and the integers ``n`` with ``x = n log 2 + r``."""
+    """Write ``exp(r) - 1`` and the integers ``n`` of the reduction ``x = n log 2 + r``."""
     v = b.v
     t, i, k = v.type, v.integer, v.constant
     shifted = b.fma(x, k(LOG2_E), k(ROUND[v.dtype]))
@@ -85,7 +85,7 @@ def _reduce(b, x):
 
 
 def _power_of_two(b, n):
-    """``2**n`` for vectors of integers, by writing the exponent of the floating-point format."""
+    """Write ``2**n`` for integer vectors, by the exponent bits of floats."""
     v, mantissa = b.v, _MANTISSA[b.v.dtype]
     bias = 2 ** (v.bits - mantissa - 2) - 1
     exponent = b.integer("add", n, v.integers(bias))
@@ -93,7 +93,7 @@ def _power_of_two(b, n):
 
 
 def _function(b, result):
-    """LLVM text of a function of one number that kernels share."""
+    """LLVM IR of ``@shared``, a function of one vector, from its lines and result."""
     t = b.v.type
     lines = [f"define {t} @shared({t} %x) {{", *b.lines, f"  ret {t} {result}", "}"]
     return "\n".join([*lines, declarations(b.v)])
@@ -107,19 +107,19 @@ _TEXTS = {
 
 @cache
 def shared_symbol(name: str, v: Vector, *options: int) -> str:
-    """Symbol of the shared function ``name`` for vectors ``v`` and its ``options``."""
+    """Symbol of a shared math function, with a digest of its LLVM IR."""
     text = _text(name, v, *options)
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
     return "_".join(["kinetree", name, v.dtype, *map(str, (v.lanes, *options)), digest])
 
 
 def shared_symbols(text: str) -> list[str]:
-    """The symbols of shared functions that a kernel's text calls."""
+    """Symbols of shared math functions that LLVM IR calls."""
     return sorted(set(re.findall(r"@(kinetree_\w+)\(", text)))
 
 
 def shared_text(symbol: str) -> str | None:
-    """Text of the module that defines ``@shared`` for a symbol; None where ours is another."""
+    """LLVM IR of the shared function that a symbol names; None if our version differs."""
     _, name, dtype, lanes, *options, _ = symbol.split("_")
     v, options = Vector(dtype, int(lanes)), list(map(int, options))
     return _text(name, v, *options) if shared_symbol(name, v, *options) == symbol else None
@@ -127,5 +127,5 @@ def shared_text(symbol: str) -> str | None:
 
 @cache
 def _text(name, v, *options):
-    """Text of a shared function by its name."""
+    """LLVM IR of a shared math function by its name."""
     return "\n\n".join([f"; {name}", _TEXTS[name](v, *options)])

@@ -35,7 +35,7 @@ CONTIGUOUS_AND_ALIGNED = 0x1 | 0x100
 
 
 def single(v):
-    """``@shared``: the lean path, which also takes a kernel's table and its ``@host``."""
+    """LLVM IR of ``@shared``: call from Python with float64 arrays, without Python code."""
     known = "ptr %self, ptr %args, i64 %nargs, ptr %names, ptr %kernel, ptr %host"
     parts = [
         f"define ptr @shared({known}) {{",
@@ -108,7 +108,7 @@ arguments_begin:
 
 
 def _inputs():
-    """Let the frame point to the arrays if each is as it should be."""
+    """LLVM lines that point the frame to the arrays, or leave if one is not as expected."""
     return f"""argument:
   %k = phi i64 [0, %arguments_begin], [%k_next, %right]
   %more = icmp ult i64 %k, %inputs
@@ -169,7 +169,7 @@ right:
 
 
 def _outputs():
-    """New arrays for the results."""
+    """LLVM lines that make new NumPy arrays for the results."""
     read = (
         record("rank", "size", "shape", "strides")
         .replace("%", "%o_")
@@ -217,7 +217,7 @@ i1 false)
 
 
 def _run():
-    """Compute; when a check fails, take the full path."""
+    """LLVM lines that compute; the full path in Python is taken if a check fails."""
     return f"""run:
   br i1 %is_one, label %run_alone, label %run_batch
 run_batch:

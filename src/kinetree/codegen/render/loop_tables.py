@@ -35,7 +35,7 @@ class TablePlan:
 
     @cached_property
     def header(self) -> dict:
-        """Number of the word at which each entry is."""
+        """Index of each entry of the table's header, by name."""
         names = ["rows of a sample", *(f"length of {e}" for e in self.extents)]
         for domain in self.columns:
             names += [f"count of {domain}", f"records of {domain}"]
@@ -43,13 +43,13 @@ class TablePlan:
         return {name: k for k, name in enumerate(names)}
 
     def size(self, domain) -> int:
-        """Words of a record."""
+        """Number of words of a row's record in a domain."""
         columns = self.columns[domain].values()
         return COLUMNS + sum(2 if target in self.columns else 1 for target, _ in columns)
 
 
 def table_plan(program) -> TablePlan:
-    """The plan of a program and the kinds it was recorded for."""
+    """Layout of the tables of a robot for a loop program, with the kinds it was recorded for."""
     columns, numbers = {}, {}
     kinds: dict = {"": [""]}
     for name in ("", *(d for d in program.domains if d)):
@@ -85,14 +85,14 @@ def table_plan(program) -> TablePlan:
 
 
 def name_of(kind) -> str:
-    """A name for a kind of row, the same in every process where that is possible."""
+    """Name of a kind of row, equal in every process if the kind has a key."""
     if isinstance(kind, str):
         return kind
     return kind.key or f"{type(kind).__name__} {hash(kind)}"
 
 
 def tables(plan, data):
-    """Integers and numbers of a robot.
+    """A robot's tables for C-like loops: integers (records, columns) and numbers (parameters).
 
     Args:
         plan: of a program.

@@ -20,27 +20,27 @@ class _NumPy(Language):
     }  # fmt: skip
 
     def constant(self, x):
-        """Text of a constant."""
+        """NumPy text of a constant."""
         return repr(x) if np.isfinite(x) else "np.inf" if x > 0 else "-np.inf"
 
     def input(self, argument, index):
-        """Text of an element of an argument."""
+        """NumPy text of an element of an argument, with batch axes."""
         return _element(argument, index)
 
     def output(self, argument, index, text):
-        """Line that sets an element of a result."""
+        """Line that assigns an element of a result, with batch axes."""
         return [f"{_element(argument, index)} = {text}"]
 
     def define(self, name, text, is_condition=False):
-        """Line that sets a variable."""
+        """Line that defines a variable."""
         return [f"{name} = {text}"]
 
     def require(self, text):
-        """Line that checks a condition."""
+        """Line that checks a condition, for all samples."""
         return [f"_require({text})"]
 
     def loop(self, counter, times, carries, initial, body, following):
-        """Lines of a loop that runs as often as the slowest sample needs."""
+        """Lines of a loop with as many runs as the slowest sample needs."""
         # Samples that end earlier than others hold their state by themselves.
         return [
             *(f"{c} = {x}" for c, x in zip(carries, initial, strict=True)),
@@ -56,7 +56,7 @@ def _element(argument, index):
 
 
 def render(program, labels=None) -> str:
-    """Source of a module with one function, named like the program, of arrays with batch axes."""
+    """Source of a Python module whose function computes the program by NumPy, with batch axes."""
     language, name = _NumPy(), identifier(program.name)
     inputs, outputs = program.inputs, program.outputs
     body = [line for a in assignments(program, language, labels) for line in a.lines]
@@ -112,7 +112,7 @@ _serial = count()
 
 
 def function(program, labels=None):
-    """The listing as a Python function; debuggers and tracebacks show its text."""
+    """Compile the NumPy listing of a program to a Python function with readable tracebacks."""
     source, filename = render(program, labels), f"<kinetree {program.name} {next(_serial)}>"
     namespace: dict = {"__name__": "kinetree.listing"}
     exec(compile(source, filename, "exec"), namespace)

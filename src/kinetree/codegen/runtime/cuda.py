@@ -28,7 +28,7 @@ _ready = local()
 
 
 def cuda_kernel(kernel, dtype, device) -> "CudaKernel":
-    """The kernel compiled for a device, which is current; kept with the kernel."""
+    """Compiled kernel for a CUDA device, made the current one; compiled once."""
     kept = kernel.__dict__.setdefault("on_devices", {})
     found = kept.get((dtype, device))
     if found is None:
@@ -82,11 +82,11 @@ class CudaKernel:
         self._launch = driver().launchKernel
 
     def _build(self, kernel, dtype, attributes, layout, options):
-        """Compile the text for the device and find its entry points."""
+        """Compile the kernel's text for the device and find its entry points."""
         return build_cuda(kernel, dtype, self.device, layout, options)
 
     def launch(self, inputs, steps, outputs, count, stream, block=None) -> None:
-        """Compute ``count`` samples.
+        """Launch the kernel for ``count`` samples at device addresses, on a CUDA stream.
 
         Args:
             inputs: device addresses, one for each input.
@@ -114,13 +114,13 @@ class CudaKernel:
         self._start(block or self._block_for(count, words, stream), words, stream)
 
     def _samples(self, count):
-        """Samples of a warp, so that all warps that there is room for have as many."""
+        """Samples per warp that keep all resident warps equally busy, at most 32."""
         most = max(self._warps.values())
         rounds = -(-count // (most * _WARP))
         return max(1, min(_WARP, -(-count // (most * rounds))))
 
     def again(self, steps, count):
-        """``launch`` for these steps and this count: a function of addresses and a stream."""
+        """Launcher ``(inputs, outputs, stream)`` for arrays with the same steps and count."""
 
         def launch(inputs, outputs, stream):
             self.launch(inputs, steps, outputs, count, stream)
@@ -139,7 +139,7 @@ class CudaKernel:
         )
 
     def _start(self, block, words, stream):
-        """Launch with a number of threads in a block, and a workspace where one is needed."""
+        """Launch with ``block`` threads per block, and a workspace if one is needed."""
         if not self.code.work:
             self._start_parts(block, words, stream)
             return
@@ -153,7 +153,7 @@ class CudaKernel:
             self._start_parts(block, some, stream)
 
     def _allocate(self, room):
-        """A workspace of the given number of bytes."""
+        """GPU array of ``room`` bytes as a workspace."""
         try:
             return cupy().cuda.alloc(room)
         except MemoryError as error:
@@ -163,7 +163,7 @@ class CudaKernel:
             ) from error
 
     def _places(self):
-        """Samples that have a place in the workspace at a time."""
+        """Number of samples that have a place in the workspace at a time; 0 without workspace."""
         if not self.code.work:
             return 0
         _, total = cupy().cuda.runtime.memGetInfo()
@@ -171,7 +171,7 @@ class CudaKernel:
         return max(1, warps) * _WARP
 
     def _shift(self, words, first):
-        """Arguments of a function for samples from ``first`` on."""
+        """Launch arguments for samples from number ``first`` on."""
         found, n = [words[0]], 1 + 2 * len(self._given)
         for place, step in zip(words[1:n:2], words[2:n:2], strict=True):
             found += (place + first * step * self._bytes, step)
@@ -179,7 +179,7 @@ class CudaKernel:
         return found + [place + first * size * self._bytes for place, size in outputs]
 
     def _start_parts(self, block, words, stream):
-        """Launch all functions with a number of threads in a block.
+        """Launch all kernels of the program with ``block`` threads per block.
 
         Args:
             block: threads.
@@ -192,7 +192,7 @@ class CudaKernel:
             self._launch_function(address, min(needed, most[block]), block, shared, words, stream)
 
     def _launch_function(self, address, grid, block, shared, words, stream):
-        """Launch a function of the module on a stream, with words as its arguments."""
+        """Launch one CUDA function on a stream, with words as its arguments."""
         if self.device not in _ready.__dict__:
             cupy().cuda.runtime.free(0)  # a thread that is new here has no context yet
             _ready.__dict__[self.device] = True
@@ -203,7 +203,7 @@ class CudaKernel:
         self._launch(address, grid, 1, 1, block, 1, 1, size, stream, places.buffer_info()[0], 0)
 
     def _block_for(self, count, words, stream):
-        """Threads in a block; measured when the first large batch comes."""
+        """Threads per block for a number of samples; measured at the first large batch."""
         if self._by_warps:  # they compute long, and shared memory decides how many there are
             return max(self.blocks, key=lambda b: (self._warps[b], b))
         if count >= _LARGE:
@@ -217,7 +217,7 @@ class CudaKernel:
         return min(self.blocks)
 
     def _quickest_block(self, words, stream):
-        """Size of thread blocks that is fastest for these arguments, measured on the device."""
+        """Threads per block that run fastest for these arguments, measured on the device."""
         cuda, times = cupy().cuda, {}
         for block in self.blocks:
             self._start(block, words, stream)
@@ -251,7 +251,7 @@ class LoopCudaKernel(CudaKernel):
     robot: tuple
 
     def _build(self, kernel, dtype, attributes, layout, options):
-        """Compile the loops with the layout of memory that fits best."""
+        """Compile the loop program with the best layout of shared memory, and load the robot."""
         layout = layout or LoopLayout()
         sizes = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
 
@@ -275,11 +275,11 @@ class LoopCudaKernel(CudaKernel):
         return code
 
     def again(self, steps, count):
-        """A launch for given arrays, as ``CudaKernel.again`` makes it."""
+        """Launcher ``(inputs, outputs, stream)`` for arrays with the same steps and count."""
         return lambda inputs, outputs, stream: self.launch(inputs, steps, outputs, count, stream)
 
     def _start(self, block, words, stream):
-        """Launch as many blocks as there is room for; they take turns."""
+        """Launch as many blocks as are resident; each takes several sets of samples."""
         address, shared, most = self._parts[0]
         blocks, words, work = most[block], list(words), None
         if self.code.work:
@@ -294,7 +294,7 @@ class LoopCudaKernel(CudaKernel):
 
 
 def block_sizes(shared: int, most: int) -> list[int]:
-    """Threads that a block may have; its warps need ``shared`` bytes each, of ``most``."""
+    """Possible numbers of threads in a block whose warps need ``shared`` bytes of ``most``."""
     found = [b for b in _BLOCKS if b <= LARGEST_BLOCK and b // _WARP * shared <= most]
     if not found:
         raise DeviceMemoryError(
@@ -306,7 +306,7 @@ def block_sizes(shared: int, most: int) -> list[int]:
 
 
 def _most_blocks(attributes, function, shared, block):
-    """Blocks that all multiprocessors together have room for."""
+    """Number of blocks that all multiprocessors can have resident at a time."""
     warps = block // _WARP
     registers = _WARP * (-(-function.registers // 8) * 8) * warps
     room = min(
@@ -319,7 +319,7 @@ def _most_blocks(attributes, function, shared, block):
 
 
 def _capturing(stream):
-    """Whether launches are being recorded for later; then nothing can be measured."""
+    """Whether a CUDA stream is being captured, so that no timing can be done."""
     return cupy().cuda.runtime.streamIsCapturing(stream)
 
 
@@ -330,7 +330,7 @@ _seen = local()
 
 
 def same_launch(first, device, start, parts, block, count, given, wanted):
-    """A function of input addresses, output addresses and a stream.
+    """Fast launcher that repeats one launch for new input and output addresses and a stream.
 
     Args:
         first: the same function, as a new thread needs it.

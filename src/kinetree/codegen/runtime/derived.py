@@ -16,7 +16,7 @@ from kinetree.expr.diff import jacobian
 
 
 def rates(kernel, wrt):
-    """Rates of the results of a kernel: it takes the inputs, then rates of those in ``wrt``.
+    """Kernel of directional derivatives: takes the inputs, then rates of those in ``wrt``.
 
     Args:
         kernel: the kernel.
@@ -36,7 +36,7 @@ def rates(kernel, wrt):
 
 
 def gradients(kernel, wrt, way="gradients"):
-    """Gradients of a weighted sum of the results: it takes the inputs, then the weights.
+    """Kernel of gradients of a weighted sum of results: takes the inputs, then the weights.
 
     Args:
         kernel: the kernel.
@@ -58,12 +58,12 @@ def gradients(kernel, wrt, way="gradients"):
 
 
 def linear_transpose(kernel, wrt):
-    """The ``gradients`` of a kernel that is linear in the inputs ``wrt`` and need not see them."""
+    """Kernel of ``gradients`` for a kernel linear in ``wrt``, whose values it does not take."""
     return gradients(kernel, wrt, "linear_transpose")
 
 
 def _derive(kernel, key, more, outputs, differentiate, dropped=()):
-    """The kernel of what ``differentiate`` finds; nothing is traced before it is needed."""
+    """Kernel of a derivative that ``differentiate`` traces at the first call."""
     own = [i for k, i in enumerate(kernel.inputs) if k not in dropped]
     inputs, count = (*own, *more), len(own)
     outputs = tuple(Argument(f"out{k}", o.shape) for k, o in enumerate(outputs))
@@ -113,7 +113,7 @@ def _derive(kernel, key, more, outputs, differentiate, dropped=()):
 
 
 def _new_argument(what, argument, kernel):
-    """An argument of that shape, with a name that the kernel does not have yet."""
+    """Argument of the same shape, with a name that the kernel does not have yet."""
     name, taken = f"{what} {argument.name}", {i.name for i in kernel.inputs}
     while name in taken:
         name += "'"
@@ -121,5 +121,5 @@ def _new_argument(what, argument, kernel):
 
 
 def _numbers(symbols):
-    """Nodes of all symbols."""
+    """Node numbers of an array of symbols."""
     return [x.i for x in symbols.ravel()]

@@ -47,11 +47,11 @@ class Interrupt:
         return self
 
     def _note(self, number, frame):
-        """Handler that notes the interrupt for later."""
+        """Signal handler that stores an interrupt for later."""
         self.came = True
 
     def look(self) -> None:
-        """Call the handler, if a signal has come; the state of the work must be whole."""
+        """Raise a stored KeyboardInterrupt by its handler; called when data are consistent."""
         if self.came and self._before is not None:
             self.came = False
             self._before(signal.SIGINT, None)
@@ -73,7 +73,7 @@ class Pace:
         self.size, self._since = first, perf_counter()
 
     def next(self) -> int:
-        """The size of the next slice, from how long the last one took until now."""
+        """Size of the next slice of work, from how long the last one took."""
         now = perf_counter()
         taken, self._since = now - self._since, now
         if taken < BREATH / 2:

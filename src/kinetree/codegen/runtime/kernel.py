@@ -101,18 +101,18 @@ class Kernel:
 
     @cached_property
     def key(self) -> Any:
-        """Identity of the program before it is traced, or None."""
+        """Key that identifies the program before it is traced, or None."""
         return self._key() if callable(self._key) else self._key
 
     @cached_property
     def program(self):
-        """The traced program, ready to be compiled."""
+        """The traced program without calls of other kernels, ready to be compiled."""
         with calls(None):
             return self._trace()
 
     @cached_property
     def program_with_calls(self):
-        """Program that calls other kernels where it may, as it is compiled for the processor."""
+        """The traced program with calls of other kernels, as it is compiled for the CPU."""
         with calls("general" if self.calls_general_code else "specialised"):
             program = self._trace()
         if not calls_of(program):
@@ -141,11 +141,11 @@ class Kernel:
     is_shared = False  # called by programs that call general code, copied by specialised ones
 
     def to_call(self) -> "Kernel":
-        """Kernel that the program traced now should call: general code where it calls such."""
+        """Kernel that a traced program should call: the general one for every robot, or this."""
         return self.general_entry or self if calls_to() == "general" else self
 
     def called_in(self, graph, arrays) -> Any:
-        """The result of a call of general code in a program; None where a copy serves instead.
+        """Traced call of the general kernel; None if inlining a copy is better.
 
         Only vectors and numbers are called for: what uses a matrix has to see which of its entries
         are zero.
@@ -155,7 +155,7 @@ class Kernel:
         return None if self.general_entry is None else call(graph, self.general_entry, arrays)[0]
 
     def called_once(self, graph, arrays) -> Any:
-        """The results of a call of this kernel's own code in a program that calls general code.
+        """Traced call of this kernel's code in programs that call; None if a copy is as good.
 
         None where the code is so short that a copy is as good.
         """
@@ -166,12 +166,12 @@ class Kernel:
         return results if len(results) > 1 else results[0]
 
     def _takes(self, arrays):
-        """Whether these are the arrays of one sample."""
+        """Whether arrays have the shapes of one sample, without batch axes."""
         given = zip(arrays, self.inputs, strict=True)
         return all(np.shape(a) == i.shape for a, i in given)
 
     def with_general_calls(self, *, always=False) -> "Kernel | None":
-        """The kernel whose program calls general code; None where there is none for it to call.
+        """Kernel whose program calls general code for parts of the work; None if there is none.
 
         ``always``: also where the program calls none, so that other such programs share its code.
         """
@@ -195,23 +195,23 @@ class Kernel:
 
     @cached_property
     def constants(self) -> dict:
-        """Results that do not depend on the inputs, by their number among all."""
+        """Entries of the results that are constant, by their number among all entries."""
         nodes, roots = self.program_with_calls.graph.nodes, self.program_with_calls.roots
         return {k: nodes[i][1] for k, i in enumerate(roots) if nodes[i][0] == "const"}
 
     @cached_property
     def cost(self) -> float:
-        """Operations, weighted by the time they take."""
+        """Estimated time of a sample: operations weighted by their cost."""
         return cost(self.program_with_calls.graph, self.program_with_calls.roots)
 
     @cached_property
     def own_cost(self) -> float:
-        """Operations of its own program, without those of code that it calls."""
+        """Estimated time of a sample without the kernels that it calls."""
         graph, roots = self.program_with_calls.graph, self.program_with_calls.roots
         return self.cost - cost_of_calls(graph, roots)
 
     def entry(self, dtype, lanes, level) -> Any:
-        """Machine code for other code to call."""
+        """Machine code of this kernel as a subroutine for other code."""
         found = self._entries.get((dtype, lanes))
         if found is None or found.code.level < level:
             found = self._entries[dtype, lanes] = build_entry(self, dtype, lanes, level)
@@ -220,12 +220,12 @@ class Kernel:
     # --- arrays of other libraries, and derivatives with respect to what is in arrays -------------
 
     def take(self, kind, way):
-        """Let arrays of a type go their own way, ``way(*arrays)``, unless it is NotImplemented."""
+        """Register ``way(*arrays)`` for calls with an array type; NotImplemented declines."""
         self._ways[kind] = way
         self.call = self._by_kind
 
     def _by_kind(self, *arrays):
-        """Result by the function registered for a kind of array, else by ``lean``."""
+        """Call the function registered for the arrays' type, else compiled code."""
         for a in arrays:
             way = self._ways.get(type(a))
             if way is not None:
@@ -236,7 +236,7 @@ class Kernel:
         return self.lean(*arrays)
 
     def on_device(self, dtype, device, samples=0):
-        """The kernel compiled for a CUDA device; ``samples`` are about to be requested."""
+        """Kernel compiled for a CUDA device, general or specialised by ``samples`` to come."""
         from kinetree.codegen.runtime.cuda import cuda_kernel  # needs CuPy
 
         self._count()
@@ -246,7 +246,7 @@ class Kernel:
         return cuda_kernel(self.general_entry or self if general else self, dtype, device)
 
     def plan_launch(self, compiled, count) -> Any:
-        """Launch that further calls on a device may repeat by themselves; None if they have to ask.
+        """Launch that later device calls may repeat; None while the tier may still change.
 
         Args:
             compiled: what a call has just launched.
@@ -258,31 +258,31 @@ class Kernel:
         return None if self.samples + self._longest > tiers.MANY else _Counted(self, compiled)
 
     def count(self, samples):
-        """Count samples of a planned launch; the next one asks if it could need other code."""
+        """Count samples of a repeated launch; plans are dropped when the tier could change."""
         self.samples += samples
         if self.samples + self._longest > tiers.MANY:
             self.plans.clear()
 
     @property
     def is_large(self) -> bool:
-        """Whether the robot has so many bodies that its own code would take minutes to build."""
+        """Whether the robot has so many bodies that specialised code takes minutes to compile."""
         data = getattr(self.general_kernel, "data", None)  # none where general code is only called
         return data is not None and data.rows(BODIES).count > _LARGE
 
     def rates(self, wrt) -> "Kernel":
-        """Rates of the results: takes the inputs, then rates of the inputs numbered ``wrt``."""
+        """Kernel of directional derivatives: takes the inputs, then rates of those in ``wrt``."""
         return self._derive_once(derived.rates, wrt)
 
     def gradients(self, wrt) -> "Kernel":
-        """Gradients of a weighted sum of the results: takes the inputs, then the weights."""
+        """Kernel of gradients of a weighted sum of results: takes the inputs, then the weights."""
         return self._derive_once(derived.gradients, wrt)
 
     def linear_transpose(self, wrt) -> "Kernel":
-        """The ``gradients`` of a kernel that is linear in ``wrt`` and need not see these."""
+        """Kernel of ``gradients`` for a kernel linear in ``wrt``, whose values it does not take."""
         return self._derive_once(derived.linear_transpose, wrt)
 
     def _derive_once(self, derive, wrt):
-        """Kernel of a derivative, made at the first call."""
+        """Kernel of a derivative, derived once for each ``wrt``."""
         found = self._derived.get((derive, wrt))
         if found is None:
             found = self._derived[derive, wrt] = derive(self, wrt)
@@ -291,7 +291,7 @@ class Kernel:
     # --- calls ------------------------------------------------------------------------------------
 
     def variant(self, dtype, wide, samples=0):
-        """The compiled loop for one precision, for single samples or for batches.
+        """Compiled code for one precision, for single samples or batches, by the current tier.
 
         Args:
             dtype: the precision.
@@ -316,7 +316,7 @@ class Kernel:
         return found
 
     def code_variant(self, dtype, wide, samples=0) -> Any:
-        """The compiled loop for callers in machine code, who cannot take answers on arrays."""
+        """Compiled code that machine code can call, which plain Python answers cannot be."""
         found = self.variant(dtype, wide, samples)
         if found.code is not None:
             return found
@@ -330,40 +330,40 @@ class Kernel:
     on_arrays: Callable[..., tuple] | None = None  # takes first calls in place of code
 
     def make_variant(self, dtype, wide, level) -> Any:
-        """Compile a loop, or find it in the cache."""
+        """Compile code for one precision and width, or find it in the cache."""
         if self.on_arrays is not None and (self.make_program is None or not level):
             return ArraysVariant(self)
         return Variant(self, dtype, wide, level)
 
     @cached_property
     def general_kernel(self) -> Any:
-        """The kernel of the same results by general code, which serves every robot; or None."""
+        """Kernel of the same results by loops that serve every robot; None if there is none."""
         return None if self.general_code is None else self.general_code()
 
     @property
     def general_entry(self) -> Any:
-        """General kernel where programs can call it; one that answers on arrays alone has none."""
+        """General kernel that machine code can call; None if it only has a Python function."""
         found = self.general_kernel
         return found if found is not None and found.calls_general_code else None
 
     @property
     def has_general_code(self) -> bool:
-        """Whether there is code that serves every robot."""
+        """Whether there is a general kernel, which serves every robot."""
         return self.general_kernel is not None
 
     @property
     def next_tier(self) -> Any:
-        """The tier of the code that the next sample takes."""
+        """Tier of code, general or specialised, that the next sample will run."""
         self._count()
         return tiers.next_tier(self)
 
     def settle(self):
-        """Run specialised code of the highest level from now on."""
+        """Run specialised code, fully optimised, from now on."""
         self.is_settled = True
         self.disconnect()
 
     def _connect(self):
-        """Let calls go the lean path as far as there is machine code for it."""
+        """Install compiled functions that handle plain float64 calls without Python code."""
         found = [self._variants.get((self.tier, *k)) for k in _LEAN]
         codes = alone, wide = found[0] and found[0][0].code, found[1] and found[1][0].code
         if codes == (None, None):
@@ -381,7 +381,7 @@ class Kernel:
         self._budget, self._left.value = left, ANY_NUMBER if left is None else left
 
     def disconnect(self):
-        """Let the next call choose its code again."""
+        """Remove the compiled call path, so that the next call chooses its code again."""
         self._count()
         self._connected, self._budget, self.lean = None, None, self.full
         self._lasting.clear()
@@ -390,14 +390,14 @@ class Kernel:
             self.call = self.lean
 
     def _count(self):
-        """Count the single calls that machine code has answered directly since the last count."""
+        """Add the calls that compiled code answered since the last count to the samples."""
         if self._budget is not None:
             left = self._left.value
             self.samples += max(self._budget - left, 0)
             self._budget = left
 
     def full(self, *arrays, out=None) -> Any:
-        """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
+        """Evaluate the kernel on any arrays: converts, checks, broadcasts; errors get its name."""
         try:
             return self._full(arrays, out)
         except KinetreeError as error:
@@ -405,7 +405,7 @@ class Kernel:
             raise
 
     def _full(self, arrays, out) -> Any:
-        """Results for arguments of any kind: conversion, checks, batch."""
+        """Results for arguments of any kind: conversion, checks, broadcasting, compiled code."""
         batch = self._ready(arrays) if out is None else None
         if batch is not None:
             return self._run(arrays, batch, "float64", out)
@@ -438,7 +438,7 @@ class Kernel:
         return self._run(arrays, batch, dtype, out)
 
     def _check_out(self, out, batch, dtype):
-        """Raise ShapeError for arrays that results cannot be written to."""
+        """Raise ShapeError if results cannot be written to the arrays ``out``."""
         outs = out if isinstance(out, tuple) else (out,)
         if len(outs) != len(self.outputs):
             raise ShapeError(
@@ -458,7 +458,7 @@ class Kernel:
                 raise ShapeError(f"{name} is read-only")
 
     def _ready(self, arrays):
-        """Axes of the batch when the arrays need no preparation, which is the usual case."""
+        """Batch shape if all arrays are float64 and contiguous with equal batches; else None."""
         lead = None
         if len(arrays) == len(self._cores) and not self.is_empty:
             for a, (shape, n) in zip(arrays, self._cores, strict=True):
@@ -486,7 +486,7 @@ class Kernel:
         return result
 
     def _repair(self, arrays, result):
-        """After a failed check: an error that names the sample, or the result by other means."""
+        """Recompute failed samples in Python; an error names the sample that is wrong."""
         self.validate(arrays)
         shape = np.shape(result[0] if isinstance(result, tuple) else result)
         batch = shape[: len(shape) - len(self.outputs[0].shape)]
@@ -506,14 +506,14 @@ class Kernel:
         return done if isinstance(result, tuple) else done[0]
 
     def _reference_sample(self, sample, index):
-        """Result of one sample in Python; errors name the sample."""
+        """Result of one sample by the reference in Python; errors name the sample."""
         try:
             return self.reference(sample)
         except (ShapeError, SingularError) as error:
             raise of_sample(error, index) from error
 
     def _is_good(self, sample):
-        """Whether one sample passes all checks."""
+        """Whether one sample passes all run-time checks."""
         variant = self.variant("float32" if sample[0].dtype.char == "f" else "float64", False)
         before = variant.status.value
         with np.errstate(all="ignore"):
@@ -521,7 +521,7 @@ class Kernel:
         return variant.status.value == before
 
     def _batch(self, arrays):
-        """Batch axes of arguments; an error that says what is wrong."""
+        """Batch shape of arguments; ShapeError that says what is wrong."""
         try:
             return batch_of(self, [a.shape for a in arrays])
         except ShapeError:
@@ -536,7 +536,7 @@ class _Counted:
         self.kernel, self.compiled = kernel, compiled
 
     def again(self, steps, count):
-        """A launch of the compiled kernel for given arrays, which is counted."""
+        """Launcher for arrays with the same steps and count, which also counts samples."""
         launch, kernel = self.compiled.again(steps, count), self.kernel
 
         def launch_and_count(inputs, outputs, stream):
@@ -547,13 +547,13 @@ class _Counted:
 
 
 def _overlaps(array, out):
-    """Whether an argument shares memory with a result."""
+    """Whether an input array shares memory with a result array."""
     outs = out if isinstance(out, tuple) else (out,)
     return any(o is not None and np.may_share_memory(array, o) for o in outs)
 
 
 def _of_type(result, dtype):
-    """Results of a text that had no number to tell their type by."""
+    """Results converted to a precision where they came as object arrays."""
     if isinstance(result, tuple):
         return tuple(_of_type(r, dtype) for r in result)
     result = np.asarray(result)
@@ -561,7 +561,7 @@ def _of_type(result, dtype):
 
 
 def _copy_to(result, out):
-    """The result, in the arrays ``out`` when there are any."""
+    """Result copied into the arrays ``out``, or itself if there are none."""
     if out is None:
         return result
     outs, results = (x if isinstance(x, tuple) else (x,) for x in (out, result))

@@ -48,7 +48,7 @@ class LoopCode:
         self.plan: Any = None
 
     def ready(self, data) -> None:
-        """Have the code for a robot's kinds: from disk, else recorded and compiled."""
+        """Load or compile the code for all kinds of bodies of a robot."""
         name = keys.named_in("loops", repr(self.key))
         with building(f"{name} for every robot with such joints", 1):
             if not self._have(data, make=False):
@@ -56,7 +56,7 @@ class LoopCode:
                     self._have(data, make=True)
 
     def _have(self, data, make):
-        """Whether all is there now; what is not on disk is made if it should be."""
+        """Whether all code for a robot is loaded; compiles what is missing only if ``make``."""
         found: dict[str, Any] = {}
         whole = self.plan is not None or self._have_plan(data, found, make)
         missing = [u for u in units_of(data, self.plan) if u not in self.units] if whole else []
@@ -71,7 +71,7 @@ class LoopCode:
         return whole
 
     def address(self, domains, kinds, n) -> int:
-        """Address of a case of the code number ``n``."""
+        """Address of the machine code of case ``n`` for kinds of rows; 0 if they never meet."""
         unit = self.units.get((domains, kinds))
         if unit is None or n not in unit["cases"]:
             return 0  # no two rows of these kinds meet
@@ -79,21 +79,21 @@ class LoopCode:
         return self.codes[program].address(f"case_{n}_{program}")
 
     def width(self, domain, kind) -> int:
-        """How many numbers a row of a kind has."""
+        """Numbers that a row of a kind has in the workspace."""
         return len(self.units[(domain,) if domain else (), (kind,) if domain else ()]["row"])
 
     def angle(self, domain, kind) -> Any:
-        """Argument, column and index of the angle that a kind wants the sine of, or None."""
+        """Argument, column and index of the joint angle of a kind of row, or None."""
         return self.units[(domain,), (kind,)]["angle"] if domain else None
 
     # --- the loops, and the cases of a kind -----------------------------------------------------
 
     def _request(self, *what):
-        """Key under which a unit of this loop code is kept in the cache."""
+        """Cache key of a part of this code, or None."""
         return keys.loop_request(self.key, self.dtype, self.lanes, *what)
 
     def _have_plan(self, data, found, make):
-        """Find the layout and the entry point on disk, or make both."""
+        """Load the memory layout and entry point from disk, or compile; whether they are there."""
         self.codes = {}
         request = self._request("step", _names(data))  # lanes as they usually are
         kept = open_store().get(request) if request else None
@@ -123,7 +123,7 @@ class LoopCode:
         return True
 
     def _have_units(self, data, units, pairs, found, make):
-        """Find or write the cases of these domains and kinds; ``pairs`` will be needed as well."""
+        """Load the cases of some kinds, or record and compile if ``make``; whether all exist."""
         requests = {u: self._request_of(u, data) for u in units}
         unknown = [u for u in units if not self._is_found(u, requests[u], found)]
         if not (unknown and make):
@@ -141,7 +141,7 @@ class LoopCode:
         return True
 
     def _entry(self, program, domains, kinds, found):
-        """Record of a unit: its program, if it has code, and where numbers of a row are."""
+        """Cache record of a unit: its program's name, cases, angle, and numbers of a row."""
         from kinetree.codegen.render.llvm_cases import angle_of, cases_of, unit
 
         cases = [n for n, *_ in cases_of(program, self.plan, domains, kinds)]
@@ -158,7 +158,7 @@ class LoopCode:
         return json.loads(json.dumps(entry))  # as it is on disk
 
     def _request_of(self, unit, data):
-        """Identity of the code of a unit before it is recorded, or None."""
+        """Cache key of a unit (domains and kinds), known before recording; or None."""
         domains, kinds = unit
         names = [getattr(kind, "key", kind) for kind in kinds]
         # Where numbers are in the rows of two kinds is known once each is there by itself.
@@ -167,7 +167,7 @@ class LoopCode:
         return None if None in names else self._request(*unit[0], names, rows, _names(data))
 
     def _is_found(self, unit, request, found):
-        """Whether code of a unit is on disk; notes its object code in ``found``."""
+        """Whether a unit is in the disk cache; its object code goes into ``found``."""
         kept = open_store().get(request) if request else None
         if kept is None:
             return False
@@ -182,7 +182,7 @@ class LoopCode:
         return True
 
     def record_loops(self, kinds: Any, pairs: Any = frozenset()) -> Any:
-        """The recorded loops: those of the last few texts stay, for other precisions and lanes."""
+        """Loop program recorded for some kinds of bodies; the last few recordings are kept."""
         key = self.name, kinds, pairs
         program = _recorded.pop(key, None) or self.source.program(kinds, pairs)
         _recorded[key] = program  # the last one now
@@ -192,12 +192,12 @@ class LoopCode:
 
 
 def _names(data):
-    """Names of the tables of a robot; code is shared by robots that have the same."""
+    """Names of a robot's parameter tables, by domain."""
     return {domain: sorted(tables) for domain, tables in data.numbers.items()}
 
 
 def _kinds_in(data, units):
-    """Kinds of a robot's bodies that some units are for, at least one."""
+    """Kinds of bodies that some units are for, at least one."""
     wanted = {k for unit in units for d, k in zip(*unit, strict=True) if d == BODIES}
     kinds = data.rows(BODIES).kinds
     return tuple(k for k in kinds if k in wanted) or kinds[:1]
@@ -211,12 +211,12 @@ _recorded: dict[tuple, Any] = {}  # programs by source, kinds, pairs; the last o
 
 
 def _name(source, key):
-    """Identity of a source."""
+    """Name of a source in this process: its key, or its ``id``."""
     return id(source) if key is None else repr(key)
 
 
 def loop_code(source, key, dtype, lanes) -> LoopCode:
-    """The code of a source, one for the whole process."""
+    """Loop code of a source for one precision and lanes, one for the whole process."""
     name = (_name(source, key), dtype, lanes)
     found = _codes.get(name)
     if found is None:
@@ -233,7 +233,7 @@ if hasattr(os, "register_at_fork"):  # who makes it would not be there to finish
 
 @cache
 def _binding(dtype, lanes):
-    """Object code of what every kernel loads a copy of."""
+    """Object code of the entry points ``loop`` and ``single``, which every robot loads."""
     request = keys.loop_request(("binding",), dtype, lanes)
     name = open_store().get(request) if request else None
     found = build.kept_program(name.decode()) if name is not None else None
@@ -289,17 +289,17 @@ class LoopKernel(Kernel):
         self.data = data
 
     def make_variant(self, dtype, wide, level) -> Any:
-        """Code tied to the robot; there is one level of it."""
+        """Compiled code bound to the robot's tables."""
         lanes = default_lanes(dtype, small=has_many_registers()) if wide else 1
         return LoopVariant(self, dtype, lanes)
 
     def rates(self, wrt) -> Any:
-        """Rates of the results, as of any kernel, by loops; None where loops have none."""
+        """Kernel of directional derivatives by loops; None where loops have none."""
         more = [self.inputs[k] for k in wrt]
         return self._derivative("rates", wrt, more, self.outputs)
 
     def gradients(self, wrt) -> Any:
-        """Gradients of a weighted sum, as of any kernel, by loops; None where loops have none."""
+        """Kernel of gradients of a weighted sum by loops; None where loops have none."""
         return self._derivative("gradients", wrt, self.outputs, [self.inputs[k] for k in wrt])
 
     def linear_transpose(self, wrt) -> Any:
@@ -307,7 +307,7 @@ class LoopKernel(Kernel):
         return None
 
     def _derivative(self, what, wrt, more, outputs):
-        """Kernel of rates or gradients by loops, or None if there is none."""
+        """Kernel of a derivative by loops, or None if the loops have none."""
         source = LoopDerivative(self.source, what, wrt)
         key = None if self.key is None else (self.key, what, wrt)
         if not source.exists(key):
@@ -340,16 +340,16 @@ class LoopKernel(Kernel):
 
     @property
     def cost(self) -> float:
-        """Operations, roughly."""
+        """Rough number of operations of a sample: 50 for each number that it takes or returns."""
         return 50.0 * self.numbers
 
     @cached_property
     def own_cost(self) -> float:
-        """Operations, roughly, as ``cost``: calls are not counted apart."""
+        """Rough number of operations of a sample, as ``cost``."""
         return self.cost
 
     def entry(self, dtype, lanes, level) -> Any:
-        """Machine code for other code to call, tied to the robot; there is one level of it."""
+        """Machine code bound to the robot, as a subroutine for other code."""
         found = self._entries.get((dtype, lanes))
         if found is None:
             variant = LoopVariant(self, dtype, lanes)
@@ -377,13 +377,13 @@ class LoopDerivative:
         self.typical = source.typical
 
     def program(self, kinds, pairs=None):
-        """The program for some kinds of bodies."""
+        """Loop program of the derivative, recorded for some kinds of bodies."""
         from kinetree.codegen.loops import derivatives
 
         return getattr(derivatives, self.what)(self.source.program(kinds, pairs), self.wrt)
 
     def exists(self, key) -> bool:
-        """Whether loops have this derivative; the answer is kept on disk."""
+        """Whether the loop program can be differentiated; the answer is cached on disk."""
         request = keys.loop_request(key, "any", 0, "exists")
         known = open_store().get(request) if request else None
         if known is None:

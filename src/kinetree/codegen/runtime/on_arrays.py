@@ -30,7 +30,7 @@ class ArraysVariant:
         self.kernel, self.status = kernel, SimpleNamespace(value=0)
 
     def ufunc(self, *arrays, out=None) -> Any:
-        """Results; nan where there are none, which is counted: the kernel finds out why."""
+        """Results of the kernel's Python function; NaN and a failure count if it raises."""
         try:
             found: tuple[Any, ...] = self.kernel.on_arrays(*arrays)
         except (KinetreeError, np.linalg.LinAlgError):

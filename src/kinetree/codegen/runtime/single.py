@@ -34,7 +34,7 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def has_usual_objects() -> bool:
-    """Whether objects are laid out as the machine code expects.
+    """Whether CPython objects have the memory layout that the machine code expects.
 
     Not on other Pythons than CPython, nor on builds without the interpreter lock, whose object
     headers are larger.
@@ -49,7 +49,7 @@ def has_usual_objects() -> bool:
 
 
 def _arrays_are_as_expected():
-    """Look at an array through the offsets that the machine code uses."""
+    """Whether NumPy arrays have their fields at the offsets that the machine code uses."""
     array = np.zeros((2, 3), order="F")
 
     def field(offset, kind: type = ctypes.c_int64) -> int:
@@ -78,12 +78,12 @@ def _array_api():
 
 
 def _address(function):
-    """Address of a C function."""
+    """Address of a C function of ctypes."""
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def _vectorcall(full):
-    """Address of a function that calls ``full`` with the arguments of a vectorcall (PEP 590).
+    """Address of the C function that calls ``full`` by the vectorcall protocol (PEP 590).
 
     Before Python 3.11, ``PyObject_Vectorcall`` is not a symbol of the interpreter but inlined by
     its header. What it does is done here, once: the type says where in the object the function is.
@@ -110,7 +110,7 @@ class _Module(str):
 
 
 def built_in(name: str, address: int, flags: int, own: Any, keeps: tuple) -> Any:
-    """A built-in function of Python.
+    """Built-in Python function from the address of machine code.
 
     Args:
         name: of the function.
@@ -132,7 +132,7 @@ ANY_NUMBER = 2**62
 
 
 def single_call(name, dtype, full, alone=None, wide=None, most=0):
-    """A callable that tries the lean path and else calls ``full``; or ``full`` itself.
+    """Python callable by machine code for plain arrays, which falls back to ``full``.
 
     Args:
         name: of the kernel, for Python.
@@ -171,7 +171,7 @@ def single_call(name, dtype, full, alone=None, wide=None, most=0):
 
 
 def left_of(alone, wide):
-    """The number of samples that still may go the lean path of this code, as a C variable."""
+    """C integer in machine code: samples that may still run before ``full`` is called."""
     address = (alone or wide).global_address("host") + 8 * HOST.index("left")
     return ctypes.c_int64.from_address(address)
 
@@ -199,7 +199,7 @@ def _constructor():
 
 
 def signature(program) -> str:
-    """Core shapes in NumPy's notation, such as ``(7),(6)->(6,6)``."""
+    """NumPy signature of the core shapes, e.g. ``(7),(6)->(6,6)``."""
 
     def shapes(arguments):
         return ",".join("(" + ",".join(map(str, a.shape)) + ")" for a in arguments)
@@ -212,7 +212,7 @@ _kept = []  # what ufuncs refer to that are not laid out so
 
 
 def _keep(ufunc, types, memory):
-    """Let a ufunc own the memory that it refers to.
+    """Let a ufunc own memory that it refers to, so that both are freed together.
 
     It has a place for its own object, which it releases when it goes; only NumPy's
     ``frompyfunc`` uses it otherwise.
@@ -230,7 +230,7 @@ def _keep(ufunc, types, memory):
 
 
 def gufunc(program, dtype, address, status):
-    """A ufunc around the loop at ``address``; failed checks are counted at ``status``."""
+    """Universal function around machine code at ``address``; failures count at ``status``."""
     count = len(program.inputs) + len(program.outputs)
     functions = (ctypes.c_void_p * 1)(address)
     types = (ctypes.c_char * count)(*[_TYPE_NUMBERS[dtype]] * count)

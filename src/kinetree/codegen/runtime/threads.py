@@ -24,14 +24,14 @@ class _Setting:
 
 
 def threads() -> int:
-    """The number of threads that large batches use."""
+    """Number of threads that large batches use."""
     if _Setting.count is None:
         _Setting.count = _from_environment()
     return _Setting.count
 
 
 def _from_environment():
-    """Number of threads that ``KINETREE_THREADS`` gives, else that of the processors."""
+    """Number of threads by ``KINETREE_THREADS``, else by the processors."""
     text = os.environ.get("KINETREE_THREADS", "")
     if not text:
         return _processors()
@@ -41,7 +41,7 @@ def _from_environment():
 
 
 def _processors():
-    """Number of processors that this process may use: fewer than there are in containers."""
+    """Number of processors that this process may use, limits of containers included."""
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -55,14 +55,14 @@ def set_threads(count: int) -> None:
 
 
 def workers(count: int) -> "ThreadPoolExecutor":
-    """A pool of threads."""
+    """New pool of threads, at most ``count``, as a context."""
     from concurrent.futures import ThreadPoolExecutor  # 4 ms, which an import need not take
 
     return ThreadPoolExecutor(count, thread_name_prefix="kinetree")
 
 
 def map_on_cores(function, items, advance=lambda: None) -> list:
-    """Results of a function for each item, in order, on all cores.
+    """Results of a function for each item, in order, computed on all cores.
 
     Args:
         function: of an item.
@@ -100,13 +100,13 @@ _here = _Here()
 
 
 def _in_pool(function, k):
-    """Call a function of a chunk in a thread that is marked as one of the pool."""
+    """Call ``function(k)`` in a thread that is marked as one of the pool."""
     _here.of_pool = True
     return function(k)
 
 
 def on_threads(function, count, look=None, halt=None):
-    """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on its own thread.
+    """Call ``function(k)`` for ``k`` below ``count``, each on its own thread; waits for all.
 
     All have ended when this ends, also by an exception: nobody writes to arrays afterwards. On a
     thread of the pool, which others may wait for, they are called one after the other.
@@ -136,14 +136,14 @@ def on_threads(function, count, look=None, halt=None):
 
 
 def _ends_soon(job):
-    """Whether a job is done, at once or within ``BREATH`` seconds."""
+    """Whether a job finishes within ``BREATH`` seconds."""
     from concurrent.futures import wait
 
     return job.done() or bool(wait([job], BREATH).done)
 
 
 def _wait_for(jobs):
-    """Wait for threads to end, however often Ctrl-C is pressed."""
+    """Wait until all threads have ended, however often Ctrl-C is pressed."""
     for job in jobs:
         while not job.done():
             with suppress(BaseException):
@@ -151,7 +151,7 @@ def _wait_for(jobs):
 
 
 def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
-    """``ufunc(*arrays)``, split along the longest batch axis when it pays."""
+    """Call a ufunc on a batch, split among threads along its longest axis if that pays."""
     count, size = threads(), kernel.numbers * prod(batch)
     if count > 1:
         count = min(count, size // MINIMUM_PER_THREAD, max(batch, default=1))
@@ -177,26 +177,26 @@ def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
 
 
 def run_whole(ufunc, arrays, kernel, batch, dtype, out=None):
-    """Call a function on the whole batch, without splitting: one that uses threads itself."""
+    """Call a function on the whole batch, without splitting it among threads."""
     if out is None and batch:
         out = tuple(empty(batch + o.shape, dtype) for o in kernel.outputs)
     return _quiet(ufunc, *arrays, **({} if out is None else {"out": out}))
 
 
 def _quiet(ufunc, *arrays, **out):
-    """Call without NumPy's warnings: they know of choices not taken, and of no sample's name."""
+    """Call a ufunc without NumPy's floating-point warnings."""
     with np.errstate(all="ignore"):
         return ufunc(*arrays, **out)
 
 
 def _fits(out, kernel, batch):
-    """Whether results have exactly the shape of the batch, so that they can be cut like inputs."""
+    """Whether result arrays have exactly the batch shape, so that they can be split like inputs."""
     shapes = [batch + o.shape for o in kernel.outputs]
     return [getattr(o, "shape", None) for o in _tuple(out)] == shapes
 
 
 def _tuple(out) -> Any:
-    """Result or results as a tuple."""
+    """One or several results as a tuple."""
     return out if isinstance(out, tuple) else (out,)
 
 
@@ -213,7 +213,7 @@ _kept: list[np.ndarray] = []
 
 
 def empty(shape, dtype):
-    """An array of float64 or float32, content arbitrary; no living array shares its memory."""
+    """Uninitialised float array; memory of large arrays that nobody refers to is reused."""
     size = prod(shape) * (4 if dtype == "float32" else 8)
     if not _LARGE <= size <= KEPT_BYTES or not _counts_references():
         return np.empty(shape, dtype)
@@ -222,7 +222,7 @@ def empty(shape, dtype):
 
 
 def _idle_bytes(size):
-    """Bytes that nothing refers to; the views that arrays are made of refer to them."""
+    """Memory block of ``size`` bytes that no array refers to any more, or a new one."""
     for k in range(len(_kept)):
         if _kept[k].size == size and sys.getrefcount(_kept[k]) == _ALONE:
             _kept.append(_kept.pop(k))  # the one used last goes last
@@ -235,7 +235,7 @@ def _idle_bytes(size):
 
 
 def _references_of_one():
-    """References that the interpreter counts for an object that only a list refers to."""
+    """Reference count of an object that only a list refers to."""
     one = [np.empty(0)]
     return sys.getrefcount(one[0])
 
@@ -249,6 +249,6 @@ if hasattr(os, "register_at_fork"):  # who holds the lock would not be there to 
 
 
 def _counts_references():
-    """Whether counts are exact: not without the interpreter lock, nor outside CPython."""
+    """Whether reference counts are exact: only in CPython with the global lock."""
     gil = getattr(sys, "_is_gil_enabled", None)
     return sys.implementation.name == "cpython" and (gil is None or gil())
