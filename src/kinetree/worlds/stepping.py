@@ -209,7 +209,7 @@ class WorldSteps:
             return False
         if (u is not None or self.is_driven is not False) and not self._give(u):
             return False
-        if n > SLICE or self.has_states:
+        if n > self._slice or self.has_states:
             return self._go_far(whole, h, n)
         code = self._at_once(n, 0, 1)
         if code != 0:
@@ -225,6 +225,11 @@ class WorldSteps:
         """Built-in function that takes steps with held inputs."""
         return self.machine.at_once
 
+    @cached_property
+    def _slice(self):
+        """Steps taken at first without hearing Ctrl-C: of many bodies one may take long."""
+        return 1 if self.machine.is_wide else SLICE
+
     def _go_far(self, whole, h, n) -> bool:
         """Take steps that Ctrl-C may come between, or that change activations."""
         if self.is_driven and not np.isfinite(self._u).all():
@@ -236,8 +241,9 @@ class WorldSteps:
 
     def _take(self, whole, h, n):
         """Take steps, between which Ctrl-C is heard."""
-        pace, count = Pace(SLICE), SLICE
-        with Interrupt(n > SLICE) as interrupt:
+        pace = Pace(self._slice)
+        count = pace.size
+        with Interrupt(n > count) as interrupt:
             while n > 0:
                 count = min(count, n)
                 with self._arriving(whole, h):

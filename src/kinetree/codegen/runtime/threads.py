@@ -105,6 +105,11 @@ def _in_pool(function, k):
     return function(k)
 
 
+def threads_here() -> int:
+    """The number of threads for work that begins here: 1 on a thread of the pool."""
+    return 1 if _here.of_pool else threads()
+
+
 def on_threads(function, count, look=None, halt=None):
     """Call ``function(k)`` for ``k`` below ``count``, each on its own thread; waits for all.
 

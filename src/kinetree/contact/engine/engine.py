@@ -140,7 +140,7 @@ class Engine:
         self.sleep = sleep_of(tree, mechanism, problem, given.sleeping)
         self.balance = balance_of(mechanism, problem)
         self.flight = flight_of(tree, mechanism, self.balance)
-        s = self.s = step_of(tree, len(problem.M))
+        s = self.s = step_of(tree, problem)
         s.rest, s.correction, s.margin = given.rest_velocity, given.correction_speed, _MARGIN
         s.deep, s.closed, s.settled = DEEP, CLOSED, SETTLED
         s.arrives, s.overlap = max(_ARRIVES * self.size, CLOSED), np.inf  # not known
@@ -440,6 +440,7 @@ class Engine:
 
     def _help(self, code):
         """More room, or an error."""
+        self.s.sharing.threads = 1  # others have the lists as they were
         if code == of_step.NO_INERTIA:
             raise SingularError(no_inertia(self, self.s.culprit))
         if code == of_step.FOUND_FULL:

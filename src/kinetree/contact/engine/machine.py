@@ -21,7 +21,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.codegen.procedures.binding import bind
 from kinetree.codegen.runtime.interrupts import Interrupt, Pace
-from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.codegen.runtime.threads import on_threads, threads, threads_here
 from kinetree.codegen.tied import tied_code, tied_control
 from kinetree.contact.engine.advance import (
     ASKS,
@@ -45,11 +45,13 @@ from kinetree.contact.engine.parts import IN_FLIGHT, NO_TRUST
 from kinetree.contact.engine.recorder import Recorder
 from kinetree.contact.engine.renewal import AsMade
 from kinetree.contact.engine.samples import columns_of
+from kinetree.contact.engine.sharing import share
 from kinetree.contact.engine.states import MotionStates
 from kinetree.errors import SimulationError
 from kinetree.integration.breakdown import NamingTime
 
 LEAST = 4  # motions that a thread takes at a time, at least
+WIDE = 24  # trees of a mechanism from which on islands of one motion may be on several threads
 
 
 class Machine(MotionStates):
@@ -87,7 +89,20 @@ class Machine(MotionStates):
         super().__init__(engine, worker, n)
         self._moves = engine.tree.nv > 0
         call = Call(parts=engine.parts, motions=self.motions, worker=worker)
-        self.at_once = bind(advance_at_once, call)
+        self.at_once = self._alone_at_once = bind(advance_at_once, call)
+        self.is_wide = engine.problem.trees >= WIDE
+        if self.is_wide:
+            self.at_once = self._together_at_once
+
+    def _together_at_once(self, steps, first, end):
+        """``at_once`` where islands are solved on all threads."""
+        self._share(self.engine, threads_here())
+        return self._alone_at_once(steps, first, end)
+
+    def _share(self, engine, threads):
+        """Let an engine solve islands on so many threads, if there can be many islands."""
+        if self.is_wide:
+            share(engine.s.sharing, engine.problem, engine.work, threads)
 
     def _member(self, k):
         """The engine of a thread, and its progress."""
@@ -274,6 +289,7 @@ class Machine(MotionStates):
     def _advance(self, steps, first, end, sliced):
         """Take steps in some motions; ``sliced``: so that Ctrl-C is heard meanwhile."""
         many = 1 if end - first < 2 * LEAST else max(1, min(threads(), (end - first) // LEAST))
+        many = 1 if self.is_wide and end - first < threads() else many
         engine, worker = self._team[0]
         self._push(engine)
         if many == 1 and not sliced:
@@ -304,6 +320,7 @@ class Machine(MotionStates):
         """
         b, steps = self.motions, self.motions.steps
         team = [self._member(k) for k in range(many)]
+        self._share(team[0][0], 1 if many > 1 else threads_here())
         for engine, worker in team[1:]:
             self._push(engine)
             worker.world = worker.end = 0
@@ -387,7 +404,9 @@ class Machine(MotionStates):
             )
         else:
             with NamingTime(engine.model, s.time[0], s.v[engine.of_v], s.h, "contact"):
+                alone = engine.s.sharing.threads < 2
                 engine._help(code)
+                self._share(engine, 1 if alone else threads_here())
 
     @property
     def worst(self) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from kinetree.contact.engine.joint_laws import JointLaws
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.pushes import Pushes
 from kinetree.contact.engine.row_tables import Rows
+from kinetree.contact.engine.sharing import Sharing, sharing_of
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.engine.undoing import Before
 from kinetree.contact.newton.problem import Problem, Work
@@ -98,7 +99,8 @@ class StepState:
             how many;  end_q, end_v: positions and velocities of prescribed variables at the end.
         drive: impulses that the drives of prescribed variables exert;  push: those of contacts,
             stops and dry friction, where there are such variables.
-        factors: of ``M``;  numbers: how many;  direct: room to solve by them.
+        factors: of ``M``;  numbers: how many;  direct: room to solve by them;  sharing: of islands
+            among threads.
         before, unheld: velocities of the bodies before the step and without constraints.
         residuals: of the step, as ``history.Residuals``.
         work: of all forces [J].
@@ -173,6 +175,7 @@ class StepState:
     factors: "float[:]"
     numbers: int
     direct: Direct
+    sharing: Sharing
     before: "float[:, 6]"
     unheld: "float[:, 6]"
     residuals: "float[:]"
@@ -194,8 +197,8 @@ class StepState:
     unsolved: int
 
 
-def step_of(tree, numbers) -> StepState:
-    """Room for the state of a spanning tree, and for ``numbers`` of its inertia matrix."""
+def step_of(tree, problem: Problem) -> StepState:
+    """Room for the state of a spanning tree, and for the inertia matrix of its problems."""
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
@@ -206,9 +209,10 @@ def step_of(tree, numbers) -> StepState:
         **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1),
         time=np.zeros(1),
-        factors=np.zeros(max(numbers, 1)),
-        numbers=numbers,
+        factors=np.zeros(max(len(problem.M), 1)),
+        numbers=len(problem.M),
         direct=direct_of(nv),
+        sharing=sharing_of(problem),
         before=np.zeros((n, 6)),
         unheld=np.zeros((n, 6)),
         residuals=np.zeros(10),

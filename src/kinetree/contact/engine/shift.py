@@ -13,8 +13,8 @@ from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import WORK_FULL, Kernels, StepState
 from kinetree.contact.engine.row_tables import UNBOUNDED, Rows
+from kinetree.contact.engine.sharing import solve_islands
 from kinetree.contact.engine.targets import gap_at_end, row_velocity
-from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, SAME
 
@@ -179,7 +179,7 @@ def shift_positions(
         p.tolerance = max(SHIFTED_ALONE if m.all_alone == 1 else SHIFTED, tolerance)
         code = 0
         if not solve_directly(s.direct, p, s.factors, work):
-            code = solve(p, work)
+            code = solve_islands(s.sharing, p, work)
         p.tolerance = tolerance
         if code < 0:
             return WORK_FULL

@@ -41,10 +41,10 @@ from kinetree.contact.engine.parts import (
 )
 from kinetree.contact.engine.products import have_bias
 from kinetree.contact.engine.row_tables import Rows
+from kinetree.contact.engine.sharing import solve_islands
 from kinetree.contact.engine.sleep import Sleep, is_asleep, is_mixed, wake
 from kinetree.contact.engine.springs import cross, force_across
 from kinetree.contact.engine.targets import targets
-from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.settings import PASSES, PASSES_ACROSS, SETTLED_ACROSS
 
@@ -114,7 +114,7 @@ def solve_problem(s: StepState, m: Mechanism, p: Problem, work: Work, coarse: bo
         p.status = 0
         p.error = p.velocity_error = p.cone_error = p.complementarity = 0.0
     elif not solve_directly(s.direct, p, s.factors, work):
-        if solve(p, work) < 0:
+        if solve_islands(s.sharing, p, work) < 0:
             return WORK_FULL
         p.same = 1
         p.lasting = p.groups

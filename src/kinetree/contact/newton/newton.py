@@ -32,7 +32,7 @@ from kinetree.contact.newton.polish import law_error
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.sticking import solve_island
 
-__all__ = ["solve"]
+__all__ = ["begin_islands", "end_islands", "solve", "solve_and_note"]
 
 
 @procedure
@@ -147,8 +147,8 @@ def divide_into_islands(problem: Problem, work: Work) -> int:
 
 
 @procedure
-def solve(problem: Problem, work: Work) -> int:
-    """Solve a contact problem; returns its status, or -1 if the workspace must be enlarged."""
+def begin_islands(problem: Problem, work: Work) -> int:
+    """Prepare all islands of a problem to be solved; returns their number, or -1: no room."""
     problem.status = -1
     islands = problem.islands
     if problem.again == 0 or problem.begins == 1:
@@ -173,17 +173,42 @@ def solve(problem: Problem, work: Work) -> int:
         if work.tree_island[problem.node_tree[n]] < 0:
             for i in range(problem.node_first[n], problem.node_first[n] + problem.node_count[n]):
                 problem.velocity[i] = problem.free[i]
+    return islands
+
+
+@procedure
+def solve_and_note(problem: Problem, work: Work, island: int) -> bool:
+    """Solve one island of a problem and note its errors; returns whether it is within tolerance.
+
+    Islands may be solved at once, each with its own numbers of the records (errors, efforts,
+    ``Work.course``) and its own ``Work.temp``: other arrays have a place for each.
+    """
+    clear_errors(problem)
+    left = problem.left
+    reached, size = solve_island(problem, work, island)
+    finish(problem, work, island, size)
+    note_errors(problem, work, island, reached and problem.left == left)
+    return reached
+
+
+@procedure
+def end_islands(problem: Problem, work: Work, islands: int, failed: int) -> int:
+    """Keep the answers of all islands of a problem; returns its status, how many ``failed``."""
+    keep_answers(problem, work, islands)
+    problem.status = failed
+    return failed
+
+
+@procedure
+def solve(problem: Problem, work: Work) -> int:
+    """Solve a contact problem; returns its status, or -1 if the workspace must be enlarged."""
+    islands = begin_islands(problem, work)
+    if islands < 0:
+        return -1
     failed = 0
     for i in range(islands):
         if work.same[i] >= 0:
             take_kept(problem, work, i)
-            continue
-        clear_errors(problem)
-        left = problem.left
-        reached, size = solve_island(problem, work, i)
-        finish(problem, work, i, size)
-        note_errors(problem, work, i, reached and problem.left == left)
-        failed += 0 if reached else 1
-    keep_answers(problem, work, islands)
-    problem.status = failed
-    return failed
+        elif not solve_and_note(problem, work, i):
+            failed += 1
+    return end_islands(problem, work, islands, failed)

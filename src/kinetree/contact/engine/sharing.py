@@ -1,0 +1,210 @@
+"""Islands of one step on several threads, the largest first, with the bits of one thread.
+
+An island reads and writes its own places of all lists. What ``solve_and_note`` counts and notes in
+numbers of ``Problem`` and ``Work`` is a helper's, one for each thread, and so is ``Work.temp``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.crew import ITEMS, can_help, is_of_crew, shared_code, the_crew
+from kinetree.codegen.procedures import procedure, record
+from kinetree.codegen.tied import Code, run, tied_code
+from kinetree.contact.newton.course import Course
+from kinetree.contact.newton.keeping import take_kept
+from kinetree.contact.newton.newton import (
+    begin_islands,
+    end_islands,
+    solve,
+    solve_and_note,
+)
+from kinetree.contact.newton.problem import Problem, Work
+
+SIZES = 256
+"""Numbers of groups that islands are sorted by; larger ones come first, in their order."""
+
+LEAST = 48
+"""Groups of all islands but the largest from which on islands are shared: less is done before
+another thread has begun."""
+
+NEWTON, FACTORED, ROUNDS, LEFT, FAILED = range(5)
+
+
+@record
+class Sharing:
+    """Islands of a problem that are to be solved, and what each of them took.
+
+    Attributes:
+        threads: that may solve them: 1 shares nothing;  code: that lets them do so.
+        job: counts the problems that were shared.
+        order: islands, the largest first;  first: of each size, where they begin.
+        effort: of islands: steps, factorisations and rounds, and 1 where they are left to another
+            call, and where they failed.
+    """
+
+    threads: int
+    code: Code
+    job: int
+    order: "int[:]"
+    first: "int[:]"
+    effort: "int[:, 5]"
+
+
+@record
+class Helper:
+    """Records with which a thread solves islands: shared arrays, and separate numbers.
+
+    Attributes:
+        problem, work: of this thread.
+        whole: problem that is solved.
+        sharing: what is to be solved.
+        job: last one that it took part in.
+    """
+
+    problem: Problem
+    work: Work
+    whole: Problem
+    sharing: Sharing
+    job: int
+
+
+@procedure
+def begin_job(t: Helper) -> None:
+    """Take the numbers of a problem as they are in this call."""
+    p, whole = t.problem, t.whole
+    p.groups = whole.groups
+    p.lasting = whole.lasting
+    p.again = whole.again
+    p.coarse = whole.coarse
+    p.tolerance = whole.tolerance
+    p.most_rounds = whole.most_rounds
+    p.most_newton = whole.most_newton
+    t.job = t.sharing.job
+
+
+@procedure
+def solve_shared(t: Helper, item: int) -> None:
+    """Solve an island as one of several threads."""
+    if t.job != t.sharing.job:
+        begin_job(t)
+    p = t.problem
+    p.newton = p.factored = p.rounds = p.left = 0
+    island = t.sharing.order[item]
+    reached = solve_and_note(p, t.work, island)
+    found = t.sharing.effort[island]
+    found[NEWTON] = p.newton
+    found[FACTORED] = p.factored
+    found[ROUNDS] = p.rounds
+    found[LEFT] = p.left
+    found[FAILED] = 0 if reached else 1
+
+
+@procedure
+def sort_islands(x: Sharing, p: Problem, work: Work, islands: int) -> int:
+    """Sort islands that have no answer yet by their groups; how many there are, or 0 for too few.
+
+    Those that have one take it.
+    """
+    first = x.first
+    first[: SIZES + 1] = 0
+    groups = most = 0
+    for i in range(islands):
+        if work.same[i] >= 0:
+            take_kept(p, work, i)
+            continue
+        size = work.island_groups_first[i + 1] - work.island_groups_first[i]
+        groups += size
+        most = max(most, size)
+        first[SIZES - min(size, SIZES - 1)] += 1
+    if groups - most < LEAST:
+        return 0
+    for k in range(SIZES):
+        first[k + 1] += first[k]
+    count = first[SIZES]
+    for m in range(islands):
+        i = islands - 1 - m
+        if work.same[i] < 0:
+            size = work.island_groups_first[i + 1] - work.island_groups_first[i]
+            k = SIZES - min(size, SIZES - 1)
+            first[k] -= 1
+            x.order[first[k]] = i
+    return count
+
+
+@procedure
+def add_efforts(x: Sharing, p: Problem, count: int) -> int:
+    """Add what islands took to the numbers of their problem; how many failed."""
+    failed = 0
+    for n in range(count):
+        found = x.effort[x.order[n]]
+        p.newton += found[NEWTON]
+        p.factored += found[FACTORED]
+        p.rounds = max(p.rounds, found[ROUNDS])
+        p.left += found[LEFT]
+        failed += found[FAILED]
+    return failed
+
+
+@procedure
+def solve_islands(x: Sharing, p: Problem, work: Work) -> int:
+    """Solve a problem as ``newton.solve`` does, its islands on several threads if that pays."""
+    if x.threads < 2 or p.condenses == 1:
+        return solve(p, work)
+    islands = begin_islands(p, work)
+    if islands < 0:
+        return -1
+    count = sort_islands(x, p, work, islands)
+    failed = 0
+    if count > 0:
+        x.job += 1
+        x.code.frame[ITEMS] = count
+        run(x.code)
+        failed = add_efforts(x, p, count)
+    else:
+        for i in range(islands):
+            if work.same[i] < 0 and not solve_and_note(p, work, i):
+                failed += 1
+    return end_islands(p, work, islands, failed)
+
+
+def sharing_of(problem: Problem) -> Sharing:
+    """Lists of the islands that a problem may have."""
+    n = problem.trees + 1
+    return Sharing(
+        threads=1,
+        code=tied_code(None),
+        order=np.zeros(n, dtype=np.int64),
+        first=np.zeros(SIZES + 1, dtype=np.int64),
+        effort=np.zeros((n, 5), dtype=np.int64),
+    )
+
+
+def share(sharing: Sharing, problem: Problem, work: Work, threads: int) -> None:
+    """Let so many threads solve islands from the next call on, as far as there can be.
+
+    Lists that grow set ``Sharing.threads`` to 1: helpers have the old ones.
+    """
+    threads = the_crew().have(threads) if threads > 1 and can_help() else 1
+    if threads == sharing.threads and (threads == 1 or is_of_crew(sharing.code)):
+        return
+    if threads > 1:
+        helpers = [_helper(sharing, problem, work) for _ in range(threads)]
+        sharing.code = shared_code(solve_shared, helpers)
+    sharing.threads = threads
+
+
+def _helper(sharing, problem, work) -> Helper:
+    """A helper with the lists of a problem and its workspace as they are now."""
+    return Helper(
+        problem=_copy(problem),
+        work=_copy(work, course=Course(), temp=np.zeros_like(work.temp)),
+        whole=problem,
+        sharing=sharing,
+        job=sharing.job,
+    )
+
+
+def _copy(record, **own) -> Any:
+    """A record with the arrays and numbers of another one, but for its own."""
+    return type(record)(**{name: getattr(record, name) for name in record.types} | own)

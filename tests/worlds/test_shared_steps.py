@@ -1,0 +1,216 @@
+"""One world on several threads: the same bits for any number of them, and never a nested one."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import geometry as shapes
+from kinetree.codegen.crew import can_help
+from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.contact.engine.sharing import LEAST
+
+pytestmark = pytest.mark.skipif(not can_help(), reason="one thread is all there is")
+
+NUMBERS = [2, 3, 5]
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """Leave the number of threads as it was."""
+    before = threads()
+    yield
+    kt.set_threads(before)
+
+
+def towers(rng, count=20, high=4) -> kt.World:
+    """Towers of boxes beside each other, which fall askew: an island each."""
+    world = kt.World(timestep=4e-3)
+    world.add_ground(friction=0.6)
+    for k in range(count):
+        for level in range(high):
+            turn = kt.rotz(rng.uniform(-0.4, 0.4)) @ kt.rotx(rng.uniform(-0.05, 0.05))
+            place = 0.5 * (k % 5), 0.5 * (k // 5), 0.062 + 0.118 * level
+            world.add(
+                shapes.Box(tuple(rng.uniform(0.09, 0.11, 3))), mass=1.0, name=f"box{k}_{level}",
+                at=turn @ kt.xlt(np.add(place, [*rng.uniform(-0.01, 0.01, 2), 0.0])), friction=0.6,
+            )  # fmt: skip
+    return world
+
+
+def heap(rng, count=80) -> kt.World:
+    """Boxes and balls that fall onto each other: islands that come and go."""
+    world = kt.World(timestep=4e-3)
+    world.add_ground(friction=0.5)
+    for k in range(count):
+        place = 0.21 * (k % 6), 0.21 * (k // 6 % 6), 0.11 + 0.2 * (k // 36)
+        turn = kt.rotx(rng.uniform(-3, 3)) @ kt.rotz(rng.uniform(-3, 3))
+        at = turn @ kt.xlt(np.add(place, rng.uniform(-0.01, 0.01, 3)))
+        shape = shapes.Sphere(0.05) if k % 4 == 0 else shapes.Box(tuple(rng.uniform(0.06, 0.11, 3)))
+        world.add(shape, mass=rng.uniform(0.5, 2), name=f"part{k}", at=at, friction=0.5)
+    return world
+
+
+def robots(rng, count=10) -> kt.World:
+    """Humanoids that fall beside each other, and boxes between them."""
+    world = kt.World(timestep=4e-3)
+    world.add_ground(friction=0.8)
+    model = kt.samples.humanoid()
+    for k in range(count):
+        at = 1.5 * (k % 4), 1.5 * (k // 4), rng.uniform(0.0, 0.05)
+        world.add(model, name=f"robot{k}", at=kt.rotz(rng.uniform(-3, 3)) @ kt.xlt(at))
+    for k in range(20):
+        place = 1.5 * (k % 4) + 0.5, 1.5 * (k // 4 % 3) + 0.1 * (k // 12), 0.05
+        world.add(shapes.Box((0.1, 0.1, 0.1)), mass=1.0, name=f"box{k}", at=kt.xlt(place))
+    return world
+
+
+def motion(world, steps, number, each=True):
+    """States of a world after its steps, and what it says of them."""
+    kt.set_threads(number)
+    start = world.state
+    states = []
+    for _ in range(steps if each else 1):
+        world.step(1 if each else steps)
+        states.append(np.concatenate([world.q, world.qd]))
+    table, report = world.contacts(), world.report()
+    world.set_state(start)
+    return np.array(states), table.force, report
+
+
+def shared(world) -> int:
+    """How many problems of a world were shared."""
+    return world._whole.steps.engine.s.sharing.job
+
+
+@pytest.mark.parametrize("make", [towers, heap, robots])
+def test_motions_are_the_same_to_the_bit(make, rng):
+    world = make(rng)
+    kt.set_threads(1)
+    world.step(40)  # until much touches
+    world.report()
+    alone, force, report = motion(world, 25, 1)
+    assert shared(world) == 0
+    for number in NUMBERS:
+        before = shared(world)
+        states, forces, reported = motion(world, 25, number)
+        assert shared(world) > before + 20
+        np.testing.assert_array_equal(states, alone)
+        np.testing.assert_array_equal(forces, force)
+        assert reported == report
+
+
+def test_many_steps_in_one_call(rng):
+    world = heap(rng)
+    again = world.with_model(world.model)
+    alone, *_ = motion(world, 60, 1, each=False)  # lists grow on the way
+    found, *_ = motion(again, 60, 3, each=False)
+    assert shared(again) > 20
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_simulations_of_worlds(rng):
+    world = towers(rng, count=12)
+    kt.set_threads(1)
+    alone = kt.simulate(world, duration=0.1)
+    kt.set_threads(3)
+    found = kt.simulate(world, duration=0.1)
+    np.testing.assert_array_equal(found.q, alone.q)
+
+
+def test_batches_of_large_worlds(rng):
+    world, found = towers(rng, count=10), {}
+    factors = rng.uniform(0.5, 1.0, 10)
+    for number in (1, 2, 5):
+        kt.set_threads(number)
+        worlds = world.batch(10, friction=factors)  # on several threads, none of which shares
+        few = world.batch(2, friction=factors[:2])  # one after the other, with help
+        worlds.step(8)
+        few.step(8)
+        found[number] = np.concatenate([worlds.q, few.q])
+        np.testing.assert_array_equal(found[number], found[1])
+
+
+def test_nothing_nests_in_threads_of_a_pool(rng):
+    worlds = [towers(rng, count=15), towers(rng, count=15)]
+    kt.set_threads(1)
+    for world in worlds:
+        world.step(25)
+    alone = [motion(world, 6, 1)[0] for world in worlds]
+    kt.set_threads(2)
+    found = [None, None]
+
+    def step(k):
+        found[k] = motion(worlds[k], 6, 2)[0]
+
+    on_threads(step, 2)
+    np.testing.assert_array_equal(found, alone)
+    assert shared(worlds[0]) > 0
+    assert shared(worlds[1]) == 0  # whose thread was one of the pool
+
+
+def test_worlds_in_threads_of_the_user(rng):
+    worlds = [towers(rng, count=10) for _ in range(3)]
+    alone = [motion(world, 6, 1)[0] for world in worlds]
+    kt.set_threads(3)
+    found = [None] * 3
+
+    def step(k):
+        found[k] = motion(worlds[k], 6, 3)[0]
+
+    users = [threading.Thread(target=step, args=(k,)) for k in range(3)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(60.0)
+        assert not user.is_alive()
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_small_worlds_share_nothing(rng):
+    kt.set_threads(3)
+    world = towers(rng, count=2)
+    world.step(2)
+    assert shared(world) == 0
+    assert type(world._whole.steps.machine.at_once).__name__ == "builtin_function_or_method"
+
+
+def test_few_contacts_are_not_shared(rng):
+    kt.set_threads(3)
+    world = kt.World(timestep=4e-3)
+    world.add_ground()
+    for k in range(30):  # of which hardly any touches
+        at = kt.xlt([0.5 * k, 0, 0.05 if 4 * k < LEAST // 2 else 1.0])
+        world.add(shapes.Box((0.1, 0.1, 0.1)), mass=1.0, name=f"box{k}", at=at)
+    world.step(5)
+    assert shared(world) == 0
+
+
+def test_one_island_stays_where_it_is(rng):
+    kt.set_threads(3)
+    world = towers(rng, count=1, high=26)
+    world.step(3)
+    assert shared(world) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*bodies inside each other")  # wherever it comes
+def test_ctrl_c_is_heard_between_steps(rng):
+    kt.set_threads(2)
+    world = heap(rng, count=120)
+    world.step(2)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    start = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        world.step(100_000)
+    assert time.perf_counter() - start < 10.0
+    timer.join()
+    assert np.isfinite(world.q).all()
+    at = world.time
+    alone, *_ = motion(world, 5, 1)
+    found, *_ = motion(world, 5, 3)
+    np.testing.assert_array_equal(found, alone)
+    assert world.time == at
