@@ -9,19 +9,21 @@ from kinetree.contact.engine.muscles import muscle_activation
 
 @procedure
 def integrate(u: float, x: float, rise: float, fall: float, h: float) -> float:
-    """``x' = u``."""
+    """Activation of an integrator (``x' = u``) after ``h`` seconds with constant control ``u``."""
     return x + u * h
 
 
 @procedure
 def low_pass(u: float, x: float, rise: float, fall: float, h: float) -> float:
-    """``x' = (u - x) / rise``."""
+    """Activation of a first-order filter (``x' = (u - x)
+    rise``) after ``h`` seconds."""
     return u + (x - u) * exp(-h / rise) if rise > 0.0 else u
 
 
 @procedure
 def ramp(u: float, x: float, rise: float, fall: float, h: float) -> float:
-    """``x' = ±1 / rise`` until it is ``u``."""
+    """Activation that follows control ``u`` at the constant rate ``1
+    rise``, after ``h`` seconds."""
     most = h / rise if rise > 0.0 else 0.0
     return x + min(max(u - x, -most), most)
 
@@ -33,7 +35,7 @@ FOLLOWING = ProcedureTable({ACTIVATION_NUMBERS[name]: p for name, p in MOVING.it
 
 @procedure
 def next_activation(a: Actuators, k: int, x: float, h: float) -> float:
-    """Activation ``x`` after ``h`` seconds with a held control: see ``algorithms.actuators``."""
+    """Activation of actuator ``k`` after ``h`` seconds with constant control, from ``x``."""
     u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
     x = FOLLOWING[a.kind[k]](u, x, a.time[k], a.fall[k], h)
     return min(max(x, a.range[k, 0]), a.range[k, 1])
@@ -41,7 +43,7 @@ def next_activation(a: Actuators, k: int, x: float, h: float) -> float:
 
 @procedure
 def setpoint(a: Actuators, k: int, h: float) -> float:
-    """Setpoint of an integral after ``h`` seconds with a held control."""
+    """Setpoint of actuator ``k``'s integral action after ``h`` seconds with constant control."""
     if a.state[k] >= 0:
         return next_activation(a, k, a.activation[a.state[k]], h)
     return min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
@@ -49,7 +51,7 @@ def setpoint(a: Actuators, k: int, h: float) -> float:
 
 @procedure
 def follow_controls(a: Actuators, h: float):
-    """Let all activations go on for ``h`` seconds with held controls."""
+    """Advance the activations of all actuators by ``h`` seconds with constant controls."""
     for k in range(a.count):
         n = a.state[k]
         if n >= 0:
@@ -58,7 +60,7 @@ def follow_controls(a: Actuators, h: float):
 
 @procedure
 def add_up_errors(a: Actuators, h: float):
-    """Let integrals go on for a step of ``h`` seconds, whose middle ``request_forces`` has seen."""
+    """Advance all actuators' integrals of the servo error by a step of ``h`` seconds."""
     for k in range(a.count):
         n = a.integral[k]
         if n >= 0:
@@ -68,7 +70,7 @@ def add_up_errors(a: Actuators, h: float):
 
 @procedure
 def read_controls(a: Actuators, inputs: "float[:]", t: float):
-    """Take controls from inputs of forces, and activations, which follow them since some time.
+    """Set controls and activations of all actuators, at time ``t``, from the held inputs.
 
     Integrals are those of this time.
     """

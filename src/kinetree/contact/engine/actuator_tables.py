@@ -118,7 +118,7 @@ class Actuators:
 
 
 def no_actuators(nv) -> Actuators:
-    """No actuators, for a mechanism with ``nv`` variables."""
+    """``Actuators`` table without actuators, for a mechanism with ``nv`` velocity variables."""
     whole, bounds = np.zeros(1, dtype=np.int64), np.zeros(nv, dtype=np.int64)
     none = np.full((nv, 2), [-np.inf, np.inf])
     return Actuators(
@@ -135,7 +135,7 @@ def no_actuators(nv) -> Actuators:
 
 
 def moving_arms(model) -> list[int]:
-    """Numbers of the actuators whose lengths or arms are not those of joints of one variable."""
+    """Numbers of the actuators whose moment arms may change with the configuration."""
     return [
         k
         for k, a in enumerate(model.actuators)
@@ -145,23 +145,23 @@ def moving_arms(model) -> list[int]:
 
 
 def _is_sum(model, a):
-    """Whether an actuator pulls a tendon over joints alone, whose arms are constant."""
+    """Whether an actuator pulls a tendon that is a linear sum of joint positions."""
     return bool(a.tendon) and not model.tendon(a.tendon).path
 
 
 def variables_of(full, tendon):
-    """Velocity variables that a tendon may have arms on, whether it winds or not, ascending."""
+    """Ascending velocity variables on which a tendon may have moment arms."""
     slices = (full.v_slice[i] for i in tendon.moves_with(full))
     return [k for at in slices for k in range(at.start, at.stop)]
 
 
 def _is_single(joint):
-    """Whether a joint has one variable."""
+    """Whether a joint has one position and one velocity variable."""
     return joint.nv == joint.nq == 1
 
 
 def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Actuators:
-    """The actuators of a model as tables.
+    """``Actuators`` table of a model, for the compiled step.
 
     Args:
         model: the mechanism.
@@ -199,7 +199,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False, drive=None) -> Act
 
 
 def attributes_in_tables(full) -> dict:
-    """Numbers of actuators that are the same in all states, by name."""
+    """Gains, limits and other constant attributes of all actuators as arrays, by field name."""
     actuators, n = full.actuators, len(full.actuators)
 
     def table(name, width):
@@ -226,7 +226,7 @@ def attributes_in_tables(full) -> dict:
 
 
 def arms_in_tables(full, problem, moving, kernel) -> dict:
-    """Arms of actuators, and the variables and pairs of variables that they act on, by name.
+    """Moment arms of all actuators with the variables and inertia entries they act on, by name.
 
     Args:
         full: the model with all joints.
@@ -259,7 +259,7 @@ def arms_in_tables(full, problem, moving, kernel) -> dict:
 
 
 def states_in_tables(actuators) -> dict:
-    """Activations and integrals of actuators, by name."""
+    """Places and initial values of actuators' activations and integrals, by field name."""
     follows = np.array([bool(a.activation) for a in actuators], dtype=bool)
     integrates = np.array([bool(a.integral) for a in actuators], dtype=bool)
     last = np.cumsum(follows.astype(int) + integrates) - 1
@@ -276,7 +276,7 @@ def states_in_tables(actuators) -> dict:
 
 
 def curves_of(motors, effort) -> dict:
-    """Torque–speed curves of motors, and efforts of all actuators beside them, by name."""
+    """Torque–speed curves of motors and effort limits of all actuators, as arrays by field name."""
     corners = [np.array([m.curve.speeds, m.curve.forces]).T for m in motors]
     return {
         "curves": len(motors),
@@ -288,7 +288,7 @@ def curves_of(motors, effort) -> dict:
 
 
 def _constant_arms(full):
-    """Arms on joints of one variable and on tendons over joints, (nv, n), else zero."""
+    """Constant moment arms (nv, n) of all actuators; zero where arms change."""
     arms = np.zeros((full.nv, len(full.actuators)))
     for k, a in enumerate(full.actuators):
         if _is_sum(full, a):
@@ -301,7 +301,7 @@ def _constant_arms(full):
 
 
 def arms_that_occur(full, kernel):
-    """Sizes of arms, zero for those that always are, by configurations all over the place."""
+    """Sums of absolute moment arms over random configurations: zero where always zero."""
     rng = np.random.default_rng(0)
     places = [
         np.concatenate([np.zeros(0), *(joint.random(rng) for joint in full.joint[1:])])
@@ -311,7 +311,7 @@ def arms_that_occur(full, kernel):
 
 
 def pairs_of(problem, first, arm_v) -> dict:
-    """Places of arms in ``M``, and pairs of the arms of every actuator with theirs, by name."""
+    """Places in ``M`` of all products of an actuator's moment arms, as arrays by field name."""
     begin, pairs, places = [0], [], []
     for low, high in itertools.pairwise(first):
         for i in range(low, high):
@@ -333,7 +333,7 @@ def pairs_of(problem, first, arm_v) -> dict:
 
 
 def _place(problem, k, l):
-    """Where entries ``(k, l)`` and ``(l, k)`` of the mass matrix are in ``M``, -1 for nowhere."""
+    """Offsets in ``M`` of the inertia matrix's entries (k, l) and (l, k), -1 if not stored."""
     k, l = max(k, l), min(k, l)
     a, b = int(problem.dof_node[k]), int(problem.dof_node[l])
     i, j, wide = k - problem.node_first[a], l - problem.node_first[b], problem.node_count[b]

@@ -12,14 +12,14 @@ from kinetree.contact.engine.sleep import wake
 
 @procedure
 def touches(a: Parts, c: int, body: int) -> bool:
-    """Whether a contact is one of a body, and closed."""
+    """Whether contact ``c`` involves a body and is closed."""
     f = a.found
     return f.gap[c] <= a.step.arrives and (f.bodies[c, 0] == body or f.bodies[c, 1] == body)
 
 
 @procedure
 def contacts_of(a: Parts, body: int) -> int:
-    """How many contacts a body has."""
+    """Number of closed contacts of a body."""
     count = 0
     for c in range(a.found.count):
         if touches(a, c, body):
@@ -29,7 +29,7 @@ def contacts_of(a: Parts, body: int) -> int:
 
 @procedure
 def adhere(a: Parts) -> bool:
-    """Add the joint forces of adhesion; whether something was woken by it."""
+    """Add the joint forces of adhesion actuators; whether any of them woke a sleeping tree."""
     d, f, m, z, x = a.drives, a.found, a.mechanism, a.sleep, a.pushes
     acts = woke = False
     for k in range(d.count if d.acts == 1 else 0):

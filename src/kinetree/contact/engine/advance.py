@@ -37,7 +37,7 @@ writes down what is held, and sets ``WorkerState.answered``."""
 
 @procedure
 def fly(a: Parts, flight: Code, length: "float[:]", flown: "float[:]") -> int:
-    """A step of the integrator, after which no contact continues and nothing is calm.
+    """Take a contact-free step with the smooth integrator; 0, or ``FOUND_FULL`` without a change.
 
     0, or ``FOUND_FULL``: then the state is as it was.
     """
@@ -60,7 +60,7 @@ def fly(a: Parts, flight: Code, length: "float[:]", flown: "float[:]") -> int:
 
 @procedure
 def is_finite(a: Parts) -> bool:
-    """Whether the state is."""
+    """Whether all positions and velocities of the state are finite."""
     s, m = a.step, a.mechanism
     x = 0.0
     for i in range(m.nq):
@@ -72,7 +72,7 @@ def is_finite(a: Parts) -> bool:
 
 @procedure
 def smallest_pivot(p: Problem, factors: "float[:]") -> float:
-    """Smallest pivot of the inertia matrix of a step, relative to its diagonal."""
+    """Smallest pivot of the inertia matrix relative to its diagonal entry, at most 1."""
     least = 1.0
     for i in range(p.nodes):
         n = p.node_count[i]
@@ -88,7 +88,7 @@ def smallest_pivot(p: Problem, factors: "float[:]") -> float:
 
 @procedure
 def due_time(x: Storage, step: int) -> int:
-    """Number of the time at which the state after a number of steps is stored, or -1."""
+    """Number of the storage time that is due after step number ``step``, or -1 for none."""
     if x.pending >= 0:
         return x.pending
     if x.every > 0 and step <= x.last and (step == x.last or step % x.every == 0):
@@ -98,7 +98,7 @@ def due_time(x: Storage, step: int) -> int:
 
 @procedure
 def store_forces(a: Parts, x: Storage, k: int):
-    """Forces of the contacts of the last step, where they are expected."""
+    """Store forces of the last step's contacts in the columns of requested contact names."""
     rows = a.rows
     f = a.found
     for g in range(rows.contacts):
@@ -112,7 +112,7 @@ def store_forces(a: Parts, x: Storage, k: int):
 
 @procedure
 def store_record(a: Parts, b: Motions, w: int, k: int) -> int:
-    """Energies, residuals and forces of the last step as number ``k``; 0, or ``LIST_FULL``."""
+    """Store energies, residuals and contact forces as record ``k``; 0, or ``LIST_FULL``."""
     s, m, rows, f, e, x = a.step, a.mechanism, a.rows, a.found, a.balance, b.storage
     n = 0 if b.bare[w] == 1 else rows.contacts
     at = x.first[k]
@@ -149,7 +149,7 @@ def store_record(a: Parts, b: Motions, w: int, k: int) -> int:
 
 @procedure
 def store(a: Parts, b: Motions, w: int, time: int) -> int:
-    """Store the present state of a motion; 0, or ``LIST_FULL``."""
+    """Store state, work and forces of motion ``w`` at a storage time; 0, or ``LIST_FULL``."""
     s, m, x = a.step, a.mechanism, b.storage
     k = time * b.worlds + w
     copy_numbers(s.q, m.nq, x.q, k * m.nq, True)
@@ -165,7 +165,7 @@ def store(a: Parts, b: Motions, w: int, time: int) -> int:
 
 @procedure
 def controls_are_finite(x: Inputs) -> bool:
-    """Whether the controls that an only motion holds are; a batch has checked its own."""
+    """Whether the held controls of a single motion are all finite."""
     total = 0.0
     for i in range(x.timed_size if x.driven == 1 else 0):
         total += abs(x.timed[i])
@@ -174,7 +174,7 @@ def controls_are_finite(x: Inputs) -> bool:
 
 @procedure
 def begin_motion(a: Parts, b: Motions, t: WorkerState) -> int:
-    """Have the motion of a worker in its engine, with its inputs and numbers; 0, or a code."""
+    """Load the motion of a worker into its engine, with inputs; 0, or an error code."""
     w = t.world
     if b.raises == 1 and not controls_are_finite(b.inputs):
         return NO_CONTROL
@@ -199,7 +199,7 @@ def begin_motion(a: Parts, b: Motions, t: WorkerState) -> int:
 
 @procedure
 def stand_still(a: Parts, b: Motions, w: int):
-    """Go back to where the last step of a motion began, without memory of earlier ones."""
+    """Restore the state before the failed step of motion ``w``, without its memory."""
     s, m = a.step, a.mechanism
     at = copy_numbers(s.q, m.nq, b.row, w * b.width, False)
     copy_numbers(s.v, m.nv, b.row, at, False)
@@ -210,7 +210,7 @@ def stand_still(a: Parts, b: Motions, w: int):
 
 @procedure
 def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
-    """One step of the motion of a worker; 0, or the code of why there is none, or no trust."""
+    """Take one step of a worker's motion; 0, or the code of the failure or warning."""
     s, m, w, i = a.step, a.mechanism, t.world, b.inputs
     at = copy_numbers(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
     copy_numbers(s.v, m.nv, b.row, at, True)
@@ -252,7 +252,7 @@ def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
 
 @procedure
 def end_motion(a: Parts, b: Motions, t: WorkerState) -> int:
-    """Residuals, contacts, state and memory of a motion after its steps; 0, or ``ROOM``."""
+    """Write back residuals, contacts and state of a worker's motion; 0, or ``ROOM``."""
     rows, w = a.rows, t.world
     b.total[w] = a.total[:11]
     b.since[w] = a.since[:12]
@@ -286,7 +286,7 @@ def end_motion(a: Parts, b: Motions, t: WorkerState) -> int:
 
 @procedure
 def advance(a: Parts, b: Motions, t: WorkerState) -> int:
-    """All steps of the call in the motions of a worker; 0, or the code of why there are fewer."""
+    """Take all steps of the call in a worker's range of motions; 0, or the code that stopped it."""
     while t.world < t.end:
         if t.step < 0:
             code = begin_motion(a, b, t)
@@ -326,7 +326,7 @@ class Call:
 
 @procedure
 def advance_at_once(c: Call, steps: int, first: int, end: int) -> int:
-    """Steps of a call by one worker alone; 0, 1 if there is something to tell, or a code."""
+    """Take all steps of a call in one worker; 0, 1 if a warning is due, or an error code."""
     a, b, t = c.parts, c.motions, c.worker
     b.steps = steps
     t.world = first

@@ -34,7 +34,7 @@ ARRIVALS = 3
 
 @procedure
 def farthest(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) -> float:
-    """How far a point of a shape gets in some time, at most [m]."""
+    """Upper bound of the distance that any shape's point moves in ``time`` seconds [m]."""
     most = 0.0
     w = local("float", 3)
     for n in range(shapes.count):
@@ -50,7 +50,7 @@ def farthest(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) ->
 
 @procedure
 def overlap_at_end(a: Parts) -> float:
-    """Largest overlap at the positions at the end [m], with shapes in their places there."""
+    """Largest penetration at the end-of-step positions [m]; negative code without room."""
     if a.found.pairs == 0:
         return 0.0
     run(a.kernels.poses_after)
@@ -61,7 +61,7 @@ def overlap_at_end(a: Parts) -> float:
 
 @procedure
 def overlap_after(a: Parts, beta: float) -> float:
-    """Overlap ``beta`` seconds after the middle [m]: that in the middle, where nothing moves."""
+    """Largest penetration at the end of a step, ``beta`` seconds after its middle [m]."""
     m = a.mechanism
     body_velocities(m, a.step.after, m.twist)
     if farthest(m, a.shapes, m.twist, beta) < RESTS * a.step.closed:
@@ -71,7 +71,7 @@ def overlap_after(a: Parts, beta: float) -> float:
 
 @procedure
 def deepest_found(f: Found) -> float:
-    """Largest overlap of the contacts found [m]."""
+    """Largest penetration among the detected contacts [m], at least 0."""
     most = 0.0
     for c in range(f.count):
         most = max(most, -f.gap[c])
@@ -80,7 +80,7 @@ def deepest_found(f: Found) -> float:
 
 @procedure
 def deepest_new(f: Found, rows: Rows) -> float:
-    """Largest overlap of the contacts found that the last step did not have [m]."""
+    """Largest penetration among detected contacts that the last step did not have [m]."""
     most = 0.0
     for c in range(f.count):
         known = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])] > 0
@@ -91,7 +91,7 @@ def deepest_new(f: Found, rows: Rows) -> float:
 
 @procedure
 def carry_back(m: Mechanism, after: "float[:, 12]", i: int, x: "float[3]") -> None:
-    """Move a point of a body from where it is at the end of a step to where it is at the middle."""
+    """Move a point fixed to body ``i`` from the pose at the step's end to that at its middle."""
     p, q = after[i], m.pose[i]
     d = x - p[3::4]
     own = d[0] * p[:3] + d[1] * p[4:7] + d[2] * p[8:11]
@@ -100,7 +100,7 @@ def carry_back(m: Mechanism, after: "float[:, 12]", i: int, x: "float[3]") -> No
 
 @procedure
 def copy_contact(given: Found, c: int, f: Found, n: int) -> None:
-    """Copy a contact of one table to another."""
+    """Copy contact ``c`` of one ``Found`` table to row ``n`` of another."""
     f.first[n] = given.first[c]
     f.second[n] = given.second[c]
     f.bodies[n] = given.bodies[c]
@@ -117,7 +117,7 @@ def copy_contact(given: Found, c: int, f: Found, n: int) -> None:
 
 @procedure
 def length_in_order(f: Found) -> int:
-    """How many contacts are in the order of their pairs: those found, before earlier arrivals."""
+    """Number of leading contacts that are sorted by pairs of shapes."""
     n = 1
     while n < f.count:
         a, b = f.first[n], f.second[n]
@@ -129,7 +129,7 @@ def length_in_order(f: Found) -> int:
 
 @procedure
 def range_of_shapes(f: Found, ordered: int, row: int, first: int, second: int) -> "(int, int, int)":
-    """The contacts from the first to behind the last one of two shapes, others between included.
+    """Range of detected contacts that holds all those of two shapes, and the next start.
 
     The first ``ordered`` are in the order of pairs, and are looked for from ``row`` on. Returns
     where to look for those of the next pair, too.
@@ -154,7 +154,7 @@ def range_of_shapes(f: Found, ordered: int, row: int, first: int, second: int) -
 
 @procedure
 def is_known(f: Found, rows: Rows, late: Found, c: int, begin: int, end: int) -> bool:
-    """Whether a contact at the end is one that has a row, or its shapes were as deep before.
+    """Whether a contact at the end has a row already, or its shapes were as deep before.
 
     Those of its shapes are from ``begin`` on, and end before ``end``.
     """
@@ -169,7 +169,7 @@ def is_known(f: Found, rows: Rows, late: Found, c: int, begin: int, end: int) ->
 
 @procedure
 def add_arrivals(a: Parts, beta: float) -> int:
-    """Append features that overlap and have no row, active; how many, or ``FOUND_FULL``.
+    """Append contacts that penetrate at the step's end without rows; count, or ``FOUND_FULL``.
 
     Shapes are in their places at the end. What features with rows overlap is of third order in the
     step where they are smooth, and is left to the next one.

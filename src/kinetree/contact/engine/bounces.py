@@ -34,7 +34,7 @@ PASSES_OF_BOUNCES = 5
 
 @procedure
 def look_ahead(s: StepState, m: Mechanism, p: Problem, rows: Rows):
-    """Velocities with which bodies come to where they are looked at, in half a step."""
+    """Set the velocities that carry bodies to the time at which contacts are evaluated."""
     for i in range(m.nv):
         s.ahead[i] = s.v[i]
         s.later[i] = s.change[i]
@@ -45,7 +45,7 @@ def look_ahead(s: StepState, m: Mechanism, p: Problem, rows: Rows):
 
 @procedure
 def parties(p: Problem, rows: Rows, shapes: Shapes, pairs: Pairs, f: Found, z: Sleep):
-    """Join trees that may meet in the step, or that loops connect, in ``rows.pile``."""
+    """Join trees that may collide in the step, or share a loop, into groups (``rows.pile``)."""
     up = rows.pile
     for t in range(p.trees + 1):
         up[t] = t
@@ -65,7 +65,7 @@ def parties(p: Problem, rows: Rows, shapes: Shapes, pairs: Pairs, f: Found, z: S
 
 @procedure
 def find_resting(s: StepState, p: Problem, rows: Rows, f: Found):
-    """Mark the trees on which rows act that do not bounce, in ``rows.rests``."""
+    """Mark the trees with loaded rows that do not bounce, in ``rows.rests``."""
     rows.rests[: p.trees + 1] = 0
     for g in range(p.groups):
         still = restitution_of(rows, f, g) == 0.0 or rows.before[g] >= -s.rest
@@ -76,7 +76,7 @@ def find_resting(s: StepState, p: Problem, rows: Rows, f: Found):
 
 @procedure
 def foresee_forces(s: StepState, p: Problem, rows: Rows, f: Found):
-    """Change of velocities to expect: of what nothing held in the last step, that without rows."""
+    """Predict each velocity's change in the step: free motion where nothing holds it."""
     if rows.timed == 0:
         find_resting(s, p, rows, f)
     for i in range(p.nv):
@@ -88,7 +88,7 @@ def foresee_forces(s: StepState, p: Problem, rows: Rows, f: Found):
 def times_of_impact(
     s: StepState, p: Problem, rows: Rows, f: Found, shapes: Shapes, pairs: Pairs, z: Sleep
 ) -> bool:
-    """Find the trees of parties in which something bounces, and when: is there any?"""
+    """Find the impact times of colliding groups with restitution; whether there are any."""
     found = looked = False
     for g in range(p.groups):
         e = restitution_of(rows, f, g)
@@ -114,7 +114,7 @@ def times_of_impact(
 
 @procedure
 def products_in_parts(s: StepState, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
-    """Velocity products of bodies that bounce, before and after it; what rows want then.
+    """Average the bias forces before and after the impact for bodies that bounce.
 
     ``later`` becomes ``d``.
     """
@@ -152,7 +152,7 @@ def products_in_parts(s: StepState, m: Mechanism, p: Problem, rows: Rows, k: Ker
 
 @procedure
 def way_to_end(s: StepState, m: Mechanism, p: Problem, rows: Rows, f: Found, beta: float):
-    """Velocities ``x`` with which bodies that bounce come from the surface to the end."""
+    """Set the mean velocities ``x`` of bouncing bodies from the impact to the step's end."""
     h = s.h
     find_resting(s, p, rows, f)
     for i in range(m.nv):
@@ -165,7 +165,7 @@ def way_to_end(s: StepState, m: Mechanism, p: Problem, rows: Rows, f: Found, bet
 
 @procedure
 def account_of_bounce(s: StepState, m: Mechanism, p: Problem, rows: Rows, b: Balance, beta: float):
-    """Work on trees that bounce: of rows at the mean velocity then, of joints on the way taken.
+    """Correct the work of rows and joints for trees that bounce within the step.
 
     ``y`` are the impulses of the rows at the joints.
     """
@@ -190,7 +190,7 @@ def account_of_bounce(s: StepState, m: Mechanism, p: Problem, rows: Rows, b: Bal
 
 @procedure
 def account_of_rest(s: StepState, p: Problem, rows: Rows, b: Balance):
-    """Let rows of islands that bounce have done the work that no other force has, but no positive.
+    """Set the rows' work in bouncing islands to the unexplained energy loss, at most 0.
 
     ``b.total`` is known. Dampers resist in the whole step, not when something hits.
     """

@@ -12,7 +12,7 @@ ROOM = -8
 
 @procedure
 def copy_numbers(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
-    """Copy ``n`` numbers from a row, or back into it: where the next ones are."""
+    """Copy ``n`` floats from a row at ``at`` to ``x``, or back; returns the next offset."""
     if back:
         row[at : at + n] = x[:n]
     else:
@@ -22,7 +22,7 @@ def copy_numbers(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) ->
 
 @procedure
 def copied_whole(x: "int[:]", n: int, row: "int[:]", at: int, back: bool) -> int:
-    """Copy ``n`` integers from a row, or back into it: where the next ones are."""
+    """Copy ``n`` integers from a row at ``at`` to ``x``, or back; returns the next offset."""
     if back:
         row[at : at + n] = x[:n]
     else:
@@ -32,7 +32,7 @@ def copied_whole(x: "int[:]", n: int, row: "int[:]", at: int, back: bool) -> int
 
 @procedure
 def carry(a: Parts, b: Motions, w: int, back: bool) -> int:
-    """Put state and memory of a motion into the engine, or back; 0, ``FULL`` or ``ROOM``."""
+    """Load state and memory of motion ``w`` into the engine, or save them; 0 or an error code."""
     s = a.step
     m = a.mechanism
     rows = a.rows
@@ -77,7 +77,7 @@ def carry(a: Parts, b: Motions, w: int, back: bool) -> int:
 
 @procedure
 def carry_contacts(a: Parts, b: Motions, w: int, back: bool):
-    """Contacts that are known of a motion, into the engine or back."""
+    """Load the last step's contacts of motion ``w`` into the engine, or save them."""
     rows = a.rows
     for n in range(rows.known):
         k = w * b.room + n
@@ -97,7 +97,7 @@ def carry_contacts(a: Parts, b: Motions, w: int, back: bool):
 
 @procedure
 def own_numbers(a: Parts, b: Samples, t: WorkerState, w: int):
-    """Give the engine the shapes, gains and inertias of a motion."""
+    """Load individual shapes, gains and inertias of motion ``w`` into the engine."""
     shapes = a.shapes
     m = a.mechanism
     for i in range(shapes.count if b.shaped == 1 else 0):
@@ -134,7 +134,7 @@ def own_numbers(a: Parts, b: Samples, t: WorkerState, w: int):
 
 @procedure
 def inputs_of_call(a: Parts, b: Inputs, w: int):
-    """Length of the steps, external forces and activations at the start of a call."""
+    """Load step length, external wrenches and activations of motion ``w`` for a call."""
     a.step.h = b.h
     a.drives.acts = max(b.driven, a.drives.reads)
     for i in range(a.pushes.count if b.pushed == 1 else 0):
@@ -145,7 +145,7 @@ def inputs_of_call(a: Parts, b: Inputs, w: int):
 
 @procedure
 def inputs_of_step(a: Parts, b: Inputs, w: int, step: int):
-    """Joint forces held in a step, and controls of actuators; or inputs of forces."""
+    """Load the joint forces, or controls, of motion ``w`` for one step."""
     s, m = a.step, a.mechanism
     n = b.timed_size
     at = w * b.timed_world + step * b.timed_step

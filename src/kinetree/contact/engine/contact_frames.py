@@ -13,7 +13,7 @@ LEAST = 1e-9  # of a coefficient of friction relative to that of sliding, so tha
 
 @procedure
 def contact_frame(n: "float[3]", axes: "float[3, 3]"):
-    """Normal and tangents as rows: ``contacts.contact_axes``."""
+    """Write a contact's orthonormal axes as rows: the unit normal and two tangents."""
     x, y, z = n[0], n[1], n[2]
     s = -1.0 if z < JUMP else 1.0
     a = -1.0 / (s + z)
@@ -25,7 +25,7 @@ def contact_frame(n: "float[3]", axes: "float[3, 3]"):
 
 @procedure
 def point_velocity(m: Mechanism, twist: "float[:, 6]", i: int, x: "float[3]", out: "float[3]"):
-    """Velocity of the point of body ``i`` that is at ``x``."""
+    """Velocity of the point of body ``i`` at the world position ``x``; zero for the base."""
     if i == 0:
         out[:] = 0.0
     else:
@@ -34,7 +34,7 @@ def point_velocity(m: Mechanism, twist: "float[:, 6]", i: int, x: "float[3]", ou
 
 @procedure
 def relative_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]", w: "float[3]"):
-    """Velocity of the second body against the first at contact ``c``."""
+    """Velocity of the second body relative to the first at contact ``c``, in the world."""
     u = local("float", 3)
     point_velocity(m, twist, f.bodies[c, 0], f.point[c], u)
     point_velocity(m, twist, f.bodies[c, 1], f.point[c], w)
@@ -43,7 +43,7 @@ def relative_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]", w: "
 
 @procedure
 def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> float:
-    """Velocity with which contact ``c`` opens."""
+    """Velocity at which contact ``c`` opens along its normal [m/s]."""
     w = local("float", 3)
     relative_velocity(m, f, c, twist, w)
     return dot(f.normal[c], w)
@@ -51,7 +51,7 @@ def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> flo
 
 @procedure
 def slips(m: Mechanism, rows: Rows, f: Found, twist: "float[:, 6]"):
-    """Velocities of contacts that have rows along normal and tangents, in ``slip``."""
+    """Write contact velocities along normal and tangents of all contacts with rows to ``slip``."""
     w = local("float", 3)
     for g in range(rows.contacts):
         relative_velocity(m, f, rows.contact[g], twist, w)
@@ -60,7 +60,7 @@ def slips(m: Mechanism, rows: Rows, f: Found, twist: "float[:, 6]"):
 
 @procedure
 def scaled_rows(rows: Rows, f: Found, c: int, g: int) -> "(int, float)":
-    """Axes and scales of a contact's rows, as those of group ``g``: how many, and the friction."""
+    """Write axes and row scales of contact ``c`` for group ``g``; rows and friction."""
     mu = f.friction[c]
     dim = f.dim[c]
     slide = mu[0]

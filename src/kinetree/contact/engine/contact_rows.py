@@ -35,7 +35,7 @@ def contact_block(
     target: "float[:]",
     v: "float[:]",
 ):
-    """Columns of variables above ``low`` up to ``high`` of node ``a``, of a block at ``J[at]``.
+    """Write one node's Jacobian columns of a contact; prescribed variables go to the target.
 
     Prescribed variables are not unknowns: what they add goes to the target.
     """
@@ -69,7 +69,7 @@ def contact_block(
 
 @procedure(inline=True)
 def begin_group(p: Problem, rows: Rows, f: Found, c: int) -> int:
-    """Begin the next group, that of contact ``c``: how many rows it has."""
+    """Start a constraint group for contact ``c`` with its axes; returns the number of rows."""
     g = p.groups
     dim, slide = scaled_rows(rows, f, c, g)
     axes = rows.axes[g]
@@ -89,7 +89,7 @@ def begin_group(p: Problem, rows: Rows, f: Found, c: int) -> int:
 
 @procedure
 def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "float[:]") -> int:
-    """The next group, that of contact ``c``; 0, or ``FULL``."""
+    """Append the constraint group of contact ``c`` with its Jacobian; 0, or ``FULL``."""
     g = p.groups
     row = p.row_first[g]
     entry = p.entry_first[g]
@@ -159,7 +159,7 @@ def approaching(
     before: "float[:, 6]",
     after: "float[:, 6]",
 ) -> bool:
-    """Whether a contact can close within ``h``, by the velocities before and without contact."""
+    """Whether contact ``c`` is closed or can close within ``h`` seconds."""
     if f.gap[c] <= slack:
         return True
     w = min(normal_velocity(m, f, c, before), normal_velocity(m, f, c, after))
@@ -180,7 +180,7 @@ def add_contacts(
     again: bool,
     z: Sleep,
 ) -> int:
-    """Groups of all contacts that can act within the step; 0, or ``FULL``.
+    """Build constraint groups of all contacts that can act in the step; 0, or ``FULL``.
 
     ``again``: of those that had rows, or for which ``missed`` has found that they should have.
     Bodies inside each other have contacts on opposite sides, which press against each other as they
@@ -216,7 +216,7 @@ def add_contacts(
 def continue_contact(
     m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, n: int, h: float, before: "float[:, 6]"
 ):
-    """Let the last group, that of contact ``c``, go on from known contact ``n - 1``, if any."""
+    """Warm-start the last group from known contact ``n - 1``, if there is one."""
     g = p.groups - 1
     warm_start(p, rows, n, g, h)
     if moment_of(p, rows, g) >= 0.0:
@@ -227,10 +227,7 @@ def continue_contact(
 
 @procedure
 def by_islands(p: Problem, rows: Rows, f: Found, z: Sleep) -> int:
-    """List the contacts that are active, island by island: what is solved together lies together.
-
-    Returns how many.
-    """
+    """List the active contacts island by island in ``rows.order``; returns their number."""
     up, place = rows.pile, rows.place
     for i in range(p.trees + 1):
         place[i] = 0
@@ -259,7 +256,7 @@ def by_islands(p: Problem, rows: Rows, f: Found, z: Sleep) -> int:
 
 @procedure
 def pile_of(p: Problem, rows: Rows, f: Found, c: int, z: Sleep) -> int:
-    """The tree that stands for the island of a contact."""
+    """Root tree of the island of contact ``c``; the number of trees if nothing in it moves."""
     t = max(z.tree[f.bodies[c, 0]], z.tree[f.bodies[c, 1]])
     return top(rows.pile, t) if t >= 0 else p.trees
 
@@ -268,7 +265,7 @@ def pile_of(p: Problem, rows: Rows, f: Found, c: int, z: Sleep) -> int:
 def count_missed(
     m: Mechanism, f: Found, rows: Rows, h: float, tolerance: float, after: "float[:, 6]", z: Sleep
 ) -> int:
-    """How many contacts without rows have closed farther than ``tolerance`` [m] all the same.
+    """Mark contacts without rows that penetrate by ``tolerance`` [m]; returns their number.
 
     They get rows the next time: ``active`` becomes -1.
     """

@@ -69,7 +69,7 @@ class Direct:
 
 
 def direct_of(nv: int) -> Direct:
-    """Room for ``MOST`` rows, or for none where there are too many variables."""
+    """``Direct`` workspace for up to ``MOST`` rows, empty if there are too many variables."""
     most = MOST if nv <= WIDE else 0
     whole = ("group", "loop", "first", "last", "acting", "place")
     return Direct(
@@ -84,7 +84,7 @@ def direct_of(nv: int) -> Direct:
 
 @procedure
 def solve_directly(d: Direct, p: Problem, L: "float[:]", w: Work) -> bool:
-    """Solve a problem of loops and rows that push one way: whether it was one, and was solved."""
+    """Solve a problem of loops and one-sided rows by an active set; whether it succeeded."""
     if d.most == 0 or not is_direct(p):
         return False
     d.rows = d.acts = 0
@@ -124,7 +124,7 @@ def solve_directly(d: Direct, p: Problem, L: "float[:]", w: Work) -> bool:
 
 @procedure
 def is_direct(p: Problem) -> bool:
-    """Whether all rows are without bounds, or push one way."""
+    """Whether all groups are single rows: unbounded, or with impulse at least 0."""
     for g in range(p.groups):
         if p.kind[g] != BOUNDS or p.dim[g] != 1 or p.high[g] < 1e299:
             return False
@@ -135,7 +135,7 @@ def is_direct(p: Problem) -> bool:
 
 @procedure
 def error_of(p: Problem, g: int, v: "float[:]") -> float:
-    """``J v + target`` of a row."""
+    """Velocity error ``J v + target`` of a single-row group."""
     x = p.target[g]
     for n in range(p.entry_first[g], p.entry_first[g + 1]):
         a = p.entry_node[n]
@@ -146,7 +146,7 @@ def error_of(p: Problem, g: int, v: "float[:]") -> float:
 
 @procedure
 def largest_error(p: Problem, v: "float[:]") -> float:
-    """Largest violation of a row."""
+    """Largest violation of the single-row groups at velocities ``v``."""
     most = 0.0
     for g in range(p.groups):
         x = error_of(p, g, v)
@@ -161,7 +161,7 @@ def largest_error(p: Problem, v: "float[:]") -> float:
 
 @procedure
 def add_rows(d: Direct, p: Problem, L: "float[:]", v: "float[:]", enough: float) -> bool:
-    """Add loops, and rows that are violated and new; False where there is no room."""
+    """Add all loops, then violated rows, to the active-set problem; False without room."""
     rows = d.rows
     for times in range(2):  # first they are counted
         more = 0
@@ -184,7 +184,7 @@ def add_rows(d: Direct, p: Problem, L: "float[:]", v: "float[:]", enough: float)
 
 @procedure
 def is_there(d: Direct, rows: int, g: int) -> bool:
-    """Whether a group is one of the first rows."""
+    """Whether group ``g`` is among the first ``rows`` rows of the active-set problem."""
     found = False
     for c in range(rows):
         found = found or d.group[c] == g
@@ -193,7 +193,7 @@ def is_there(d: Direct, rows: int, g: int) -> bool:
 
 @procedure
 def add_row(d: Direct, p: Problem, L: "float[:]", g: int, w: float) -> None:
-    """Add a row with its row of ``Y = J L⁻ᵀ``, and its products with the others."""
+    """Add a row to the active-set problem: its ``Y = J L⁻ᵀ`` and products with the others."""
     c = d.rows
     y = view(d.y, c * p.nv)
     y[: p.nv] = 0.0
@@ -228,7 +228,7 @@ def add_row(d: Direct, p: Problem, L: "float[:]", g: int, w: float) -> None:
 
 @procedure
 def all_act(d: Direct, enough: float) -> bool:
-    """Let rows act until none is violated; False where they contradict each other."""
+    """Activate violated rows until none is left; False if rows contradict each other."""
     for c in range(d.rows):
         if d.loop[c] == 1 and d.place[c] < 0 and not act(d, c, enough):
             return False
@@ -247,7 +247,7 @@ def all_act(d: Direct, enough: float) -> bool:
 
 @procedure
 def act(d: Direct, c: int, enough: float) -> bool:
-    """Let a row act, and others go that would pull; False where it contradicts those that act."""
+    """Activate row ``c``, dropping rows whose impulse turns negative; False if contradictory."""
     while True:
         rest = spread(d, c, d.acts)
         own = d.A[c * d.most + c]
@@ -279,7 +279,7 @@ def act(d: Direct, c: int, enough: float) -> bool:
 
 @procedure
 def spread(d: Direct, c: int, acts: int) -> float:
-    """The next row of ``L`` and the ``share`` of those that act before; what is left of ``A``."""
+    """Next Cholesky row for row ``c`` of the active set, with its ``share``; returns the pivot."""
     row = view(d.L, acts * d.most)
     rest = d.A[c * d.most + c]
     for k in range(acts):
@@ -300,7 +300,7 @@ def spread(d: Direct, c: int, acts: int) -> float:
 
 @procedure
 def push(d: Direct, c: int, t: float) -> None:
-    """Add an impulse to a row, while those that act keep their velocities."""
+    """Add impulse ``t`` to row ``c`` while the active rows keep their velocities."""
     d.lam[c] += t
     for k in range(d.acts):
         d.lam[d.acting[k]] -= t * d.share[k]
@@ -314,7 +314,7 @@ def push(d: Direct, c: int, t: float) -> None:
 
 @procedure
 def let_go(d: Direct, first: int) -> None:
-    """Let a row act no more, and factor again what comes after it."""
+    """Remove the ``first``-th active row and refactor the rows after it."""
     gone = d.acting[first]
     d.lam[gone] = 0.0
     d.place[gone] = -1
@@ -329,7 +329,7 @@ def let_go(d: Direct, first: int) -> None:
 
 @procedure
 def velocities(d: Direct, p: Problem, L: "float[:]", v: "float[:]") -> None:
-    """``v = free + M⁻¹ Jᵀ lam``."""
+    """Write ``v = free + M⁻¹ Jᵀ lam`` from the active rows' impulses."""
     change = d.change
     change[: p.nv] = 0.0
     for k in range(d.acts):
@@ -343,7 +343,7 @@ def velocities(d: Direct, p: Problem, L: "float[:]", v: "float[:]") -> None:
 
 @procedure
 def renew_errors(d: Direct, p: Problem, v: "float[:]") -> float:
-    """Errors of rows from velocities; the largest of those that act."""
+    """Recompute all rows' velocity errors; returns the largest of the active ones."""
     most = 0.0
     for c in range(d.rows):
         d.w[c] = error_of(p, d.group[c], v)
@@ -354,7 +354,7 @@ def renew_errors(d: Direct, p: Problem, v: "float[:]") -> float:
 
 @procedure
 def correct(d: Direct) -> None:
-    """Take what rounding has left out of the velocities of rows that act."""
+    """Correct the active rows' impulses by one step of iterative refinement."""
     for k in range(d.acts):
         x = -d.w[d.acting[k]]
         for j in range(k):

@@ -30,7 +30,7 @@ ATTEMPTS = 4
 
 @procedure
 def side(f: float, low: float, high: float) -> int:
-    """1 for a force at an upper bound or beyond it, -1 at a lower one, 0 between."""
+    """Side of the bounds that a force has reached: 1 upper, -1 lower, 0 between them."""
     if f >= high:
         return 1
     return -1 if f <= low else 0
@@ -38,7 +38,7 @@ def side(f: float, low: float, high: float) -> int:
 
 @procedure
 def most_at(a: Actuators, c: int, speed: float) -> float:
-    """Largest driving force of a curve at a speed; that at rest for negative ones, which brake."""
+    """Driving force limit of torque–speed curve ``c`` at a speed; the stall value below 0."""
     first = a.curve_first[c]
     last = a.curve_first[c + 1] - 1
     if speed <= 0.0:
@@ -52,7 +52,7 @@ def most_at(a: Actuators, c: int, speed: float) -> float:
 
 @procedure
 def limit_by_speed(a: Actuators, v: "float[:]"):
-    """Efforts of motors with a torque–speed curve at velocities ``v``."""
+    """Set effort limits of motors with torque–speed curves at joint velocities ``v``."""
     for c in range(a.curves):
         k = a.curve_of[c]
         speed = 0.0
@@ -66,7 +66,7 @@ def limit_by_speed(a: Actuators, v: "float[:]"):
 
 @procedure
 def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", h: float):
-    """Forces of actuators before bounds, stiffness and damping, and the bounds that they reach.
+    """Set all actuators' forces before limits, stiffness and damping at mid-step.
 
     Activations are those in the middle of the step of ``h`` seconds, and so are arms that move,
     with velocities ``v_m`` there: their lengths are taken back along these.
@@ -119,7 +119,7 @@ def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", 
 
 @procedure
 def exert(a: Actuators, held: "float[:]", tau: "float[:]"):
-    """Joint forces: those held, and those of the actuators without what resists in the step."""
+    """Write the joint forces of actuators and held forces, without implicit resistance."""
     if a.acts == 0:
         tau[: a.nv] = held[: a.nv]
         return
@@ -139,7 +139,7 @@ def exert(a: Actuators, held: "float[:]", tau: "float[:]"):
 
 @procedure
 def acts_on(a: Actuators, n: int) -> bool:
-    """Whether neither variable of a pair of arms is at its bound."""
+    """Whether neither variable of pair ``n`` of moment arms is at a joint force limit."""
     i = a.arm_v[a.pair[n, 0]]
     j = a.arm_v[a.pair[n, 1]]
     return a.joint_bound[i] == 0 and a.joint_bound[j] == 0
@@ -147,7 +147,7 @@ def acts_on(a: Actuators, n: int) -> bool:
 
 @procedure
 def add_resistance(a: Actuators, m: Mechanism, p: Problem, h: float, alpha: float):
-    """``lead`` and ``lag`` of all actuators, and ``h lag r rᵀ`` of those between bounds in ``M``.
+    """Set actuators' implicit ``lead`` and ``lag``, and add ``h lag r rᵀ`` to the matrix ``M``.
 
     Where ``M`` has no place for a product of two arms, since neither joint carries the other, its
     absolute value is added to the diagonal, which is no less; ``add_force_across`` has the rest.
@@ -189,7 +189,7 @@ def resisting_force(
     after: "float[:]",
     force: "float[:]",
 ):
-    """``lead v + lag (after - v)`` of joints, actuators and springs of tendons and loops.
+    """Implicit resisting force of joints, actuators and springs for a velocity change.
 
     That is what the forces that they exert where a step begins are less by, but for what
     ``add_force_across`` adds.
@@ -202,7 +202,7 @@ def resisting_force(
 
 @procedure
 def add_resisting_force(a: Actuators, v: "float[:]", after: "float[:]", force: "float[:]"):
-    """Add ``lead r rᵀ v + lag r rᵀ (after - v)`` of actuators, the latter as ``M`` has it."""
+    """Add actuators' resisting force ``lead r rᵀ v + lag r rᵀ (after - v)``."""
     if a.acts == 0:
         return
     for k in range(a.count):
@@ -232,7 +232,7 @@ def add_resisting_force(a: Actuators, v: "float[:]", after: "float[:]", force: "
 
 @procedure
 def add_force_across(a: Actuators, v: "float[:]", mean: "float[:]", force: "float[:]"):
-    """Add what ``lag r rᵀ Δv`` has more than ``M``: pairs of arms without a place there.
+    """Add resisting forces of pairs of moment arms that have no entry in ``M``.
 
     ``mean`` is the mean velocity as it is foreseen, or that of the last pass. Where it is the one
     of the step, this has all of ``r rᵀ``; otherwise nothing grows, since what ``M`` has is no less.
@@ -257,7 +257,7 @@ def add_force_across(a: Actuators, v: "float[:]", mean: "float[:]", force: "floa
 
 @procedure
 def next_bound(bound: int, reached: int, attempts: int) -> int:
-    """The bound of the next attempt, where a solution with ``bound`` has ``reached`` another.
+    """Force bound for the next attempt, when the solution with ``bound`` reached another.
 
     From one bound to the other a force passes what is between: a stiff servo that is close to its
     target is there.
@@ -271,7 +271,7 @@ def next_bound(bound: int, reached: int, attempts: int) -> int:
 
 @procedure
 def reach_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
-    """Take the bounds that forces reach at velocities ``after`` a step: have any changed?"""
+    """Update which force bounds actuators reach at velocities ``after``; whether any changed."""
     changed = False
     a.joint_force[: a.nv] = 0.0
     for k in range(a.count):
@@ -301,7 +301,7 @@ def reach_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
 
 @procedure
 def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
-    """Whether a step has to be taken again with other bounds, which it has led to."""
+    """Whether the step must be repeated because actuators reached other force bounds."""
     if a.acts == 0 or a.limited == 0:
         return False
     a.attempts += 1

@@ -79,7 +79,7 @@ class Balance:
 
 
 def balance_of(m, p) -> Balance:
-    """Room for the energies of a mechanism with the trees of a problem."""
+    """``Balance`` record with zero energies of a mechanism's bodies and trees."""
     n, trees = m.bodies - 1, p.trees
     of_trees = ("energy", "total", "kinetic", "joints", "rows", "excess", "size", "moving", "put")
     of_trees += ("unshifted", "lifted", "fastest")
@@ -129,7 +129,7 @@ class Flight:
 
 
 def flight_of(tree, m, b) -> Flight:
-    """Room for the islands that fly, of a tree of bodies as a mechanism."""
+    """``Flight`` record for the islands of free bodies of a mechanism, all zero."""
     root, n = np.zeros(len(b.energy), dtype=np.int64), len(b.energy)
     for i in range(1, m.bodies):
         own = slice(m.first[i], m.first[i] + m.count[i])
@@ -152,7 +152,7 @@ def flight_of(tree, m, b) -> Flight:
 def flying(
     w: Flight, b: Balance, m: Mechanism, p: Problem, rows: Rows, f: Found, tau: "float[:]"
 ) -> bool:
-    """Find the islands that fly, of bodies that touch each other: is there any?"""
+    """Find islands of mutually touching free bodies without base contact; whether any exist."""
     w.any = 0
     for g in range(rows.contacts):
         ends = f.bodies[rows.contact[g]]
@@ -189,7 +189,7 @@ def flying(
 
 @procedure
 def sum_up(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
-    """Masses, momenta and inertias of the islands that fly, about their centres of mass."""
+    """Sum masses, momenta and inertias of flying islands about their centres of mass."""
     w.mass[: p.trees] = 0.0
     w.middle[: p.trees] = w.momentum[: p.trees] = w.spin[: p.trees] = 0.0
     w.inertia[: p.trees] = w.own[: p.trees] = 0.0
@@ -228,7 +228,7 @@ def sum_up(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
 
 @procedure
 def add_point(inertia: "float[3, 3]", mass: float, x: "float[3]"):
-    """Add the inertia of a point with some mass."""
+    """Add the rotational inertia of a point mass at ``x`` to a 3 x 3 matrix."""
     for r in range(3):
         inertia[r] -= mass * x[r] * x
         inertia[r, r] += mass * dot(x, x)
@@ -236,7 +236,7 @@ def add_point(inertia: "float[3, 3]", mass: float, x: "float[3]"):
 
 @procedure
 def divided_by(A: "float[3, 3]", x: "float[3]", found: "float[3]"):
-    """``A⁻¹ x`` of a symmetric matrix, zero where it has no inverse."""
+    """Write ``A⁻¹ x`` of a symmetric 3 x 3 matrix; zero where it is singular."""
     u = cross(A[1], A[2])
     det = dot(A[0], u)
     found[:] = 0.0
@@ -246,7 +246,7 @@ def divided_by(A: "float[3, 3]", x: "float[3]", found: "float[3]"):
 
 @procedure
 def as_one(w: Flight, t: int, i: int, k: int) -> float:
-    """Velocity of a variable where the island moves as one, about its centre of mass."""
+    """Velocity of a variable if its flying island moved as one rigid body."""
     o = w.pose[w.root[t], 3::4] - w.pose[w.body[i], 3::4] - w.middle[i]
     way = w.momentum[i] / w.mass[i] + cross(w.turn[i], o)
     return dot(w.S[k, :3], w.turn[i]) + dot(w.S[k, 3:], way)
@@ -254,7 +254,7 @@ def as_one(w: Flight, t: int, i: int, k: int) -> float:
 
 @procedure
 def turn_back(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
-    """Give islands the angular momentum ``spun``; then ``turn`` and ``moving`` are known."""
+    """Restore flying islands' angular momentum ``spun`` by a rigid rotation; sets ``moving``."""
     for i in range(p.trees):
         if w.flies[i] == 1:
             divided_by(w.own[i], w.spun[i] - w.spin[i], w.turn[i])
@@ -272,7 +272,7 @@ def turn_back(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
 
 @procedure
 def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
-    """Energies of trees from those of their bodies: ``total``, and ``b.kinetic``."""
+    """Sum the bodies' energies over each tree, into ``total`` and ``b.kinetic``."""
     total[:trees] = b.kinetic[:trees] = 0.0
     for i in range(b.bodies):
         t = b.tree[i]
@@ -283,7 +283,7 @@ def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
 
 @procedure
 def find_excess(b: Balance, w: Flight, p: Problem, rows: Rows, f: Found) -> bool:
-    """``excess`` and the like of islands: is there too much in one that flies?
+    """Compute the energy excess of every island; whether a flying island has too much.
 
     Rows give none, unless a surface drifts.
     """
@@ -320,7 +320,7 @@ def find_excess(b: Balance, w: Flight, p: Problem, rows: Rows, f: Found) -> bool
 
 @procedure
 def gains_any(b: Balance, i: int) -> bool:
-    """Whether an island has more energy than it had, was given, and lost to its rows."""
+    """Whether island ``i`` has more energy than it had, was given and lost in its rows."""
     return b.excess[i] - b.put[i] > ROUNDING * b.size[i]
 
 
@@ -328,7 +328,7 @@ def gains_any(b: Balance, i: int) -> bool:
 def limit_energy(
     b: Balance, w: Flight, m: Mechanism, p: Problem, v: "float[:]"
 ) -> "(float, float)":
-    """Let islands have no more energy than they had or were given: what was taken, what is left."""
+    """Remove excess kinetic energy of islands; the energy removed and the excess left."""
     taken = left = 0.0
     for i in range(p.trees):
         if gains_any(b, i):

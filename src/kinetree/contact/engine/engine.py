@@ -101,13 +101,13 @@ class Engine:
         self._as_made: Any = None
 
     def _have_collision(self):
-        """Tables of shapes, of pairs, and of what is found."""
+        """Allocate the tables of shapes, near pairs and detected contacts."""
         self.tables = shape_tables(self.scene)
         self.pairs = pair_tables(self.tables.shapes, self.tree.body_count + 1)
         self.found, self.touch = found_tables(256), touch_table()
 
     def _have_mechanism(self):
-        """The trees with what resists their motion, and the problem that is solved for them."""
+        """Build the mechanism with its implicit resistance, and its contact problem."""
         given, tree = self.options, self.tree
         self.problem = problem_of(tree.expanded_parent, tolerance=given.tolerance)
         values = (given.stiffness, 0), (given.damping, 0), (self._free(), 1)
@@ -116,12 +116,12 @@ class Engine:
         self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
 
     def _free(self):
-        """0 for variables that move prescribed, 1 for others, (nv,), or None."""
+        """Mask of velocity variables, 0 where prescribed and 1 else, (nv,); None if all free."""
         motions = self.options.prescription
         return None if motions is None else motions.others(self.model)
 
     def _have_rows(self):
-        """Rows of joints, tendons and loops, with room for those of contacts."""
+        """Allocate the rows of joints, tendons and loops, with room for contact rows."""
         rows = self.rows = joint_row_tables(self.joints, self.model, self.of_q, self.of_v)
         rows.inside = _INSIDE * self.size
         rows.ball = (self.tables.shapes.kind == SPHERE).astype(np.int64)
@@ -134,7 +134,7 @@ class Engine:
         rows.moment = np.zeros(trees)
 
     def _have_step(self):
-        """Settings and state of a step, sleep, the balance of energy, and flight."""
+        """Set up settings and state of a step, sleep, energy balance and flight."""
         given, tree, mechanism, problem = self.options, self.tree, self.mechanism, self.problem
         self.work = workspace(problem)
         self.sleep = sleep_of(tree, mechanism, problem, given.sleeping)
@@ -159,7 +159,7 @@ class Engine:
         s.own_K, s.own_D = mechanism.stiffness.copy(), mechanism.damping.copy()
 
     def _have_actuators(self):
-        """Tables of actuators, springs and external forces, and the kernels of their arms."""
+        """Build the tables of actuators, springs and external forces with their kernels."""
         model, problem, given = self.model, self.problem, self.options
         self._arms = arm_kernel(model, moving_arms(model)) if given.actuated else None
         self._springs = moving_spring_kernel(model)
@@ -171,7 +171,7 @@ class Engine:
         self.pushes = no_pushes(self.tree.body_count + 1)
 
     def _all_parts(self) -> Parts:
-        """All tables as one record."""
+        """``Parts`` record that joins all tables of the engine for the compiled step."""
         shapes = self.tables.shapes
         turn = TURN_BY_MESH if TRIANGLES in shapes.kind else TURN
         return Parts(
@@ -206,19 +206,19 @@ class Engine:
         )
 
     def keep_as_made(self) -> "Engine":
-        """Remember all numbers of a new engine, for ``renew``."""
+        """Save all numbers of a new engine, so that ``renew`` can restore them."""
         self._as_made = parts_as_made(self.parts)
         return self
 
     def renew(self) -> None:
-        """Forget all steps: the next ones are those of a new engine, to the bit."""
+        """Reset the engine to the state in which ``keep_as_made`` saved it, bit for bit."""
         self._as_made.again()
         self.found, self.pairs = self.parts.found, self.parts.pairs
 
     # --- tables -----------------------------------------------------------------------------------
 
     def _units(self):
-        """Units of the velocity variables: 1 for angles, a length of the mechanism for lengths."""
+        """Scales of the velocity variables: 1 for angles, the mechanism's size [m] for lengths."""
         shapes, joints = self.tables.shapes, self.tree.joint[1:]
         moving = shapes.body > 0
         spans = 2 * np.linalg.norm(shapes.box[:, 3:], axis=1)[moving & np.isfinite(shapes.radius)]
@@ -229,11 +229,11 @@ class Engine:
 
     @property
     def trusted_overlap(self) -> float:
-        """Overlap at the end of a step that is no reason for a warning [m]."""
+        """Penetration at the end of a step up to which no warning is given [m]."""
         return max(_TRUSTED * self.size, CLOSED)
 
     def _make_room(self, groups):
-        """Lists for a number of groups, with as many entries as paths through the tree may have."""
+        """Enlarge the lists of rows for this number of constraint groups."""
         p, rows = self.problem, self.rows
         depth = int(np.max(np.diff(p.node_blocks_first), initial=1))
         widest = int(np.max(p.node_count, initial=1))
@@ -258,7 +258,7 @@ class Engine:
         self._list_found()
 
     def _spread(self, values, missing):
-        """Values of the variables that follow nothing among those of all, (nv,)."""
+        """Values of the independent variables spread over all (nv,), others ``missing``."""
         found = np.full(self.tree.nv, float(missing))
         found[self.of_v] = missing if values is None else values
         return found
@@ -266,7 +266,7 @@ class Engine:
     # --- kernels ----------------------------------------------------------------------------------
 
     def bind_kernels(self) -> Kernels:
-        """The code of a step, tied to the arrays here."""
+        """Bind the compiled kernels of a step to the arrays of this engine."""
         s, m, b, w, rows = self.s, self.mechanism, self.balance, self.flight, self.rows
         h, one, now = s.part, m.pose[1:], (s.time, s.q, s.v, s.inputs)
         arrays = {
@@ -309,7 +309,7 @@ class Engine:
 
     @property
     def numbers(self) -> dict[str, Array]:
-        """Tables that the code reads, by name, to be written where the engine has its own."""
+        """Parameter tables that the compiled code reads, by name; empty without general code."""
         data = data_of(self.tree)
         return {} if data is None else data.numbers[BODIES] | data.numbers[SINGLE]
 
@@ -317,15 +317,15 @@ class Engine:
 
     @property
     def held(self) -> Array:
-        """Inputs held during steps: of forces or of actuators, or forces of all joints."""
+        """Array of inputs held during a step: of forces, of actuators, or joint forces."""
         return self.s.inputs if self.s.inputs_count else self.s.held
 
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
-        """Contacts at a configuration, up to a gap of ``margin`` [m]."""
+        """``Contacts`` at configuration ``q``, up to a gap of ``margin`` [m]."""
         return self._contacts(self.find(q, margin))
 
     def opening(self, q: ArrayLike) -> float:
-        """Largest error of a loop or coupling at a configuration [m or rad]."""
+        """Largest position error of a loop or coupling at configuration ``q`` [m or rad]."""
         if not self.rows.loops:
             return 0.0
         self.s.q_m[:] = self._full(np.asarray(q, dtype=float))[0]
@@ -334,7 +334,7 @@ class Engine:
         return float(loops_open(self.rows))
 
     def find(self, q: ArrayLike, margin: float = 0.0) -> Array:
-        """Numbers in ``found`` of the contacts at a configuration, up to a gap of ``margin``."""
+        """Indices in ``found`` of the contacts at configuration ``q``, gaps to ``margin`` [m]."""
         m = self.mechanism
         q = self._full(np.asarray(q, dtype=float))[0]
         if self.tree.nv:
@@ -352,34 +352,34 @@ class Engine:
         return np.flatnonzero(self.found.gap[: self.found.count] <= margin)
 
     def overlap(self, q: ArrayLike) -> float:
-        """Largest overlap of shapes at a configuration [m]."""
+        """Largest penetration of shapes at configuration ``q`` [m]."""
         return float(np.max(-self.found.gap[self.find(q)], initial=0.0))
 
     @property
     def stiffness(self) -> Array:
-        """Implicit stiffness of the variables, a copy."""
+        """Implicit stiffness of the independent velocity variables, (nv,): a copy."""
         return self.mechanism.stiffness[self.of_v]
 
     @property
     def damping(self) -> Array:
-        """Implicit damping of the variables, a copy."""
+        """Implicit damping of the independent velocity variables, (nv,): a copy."""
         return self.mechanism.damping[self.of_v]
 
     def resist(self, own: tuple, more: tuple) -> None:
-        """Take stiffness and damping that forces have beside those of the joints: implicitly."""
+        """Add stiffness and damping of force laws to those that steps treat implicitly."""
         self.s.more_K[self.of_v], self.s.more_D[self.of_v] = more
         self.mechanism.stiffness[self.of_v] = own[0] + more[0]
         self.mechanism.damping[self.of_v] = own[1] + more[1]
 
     def prescribe(self, motion: PrescribedMotion) -> None:
-        """Let prescribed variables move so in the next step."""
+        """Set the motion of prescribed variables for the next step."""
         s, given = self.s, (motion.qdd, motion.qd, motion.move, motion.end_qd)
         for to, values in zip((s.given, s.given_v, s.given_x, s.end_v), given, strict=True):
             to[self.of_v] = values
         s.end_q[self.of_q] = motion.end_q
 
     def _full(self, q, qd=None):
-        """The state of all joints."""
+        """Positions and velocities of all joints, from those of the independent ones."""
         if not self.model.couplings:
             return q, qd
         if self._gears is None:  # ratios vary
@@ -394,7 +394,7 @@ class Engine:
 
     @cached_property
     def _gears(self):
-        """Constant ratios of velocities, and couplings with the places of their positions."""
+        """Constant velocity ratios and couplings with their positions; None if ratios vary."""
         model, at = self.model, self.tree.q_slice
         if not all(c.is_linear for c in model.couplings):
             return None
@@ -405,11 +405,11 @@ class Engine:
         return Gearing(model, model.neutral()).G, follow
 
     def name_of(self, first: int, second: int, feature: int) -> str:
-        """Name of a contact of two shapes."""
+        """Name ``first/second:feature`` of the contact of two shapes with a feature number."""
         return f"{self.pair_name(first, second)}:{feature}"
 
     def _contacts(self, which):
-        """``Contacts`` of those found last, by number."""
+        """``Contacts`` record of the detected contacts with these indices."""
         f = self.found
         first, second, bodies = f.first[which], f.second[which], f.bodies[which]
         keys = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)
@@ -426,7 +426,7 @@ class Engine:
         )
 
     def pair_name(self, i: int, j: int) -> str:
-        """Name of a pair of shapes."""
+        """Name ``first/second`` of a pair of shapes, by which their contacts are listed."""
         found = self._names.get((i, j))
         if found is None:
             own = names_of(self.model).own
@@ -439,7 +439,7 @@ class Engine:
         return found
 
     def _help(self, code):
-        """More room, or an error."""
+        """Enlarge the tables that overflowed with this error code, or raise the error."""
         self.s.sharing.threads = 1  # others have the lists as they were
         if code == of_step.NO_INERTIA:
             raise SingularError(no_inertia(self, self.s.culprit))
@@ -458,7 +458,7 @@ class Engine:
             enlarge(self.work, self.problem)
 
     def _list_found(self):
-        """Lists of the contacts found, as many as there is room for."""
+        """Allocate the per-contact lists for the capacity of detected contacts."""
         rows, n = self.rows, max(self.found.capacity, 1)
         rows.active, rows.order, rows.match = np.zeros((3, n), dtype=np.int64)
         rows.slept, rows.local = np.zeros((n, 6)), np.zeros((n, 3))
@@ -480,6 +480,6 @@ _TERMS = {
 
 
 def _have_springs(tree):
-    """Whether joints have springs or dampers."""
+    """Whether any joint of a tree has stiffness or damping."""
     names = ("stiffness", "damping")
     return any(has_dynamics(body, name) for body in tree.bodies for name in names)

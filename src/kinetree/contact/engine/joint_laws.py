@@ -53,7 +53,7 @@ class JointLaws:
 def joint_laws_of(
     friction: Any = None, limits: Any = None, rows: Any = NO_JOINT_ROWS, of_v: Any = ()
 ) -> JointLaws:
-    """Tables of a smooth ``Friction`` and of ``StiffLimits``, each with its model's numbers.
+    """Tables of smooth joint friction, stiff limits and stiction for the compiled step.
 
     Args:
         friction: the law of friction, or None.
@@ -89,7 +89,7 @@ def joint_laws_of(
 def add_joint_forces(
     laws: JointLaws, q: "float[:]", v: "float[:]", f: "float[:]", K: "float[:]", D: "float[:]"
 ):
-    """Add the forces of the laws, and the stiffness and damping of the stops that push."""
+    """Add forces of joint friction and stops, and the stops' stiffness and damping."""
     for n in range(laws.dry):
         i = laws.dry_v[n]
         u = v[i] / laws.fades
@@ -110,7 +110,7 @@ def add_joint_forces(
 
 @procedure
 def most_friction(laws: JointLaws, v: "float[:]", level: "float[:]"):
-    """The largest exact friction at the velocities, of the variables that have some."""
+    """Write the limits of exact dry friction at velocities ``v`` (Stribeck law)."""
     for n in range(laws.held):
         u = v[laws.held_v[n]] / laws.held_fades
         level[n] = laws.held_level[n] * (1.0 + laws.held_more / (1.0 + u * u))

@@ -11,7 +11,7 @@ PASSED = 1e-10  # of an end of travel [m or rad], beyond which it needs a row
 
 @procedure
 def add_row(p: Problem, rows: Rows, number: int, low: float, high: float) -> int:
-    """The next group, one row without blocks yet; 0, or ``FULL``."""
+    """Append a one-row group with impulse bounds, without Jacobian yet; 0, or ``FULL``."""
     g = p.groups
     row = p.row_first[g]
     if g + 1 >= rows.groups_room or row + 1 >= rows.rows_room:
@@ -33,7 +33,7 @@ def add_row(p: Problem, rows: Rows, number: int, low: float, high: float) -> int
 
 @procedure
 def add_block(p: Problem, rows: Rows, node: int) -> int:
-    """A block of zeros of the last group, which has one row: where it is, or ``FULL``."""
+    """Append a zero Jacobian block to the last one-row group; its offset, or ``FULL``."""
     g = p.groups - 1
     entry = p.entry_first[g + 1]
     at = rows.numbers
@@ -52,7 +52,7 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
 def add_variable(
     p: Problem, rows: Rows, number: int, k: int, sign: float, low: float, high: float, was: float
 ) -> int:
-    """The next group, a row of variable ``k`` or tendon ``-1 - k``, whose impulse ``was`` this.
+    """Append the one-row group of variable ``k``, or tendon ``-1 - k``; 0, or ``FULL``.
 
     0, or ``FULL``.
     """
@@ -79,13 +79,13 @@ def add_variable(
 
 @procedure
 def first_variable(rows: Rows, k: int) -> int:
-    """Variable ``k``, or the first of tendon ``-1 - k``."""
+    """Velocity variable ``k``, or for negative ``k`` the first one of tendon ``-1 - k``."""
     return k if k >= 0 else rows.tendon_v[rows.tendon_first[-1 - k]]
 
 
 @procedure
 def speed_of(rows: Rows, k: int, v: "float[:]") -> float:
-    """Velocity of variable ``k``, or of tendon ``-1 - k``."""
+    """Velocity of variable ``k``, or rate of length of tendon ``-1 - k``."""
     if k >= 0:
         return v[k]
     w = 0.0
@@ -96,7 +96,7 @@ def speed_of(rows: Rows, k: int, v: "float[:]") -> float:
 
 @procedure
 def gap_of_stop(rows: Rows, s: int, q: "float[:]") -> float:
-    """How far a variable or the length of a tendon is from an end of its travel [m or rad]."""
+    """Distance of a joint variable or tendon length from its stop [m or rad]."""
     k = rows.stop_v[s]
     x = 0.0
     if k >= 0:
@@ -111,7 +111,7 @@ def gap_of_stop(rows: Rows, s: int, q: "float[:]") -> float:
 
 @procedure
 def place_moving(rows: Rows, nv: int, q: "float[:]"):
-    """Arms and positions of the tendons whose arms change, near ``q``."""
+    """Update moment arms and lengths of tendons whose arms change, linearised at ``q``."""
     for t in range(rows.moving):
         k = rows.moving_of[t]
         x = rows.moving_place[t]
@@ -133,7 +133,7 @@ def add_joint_rows(
     everything: bool,
     z: Sleep,
 ) -> int:
-    """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``.
+    """Append rows of reachable joint stops and of dry friction; 0, or ``FULL``.
 
     Where arms of tendons turn, what the rate of a length changes by from step to step is twice
     ``bend``: see ``add_loops``.
@@ -170,7 +170,7 @@ def add_joint_rows(
 
 @procedure
 def keep_speeds(rows: Rows, after: "float[:]"):
-    """Keep the velocities of stops of tendons at the end of a step, with its arms."""
+    """Store tendon stop velocities at the end of the step, for the next step's rows."""
     for s in range(rows.stops):
         if rows.stop_v[s] < 0:
             rows.stop_was[s] = rows.stop_sign[s] * speed_of(rows, rows.stop_v[s], after)
@@ -178,7 +178,7 @@ def keep_speeds(rows: Rows, after: "float[:]"):
 
 @procedure
 def is_rounding(rows: Rows, s: int) -> bool:
-    """Whether no number of a row of a loop is more than a rounding error."""
+    """Whether all Jacobian entries of loop row ``s`` are rounding errors."""
     for i in range(rows.closed.at[s], rows.closed.at[s + 1]):
         if abs(rows.loop_value[i]) > rows.loop_rounding[i]:
             return False
@@ -189,7 +189,7 @@ def is_rounding(rows: Rows, s: int) -> bool:
 def add_loops(
     m: Mechanism, p: Problem, rows: Rows, v_m: "float[:]", v: "float[:]", h: float, z: Sleep
 ) -> int:
-    """Rows of loops and couplings; 0, or ``FULL``.
+    """Append the rows of loops and couplings; 0, or ``FULL``.
 
     Their velocities change by ``bend`` in half a step at ``v_m``, and by as much again until its
     end, where they are to be zero. By then errors have what the first half adds to them no more.
@@ -232,7 +232,7 @@ def add_loops(
 
 @procedure
 def loop_velocities(p: Problem, rows: Rows, v: "float[:]"):
-    """Velocities of the rows of loops, in ``loop_ended``."""
+    """Write the velocities of all loop rows to ``loop_ended``."""
     for s in range(rows.loops):
         rows.loop_ended[s] = 0.0
         i = rows.closed.at[s]
@@ -245,7 +245,7 @@ def loop_velocities(p: Problem, rows: Rows, v: "float[:]"):
 
 @procedure
 def copy_traced(m: Mechanism, p: Problem, rows: Rows):
-    """Copy the rows of traced code, and their errors, to those of the step."""
+    """Copy Jacobian rows and errors of traced loops to the step's loop rows."""
     c = rows.closed
     for t in range(c.traced):
         s = c.traced_row[t]
@@ -260,7 +260,7 @@ def copy_traced(m: Mechanism, p: Problem, rows: Rows):
 
 @procedure
 def beyond_stops(rows: Rows, q: "float[:]") -> float:
-    """How far joints are beyond the ends of their travel, at most [m or rad]."""
+    """Largest violation of joint stops at ``q`` [m or rad], at least 0."""
     most = 0.0
     for s in range(rows.stops):
         most = max(most, -gap_of_stop(rows, s, q))
@@ -269,7 +269,7 @@ def beyond_stops(rows: Rows, q: "float[:]") -> float:
 
 @procedure
 def misses_stop(p: Problem, rows: Rows, q: "float[:]", v: "float[:]", h: float) -> bool:
-    """Whether a joint passes an end of its travel that has no row, at velocities ``v``."""
+    """Whether a joint stop without a row would be passed at velocities ``v``."""
     for s in range(rows.stops):
         speed = rows.stop_sign[s] * speed_of(rows, rows.stop_v[s], v)
         if gap_of_stop(rows, s, q) + h * speed < -PASSED:

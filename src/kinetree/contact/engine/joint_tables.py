@@ -11,7 +11,7 @@ from kinetree.model.limits import position_index
 
 
 def joint_row_tables(joints, model, of_q, of_v) -> Rows:
-    """Rows of the joints and tendons of a model, which come after those of its joints."""
+    """``Rows`` record with the stops, dry friction and tendons of a model."""
     stops = [(of_q[i], of_v[k], sign, bound) for i, k, sign, bound in joints.stops]
     stops += [(-1, -1 - t, sign, bound) for t, sign, bound in joints.tendon_stops]
     dry = [(of_v[i], level) for i, level in joints.friction]
@@ -36,14 +36,14 @@ def joint_row_tables(joints, model, of_q, of_v) -> Rows:
 
 
 def row_kernel(joints, model):
-    """Positions and arms of the tendons with rows whose arms change, or None without any."""
+    """Kernel of lengths and arms of tendons with rows whose arms change; None without any."""
     if not joints.has_tendons:
         return None
     return moving_row_kernel(model, loops=joints.has_loop_joints(model))
 
 
 def _tendons(joints, model):
-    """Variables and coefficients of the tendons of a model, in the variables of all joints.
+    """``Rows`` fields with variables and coefficients of all tendons of a model.
 
     Variables of loop joints follow where they have rows. Arms that change come from a kernel.
     """
@@ -80,5 +80,5 @@ def _tendons(joints, model):
 
 
 def _column(values, kind: Any = float):
-    """Values as a flat array."""
+    """Iterable of values as a flat array of a type."""
     return np.array(list(values), dtype=kind).reshape(-1)

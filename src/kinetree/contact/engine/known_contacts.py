@@ -14,7 +14,7 @@ RESTING = 1e-9
 
 @procedure
 def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
-    """Where a contact of the last step is, or may be put, in ``slot``."""
+    """Hash slot of a contact by shapes and feature: its own, or a free one."""
     s = (first * 7919 + second * 104729 + (abs(feature) % 1000003) * 31) % rows.slots
     while rows.slot[s] > 0:
         k = rows.key[rows.slot[s] - 1]
@@ -28,7 +28,7 @@ def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
 
 @procedure
 def pair_slot_of(rows: Rows, first: int, second: int) -> int:
-    """Where the first contact of two shapes is, or may be put, in ``pair_slot``."""
+    """Hash slot of two shapes' first known contact: its own, or a free one."""
     s = (first * 7919 + second * 104729) % rows.slots
     while rows.pair_slot[s] > 0:
         k = rows.key[rows.pair_slot[s] - 1]
@@ -42,7 +42,7 @@ def pair_slot_of(rows: Rows, first: int, second: int) -> int:
 
 @procedure
 def index_pairs(rows: Rows):
-    """Note the first known contact of every two shapes in ``pair_slot``."""
+    """Index the first known contact of every pair of shapes in ``pair_slot``."""
     rows.pair_slot[: rows.slots] = 0
     for n in range(rows.known):
         s = pair_slot_of(rows, rows.key[n, 0], rows.key[n, 1])
@@ -52,7 +52,7 @@ def index_pairs(rows: Rows):
 
 @procedure
 def place_contacts(m: Mechanism, rows: Rows, f: Found, first: int):
-    """Places of contacts from ``first`` on in coordinates of their second bodies, in ``local``."""
+    """Write contact points in coordinates of their second bodies to ``local``."""
     for c in range(first, f.count):
         q = m.pose[f.bodies[c, 1]]
         d = f.point[c] - q[3::4]
@@ -61,7 +61,7 @@ def place_contacts(m: Mechanism, rows: Rows, f: Found, first: int):
 
 @procedure
 def is_of_pair(rows: Rows, f: Found, c: int, n: int) -> bool:
-    """Whether a known contact is one of the same two shapes."""
+    """Whether known contact ``n`` belongs to the two shapes of detected contact ``c``."""
     if n < 0 or n >= rows.known:
         return False
     return rows.key[n, 0] == f.first[c] and rows.key[n, 1] == f.second[c]
@@ -69,7 +69,7 @@ def is_of_pair(rows: Rows, f: Found, c: int, n: int) -> bool:
 
 @procedure
 def nearest_known(rows: Rows, f: Found, c: int, n: int, free: bool) -> int:
-    """The known contact that was nearest, of the same shapes as number ``n``; -1 for none.
+    """Index of the pair's known contact nearest to contact ``c``, or -1.
 
     Those of two shapes lie side by side. ``free``: of those that are not claimed.
     """
@@ -89,14 +89,14 @@ def nearest_known(rows: Rows, f: Found, c: int, n: int, free: bool) -> int:
 
 @procedure(inline=True)
 def is_at_rest(rows: Rows, c: int, n: int) -> bool:
-    """Whether a contact is where a known one was: no other is nearer to speak of."""
+    """Whether contact ``c`` is at the place, in its body, of known contact ``n``."""
     d = rows.local[c] - rows.spot[n]
     return dot(d, d) <= RESTING * RESTING
 
 
 @procedure
 def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
-    """Find the contacts of the last step that the first ``count`` of ``order`` continue.
+    """Match detected contacts with those of the last step that they continue.
 
     By shapes and feature, if that is the nearest. A feature can change its name though nothing
     moves, where two corners are the same up to rounding, and two can exchange theirs: impulses
@@ -132,7 +132,7 @@ def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
 
 @procedure
 def known_again(rows: Rows):
-    """Find the contacts that are known in a new ``slot``."""
+    """Rebuild the hash table of known contacts after its size changed."""
     for n in range(rows.known):
         k = rows.key[n]
         rows.slot[slot_of(rows, k[0], k[1], k[2])] = n + 1
@@ -140,7 +140,7 @@ def known_again(rows: Rows):
 
 @procedure
 def warm_start(p: Problem, rows: Rows, n: int, g: int, h: float):
-    """Impulses of a contact as they were in the last step, as number ``n - 1``, or zero."""
+    """Set a contact's impulses to those of known contact ``n - 1``, or zero for n = 0."""
     row = p.row_first[g]
     for r in range(p.dim[g]):
         p.impulse[row + r] = h * rows.kept[n - 1, r] if n > 0 else 0.0
@@ -150,7 +150,7 @@ def warm_start(p: Problem, rows: Rows, n: int, g: int, h: float):
 def bending(
     m: Mechanism, rows: Rows, f: Found, c: int, n: int, g: int, h: float, before: "float[:, 6]"
 ):
-    """Half of what the velocity of a contact that goes on has changed by since the last step ended.
+    """Set half the change of a continued contact's velocity due to the bodies' rotation.
 
     Bodies have kept their velocities since then, but have turned, and touch at another point. In
     smooth motion it is the velocity in the middle of the step that is zero: between that before
@@ -182,7 +182,7 @@ def bending(
 
 @procedure
 def keep_asleep(z: Sleep, rows: Rows, f: Found) -> int:
-    """Forces of contacts that sleep, by contact found; 0, or ``FULL``."""
+    """Store the forces of sleeping contacts in ``slept``; 0, or ``FULL``."""
     if z.asleep == 0:
         return 0
     if f.count + rows.stops + rows.dry + rows.loops + 1 >= rows.groups_room:
@@ -198,7 +198,7 @@ def keep_asleep(z: Sleep, rows: Rows, f: Found) -> int:
 
 @procedure
 def show_asleep(z: Sleep, rows: Rows, f: Found):
-    """List contacts that sleep after those that had rows, with their forces."""
+    """Append sleeping contacts with their forces to the listed contacts of the step."""
     for c in range(f.count):
         if is_asleep(z, f, c) and rows.active[c] == 0:
             g = rows.contacts
@@ -212,7 +212,7 @@ def show_asleep(z: Sleep, rows: Rows, f: Found):
 
 @procedure
 def new_number(rows: Rows, f: Found, c: int) -> int:
-    """Number under which a contact becomes known; -1 where it is already."""
+    """Register contact ``c`` as known; its number, or -1 if it already is."""
     s = slot_of(rows, f.first[c], f.second[c], f.feature[c])
     if rows.slot[s] > 0:
         return -1
@@ -226,7 +226,7 @@ def new_number(rows: Rows, f: Found, c: int) -> int:
 
 @procedure
 def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sleep):
-    """Keep the impulses and velocities of this step for the next one, or for another attempt."""
+    """Store impulses and velocities of all rows for the next step or attempt."""
     rows.slot[: rows.slots] = 0
     rows.known = 0
     for g in range(p.groups):

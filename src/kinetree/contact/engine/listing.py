@@ -22,7 +22,7 @@ def write_contact(
     force: "float[6]",
     slip: "float[3]",
 ):
-    """Numbers of a contact; forces, moments and slip are given along normal and tangents."""
+    """Write point, normal, gap, force and slip of a contact, rotated to world axes."""
     axes = local("float", 3, 3)
     contact_frame(normal, axes)
     numbers[:3] = point
@@ -36,13 +36,13 @@ def write_contact(
 
 @procedure
 def is_listed(gap: float, force: "float[6]", near: float) -> bool:
-    """Whether a contact touches, or exerts a force."""
+    """Whether a contact is closed up to ``near`` [m], or exerts a force."""
     return gap <= near or force[0] != 0.0 or force[1] != 0.0 or force[2] != 0.0
 
 
 @procedure
 def list_contacts(a: Parts, b: Motions, w: int):
-    """Contacts that had rows in the last step of a motion, into its rows."""
+    """Copy the last step's contacts of motion ``w`` to its lists."""
     rows = a.rows
     f = a.found
     b.listed[w] = rows.contacts
@@ -74,7 +74,7 @@ def list_stored(
     numbers: "float[:, 16]",
     which: "int[:, 5]",
 ) -> int:
-    """List the contacts of a motion that touch or exert forces; return their number."""
+    """Write a motion's contacts that touch or exert forces; returns their number."""
     count = 0
     for k in range(n):
         x = place[k]

@@ -9,7 +9,7 @@ from kinetree.contact.engine.terms import constraint_kernel
 
 
 def lay_out_loops(model, tree, problem, rows, units):
-    """Lay out the rows of loops, constraints and couplings that the rank policy counts.
+    """Lay out the step's rows of loops, constraints and couplings; their kernel, or None.
 
     Args:
         model: the mechanism.
@@ -58,7 +58,7 @@ def lay_out_loops(model, tree, problem, rows, units):
 
 
 def _row_factors(model, units, counting):
-    """Factors that make rows and their columns dimensionless, those of ``rank.scaling``.
+    """Scale factors that make constraint rows and velocity variables dimensionless.
 
     Rows of couplings have the numbers of their joints, and none is a rounding error.
     """
@@ -71,7 +71,7 @@ def _row_factors(model, units, counting):
 
 
 def _lay_out(nodes, factors, problem, rows):
-    """Lists of the nodes of rows; where the rows begin, and the place of a variable in each.
+    """Set the nodes of every loop row; row offsets, and each variable's place in its row.
 
     Args:
         nodes: of rows: the nodes that move them.
@@ -97,5 +97,5 @@ def _lay_out(nodes, factors, problem, rows):
 
 
 def _random(model, rng):
-    """Random configuration of a tree."""
+    """Random configuration of a tree, (nq,)."""
     return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])

@@ -66,7 +66,7 @@ class Loops:
 
 
 def is_tabled(model, loop) -> bool:
-    """Whether a loop can be a table: constant ``T``, and none of its joints follows others."""
+    """Whether a loop can be evaluated by tables: steady joint, no coupled joints in it."""
     if type(loop.joint) not in _ERRORS or not is_steady(loop.joint):
         return False
     followers = {c.joint for c in model.couplings}
@@ -74,7 +74,7 @@ def is_tabled(model, loop) -> bool:
 
 
 def numbered_rows(model, counting):
-    """Numbers of the rows in a step: loops with theirs, those of constraints, and of couplings.
+    """Row numbers of loops, constraints and couplings in a step, -1 for uncounted rows.
 
     Args:
         model: the mechanism.
@@ -94,7 +94,7 @@ def numbered_rows(model, counting):
 
 
 def loop_variables(model, tree, loop):
-    """Variables of a loop, each with the sign of its motion across the loop joint, and its own."""
+    """Velocity variables in a loop, each with its sign across the loop joint, and its joint."""
     signs = loop_signs(model, loop.predecessor, loop.successor)
     return [
         (k, signs[j], j)
@@ -104,13 +104,13 @@ def loop_variables(model, tree, loop):
 
 
 def _linear(E=0.0, B=0.0, Er=0.0):
-    """Coefficients of the error ``E : E_ + B : B_ + Er · Er_``, matrices (3, 3) and a vector."""
+    """Coefficients (21) of an error linear in rotation E, moment matrix B and offset Er."""
     parts = (np.broadcast_to(E, (3, 3)), np.broadcast_to(B, (3, 3)), np.broadcast_to(Er, 3))
     return np.concatenate([np.ravel(x) for x in parts]).astype(float)
 
 
 def _turn():
-    """Angular part of ``displacement_velocity``."""
+    """Coefficients of the three angular errors between two frames, linear in the rotation."""
     rows = []
     for i, j in ((1, 2), (2, 0), (0, 1)):
         E = np.zeros((3, 3))
@@ -120,23 +120,23 @@ def _turn():
 
 
 def _shift():
-    """Linear part of ``displacement_velocity``."""
+    """Coefficients of the three linear errors between two frames."""
     return [_linear(B=row[:9].reshape(3, 3)) for row in _turn()]
 
 
 def _tilt(joint):
-    """Two rows, linear in the rotation: tilts of the axis of a joint."""
+    """Coefficients of the two tilt errors of a joint axis, linear in the rotation."""
     u, v, a = _frame(joint)
     return [_linear(np.outer(v, a)), _linear(-np.outer(u, a))]
 
 
 def _offset(joint):
-    """Two rows: distances of a point from the axis of a joint, across it."""
+    """Coefficients of the two offsets of a point from a joint axis, across it."""
     return [_linear(B=row[:9].reshape(3, 3)) for row in _tilt(joint)]
 
 
 def _frame(joint):
-    """Two unit vectors across the axis of a joint, and the axis."""
+    """Two unit vectors across a joint's axis, and the axis itself."""
     return (*(np.array(x, dtype=float) for x in completed_basis(joint.axis)), np.array(joint.axis))
 
 
@@ -152,7 +152,7 @@ _ERRORS = {
 
 
 def loops_of(model, tree, numbers, layout) -> Loops:
-    """The tables of the loops of a model that have some.
+    """``Loops`` tables of the loops of a model that are evaluated by tables.
 
     Args:
         model: the mechanism.
@@ -202,7 +202,7 @@ def loops_of(model, tree, numbers, layout) -> Loops:
 
 @procedure
 def frame_of(body: "float[12]", frame: "float[12]", R: "float[3, 3]", x: "float[3]"):
-    """Axes and origin in the world of a frame in a body."""
+    """Write rotation ``R`` and origin ``x``, in the world, of a frame fixed to a body."""
     A = view(body, 0, 3, 4)
     B = view(frame, 0, 3, 4)
     for i in range(3):
@@ -213,7 +213,7 @@ def frame_of(body: "float[12]", frame: "float[12]", R: "float[3, 3]", x: "float[
 
 @procedure
 def features(A: "float[3, 3]", B: "float[3, 3]", d: "float[3]", out: "float[21]"):
-    """``E``, ``-E r×`` and ``E r`` from frame ``A`` to ``B``, whose origin is ``d`` away."""
+    """Write the 21 features ``E``, ``-E r×``, ``E r`` of frame ``B`` seen from frame ``A``."""
     r = local("float", 3)
     for j in range(3):
         r[j] = A[0, j] * d[0] + A[1, j] * d[1] + A[2, j] * d[2]
@@ -232,7 +232,7 @@ def features(A: "float[3, 3]", B: "float[3, 3]", d: "float[3]", out: "float[21]"
 def place_loops(
     c: Loops, pose: "float[:, 12]", S: "float[:, 6]", value: "float[:]", error: "float[:]"
 ):
-    """Rows of all loops, and their errors, where bodies are at ``pose``."""
+    """Write the Jacobian rows and errors of all tabled loops at body poses ``pose``."""
     A = local("float", 3, 3)
     B = local("float", 3, 3)
     x = local("float", 3)

@@ -105,7 +105,7 @@ class Machine(MotionStates):
             share(engine.s.sharing, engine.problem, engine.work, threads)
 
     def _member(self, k):
-        """The engine of a thread, and its progress."""
+        """Engine and progress record of thread ``k``, made when first needed."""
         while len(self._team) <= k:
             e = self._make() if self._as_made is None else self._make().keep_as_made()
             worker = WorkerState(
@@ -124,14 +124,14 @@ class Machine(MotionStates):
         return self._team[k]
 
     def keep_as_made(self) -> "Machine":
-        """Remember all numbers of a new machine, for ``renew``."""
+        """Save all numbers of a new machine, so that ``renew`` can restore them."""
         for engine, _ in self._team:
             engine.keep_as_made()
         self._as_made = AsMade(self.motions)
         return self
 
     def renew(self) -> None:
-        """Forget all motions: steps are those of a new machine; arrays handed out stay as is."""
+        """Reset the machine to its initial state; arrays handed out before stay unchanged."""
         as_made: Any = self._as_made
         as_made.again()
         self._control, self._push = None, lambda engine: None
@@ -152,7 +152,7 @@ class Machine(MotionStates):
         driven: bool = False,
         activation: Array | None = None,
     ) -> None:
-        """Let inputs act in the next steps.
+        """Set the inputs of the next steps: joint forces, or controls of the actuators.
 
         Args:
             timed: (steps or 1, n or 1, size): controls of the actuators if ``driven``, the first
@@ -171,7 +171,7 @@ class Machine(MotionStates):
         x.states = 0 if activation is None else activation.shape[-1]
 
     def _in_all_joints(self, forces):
-        """Joint forces, (..., nv), in the variables of all joints; inputs of forces as they are."""
+        """Joint forces (..., nv) spread to the variables of all joints; inputs unchanged."""
         e, nv = self.engine, self.engine.model.nv
         if forces is None or e.s.inputs_count or nv == e.tree.nv or forces.shape[-1] != nv:
             return forces
@@ -180,7 +180,7 @@ class Machine(MotionStates):
         return found
 
     def push(self, give: Callable, wrenches: Array) -> None:
-        """Let external forces act in the next steps.
+        """Set external wrenches (n, count, 6) that act on bodies in the next steps.
 
         Args:
             give: tells an engine on which bodies, and where.
@@ -190,7 +190,7 @@ class Machine(MotionStates):
         x.pushed, x.push = 1, np.ascontiguousarray(wrenches).reshape(-1, 6)
 
     def control(self, kernel: Any) -> None:
-        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step.
+        """Set a controller kernel ``(t, q, qd)`` that computes the held inputs of each step.
 
         Or another controller in compiled code, see ``codegen.tied``; None for none.
         """
@@ -202,14 +202,14 @@ class Machine(MotionStates):
             self._tie_control(engine, worker)
 
     def _tie_control(self, engine, worker):
-        """Bind a compiled controller to the state of an engine."""
+        """Bind the compiled controller to the state of a thread's engine."""
         s = engine.s
         worker.control = tied_control(self._control, s.time, s.q, s.v, engine.held)
 
     # --- storage -----------------------------------------------------------------------------
 
     def store(self, every: int, q: Array, v: Array, work: Array) -> None:
-        """Store states of the next call.
+        """Store positions, velocities and work of the next call every ``every`` steps.
 
         Args:
             every: steps between them; the last is stored, too.
@@ -222,7 +222,7 @@ class Machine(MotionStates):
         x.q, x.v, x.work = (array.reshape(-1) for array in (q, v, work))
 
     def store_columns(self, names: tuple[str, ...], force: Array) -> None:
-        """Store forces of the contacts that are named, (times, n, names, 3), zeros."""
+        """Store the forces of named contacts in ``force``, (times, n, names, 3)."""
         x = self.motions.storage
         if x.columns != len(names):
             for field, value in columns_of(self.engine, names).items():
@@ -230,20 +230,20 @@ class Machine(MotionStates):
         x.dense = force.reshape(-1, 3)
 
     def raise_errors(self) -> None:
-        """Let steps that fail raise an error; motions are then where the last step has led.
+        """Make failed steps raise an error instead of stopping their motion.
 
         The caller lets calls take a short time each, so that Ctrl-C is heard between them.
         """
         self.motions.raises, self.motions.lists, self._is_paced = 1, 0, True
 
     def record(self, batch: tuple[int, ...]) -> Recorder:
-        """Keep full records of motions from here on."""
+        """Start full records of all motions; returns the ``Recorder``."""
         self.motions.total[:] = 0.0
         self.recorder = Recorder(self.engine, self.motions.storage, batch)
         return self.recorder
 
     def record_steps(self, every: int, last: int, origin: tuple[float, int] | None = None) -> None:
-        """Let steps be recorded in one loop.
+        """Set which of the next steps are recorded, and how their times are counted.
 
         Args:
             every: steps between stored states.
@@ -261,18 +261,18 @@ class Machine(MotionStates):
     # --- steps -------------------------------------------------------------------------------
 
     def run(self, h: float, steps: int) -> None:
-        """Take steps in all motions; residuals and work are those of this call."""
+        """Take ``steps`` steps of ``h`` seconds in all motions, with fresh residuals and work."""
         self.forget_counts()
         self.motions.storage.last = steps
         self.advance(h, steps)
 
     def forget_counts(self) -> None:
-        """Begin to count anew: residuals and work, and what reports cover."""
+        """Reset the residuals, work and counts of reports to zero."""
         b = self.motions
         b.total[:], b.since[:], b.counts[:] = 0.0, 0.0, 0
 
     def advance(self, h: float, steps: int, only: slice | None = None) -> None:
-        """Take steps of ``h`` seconds in all motions, or in some; states and storage follow."""
+        """Take ``steps`` steps of ``h`` seconds in all motions, or in the slice ``only``."""
         first, end = (0, self._n) if only is None else (only.start, only.stop)
         inputs = self.motions.inputs
         if h != inputs.h:
@@ -287,7 +287,7 @@ class Machine(MotionStates):
             self._each = (perf_counter() - begin) / max(count, 1)
 
     def _advance(self, steps, first, end, sliced):
-        """Take steps in some motions; ``sliced``: so that Ctrl-C is heard meanwhile."""
+        """Take steps in a range of motions; ``sliced`` lets Ctrl-C interrupt between slices."""
         many = 1 if end - first < 2 * LEAST else max(1, min(threads(), (end - first) // LEAST))
         many = 1 if self.is_wide and end - first < threads() else many
         engine, worker = self._team[0]
@@ -301,20 +301,20 @@ class Machine(MotionStates):
             self._take_all(many, first, end, sliced)
 
     def resume(self, code: int, first: int = 0, end: int = 1) -> None:
-        """Continue after a code of ``at_once``: make room, warn, or raise an error."""
+        """Continue a call after an error code: enlarge tables, warn, or raise the error."""
         if code > 0:
             self._tell([self.engine])
         else:
             self._take_all(1, first, end, False, code)
 
     def _tell(self, engines):
-        """Warn of steps that cannot be trusted, and of what turns too far in one."""
+        """Warn of unreliable steps, and of bodies that rotate too far in one step."""
         warn_of_turning(max(engines, key=lambda e: e.s.turn))
         for engine in engines:
             warn_of_errors(engine)
 
     def _take_all(self, many, first, end, sliced, code=0):
-        """All steps of a call, on several threads; what was begun goes on, after help by a code.
+        """Take all steps of a call on several threads, enlarging tables when they overflow.
 
         Where they are ``sliced``, Ctrl-C leaves all motions as they were before.
         """
@@ -337,7 +337,7 @@ class Machine(MotionStates):
         self._tell([engine for engine, _ in team])
 
     def _settle(self, before):
-        """After an error an only motion stays where it is; others go back where that is known."""
+        """Restore the states before an interrupted call; a single motion stays where it is."""
         engine, worker = self._team[0]
         if before is None and len(self) == 1:
             end_motion(engine.parts, self.motions, worker)
@@ -347,7 +347,7 @@ class Machine(MotionStates):
             self._put_back(before)
 
     def _take(self, team, interrupt, first, end):
-        """All steps in some motions; Ctrl-C is heard where steps are sliced."""
+        """Let a team of threads take all steps of a range of motions; stops on Ctrl-C."""
         b, many, pieces = self.motions, len(team), counting()
         first = max(first, team[0][1].end)  # what it has begun it ends
         size, halted, codes = max(LEAST, -(-(end - first) // (8 * many))), [], [0] * many
@@ -382,7 +382,7 @@ class Machine(MotionStates):
                 self.recorder.lengthen()
 
     def _help(self, engine, worker, code):
-        """Let a worker go on: with code of an integrator, or with more room; or raise an error."""
+        """Fix what stopped a worker: compile a kernel, or enlarge tables; or raise the error."""
         s, k = engine.s, worker.world
         if code == IN_FLIGHT:
             with self._lock:
@@ -410,7 +410,7 @@ class Machine(MotionStates):
 
     @property
     def worst(self) -> tuple[float, float]:
-        """Smallest pivot of the inertia matrix, and largest defect of flight, of all steps."""
+        """Smallest inertia pivot and largest flight defect over all steps so far."""
         workers = [worker for _, worker in self._team]
         return min(w.pivot for w in workers), max(w.defect for w in workers)
 
@@ -426,7 +426,7 @@ _BRIEF = 0.02  # how long calls of more steps may take that are taken at once, a
 
 
 def _source(array, n):
-    """Numbers, how many a motion has, and how far those of the next step and motion are."""
+    """Array (steps, worlds, size) flattened, its size, and strides by step and by motion."""
     if array is None:
         return _NONE, 0, 0, 0
     array = np.ascontiguousarray(array, dtype=float)

@@ -12,7 +12,7 @@ from kinetree.functional.parameters import parameter, with_parameters
 
 
 def engine_of(model, settings, joints, plain, *, prescription=None, **options) -> Engine:
-    """An engine with the settings of a ``TimeStepping``.
+    """``Engine`` of a model with the settings of a ``TimeStepping``.
 
     Args:
         model: the mechanism.
@@ -37,12 +37,12 @@ def engine_of(model, settings, joints, plain, *, prescription=None, **options) -
 
 
 def engine_tolerance(tolerance) -> float:
-    """Relative error of impulses at which velocities are as exact as ``tolerance`` asks for."""
+    """Relative impulse tolerance of the solver for a requested velocity tolerance."""
     return float(np.clip(1e3 * tolerance, 1e-12, 1e-3))
 
 
 def is_plain(field) -> bool:
-    """Whether tables have all that acts beside what is held.
+    """Whether a field has only joint springs, dampers, friction and limits besides held forces.
 
     Springs and dampers of the joints, their smooth friction and stiff limits.
     """
@@ -53,7 +53,7 @@ def is_plain(field) -> bool:
 
 
 def smooth_laws(field) -> tuple:
-    """Smooth friction and stiff limits of a plain field, or None for each."""
+    """Smooth friction and stiff limits of a plain field; None for each that is absent."""
     return (None, None) if field.passive is None else (field.passive.friction, field.passive.limits)
 
 
@@ -61,7 +61,7 @@ def smooth_laws(field) -> tuple:
 
 
 def native_forces(model, field, *, own=False) -> dict:
-    """Kernels ``forces`` and, where it resists, ``resistance`` of ``Engine`` for a field.
+    """Compiled ``forces`` and ``resistance`` kernels of a field, for an ``Engine``.
 
     Args:
         model: the mechanism.
@@ -77,7 +77,7 @@ def native_forces(model, field, *, own=False) -> dict:
 
 
 def compiled_forces(source, inputs, *, resists) -> dict:
-    """Kernels of ``native_forces`` for a ``ForceSource``, with inputs of some shape."""
+    """Compiled ``forces`` and ``resistance`` kernels of a ``ForceSource``."""
     full = source.model.uncoupled
     start = 0.0, full.neutral(), np.zeros(full.nv), inputs
     found = {"forces": _forces.compiled(full, *start, source=source)}
@@ -100,16 +100,16 @@ class ForceSource(ABC):
 
     @abstractmethod
     def at(self, t, q, qd, inputs) -> tuple[Any, tuple]:
-        """Field of forces and its arguments at a state in independent variables."""
+        """Field of forces and its arguments at a state of the independent variables."""
 
     @property
     def _variables(self):
-        """Position and velocity variables among those of all joints."""
+        """Indices of the independent position and velocity variables among all."""
         couplings = self.model.couplings
         return self.model.independent_variables if couplings else (slice(None), slice(None))
 
     def spread(self, values):
-        """Values of the velocity variables among those of all joints, zero for others."""
+        """Values of the independent velocity variables spread over all, others zero."""
         found = np.zeros(self.model.uncoupled.nv, dtype=np.asarray(values).dtype)
         found[self._variables[1]] = values
         return found
@@ -125,7 +125,7 @@ class OfField(ForceSource):
     """Whether inertias are the last inputs."""
 
     def at(self, t, q, qd, inputs):
-        """See ``ForceSource``."""
+        """Field of forces and its arguments at a state, with inertias from ``inputs`` if own."""
         model, field = self.model, self.field
         if self.own:
             size = 10 * model.body_count
@@ -138,30 +138,30 @@ class OfField(ForceSource):
 
 @kernel
 def _forces(full, t, q, qd, inputs, *, source):
-    """Kernel of the joint forces of a source."""
+    """Kernel of a source's joint forces in the variables of all joints."""
     field, given = source(t, q, qd, inputs)
     return source.spread(field.joint_force(*given))
 
 
 @kernel
 def _resistance(full, t, q, qd, inputs, *, source):
-    """Stiffness and damping of servos and stiff limits."""
+    """Kernel of the stiffness and damping of a source's servos and stiff limits."""
     field, given = source(t, q, qd, inputs)
     return tuple(source.spread(x) for x in field.resistance(*given))
 
 
 def has_actuators_in_tables(field) -> bool:
-    """Whether tables can have the actuators of a field, so that they act as in worlds."""
+    """Whether the engine's tables can replace the actuators of a field."""
     return field.actuators is not None and field.prescription is None
 
 
 def without_actuators(field) -> Any:
-    """A field whose actuators exert nothing, for the engine has them and their curves as tables."""
+    """Copy of a field whose actuators exert no force, as the engine has them in tables."""
     return replace(field, actuators=Idle(field.actuators), drive=None)
 
 
 def beside_actuators(field) -> Any:
-    """Field of what acts beside actuators and their torque–speed curves."""
+    """Copy of a field without actuators and their torque–speed curves."""
     return field if field.actuators is None else replace(field, actuators=None, drive=None)
 
 
@@ -172,7 +172,7 @@ class Idle:
     servos: Any
 
     def inputs(self, model):
-        """Zeros in the shape of what a step holds."""
+        """Inputs that the replaced servos expect for a model: zeros of the same shape."""
         return self.servos.inputs(model)
 
     def __call__(self, model, t, q, qd, inputs):
@@ -180,5 +180,5 @@ class Idle:
         return 0 * qd
 
     def resistance(self, model, t, q, qd, inputs):
-        """Stiffness and damping, (nv,) each."""
+        """Zero stiffness and damping, (nv,) each."""
         return np.zeros(model.nv), np.zeros(model.nv)

@@ -61,7 +61,7 @@ class Mechanism:
 
 
 def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
-    """The tables of a spanning tree; stiffness and damping are added to those of its joints."""
+    """``Mechanism`` tables of a spanning tree with implicit stiffness and damping."""
     n, nv = tree.body_count + 1, tree.nv
     parent = np.array([0, *tree.parent[1:]], dtype=np.int64)
     first = np.array([0, *(s.start for s in tree.v_slice[1:])], dtype=np.int64)
@@ -103,7 +103,7 @@ def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
 
 @procedure
 def body_velocities(m: Mechanism, v: "float[:]", twist: "float[:, 6]"):
-    """Velocities of the bodies in world axes about the points of their trees — RBDA Example 4.4."""
+    """Spatial velocities of all bodies, in world axes about their tree's point (RBDA Ex. 4.4)."""
     twist[0] = 0.0
     for i in range(1, m.bodies):
         twist[i] = twist[m.parent[i]]
@@ -113,7 +113,7 @@ def body_velocities(m: Mechanism, v: "float[:]", twist: "float[:, 6]"):
 
 @procedure
 def resistance(K: float, D: float, H: float, h: float, alpha: float) -> "(float, float)":
-    """``lead`` and ``lag`` of variables whose springs and dampers act on inertias ``H``.
+    """Implicit coefficients ``lead`` and ``lag`` of springs K and dampers D on inertias ``H``.
 
     The force of a spring is that after a displacement ``θ h v + κ h Δv``. For soft springs
     ``θ = 1/2, κ = 1/4``, the trapezoidal rule: second order, and linear springs keep their energy.
@@ -134,7 +134,7 @@ def resistance(K: float, D: float, H: float, h: float, alpha: float) -> "(float,
 
 @procedure
 def inertia_blocks(m: Mechanism, p: Problem, h: float, alpha: float):
-    """``M = H + armature + h lag``, by nodes: ``H_kl = F_k · S_l`` — RBDA (6.20)."""
+    """Build ``M = H + armature + h lag`` in blocks by nodes, ``H_kl = F_k · S_l`` (RBDA 6.20)."""
     for a in range(p.nodes):
         for n in range(p.node_blocks_first[a], p.node_blocks_first[a + 1]):
             b = p.block_ancestor[n]
@@ -164,7 +164,7 @@ def inertia_blocks(m: Mechanism, p: Problem, h: float, alpha: float):
 
 @procedure
 def factor(p: Problem, L: "float[:]", size: int) -> int:
-    """Factors of ``M`` in ``L``, of ``size`` numbers: leaves first, no fill-in — RBDA §6.5.
+    """Factor ``M`` into ``L`` without fill-in (RBDA §6.5); the failing variable, or -1.
 
     Of a node its block is ``D = C Cᵀ``, and those with its ancestors are ``C⁻¹ B``. The number
     of the variable that moves no inertia comes back, or -1.
@@ -216,14 +216,14 @@ def factor(p: Problem, L: "float[:]", size: int) -> int:
 
 @procedure
 def divide(p: Problem, L: "float[:]", x: "float[:]"):
-    """``x`` becomes ``M⁻¹ x``, with the factors of ``M``."""
+    """Solve in place ``x := M⁻¹ x`` with the factors ``L`` of ``M``."""
     divide_by_lower(p, L, x, 0, p.nodes)
     divide_by_upper(p, L, x)
 
 
 @procedure
 def divide_by_lower(p: Problem, L: "float[:]", x: "float[:]", first_node: int, nodes: int):
-    """The first half of ``divide``: ``y`` with ``x' M⁻¹ x = y' y``.
+    """First half of ``divide``, by the lower factor: ``y`` with ``x' M⁻¹ x = y' y``.
 
     ``nodes``: those before it are the only ones with numbers other than zero;  ``first_node``: the
     first node of their trees.
@@ -255,7 +255,7 @@ def divide_by_lower(p: Problem, L: "float[:]", x: "float[:]", first_node: int, n
 
 @procedure
 def divide_by_upper(p: Problem, L: "float[:]", x: "float[:]"):
-    """The second half of ``divide``."""
+    """Second half of ``divide``: back substitution with the upper factor of ``M``."""
     for i in range(p.nodes):
         n = p.node_count[i]
         y = view(x, p.node_first[i])

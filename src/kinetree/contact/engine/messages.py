@@ -11,7 +11,7 @@ EXPLODED = 1e9  # velocity that no step can be about [m/s or rad/s]
 
 
 def warn_of_errors(engine) -> None:
-    """Warn, once, of a step that cannot be trusted."""
+    """Warn once of the first step whose solution is unreliable."""
     if engine.parts.warned or not engine.parts.counts[1]:
         return
     if not np.abs(engine.s.v).max() < EXPLODED:  # which is an error of its own
@@ -25,7 +25,7 @@ def warn_of_errors(engine) -> None:
 
 
 def first_untrusted_step(engine) -> str:
-    """The first step that cannot be trusted, in words."""
+    """Description of the first unreliable step: what failed, where and when."""
     p, n = engine.parts, engine.parts.counts
     parts = []
     if n[3]:
@@ -43,7 +43,7 @@ def first_untrusted_step(engine) -> str:
 
 
 def warn_of_turning(engine) -> None:
-    """Warn, once, of a body that turns so far in a step that contacts may be missed."""
+    """Warn once of a body that rotates so far in a step that contacts may be missed."""
     s = engine.s
     if s.turn <= engine.parts.most_turn:
         return
@@ -62,7 +62,7 @@ def warn_of_turning(engine) -> None:
 
 
 def no_inertia(engine, k) -> str:
-    """Message for joint variable ``k``, which moves no inertia or does not stay finite."""
+    """Error message for joint variable ``k``, which moves no inertia or is not finite."""
     model = engine.tree
     i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
     if not np.isfinite(engine.s.q_m).all():

@@ -42,7 +42,7 @@ from kinetree.contact.newton.problem import Problem, give
 
 @procedure
 def add_impulse(p: Problem, fixed: "float[:]", g: int, x: "float[:]"):
-    """``x += Jᵀ lam`` of a group, with prescribed variables."""
+    """Add ``Jᵀ lam`` of a group to ``x``, prescribed variables included."""
     row = p.row_first[g]
     for n in range(p.entry_first[g], p.entry_first[g + 1]):
         a = p.entry_node[n]
@@ -59,7 +59,7 @@ def add_impulse(p: Problem, fixed: "float[:]", g: int, x: "float[:]"):
 
 @procedure
 def impulses_at_joints(m: Mechanism, p: Problem, fixed: "float[:]", x: "float[:]"):
-    """``x = Jᵀ lam``."""
+    """Write the joint-space impulse ``x = Jᵀ lam`` of all groups."""
     x[: p.nv] = 0.0
     if m.prescribed == 0:
         for g in range(p.groups):
@@ -72,7 +72,7 @@ def impulses_at_joints(m: Mechanism, p: Problem, fixed: "float[:]", x: "float[:]
 
 @procedure
 def account(a: Parts):
-    """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
+    """Compute the step's work of joint forces and rows at the mean velocity."""
     s, m, p, rows, b, k = a.step, a.mechanism, a.problem, a.rows, a.balance, a.kernels
     resisting_force(a.drives, a.springs, m, s.v_m, s.after, s.resist)
     s.resist[: m.nv] += s.across[: m.nv]
@@ -121,7 +121,7 @@ def account(a: Parts):
 
 @procedure
 def keep_momentum(s: StepState, m: Mechanism, p: Problem, b: Balance, w: Flight, k: Kernels):
-    """Let islands that fly have the angular momentum with which the step began."""
+    """Restore the angular momentum that flying islands had at the start of the step."""
     run(k.terms_before)
     sum_up(w, b, m, p, s.v)
     w.spun[: p.trees] = w.spin[: p.trees]
@@ -132,7 +132,7 @@ def keep_momentum(s: StepState, m: Mechanism, p: Problem, b: Balance, w: Flight,
 
 @procedure
 def foresee(s: StepState, p: Problem, b: Balance):
-    """The change of velocities to expect in the next step: that of this one, unless it was a jump.
+    """Predict the next step's velocity change: this step's, or free motion after a jump.
 
     After an impact bodies go on as if free: its change, taken for that of the next step, would have
     velocity products far from the mean velocity. A change that had to be undone is none.
@@ -149,7 +149,7 @@ def foresee(s: StepState, p: Problem, b: Balance):
 
 @procedure
 def move(a: Parts) -> "(int, bool)":
-    """Positions at the end of the step, without what overlaps; 0 or a code, and whether any did."""
+    """Set end-of-step positions and remove penetrations; 0 or a code, and whether any moved."""
     s, m, p, rows, f = a.step, a.mechanism, a.problem, a.rows, a.found
     b, w, k = a.balance, a.flight, a.kernels
     beta = s.h - s.alpha * s.h
@@ -183,7 +183,7 @@ def move(a: Parts) -> "(int, bool)":
 
 @procedure
 def take_out_overlaps(a: Parts, beta: float, flies: bool) -> int:
-    """Shift positions out of what overlaps; 0, or a code."""
+    """Shift positions to remove penetrations and loop errors; 0, or a code."""
     s, p, b = a.step, a.problem, a.balance
     if s.conserving == 1:
         run(a.kernels.energy_after)
@@ -202,7 +202,7 @@ def take_out_overlaps(a: Parts, beta: float, flies: bool) -> int:
 
 @procedure
 def keep_energy(a: Parts):
-    """Let no contact add energy, and have the ledger of the step."""
+    """Remove energy that contacts have added in the step, and update the energy balance."""
     s, m, p, b, w = a.step, a.mechanism, a.problem, a.balance, a.flight
     run(a.kernels.energy_after)
     energy_of_trees(b, p.trees, b.total)

@@ -9,7 +9,7 @@ NUMBERS = ("force", "optimal_length", "lmin", "lmax", "vmax", "fpmax", "fvmax")
 
 
 def numbers_of(muscle) -> list[float]:
-    """A muscle as nine numbers; zeros for none."""
+    """Parameters of a muscle as a list of nine floats; zeros for None."""
     if muscle is None:
         return [0.0] * (2 + len(NUMBERS))
     first = [muscle.length_range[0], muscle.range[0]]
@@ -18,7 +18,7 @@ def numbers_of(muscle) -> list[float]:
 
 @procedure
 def force_length(L: float, low: float, high: float) -> "(float, float)":
-    """``FL`` and its slope."""
+    """Active force-length factor of a muscle at length ``L``, and its slope."""
     if low > L or high <= L:
         return 0.0, 0.0
     if L < 1.0:
@@ -34,7 +34,7 @@ def force_length(L: float, low: float, high: float) -> "(float, float)":
 
 @procedure
 def force_velocity(V: float, most: float) -> "(float, float)":
-    """``FV`` and its slope."""
+    """Force-velocity factor of a muscle at velocity ``V``, and its slope."""
     y = most - 1.0
     if V < -1.0:
         return 0.0, 0.0
@@ -47,7 +47,7 @@ def force_velocity(V: float, most: float) -> "(float, float)":
 
 @procedure
 def passive_force_length(L: float, high: float, most: float) -> "(float, float)":
-    """``FP`` and its slope."""
+    """Passive force-length factor of a muscle at length ``L``, and its slope."""
     b = (high - 1.0) / 2.0
     x = (L - 1.0) / b
     if L < 1.0:
@@ -61,7 +61,7 @@ def passive_force_length(L: float, high: float, most: float) -> "(float, float)"
 def muscle_force(
     m: "float[9]", length: float, velocity: float, u: float
 ) -> "(float, float, float)":
-    """Force of a muscle, and its derivatives by length and velocity."""
+    """Force of a muscle at activation ``u``, and its derivatives by length and velocity."""
     F = m[2]
     L0 = m[3]
     L = m[1] + (length - m[0]) / L0
@@ -74,7 +74,7 @@ def muscle_force(
 
 @procedure
 def muscle_activation(u: float, a: float, rise: float, fall: float, h: float) -> float:
-    """Activation after ``h`` seconds with a held control."""
+    """Activation of a muscle after ``h`` seconds with constant control ``u``."""
     u = min(max(u, 0.0), 1.0)
     a = min(max(a, 0.0), 1.0)
     k = 0.5 + 1.5 * u

@@ -198,7 +198,7 @@ class StepState:
 
 
 def step_of(tree, problem: Problem) -> StepState:
-    """Room for the state of a spanning tree, and for the inertia matrix of its problems."""
+    """``StepState`` of zeros for a spanning tree, with the inertia entries of its problem."""
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")

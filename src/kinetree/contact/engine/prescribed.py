@@ -29,7 +29,7 @@ class PrescribedMotion(NamedTuple):
 
 
 def prescribed_motion(prescription, model, t, h, q, qd) -> PrescribedMotion:
-    """Motion of prescribed joints in a step of ``h`` seconds, for numbers of any kind.
+    """Motion of prescribed joints over a step of ``h`` seconds, generic in the number type.
 
     Args:
         prescription: ``Prescription``.
@@ -70,26 +70,26 @@ class _InAllJoints:
 
 @kernel
 def _prescribed_motion(full, t, h, q, qd, *, motion):
-    """Motion of prescribed joints in a step."""
+    """Kernel function of prescribed joints' motion over a step of ``h`` seconds."""
     return motion(t, h, q, qd)
 
 
 def prescribed_kernel(prescription, model):
-    """The kernel of ``prescribed_motion`` in the variables of all joints, for compiled steps."""
+    """Compiled ``prescribed_motion`` in the variables of all joints."""
     full = model.uncoupled
     start = 0.0, 1.0, full.neutral(), np.zeros(full.nv)
     return _prescribed_motion.compiled(full, *start, motion=_InAllJoints(model, prescription))
 
 
 def prescribed_places(prescription, model):
-    """Position variables of prescribed joints, among those of all joints."""
+    """Indices of prescribed joints' position variables among those of all joints."""
     at = [k for i in prescription.joints for k in range(model.nq)[model.q_slice[i]]]
     own = np.array(at, dtype=np.int64)
     return model.independent_variables[0][own] if model.couplings else own
 
 
 def drives_at(field, model, t, q, qd, tau, push):
-    """Joint forces of the controller, and of the drives of prescribed joints, (nv,), at one state.
+    """Joint forces (nv,) of the controller and of prescribed joints' drives at one state.
 
     Args:
         field: what moves the mechanism.

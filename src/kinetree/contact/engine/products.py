@@ -8,7 +8,7 @@ from kinetree.contact.engine.parts import Kernels, StepState
 
 @procedure
 def have_bias(s: StepState, m: Mechanism, k: Kernels):
-    """``bias``: velocity products and gravity, less forces of fluids, at the mean velocity."""
+    """Set ``bias``: velocity-product and gravity forces less fluid forces, at mean velocity."""
     run(k.bias)
     if s.immersed == 1:
         run(k.fluid)

@@ -27,13 +27,13 @@ class Pushes:
 
 
 def no_pushes(bodies) -> Pushes:
-    """None, for a number of bodies with the base."""
+    """``Pushes`` table without external wrenches, for ``bodies`` bodies with the base."""
     return Pushes(count=0, total=np.zeros((bodies, 6)))
 
 
 @procedure
 def in_world(pose: "float[12]", x: "float[3]", out: "float[3]"):
-    """A vector of a body along the axes of the world."""
+    """Rotate a body-fixed vector to world axes by the body's pose."""
     R = view(pose, 0, 3, 4)
     for i in range(3):
         out[i] = R[i, 0] * x[0] + R[i, 1] * x[1] + R[i, 2] * x[2]
@@ -41,7 +41,7 @@ def in_world(pose: "float[12]", x: "float[3]", out: "float[3]"):
 
 @procedure
 def add_pushes(x: Pushes, m: Mechanism, tau: "float[:]"):
-    """Add the joint forces of the wrenches where bodies are: ``Sᵀ f`` — RBDA (5.8)."""
+    """Add the joint forces ``Sᵀ f`` of external wrenches on bodies (RBDA 5.8)."""
     if x.count == 0:
         return
     x.total[: m.bodies] = 0.0
@@ -64,7 +64,7 @@ def add_pushes(x: Pushes, m: Mechanism, tau: "float[:]"):
 
 @procedure
 def as_joint_forces(x: Pushes, m: Mechanism, tau: "float[:]"):
-    """Add the joint forces of ``total``, to which bodies add what those beyond them carry."""
+    """Add the joint forces of the bodies' total wrenches, summed from leaves to root."""
     for r in range(m.bodies - 1):
         i = m.bodies - 1 - r
         f = x.total[i]
@@ -76,7 +76,7 @@ def as_joint_forces(x: Pushes, m: Mechanism, tau: "float[:]"):
 
 @procedure
 def wake_pushed(x: Pushes, z: Sleep):
-    """Wake what wrenches act on."""
+    """Wake all sleeping trees on which nonzero external wrenches act."""
     for n in range(x.count):
         t = z.tree[x.body[n]]
         w = x.wrench[n]

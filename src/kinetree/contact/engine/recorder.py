@@ -38,11 +38,11 @@ class Recorder:
         self.have_lists(max(CONTACTS // self.n, 64))
 
     def renew(self) -> None:
-        """Begin anew with the storage as it was made; arrays handed out stay as they are."""
+        """Reset the recorder to no stored times; arrays handed out stay unchanged."""
         self.times = self._room = 0
 
     def have_room(self, times: int) -> None:
-        """Arrays for a number of times; what is stored stays."""
+        """Enlarge the storage arrays to ``times`` stored times, keeping the content."""
         n, storage = self.n, self.storage
         new: dict[str, Array] = {name: np.empty(times * n * w) for name, w in self._widths.items()}
         new |= {name: np.empty(times * n) for name in ("work", "kinetic", "potential")}
@@ -56,13 +56,13 @@ class Recorder:
         self._room = times
 
     def lengthen(self) -> None:
-        """Longer lists: as long as all states need that have as many contacts as those so far."""
+        """Enlarge the contact lists, extrapolating the contacts stored so far."""
         x = self.storage
         stored = max(np.count_nonzero(x.first) // self.n, 1)
         self.have_lists(max(2 * x.most, 1 + 9 * x.most * self.times // (8 * stored)))
 
     def have_lists(self, most: int) -> None:
-        """Lists for a number of contacts of every motion; what is stored stays."""
+        """Enlarge each motion's contact lists to ``most`` entries, keeping the content."""
         x, old = self.storage, self.storage.most
         for name, kind in (("key", np.int64), ("force", float)):
             new = np.empty((self.n * most, 3), dtype=kind)
@@ -75,7 +75,7 @@ class Recorder:
     # --- steps that are kept one by one ------------------------------------------------------
 
     def expect(self) -> None:
-        """Let every step be stored at the next time, until that is kept."""
+        """Prepare the next storage time, at which every step is stored until ``keep``."""
         x, n, k = self.storage, self.n, self.times
         if k >= self._room:
             self.have_room(2 * k + 2)
@@ -87,7 +87,7 @@ class Recorder:
         x.first[(k + 1) * n : (k + 2) * n] = x.first[at]
 
     def keep(self) -> Array:
-        """Keep what the last steps have stored; its residuals, (n, 10), to be written."""
+        """Finish the pending storage time; returns its residuals, (n, 10), to be written."""
         found = self.storage.residuals[self.times * self.n : (self.times + 1) * self.n]
         self.times += 1
         return found
@@ -95,7 +95,7 @@ class Recorder:
     # --- results -----------------------------------------------------------------------------
 
     def summary(self) -> Array:
-        """Largest values and sums of what is stored, (n, 16), see ``summarise``."""
+        """Largest values and sums over all stored times, (n, 16), see ``summarise``."""
         found, nv = np.zeros((self.n, WIDE)), self._widths["v"]
         if self.times:
             some = self._of_v
@@ -104,11 +104,11 @@ class Recorder:
 
     @cached_property
     def _of_v(self):
-        """Columns of velocity variables that are independent, among all."""
+        """Indices of the independent velocity variables among all."""
         return np.ascontiguousarray(np.arange(self._widths["v"])[self.engine.of_v])
 
     def array(self, name: str) -> Array:
-        """Stored array, (times, ..., width)."""
+        """Stored array of a quantity by name, (times, ..., width)."""
         values, wide = getattr(self.storage, name), self._widths.get(name)
         shape, rows = (self.times, *self.batch), self.times * self.n
         if wide is None:
@@ -124,7 +124,7 @@ class Recorder:
         return values.take(of, axis=-1)  # contiguous, which an index is not
 
     def history(self, columns: Callable, summary: Array) -> Callable[[], RecordedHistory]:
-        """Function that returns forces and residuals; it may be called when others are stored.
+        """Function that returns the stored contact forces and residuals, callable later.
 
         Args:
             columns: as of ``RecordedHistory``, with an engine first.

@@ -49,7 +49,7 @@ class AsMade:
         self._copies = Copies(list(self._arrays.values()))
 
     def _note(self, record, leave_out=SCRATCH):
-        """Keep a copy of a record and of its arrays, to return to."""
+        """Save a copy of a record's fields and arrays, except those left out."""
         now = vars(record)
         now["has_changed"] = False
         self._records.append((now, dict(now)))
@@ -67,7 +67,7 @@ class AsMade:
                 self._arrays[id(value)] = value, value.copy()
 
     def again(self) -> None:
-        """Make them so again; arrays that have grown since are those of the beginning."""
+        """Restore all saved records and arrays to their initial contents and sizes."""
         for now, fields in self._records:
             if now["has_changed"]:  # arrays were replaced
                 now.update(fields)
@@ -75,12 +75,12 @@ class AsMade:
 
 
 def parts_as_made(parts: Record) -> AsMade:
-    """The parts of a new engine, to which it can return."""
+    """Saved copy of a new engine's parts, from which they can be restored."""
     return AsMade(parts, _CONSTANT)
 
 
 def idle_machines(scene: Any) -> "IdleMachines":
-    """Machines that earlier simulations of a scene have left."""
+    """Pool of machines of a scene that earlier simulations returned."""
     found = scene.memo.get("machines")
     return scene.memo.setdefault("machines", IdleMachines()) if found is None else found
 
@@ -93,7 +93,7 @@ class IdleMachines:
         self._lock = Lock()
 
     def take(self, of: tuple, settings: tuple, make: Callable[[], Any]) -> Any:
-        """A machine as if ``make`` had made it: an idle one of the same parts, or a new one.
+        """Idle machine of equal parts and settings, reset to new; else a new one by ``make``.
 
         Args:
             of: what it is made of, the same objects.
@@ -111,7 +111,7 @@ class IdleMachines:
         return machine
 
     def give(self, of: tuple, settings: tuple, machine: Any) -> None:
-        """Keep a machine for the next simulation, unless it has very many motions."""
+        """Return a machine to the pool, unless it has too many motions to keep."""
         if machine.size > LARGE:
             return
         with self._lock:

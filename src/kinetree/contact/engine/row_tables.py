@@ -150,7 +150,7 @@ class Rows:
 
 @procedure
 def moment_of(p: Problem, rows: Rows, g: int) -> float:
-    """Time of impact at which a group is looked at, -1 for the middle of the step."""
+    """Impact time in the step at which group ``g`` acts; -1 for the middle of the step."""
     if rows.timed == 0 or p.entry_first[g] == p.entry_first[g + 1]:
         return -1.0
     return rows.moment[p.node_tree[p.entry_node[p.entry_first[g]]]]

@@ -32,12 +32,12 @@ class OwnNumbers:
         self.engine, self.n, self.record = engine, n, Samples()
 
     def give_inertias(self, inertia: Array) -> None:
-        """Motions have their own inertias, (n, bodies, 10) as in ``model.general.tables``."""
+        """Give each motion individual body inertias, (n, bodies, 10)."""
         self.record.inertia = np.ascontiguousarray(inertia).reshape(-1, 10)
         self.record.bodies = 1
 
     def give_models(self, models: list) -> None:
-        """Motions have models with other numbers, one each: those of ``functional.parameters``."""
+        """Give each motion the numbers of an individual model of the same structure."""
         trees = [model.uncoupled.spanning_tree for model in models]
         data: list[Any] = [data_of(tree) for tree in trees]
         tables = [x.numbers for x in data]
@@ -56,12 +56,12 @@ class OwnNumbers:
         b.joint = np.ascontiguousarray(np.array(each).swapaxes(1, 2)).reshape(-1, 3)
 
     def give_levels(self, levels: Array) -> None:
-        """Motions have their own dry friction, (n, rows of it)."""
+        """Give each motion individual dry-friction levels, (n, friction rows)."""
         self.record.level = np.ascontiguousarray(levels, dtype=float).ravel()
         self.record.rough = 1
 
     def give_shapes(self, tables: dict[str, Array]) -> None:
-        """Motions have their own numbers of shapes: fields of ``Shapes``, (n, shapes, ...)."""
+        """Give each motion individual shape parameters, fields of ``Shapes`` (n, shapes, ...)."""
         shapes, n = self.engine.tables.shapes, self.n
         parts = [
             np.broadcast_to(
@@ -74,14 +74,14 @@ class OwnNumbers:
         self.record.shaped = 1
 
     def give_gains(self, factors: Array) -> None:
-        """Motions have gains of their actuators multiplied by factors, (n, actuators)."""
+        """Scale each motion's actuator gains by ``factors``, (n, actuators)."""
         both = np.concatenate([self.engine.drives.gain, self.engine.drives.bias], axis=1)
         self.record.gain = (factors[:, :, None] * both).reshape(-1, 6)
         self.record.gains = 1
 
 
 def columns_of(engine: Engine, names: tuple[str, ...]) -> dict[str, Any]:
-    """Fields of ``Storage`` for forces of contacts with these names, in this order."""
+    """``Storage`` fields that route the forces of named contacts to columns, in order."""
     n, first = engine.tables.shapes.count, {}
     pairs = [name.rpartition(":")[0] for name in names]
     column, points = np.full(n * n, -1, dtype=np.int64), np.ones(n * n, dtype=np.int64)

@@ -29,7 +29,7 @@ moves ends."""
 
 @procedure
 def close_in_middle(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
-    """Rows and errors of loops and couplings at the middle of the step."""
+    """Update Jacobian rows and errors of loops and couplings at mid-step positions."""
     if rows.closed.traced > 0:
         run(k.loops)
         copy_traced(m, p, rows)
@@ -38,7 +38,7 @@ def close_in_middle(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
 
 @procedure
 def close_at_end(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
-    """Rows and errors of loops and couplings at the end of the step."""
+    """Update Jacobian rows and errors of loops and couplings at end-of-step positions."""
     if rows.closed.traced > 0:
         run(k.loops_end)
         copy_traced(m, p, rows)
@@ -49,7 +49,7 @@ def close_at_end(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
 
 @procedure
 def look_at_start(s: StepState, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
-    """Velocities of rows of loops at the start of a step that follows no other."""
+    """Set velocities of loop rows at the start of a step without a predecessor."""
     s.q_e[: m.nq] = s.q[: m.nq]
     close_at_end(m, p, rows, k)
     loop_velocities(p, rows, s.v)
@@ -59,7 +59,7 @@ def look_at_start(s: StepState, m: Mechanism, p: Problem, rows: Rows, k: Kernels
 def deepest(
     s: StepState, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
 ) -> bool:
-    """Penetration and opening of loops at the end of the step, in ``residuals``: is any too large?
+    """Set largest penetration and loop error at the step's end; whether any is too large.
 
     ``b.island`` are the islands of the trees, and ``b.deep`` those in which some is.
     """
@@ -96,7 +96,7 @@ def shifts_wanted(
     most: float,
     moved: "float[:]",
 ) -> float:
-    """Make the problem that of a shift of positions, in the islands that are ``b.deep``.
+    """Rewrite the problem as a position correction of islands with penetration.
 
     Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
     the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
@@ -160,7 +160,7 @@ def shift_positions(
     k: Kernels,
     beta: float,
 ) -> int:
-    """Take penetration and errors of loops out of the positions at the end; 0, or a code.
+    """Solve for and apply the position correction at the step's end; 0, or a code.
 
     ``x`` are velocities with which positions come from the middle to the end. Errors of loops are
     looked at again after each of a few shifts. The problem is that of the shift afterwards.
@@ -215,7 +215,7 @@ def shift_positions(
 
 @procedure
 def loops_open(rows: Rows) -> float:
-    """Largest error of a loop or coupling [m or rad]."""
+    """Largest position error of a loop or coupling [m or rad]."""
     worst = 0.0
     for n in range(rows.loops):
         worst = max(worst, abs(rows.loop_error[n]))

@@ -48,7 +48,7 @@ class Sleep:
 
 
 def sleep_of(tree, m, p, on) -> Sleep:
-    """All trees of a problem awake; ``on`` says whether they may fall asleep."""
+    """``Sleep`` record with all trees awake; ``on`` enables falling asleep."""
     of_v = np.array(p.node_tree[p.dof_node], dtype=np.int64) if p.nv else np.zeros(0, np.int64)
     of_q = np.zeros(tree.nq, dtype=np.int64)
     for q, v in zip(tree.q_slice[1:], tree.v_slice[1:], strict=True):
@@ -71,7 +71,7 @@ def sleep_of(tree, m, p, on) -> Sleep:
 
 @procedure
 def is_asleep(z: Sleep, f: Found, c: int) -> bool:
-    """Whether no body of a contact is awake."""
+    """Whether no body of contact ``c`` is awake."""
     a = z.tree[f.bodies[c, 0]]
     b = z.tree[f.bodies[c, 1]]
     return z.asleep > 0 and (a < 0 or z.sleeps[a] == 1) and (b < 0 or z.sleeps[b] == 1)
@@ -79,7 +79,7 @@ def is_asleep(z: Sleep, f: Found, c: int) -> bool:
 
 @procedure
 def is_mixed(z: Sleep, f: Found, c: int) -> bool:
-    """Whether one body of a contact sleeps and the other is awake."""
+    """Whether one body of contact ``c`` sleeps and the other is awake."""
     a = z.tree[f.bodies[c, 0]]
     b = z.tree[f.bodies[c, 1]]
     return z.asleep > 0 and a >= 0 and b >= 0 and z.sleeps[a] != z.sleeps[b]
@@ -87,7 +87,7 @@ def is_mixed(z: Sleep, f: Found, c: int) -> bool:
 
 @procedure
 def wake(z: Sleep, t: int):
-    """Wake a tree and all that sleep with it."""
+    """Wake a tree and all trees of the same sleeping island."""
     pile = z.pile[t]
     for i in range(z.trees):
         if z.sleeps[i] == 1 and z.pile[i] == pile:
@@ -98,7 +98,7 @@ def wake(z: Sleep, t: int):
 
 @procedure
 def wake_driven(z: Sleep, tau: "float[:]", nv: int):
-    """Wake those on which other joint forces act than when they fell asleep."""
+    """Wake trees whose joint forces differ from those with which they fell asleep."""
     for k in range(nv):
         t = z.tree_of_v[k]
         if z.sleeps[t] == 1 and tau[k] != z.tau[k]:
@@ -109,7 +109,7 @@ def wake_driven(z: Sleep, tau: "float[:]", nv: int):
 def fall_asleep(
     z: Sleep, island: "int[:]", v: "float[:]", units: "float[:]", tau: "float[:]", nv: int
 ) -> bool:
-    """Let islands sleep that have been slow long enough: has any fallen asleep?"""
+    """Put islands to sleep that have been slow long enough; whether any fell asleep."""
     z.fastest[: z.trees] = 0.0
     for k in range(nv):
         t = z.tree_of_v[k]

@@ -58,7 +58,7 @@ class Coupled:
 
 
 def odd(slots: int) -> int:
-    """Numbers between two rows of slots: odd, so that lanes meet different banks."""
+    """Smallest odd number of at least ``slots``: a row stride that avoids bank conflicts."""
     return slots + 1 - slots % 2
 
 
@@ -66,7 +66,7 @@ def odd(slots: int) -> int:
 def colour_slots(
     world: SlotWorld, used: int, side: "float[:, 2]", found: "float[:]", busy: "float[:]"
 ) -> None:
-    """Classes of the contacts, one after the other the first one that both its trees have free."""
+    """Colour contacts greedily so that those of one colour share no tree."""
     for s in lanes(used):
         found[s] = -1.0
     for turn in range(worlds_max((used + COLOURS - 1) // COLOURS)):
@@ -91,7 +91,7 @@ def colour_slots(
 
 @procedure
 def sort_slots(live: int, world: SlotWorld, pairs: PairTables, used: int) -> None:
-    """Sort the contacts that have slots by classes, and find these."""
+    """Sort the contacts that have slots by colour, and store where colours end."""
     before = view(world.work, 0)
     found = view(world.work, world.slots)
     side = view(world.work, 2 * world.slots, world.slots, 2)
@@ -126,7 +126,7 @@ def sort_slots(live: int, world: SlotWorld, pairs: PairTables, used: int) -> Non
 
 @procedure
 def coupled_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
-    """``Y``, and the blocks on the diagonal of ``Y Yᵀ``: a number of all slots, then the next."""
+    """Compute ``Y`` and the diagonal blocks of ``Y Yᵀ``, stored slot by slot for each entry."""
     used = int(world.found[0]) if live > 0 else 0
     column = view(world.work, world.inverses, world.nv, 6)
     for k in lanes(world.inverses if used > 0 else 0):
@@ -172,7 +172,7 @@ def coupled_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 @procedure(inline=True)
 def row_of(world: SlotWorld, its: Coupled, s: int, d: int, out: "float[3]") -> None:
-    """A column of ``Y`` of a contact."""
+    """Write column ``d`` of the three rows of ``Y`` of contact ``s``."""
     wide = world.slots + 1 - world.slots % 2
     for r in range(3):
         out[r] = its.rows[(r * world.deep + d) * wide + s]
@@ -180,7 +180,7 @@ def row_of(world: SlotWorld, its: Coupled, s: int, d: int, out: "float[3]") -> N
 
 @procedure(inline=True)
 def feel(world: SlotWorld, its: Coupled, s: int, v: "float[:]", out: "float[3]") -> None:
-    """``Y v`` of a contact."""
+    """Write the contact velocity change ``Y v`` of contact ``s``."""
     wide = world.slots + 1 - world.slots % 2
     at = its.carrier[s] * world.deep
     out[:] = 0.0
@@ -195,7 +195,7 @@ def feel(world: SlotWorld, its: Coupled, s: int, v: "float[:]", out: "float[3]")
 
 @procedure(inline=True)
 def push(world: SlotWorld, its: Coupled, s: int, x: "float[3]", v: "float[:]") -> None:
-    """Add ``Yᵀ x`` of a contact to ``v``, four numbers at once: all are read before any is written.
+    """Add ``Yᵀ x`` of contact ``s`` to the velocities ``v``.
 
     Where fewer variables move the contact, rows have zeros.
     """
@@ -216,7 +216,7 @@ def push(world: SlotWorld, its: Coupled, s: int, x: "float[3]", v: "float[:]") -
 
 @procedure
 def press(world: SlotWorld, its: Coupled, used: int, lam: "float[:]", v: "float[:]") -> None:
-    """``v = Yᵀ lam``."""
+    """Write ``v = Yᵀ lam`` of all contacts, colour by colour."""
     for k in lanes(world.nv + 1):
         v[k] = 0.0
     first = 0
@@ -231,7 +231,7 @@ def press(world: SlotWorld, its: Coupled, used: int, lam: "float[:]", v: "float[
 
 @procedure
 def speeds_of(world: SlotWorld, its: Coupled, used: int, v: "float[:]") -> None:
-    """``w = b + Y v``."""
+    """Write all contact velocities ``w = b + Y v``."""
     for s in lanes(used):
         x = local("float", 3)
         feel(world, its, s, v, x)

@@ -41,7 +41,7 @@ RESTART = 2  # number of the try that begins again from the forces of the step b
 
 @procedure(inline=True)
 def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> float:
-    """Let a contact obey its laws; by how much it missed them before [m/s]."""
+    """Gauss-Seidel update of contact ``s``; the violation of its law before [m/s]."""
     v, old, new = local("float", 3, 3)
     D = local("float", 3, 3)
     block = local("float", 6)
@@ -69,7 +69,7 @@ def visit(world: SlotWorld, its: Coupled, s: int, sweep: int, enough: float) -> 
 
 @procedure
 def sweep_classes(world: SlotWorld, its: Coupled, used: int, sweep: int, enough: float) -> float:
-    """One sweep over all contacts; the largest error before their turn [m/s]."""
+    """One coloured Gauss-Seidel sweep over all contacts; the largest violation [m/s]."""
     largest = 0.0
     first = 0
     for c in range(its.ends[0] if used > 0 else 0):
@@ -83,7 +83,7 @@ def sweep_classes(world: SlotWorld, its: Coupled, used: int, sweep: int, enough:
 def mix(
     world: SlotWorld, its: Coupled, used: int, sweep: int, before: float, ahead: float
 ) -> "(float, float)":
-    """Take a mixture of the last two sweeps: see ``slot_sweeps.mixture``."""
+    """Replace the impulses by a mixture of the last two sweeps (Anderson acceleration)."""
     last = view(its.W, 0, 3 * world.slots, 3)
     size, along, across = 0.0, 0.0, 0.0
     for k in lanes(3 * used):
@@ -114,7 +114,7 @@ def mix(
 def sweep_until(
     world: SlotWorld, its: Coupled, used: int, enough: float, later: float
 ) -> "(int, float)":
-    """Sweeps until no contact misses its laws by more than ``enough``: see ``sweep_slots``.
+    """Sweep until no contact's law is violated by over ``enough``; rounds and error [m/s].
 
     How many, and the error [m/s].
     """
@@ -143,7 +143,7 @@ def sweep_until(
 
 @procedure
 def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enough: float) -> float:
-    """The error [m/s] after the best of some steps of Newton: see ``finish_by_newton``."""
+    """Run Newton steps on the contacts of a world, keeping the best; its error [m/s]."""
     least = 0.0
     many = 0
     W = view(its.W, 0, world.slots, 9)
@@ -183,7 +183,7 @@ def newton_steps(world: SlotWorld, its: Coupled, used: int, weight: float, enoug
 
 @procedure
 def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
-    """Unknowns and rows of the contacts, in the memory that lanes share; the largest velocity."""
+    """Copy unknowns and rows of a world's contacts to shared memory; largest velocity."""
     wide = world.slots + 1 - world.slots % 2
     for k in lanes(world.nv + 1):
         its.v[k] = world.z[k * world.z_step] if k < world.nv else 0.0
@@ -216,7 +216,7 @@ def enter_problem(world: SlotWorld, its: Coupled, used: int) -> float:
 
 @procedure
 def start_impulses(world: SlotWorld, its: Coupled, used: int) -> None:
-    """Take the impulses of the step before."""
+    """Warm-start a world's contact impulses with the forces of the step before."""
     for s in lanes(used):
         for r in range(3):
             force = world.start[(4 * s + 1 + r) * world.start_step]
@@ -226,7 +226,7 @@ def start_impulses(world: SlotWorld, its: Coupled, used: int) -> None:
 
 @procedure
 def coupled_impulses(live: int, world: SlotWorld, its: Coupled) -> None:
-    """Impulses of the contacts with slots, and what they do to velocities: ``slot_impulses``."""
+    """Solve the contact impulses of a world with coloured contacts, on several lanes."""
     used = int(world.found[0]) if live > 0 else 0
     enough = world.numbers[2] * (1.0 + enter_problem(world, its, used))
     if world.loose[0] > 0.0:
@@ -259,7 +259,7 @@ def coupled_impulses(live: int, world: SlotWorld, its: Coupled) -> None:
 
 @procedure
 def coupled_shift(live: int, world: SlotWorld) -> None:
-    """Displacements that open the gaps of the contacts with slots: see ``slots.slot_shift``."""
+    """Displacements that remove the penetration of slotted contacts, by coloured sweeps."""
     used = int(world.found[0]) if live > 0 else 0
     v = view(world.work, 0)
     relax_contact = view(world.work, world.nv)

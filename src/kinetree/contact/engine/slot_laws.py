@@ -38,7 +38,7 @@ def first_column(
     column: "float[:, 6]",
     out: "float[6]",
 ) -> None:
-    """Motion of the first body of a carrier by its variable number ``d``, divided as ``Y`` is."""
+    """Column ``d`` of the first body's motion in a two-body contact's row of ``Y``."""
     o, both = pairs.couple[carrier, 0], pairs.couple[carrier, 2]
     n, others = world.moves[pairs.couple[carrier, 1]], world.moves[o]
     level = d if d < n else both + d - n
@@ -51,7 +51,7 @@ def first_column(
 
 @procedure
 def contact_rows(world: SlotWorld, used: int, pairs: PairTables) -> None:
-    """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes.
+    """Compute ``Y`` of all contacts with slots, and the diagonal blocks of ``Y Yᵀ``.
 
     A lane computes columns ``d`` and ``d + deep/2``, of all six rows of the body first. Of two
     bodies, variables that move both come first, then others of the second, and of the first body.
@@ -109,7 +109,7 @@ def contact_rows(world: SlotWorld, used: int, pairs: PairTables) -> None:
 
 @procedure(inline=True)
 def block_of(x: "float[6]", D: "float[3, 3]") -> None:
-    """A block on the diagonal of ``Y Yᵀ``, whole."""
+    """Expand six numbers to a symmetric 3 x 3 diagonal block of ``Y Yᵀ``."""
     D[0] = vector(x[0], x[1], x[3])
     D[1] = vector(x[1], x[2], x[4])
     D[2] = vector(x[3], x[4], x[5])
@@ -125,7 +125,7 @@ def fetch_contact(
     place: "int[MAX_CHAIN_DOFS]",
     block: "float[6]",
 ) -> None:
-    """Fetch a lane's part of a contact: rows, their variables, and the block."""
+    """Load a lane's part of contact ``s``: its rows of ``Y``, variables and diagonal block."""
     places = int(carrier[s]) * world.deep if s < used else 0
     k = 0
     for d in lanes(world.deep):
@@ -141,7 +141,7 @@ def fetch_contact(
 def effect_of_impulses(
     world: SlotWorld, used: int, nv: int, carrier: "float[:]", lam: "float[:]", u: "float[:]"
 ) -> None:
-    """``u = Yᵀ lam``."""
+    """Write the velocity change ``u = Yᵀ lam`` of all contact impulses."""
     for k in lanes(nv + 1):
         u[k] = 0.0
     for s in range(worlds_max(used)):
@@ -160,7 +160,7 @@ def effect_of_impulses(
 
 @procedure(inline=True)
 def along(world: SlotWorld, s: int, long: int, places: int, u: "float[:]", v: "float[3]") -> None:
-    """``Y u`` of a contact."""
+    """Write the contact velocity change ``Y u`` of contact ``s``, summed over the lanes."""
     v[:] = 0.0
     for d in lanes(long):
         part = u[world.chain[places + d]]
@@ -174,7 +174,7 @@ def along(world: SlotWorld, s: int, long: int, places: int, u: "float[:]", v: "f
 def speeds(
     world: SlotWorld, used: int, carrier: "float[:]", b: "float[:]", u: "float[:]", w: "float[:]"
 ) -> None:
-    """``w = b + Y u``."""
+    """Write all contact velocities ``w = b + Y u``, summed over the lanes."""
     for s in range(worlds_max(used)):
         here = s < used
         places = int(carrier[s]) * world.deep if here else 0
@@ -186,7 +186,7 @@ def speeds(
 
 @procedure(inline=True)
 def contact_law_error(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
-    """Error of a contact in its laws [m/s]: the functions of Alart and Curnier."""
+    """Violation of a contact's Coulomb law [m/s], by the Alart-Curnier function."""
     a = (D[0, 0] + D[1, 1] + D[2, 2]) / 3.0
     x = a * view(lam, 0, 3)
     y = x - view(w, 0, 3)

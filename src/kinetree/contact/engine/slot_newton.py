@@ -30,7 +30,7 @@ def laws(
     w: "float[:]",
     W: "float[:, 9]",
 ) -> float:
-    """Largest error of contacts in their laws [m/s], and blocks of Newton's method.
+    """Largest violation of contact laws [m/s], and the blocks ``W`` of the Newton matrix.
 
     With ``off``, what ``missed`` looks at, and ``P``, the derivatives of its projections with
     respect to ``y``: of ``B = a (1 + proximal_weight - P)`` the products ``W = B⁻¹ P``, and
@@ -92,7 +92,7 @@ def solve_newton_system(
     W: "float[:, 9]",
     z: "float[:]",
 ) -> None:
-    """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w``.
+    """Solve ``(1 + Yᵀ W Y) z = -Yᵀ w`` by sparse factorisation along the tree's chains.
 
     Like the inertia matrix, this one has numbers where one variable moves the other one, and keeps
     this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
@@ -163,7 +163,7 @@ def finish_by_newton(
     z: "float[:]",
     W: "float[:, 9]",
 ) -> float:
-    """The error [m/s] after the best of some steps of Newton from where sweeps end.
+    """Refine contact impulses by proximal Newton steps after the sweeps; the error [m/s].
 
     The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
     out of cycles.

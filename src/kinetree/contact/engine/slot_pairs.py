@@ -38,7 +38,7 @@ SHARED = ("vertex", "neighbour_first", "neighbour", "ahead", "face_first", "face
 
 
 def points_of_kinds(first: int, second: int) -> int:
-    """Points of a pair of these kinds, at most."""
+    """Largest number of contact points of a pair of shapes of these kinds."""
     return MOST if second == HULL and first in (BOX, HULL) else MOST // 2
 
 
@@ -88,7 +88,7 @@ class PairTables:
 
 @procedure
 def place_balls(world: SlotWorld, t: PairTables, h: float, ball: "float[:, 4]") -> None:
-    """Balls around all shapes, which have the way in them that these may go in a step."""
+    """Set bounding balls of all shapes, enlarged by their motion in the step."""
     for i in lanes(t.shapes):
         b = t.body[i]
         its = local("float", 12)
@@ -106,7 +106,7 @@ def place_balls(world: SlotWorld, t: PairTables, h: float, ball: "float[:, 4]") 
 
 @procedure
 def near_pairs_of(t: PairTables, ball: "float[:, 4]", listed: "float[:]") -> "(int, int)":
-    """How many pairs are near, in ``listed``, and how many there was no room for.
+    """List the pairs whose bounding balls are near; numbers of listed and lost pairs.
 
     Each of ``PARTS`` parts takes every so-many-th pair, into a separate list.
     """
@@ -144,7 +144,7 @@ def near_pairs_of(t: PairTables, ball: "float[:, 4]", listed: "float[:]") -> "(i
 def place_shape(
     world: SlotWorld, t: PairTables, i: int, shift: "float[3]", out: "float[12]"
 ) -> None:
-    """The pose of a shape, rows of ``[R | p]``; ``shift`` is added to its place."""
+    """Pose of shape ``i`` as rows ``[R | p]``, with ``shift`` added to its position."""
     its = local("float", 12)
     pose_of(world, t.body[i], world.pose_step, its)
     R = view(its, 0, 3, 3)
@@ -156,13 +156,13 @@ def place_shape(
 
 @procedure(inline=True)
 def place_solid(t: PairTables, i: int, row: int, shapes: Shapes) -> None:
-    """Copy the size of a shape, which is all that closed forms want."""
+    """Copy the size of shape ``i``, as the closed-form contacts need it."""
     shapes.size[row] = t.size[i]
 
 
 @procedure(inline=True)
 def place_convex(t: PairTables, i: int, row: int, shapes: Shapes) -> None:
-    """Copy size, kind, ball, box and rows of tables of a shape, for ``shallow_pair``."""
+    """Copy size, bounds and hull tables of shape ``i``, as ``shallow_pair`` needs them."""
     shapes.size[row] = t.size[i]
     shapes.kind[row] = t.kind[i]
     shapes.radius[row] = t.radius[i]
@@ -173,7 +173,7 @@ def place_convex(t: PairTables, i: int, row: int, shapes: Shapes) -> None:
 
 @procedure
 def list_points(world: SlotWorld, t: PairTables, counts: "float[:]", many: int) -> int:
-    """How many points near pairs have together; those that there is room for, in ``which``."""
+    """Number of contact points of all near pairs; those with room are listed in ``which``."""
     total = 0
     for m in range(many):
         total += int(counts[m])
@@ -189,7 +189,7 @@ def list_points(world: SlotWorld, t: PairTables, counts: "float[:]", many: int) 
 
 @procedure(inline=True)
 def keep_points(world: SlotWorld, t: PairTables, m: int, n: int, touch: Touch) -> float:
-    """Write the points of a pair that is near; the largest depth."""
+    """Write the contact points of near pair ``m`` to the world; their largest depth [m]."""
     k = int(world.work[4 * t.shapes + m])
     sign = 1.0 if t.body[t.pair[k, 0]] <= t.body[t.pair[k, 1]] else -1.0
     depth = 0.0
@@ -206,7 +206,7 @@ def keep_points(world: SlotWorld, t: PairTables, m: int, n: int, touch: Touch) -
 
 
 def slot_pairs_of(kinds: Iterable[tuple[int, int]]) -> Any:
-    """The procedure ``slot_pairs`` for pairs of these kinds, the lower one first.
+    """Detection procedure ``slot_pairs`` specialised to pairs of these kinds of shapes.
 
     Its text has narrow phases for these alone.
     """
@@ -215,6 +215,7 @@ def slot_pairs_of(kinds: Iterable[tuple[int, int]]) -> Any:
 
 @cache
 def _slot_pairs_of(kinds):
+    """New ``slot_pairs`` procedure with the narrow phases of these pairs of kinds alone."""
     narrow = ProcedureTable({k: NARROW[k] for k in kinds}, nowhere)
     place_rest = place_convex if shallow_pair in narrow.procedures else place_solid
 
@@ -272,13 +273,13 @@ def _slot_pairs_of(kinds):
 
 
 def pairs_work(room: int, shapes: int) -> int:
-    """Numbers of the workspace of ``slot_pairs``."""
+    """Number of floats in the workspace of ``slot_pairs``."""
     return room + PARTS + 4 * shapes + PARTS * ((room + 1) // 2)
 
 
 @procedure(inline=True)
 def point_of(world: SlotWorld, row: int, out: "float[8]") -> None:
-    """The numbers of a point."""
+    """Write the stored numbers of contact point ``row`` of a world."""
     for r in range(POINT_SIZE):
         out[r] = world.points[(POINT_SIZE * row + r) * world.points_step]
 
@@ -293,7 +294,7 @@ def speed_between(
     twist_step: int,
     out: "float[3]",
 ) -> None:
-    """Velocity of the second body of a carrier against the first, at a point."""
+    """Relative velocity of a contact's second body against the first at a point."""
     a, b = t.couple[carrier, 0], t.couple[carrier, 1]
     motion = local("float", 6)
     motion_of(b, twist, twist_step, motion)

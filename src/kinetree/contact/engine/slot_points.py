@@ -33,7 +33,7 @@ point of an ellipsoid, and one that comes with the arguments."""
 def local_point(
     kind: int, spot: "float[4]", n: "float[3]", turn: "float[3]", x: "float[3]", xd: "float[3]"
 ) -> None:
-    """The point of a shape that may touch, and its rate, in coordinates of the shape.
+    """Write the shape's point that may touch a plane, and its rate, in shape coordinates.
 
     - kind: of the contact.
     - spot: a point and the radius of a ball around it; the corner of a rim; or the radii.
@@ -74,7 +74,7 @@ def body_point(
     x: "float[3]",
     xd: "float[3]",
 ) -> None:
-    """The point of a shape that may touch, and its rate, in coordinates of the body."""
+    """Write the shape's point that may touch a plane, and its rate, in body coordinates."""
     if kind == FIXED:
         x[:] = spot[:3]
         xd[:] = 0.0
@@ -104,7 +104,7 @@ def touch(
     point: "float[3]",
     point_rate: "float[3]",
 ) -> float:
-    """The gap of a contact, the point halfway between plane and shape, and its rate."""
+    """Gap of a contact with a plane; writes the point half-way across and its rate."""
     R = view(pose, 0, 3, 3)
     n = plane[:3]
     x, xd = local("float", 2, 3)
@@ -120,14 +120,14 @@ def touch(
 
 @procedure(inline=True)
 def pose_of(world: SlotWorld, i: int, step: int, out: "float[12]") -> None:
-    """The pose of a body."""
+    """Copy the pose (12) of body ``i`` of a world."""
     for k in range(12):
         out[k] = world.pose[(12 * i + k) * step]
 
 
 @procedure(inline=True)
 def motion_of(i: int, motion: "float[:]", step: int, out: "float[6]") -> None:
-    """The velocity or acceleration of a body, or a column of a joint."""
+    """Copy a 6-vector, number ``i`` of a strided array: a body's motion or a joint's column."""
     for k in range(6):
         out[k] = motion[(6 * i + k) * step]
 
@@ -141,7 +141,7 @@ def touch_plane(
     point: "float[3]",
     point_rate: "float[3]",
 ) -> float:
-    """``touch`` of a contact with a plane, for the pose and the velocity of its body."""
+    """Gap of contact ``c`` with its plane at its body's pose; writes point and rate."""
     origin = world.origin[world.tree[world.body[c]]]
     frame, plane = world.frame[world.shape[c]], world.plane[world.ground[c]]
     return touch(world.kind[c], frame, world.spot[c], plane, its, origin, t, point, point_rate)
@@ -149,7 +149,7 @@ def touch_plane(
 
 @procedure
 def gaps(world: SlotWorld, gap: "float[:]") -> None:
-    """Gaps of all potential contacts."""
+    """Write the gaps of all potential contacts of a world."""
     for m in lanes(world.contacts):
         c = world.sort[m]
         if world.kind[c] == TRACED:
@@ -168,7 +168,8 @@ def gaps(world: SlotWorld, gap: "float[:]") -> None:
 
 @procedure
 def closing(world: SlotWorld, h: float, twist: "float[:, 6]") -> float:
-    """The largest speed beyond that at which a gap closes within a step of ``h`` seconds [m/s]."""
+    """Largest closing speed in excess of gap
+    ``h`` over all potential contacts [m/s]."""
     most = 0.0
     for c in lanes(world.contacts):
         i = world.body[c]
@@ -189,10 +190,7 @@ def closing(world: SlotWorld, h: float, twist: "float[:, 6]") -> float:
 
 @procedure
 def gap_rates(world: SlotWorld, gap: "float[:]", ahead: "float[:]") -> "(float, float)":
-    """Gaps of the contacts that are always looked at, and how fast these open.
-
-    The largest of their velocities, and the largest depth.
-    """
+    """Write gaps and gap rates of fixed potential contacts; largest squared speed, and depth."""
     fastest = 0.0
     depth = 0.0
     for m in lanes(world.contacts):
@@ -223,7 +221,7 @@ def gap_rates(world: SlotWorld, gap: "float[:]", ahead: "float[:]") -> "(float, 
 def list_near(
     every: int, h: float, fastest: float, gap: "float[:]", ahead: "float[:]", listed: "float[:]"
 ) -> int:
-    """How many contacts can close within a step, in ``listed`` after ``PARTS`` other numbers.
+    """List contacts that can close within a step of ``h`` seconds; returns their number.
 
     ``ahead`` is how fast gaps open, and then the smallest gap in the step, or ``FAR``.
     """
@@ -252,7 +250,7 @@ def list_near(
 
 @procedure
 def place_near(world: SlotWorld, many: int, near: "float[:]", point: "float[:, 3]") -> None:
-    """Points of the first ``POINTS`` contacts that are near, of those always looked at."""
+    """Write the points of the first ``POINTS`` near contacts with fixed shapes."""
     for j in lanes(min(many, POINTS)):
         c = int(near[j])
         p, pd = local("float", 2, 3)
@@ -279,7 +277,7 @@ def take_slots(
     ahead: "float[:]",
     point: "float[:, 3]",
 ) -> "(int, int)":
-    """How many contacts have slots, and how many have none; ``taken`` have slots.
+    """Assign slots to the closest near contacts; numbers of those with and without a slot.
 
     They are the closest ones if there are too many. Points of a pair that are one count once.
     """

@@ -32,7 +32,7 @@ LEAST_WEIGHT = 1e-6  # weight of staying, for forces that move nothing
 
 @procedure(inline=True)
 def turn_friction(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") -> None:
-    """The direction of friction after a Newton step of its angle: ``traced.Sweeps``."""
+    """Direction of sliding friction after one Newton step of its angle."""
     p = vector(-c[1], c[0])
     g = vector(1.0, mu * c[0], mu * c[1])
     Ag = A @ g
@@ -61,7 +61,7 @@ def turn_friction(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") 
 def solve_contact(
     A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]"
 ) -> None:
-    """The impulse of a contact that obeys its laws if no other one changes: ``traced.Sweeps``."""
+    """Write the impulse that satisfies one contact's Coulomb law with the others fixed."""
     x = vector(lam[0], lam[1], lam[2])
     v = vector(w[0], w[1], w[2])
     free = v - A @ x
@@ -106,7 +106,7 @@ def solve_contact(
 def relax_contact(
     A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]"
 ) -> None:
-    """The impulse after a step of the normal force, and one of friction for it."""
+    """Write a contact's impulse after one projected normal and friction update."""
     x = max(lam[0] - w[0] / A[0, 0], 0.0) if A[0, 0] > 0.0 else 0.0
     d = x - lam[0]
     e = (A[1, 1] - A[2, 2]) / 2.0
@@ -123,7 +123,7 @@ def relax_contact(
 
 @procedure(inline=True)
 def mixture(part: float, size: float, before: float, ahead: float) -> "(float, float)":
-    """The part of the last change that a mixture leaves out, and how far ahead the next may lie.
+    """Anderson mixing weight of the last two sweeps, and the next limit of extrapolation.
 
     ``part`` is that of least change, ``size`` the squared change and ``before`` the one before.
     """
@@ -150,7 +150,7 @@ def sweep_slots(
     older: "float[:]",
     best: "float[:]",
 ) -> "(int, float)":
-    """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
+    """Gauss-Seidel sweeps until contact laws hold within ``enough``; sweeps and error [m/s].
 
     After ``EXACT_SWEEPS`` sweeps ``later`` will do. How many, and the error [m/s]. Contacts that
     obey are passed over. ``u`` goes with ``lam``, before and after. Each sweep starts from a

@@ -28,13 +28,13 @@ COLUMNS = 3
 
 @procedure(inline=True)
 def wide_of(world: SlotWorld) -> int:
-    """Numbers between two rows of the matrix: odd, so that lanes meet different banks."""
+    """Odd row stride of the matrix ``K``, so that lanes use different memory banks."""
     return world.nv + 1 - world.nv % 2
 
 
 @procedure
 def list_trees(world: SlotWorld, its: Coupled, tree: int, later: int, first: int) -> int:
-    """List the variables of a tree, and of later ones after them, from ``first`` on: how many."""
+    """List variables of a tree and of the later trees coupled with it; their number."""
     own = world.trunk[tree + 1] - world.trunk[tree]
     for k in lanes(own):
         its.listed[first + k] = world.trunk[tree] + k
@@ -55,7 +55,7 @@ def list_trees(world: SlotWorld, its: Coupled, tree: int, later: int, first: int
 
 @procedure
 def order_trees(world: SlotWorld, its: Coupled, used: int) -> int:
-    """An order in which trees are eliminated, and lists of their variables: how many of them.
+    """Order trees by minimum degree and list their variables; the number of trees.
 
     The one with the fewest neighbours comes next (minimum degree). ``order`` has of each where its
     list begins, how many variables are its own, and how many are listed.
@@ -98,7 +98,7 @@ def order_trees(world: SlotWorld, its: Coupled, used: int) -> int:
 def add_column(
     world: SlotWorld, its: Coupled, s: int, e: int, first: int, W: "float[:, 9]"
 ) -> None:
-    """Add rows ``first``, ``first + rows`` and so on of a column of ``Yᵀ W Y`` of a contact.
+    """Add a lane's rows of one column of a contact's ``Yᵀ W Y`` to the matrix ``K``.
 
     Four numbers are read before any is written, so that reads do not wait for each other.
     """
@@ -127,7 +127,7 @@ def add_column(
 def couple_trees(
     world: SlotWorld, its: Coupled, used: int, many: int, w: "float[:]", W: "float[:, 9]"
 ) -> None:
-    """``1 + Yᵀ W Y`` as the matrix ``K``, and ``-Yᵀ w`` as ``older``."""
+    """Build the matrix ``K = 1 + Yᵀ W Y`` and the right side ``-Yᵀ w``."""
     wide = wide_of(world)
     for n in range(many):
         first, count = its.order[3 * n], its.order[3 * n + 2]
@@ -156,7 +156,7 @@ def factor_panel(
     one: "float[PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """``L U`` of a block on the diagonal, one over its pivots, and ``t = L⁻¹`` of its right side.
+    """LU-factor a diagonal panel of ``K``, with inverse pivots and forward substitution.
 
     All lanes do the same. Where there are fewer variables, the rest is that of the identity.
     """
@@ -188,7 +188,7 @@ def keep_panel(
     P: "float[PANEL, PANEL]",
     t: "float[PANEL]",
 ) -> None:
-    """Store ``U`` and ``t`` of a panel."""
+    """Store the upper factor and the substituted right side of a diagonal panel."""
     wide = wide_of(world)
     for _ in lanes(1):
         for a in range(PANEL):
@@ -202,7 +202,7 @@ def keep_panel(
 
 @procedure
 def eliminate_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest: int) -> None:
-    """Eliminate variables, which are listed from ``first`` on, from the ``rest`` after them."""
+    """Eliminate a panel of variables of ``K`` from the ``rest`` of its tree's list."""
     wide = wide_of(world)
     P = local("float", PANEL, PANEL)
     one, t = local("float", 2, PANEL)
@@ -252,7 +252,7 @@ def eliminate_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest
 
 @procedure
 def substitute_panel(world: SlotWorld, its: Coupled, first: int, width: int, rest: int) -> None:
-    """Solve for some variables, from the ``rest`` after them."""
+    """Back-substitute a panel's variables from the ``rest`` of its tree's list."""
     wide = wide_of(world)
     x = local("float", PANEL)
     x[:] = 0.0
@@ -283,7 +283,7 @@ def substitute_panel(world: SlotWorld, its: Coupled, first: int, width: int, res
 def gained_across(
     world: SlotWorld, its: Coupled, used: int, many: int, w: "float[:]", W: "float[:, 9]"
 ) -> None:
-    """``older`` with ``(1 + Yᵀ W Y) older = -Yᵀ w``, of the ``many`` trees that are ordered."""
+    """Solve ``(1 + Yᵀ W Y) older = -Yᵀ w`` over trees coupled by contacts."""
     couple_trees(world, its, used, many, w, W)
     for turn in range(2 * many):  # forward, then back
         back = turn >= many

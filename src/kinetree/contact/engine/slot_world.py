@@ -170,13 +170,13 @@ class SlotWorld:
 
 @procedure(inline=True)
 def number_of(world: SlotWorld, s: int, k: int, size: int) -> int:
-    """Place of a number of a slot that has ``size`` of them."""
+    """Offset of number ``k`` of slot ``s``, where each slot has ``size`` numbers."""
     return k * world.slots + s if world.trees > 0 else size * s + k
 
 
 @procedure(inline=True)
 def bits_of(x: int) -> int:
-    """How many bits of a number below 2³¹ are set."""
+    """Number of set bits of an integer below 2³¹."""
     n = x - ((x >> 1) & 0x55555555)
     n = (n & 0x33333333) + ((n >> 2) & 0x33333333)
     n = (n + (n >> 4)) & 0x0F0F0F0F

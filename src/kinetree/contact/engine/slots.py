@@ -61,7 +61,7 @@ def enter_found(
     p: "float[3]",
     w0: "float[3]",
 ) -> "(int, float)":
-    """Column and gap of a contact of shapes that move, its axes, point and velocity."""
+    """Column and gap of a detected contact of moving shapes; writes axes, point, velocity."""
     x = local("float", 8)
     speed = local("float", 3)
     point_of(world, row, x)
@@ -82,7 +82,7 @@ def enter_known(
     w0: "float[3]",
     gain: "float[3]",
 ) -> float:
-    """Gap of a contact that is always looked at, its axes, point, velocity and the rate of that."""
+    """Gap of a fixed potential contact; writes axes, point, velocity and velocity rate."""
     i = world.body[c]
     gap = 0.0
     t, a = local("float", 2, 6)
@@ -110,7 +110,7 @@ def enter_known(
 
 @procedure
 def enter_contacts(world: SlotWorld, used: int, pairs: PairTables) -> None:
-    """Enter the contacts that have slots, as they are before the step.
+    """Fill the slots with the contacts' frames, gaps and velocities before the step.
 
     What rates of their axes and points add is known of contacts with what is fixed alone.
     """
@@ -157,7 +157,7 @@ def enter_contacts(world: SlotWorld, used: int, pairs: PairTables) -> None:
 def pair_gaps(
     world: SlotWorld, extra: int, pairs: PairTables, gap: "float[:]", ahead: "float[:]"
 ) -> float:
-    """Gaps of contacts between shapes that move, and how fast these open; largest velocity."""
+    """Write gaps and gap rates of contacts between moving shapes; the largest speed²."""
     fastest = 0.0
     for d in lanes(extra):
         x = local("float", 8)
@@ -174,7 +174,7 @@ def pair_gaps(
 
 @procedure
 def slot_contacts(live: int, world: SlotWorld, pairs: PairTables) -> None:
-    """Contacts that enter a step.
+    """Select the contacts of a world that take part in a step, and fill their slots.
 
     - twist, rate: velocities of bodies, and accelerations in straight motion.
     - friction: coefficients of the contacts.
@@ -209,7 +209,7 @@ def slot_contacts(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 
 def contacts_size(tables: dict) -> int:
-    """Numbers of the workspace of ``slot_contacts``."""
+    """Number of floats in the workspace of ``slot_contacts``."""
     contacts = tables["contacts"] + tables["pairs"].most
     found = 3 * contacts + PARTS + max(3 * POINTS, contacts)
     return max(found, 4 * tables["slots"] + tables["trees"])
@@ -217,25 +217,25 @@ def contacts_size(tables: dict) -> int:
 
 @procedure
 def slot_rows(live: int, world: SlotWorld, pairs: PairTables) -> None:
-    """``Y`` of the contacts that have slots, and the blocks on the diagonal of ``Y Yᵀ``."""
+    """Compute ``Y`` of a world's contacts in slots, and the diagonal blocks of ``Y Yᵀ``."""
     used = int(world.found[0]) if live > 0 else 0
     if worlds_max(used) > 0:
         contact_rows(world, used, pairs)
 
 
 def rows_size(tables: dict) -> int:
-    """Numbers of the workspace of ``slot_rows``."""
+    """Number of floats in the workspace of ``slot_rows``."""
     return tables["inverses"] + 6 * tables["nv"]
 
 
 def newton_size(tables: dict) -> int:
-    """Numbers that Newton's method has room for, ``K`` of ``slot_impulses``."""
+    """Number of floats of the Newton matrix ``K`` of ``slot_impulses``."""
     return 2 * tables["inverses"] + 3 * tables["slots"]
 
 
 @procedure(inline=True)
 def wanted_speed(world: SlotWorld, s: int, v: float, before: float) -> float:
-    """Velocity along the normal that a contact must lose, from that without it and before it."""
+    """Normal velocity that is added to a contact's law, from its gap or restitution [m/s]."""
     e = world.restitution[int(world.taken[s * world.taken_step])]
     near = world.slot[number_of(world, s, 2, SLOT_SIZE) * world.slot_step]
     if abs(near) < world.numbers[5]:  # that is rounding: corners at rest would fight each other
@@ -248,7 +248,7 @@ def wanted_speed(world: SlotWorld, s: int, v: float, before: float) -> float:
 
 @procedure
 def slot_impulses(live: int, world: SlotWorld) -> None:
-    """Impulses of the contacts with slots, and what they do to velocities.
+    """Solve a world's contact impulses in slots, and apply them to its velocities.
 
     ``work`` has room for 2 ``nv`` + 2 + 21 ``slots`` numbers.
     """
@@ -336,7 +336,7 @@ def report_impulses(
     lam: "float[:]",
     w: "float[:]",
 ) -> None:
-    """Forces that are held, and errors of cone and power, contact work and loss of ``reported``."""
+    """Write held contact forces, and residuals, contact work and loss of a world."""
     h = world.numbers[0]
     cone, power, done, lost = 0.0, 0.0, 0.0, 0.0
     for s in lanes(used):
@@ -369,7 +369,7 @@ def report_impulses(
 
 @procedure
 def slot_missed(live: int, world: SlotWorld, pairs: PairTables) -> None:
-    """The speed [m/s] at which contacts without slots end up below the ground, or 0.
+    """Closing speed [m/s] at which contacts without slots end up penetrating, or 0.
 
     - after: velocities after the step.
     - work: of 6 ``bodies`` numbers.
@@ -407,7 +407,7 @@ def slot_missed(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 @procedure
 def slot_look(live: int, world: SlotWorld, pairs: PairTables) -> None:
-    """Gaps of the contacts with slots, and the largest depth of all, at a configuration.
+    """Write the gaps of contacts in slots at a configuration, and the largest depth.
 
     - fixed: of columns, the number of the contact that is always looked at, or -1.
     - opening: gaps of the contacts with slots; of shapes that move the least of the pair, whose
@@ -438,7 +438,7 @@ def slot_look(live: int, world: SlotWorld, pairs: PairTables) -> None:
 
 @procedure
 def slot_shift(live: int, world: SlotWorld) -> None:
-    """Displacements that open the gaps of the contacts with slots, as ``u`` of ``slot_impulses``.
+    """Displacements that remove the penetration of contacts in slots, by fixed sweeps.
 
     By a fixed number of sweeps along ``M⁻¹ Gᵀ``.
     """
@@ -480,7 +480,7 @@ def slot_shift(live: int, world: SlotWorld) -> None:
 def slot_forces(
     live: int, columns: int, slots: int, force: "float[:]", found: "float[:, 3]"
 ) -> None:
-    """Forces of all potential contacts, from those of slots."""
+    """Copy contact forces from slots to all potential contacts; zero for the others."""
     for c in lanes(columns if live > 0 else 0):
         found[c] = 0.0
     for s in lanes(slots if live > 0 else 0):

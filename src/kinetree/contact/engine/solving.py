@@ -85,7 +85,7 @@ def rows_of_step(
     again: bool,
     z: Sleep,
 ) -> int:
-    """All groups of the step, with what they want; 0, or ``FULL``."""
+    """Build all constraint groups of the step with their targets; 0, or ``FULL``."""
     p.begins = 0 if again else 1
     code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again, z)
     if code < 0:
@@ -102,7 +102,7 @@ def rows_of_step(
 
 @procedure
 def solve_problem(s: StepState, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
-    """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
+    """Solve the contact problem from the free velocities; 0, or ``WORK_FULL``."""
     for k in range(m.nv):
         p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
         p.free[k] = s.free[k]
@@ -128,7 +128,7 @@ def solve_problem(s: StepState, m: Mechanism, p: Problem, work: Work, coarse: bo
 
 @procedure
 def solved_from_sticking(s: StepState, m: Mechanism, p: Problem, work: Work) -> int:
-    """Solve from where contacts would be if friction held all of them; 0, or ``WORK_FULL``.
+    """Solve again, starting as if friction stuck all contacts; 0, or ``WORK_FULL``.
 
     Where more than one solution exists, or none with finite forces (Painlevé), that is the one.
     """
@@ -145,7 +145,7 @@ def solved_from_sticking(s: StepState, m: Mechanism, p: Problem, work: Work) -> 
 
 @procedure
 def rouse(s: StepState, m: Mechanism, f: Found, z: Sleep, slack: float):
-    """Wake what something that is awake can touch; what sleeps on has no velocity."""
+    """Wake sleeping trees that an awake body can touch; the others get zero velocity."""
     changed = True
     while changed:
         changed = False
@@ -161,7 +161,7 @@ def rouse(s: StepState, m: Mechanism, f: Found, z: Sleep, slack: float):
 
 @procedure
 def wake_side(z: Sleep, f: Found, c: int):
-    """Wake the body of a contact that sleeps."""
+    """Wake the sleeping body of contact ``c``."""
     a = z.tree[f.bodies[c, 0]]
     b = z.tree[f.bodies[c, 1]]
     wake(z, a if z.sleeps[a] == 1 else b)
@@ -169,7 +169,7 @@ def wake_side(z: Sleep, f: Found, c: int):
 
 @procedure
 def drop_bending(a: Parts, slack: float) -> int:
-    """Rows that want contacts to be at rest at the end of the step, not in its middle; 0 or a code.
+    """Rebuild rows without curvature terms, at rest at the step's end; 0 or a code.
 
     What ``bending`` wants of several contacts can contradict: impulses grow, or there are none.
     """
@@ -180,7 +180,7 @@ def drop_bending(a: Parts, slack: float) -> int:
 
 @procedure
 def follow_mean(a: Parts) -> bool:
-    """Take forces that follow the mean velocity of the step as it is now: do they change much?"""
+    """Update forces to the present mean velocity of the step; whether they changed much."""
     s, m, p = a.step, a.mechanism, a.problem
     s.y[: m.nv] = s.bias[: m.nv] + s.across[: m.nv]
     if a.rows.timed == 1:
@@ -206,7 +206,7 @@ def follow_mean(a: Parts) -> bool:
 
 @procedure
 def can_append(a: Parts) -> bool:
-    """Whether rows of contacts can follow those that are there, which stay as they are.
+    """Whether rows of more contacts can be appended without rebuilding the others.
 
     Not where rows of joints follow, nor where something is inside: see ``add_contacts``.
     """
@@ -221,7 +221,7 @@ def can_append(a: Parts) -> bool:
 
 @procedure
 def append_rows(a: Parts, first: int) -> int:
-    """Rows of contacts that turn out to act, after the others; 0, or a code.
+    """Append rows of contacts that turn out to act; 0, or a code.
 
     Contacts from ``first`` on are new in the list of those found.
     """
@@ -247,7 +247,7 @@ def append_rows(a: Parts, first: int) -> int:
 
 @procedure
 def rows_with_more(a: Parts, slack: float, first: int) -> int:
-    """Rows of the step, with those of contacts and stops that turn out to act; 0, or a code."""
+    """Append or rebuild rows with contacts and stops that turn out to act; 0, or a code."""
     if can_append(a):
         return append_rows(a, first)
     remember(a.problem, a.rows, a.found, a.step.h, False, a.sleep)
@@ -256,7 +256,7 @@ def rows_with_more(a: Parts, slack: float, first: int) -> int:
 
 @procedure
 def rows_of_missed(a: Parts, slack: float) -> int:
-    """Rows of contacts and stops that turn out to act: 1 if there are any, 0, or a code."""
+    """Add rows of contacts and stops missed so far: 1 if there were any, 0, or a code."""
     s, m, p, rows, f, z = a.step, a.mechanism, a.problem, a.rows, a.found, a.sleep
     if s.tried >= TRIES or not (f.count > rows.contacts or rows.stops > 0):
         return 0
@@ -277,7 +277,7 @@ def rows_of_missed(a: Parts, slack: float) -> int:
 
 @procedure
 def rows_of_arrivals(a: Parts, slack: float, beta: float, more: bool) -> int:
-    """Rows of features that overlap where the step ends: how many are new, or a code.
+    """Add rows of features that penetrate at the step's end; number of new ones, or a code.
 
     None if not ``more`` are wanted: the overlap is known then.
     """
@@ -307,7 +307,7 @@ def rows_of_arrivals(a: Parts, slack: float, beta: float, more: bool) -> int:
 
 @procedure
 def solve_rows(a: Parts, slack: float, beta: float) -> int:
-    """Solve a step, with rows that turn out to act and velocity products that change; 0, or a code.
+    """Solve a step, repeating with missed rows and updated forces; 0, or a code.
 
     ``slack`` is the gap up to which contacts have rows, ``beta`` the time from the middle to the
     end.
@@ -358,7 +358,7 @@ def solve_rows(a: Parts, slack: float, beta: float) -> int:
 
 @procedure
 def solve_until_geometry_agrees(a: Parts, slack: float, beta: float) -> int:
-    """Solve a step, again with features that overlap where it ends; 0, or a code.
+    """Solve a step until no new feature penetrates at its end; 0, or a code.
 
     ``beta`` is the time from the middle to the end.
     """

@@ -22,7 +22,7 @@ from kinetree.model.limits import position_index
 
 
 def springs_of(model, problem, kernel) -> Actuators:
-    """Springs and dampers of the tendons and loop joints of a model.
+    """``Actuators`` table of the springs and dampers of a model's tendons and loop joints.
 
     Args:
         model: the mechanism.
@@ -83,12 +83,12 @@ def springs_of(model, problem, kernel) -> Actuators:
 
 
 def _arms_of_tendon(full, t):
-    """Velocity variables of a tendon, each with its coefficient."""
+    """Velocity variables of a joint-sum tendon, each with its coefficient, ascending."""
     return sorted(zip((full.v_slice[i].start for i in t.joints), t.coefficients, strict=True))
 
 
 def _laws_of_loop(loop):
-    """Constant, stiffness and damping of forces along the variables of a loop joint."""
+    """Constant, stiffness and damping coefficients (0, -K, -D) of a loop joint's variables."""
     given = loop.dynamics
     K, D = (getattr(given, name) or (0.0,) * loop.joint.nv for name in ("stiffness", "damping"))
     return [(0.0, -k, -d) for k, d in zip(K, D, strict=True)]
@@ -96,7 +96,7 @@ def _laws_of_loop(loop):
 
 @procedure
 def add_springs(a: Actuators, force: "float[:]"):
-    """Add the joint forces of springs where a step begins, as ``request_forces`` left them."""
+    """Add the joint forces of tendon and loop springs at the start of the step."""
     for k in range(a.count):
         for j in range(a.arm_first[k], a.arm_first[k + 1]):
             force[a.arm_v[j]] += a.arm[j] * a.request[k]
@@ -104,13 +104,13 @@ def add_springs(a: Actuators, force: "float[:]"):
 
 @procedure
 def cross(a: Parts) -> bool:
-    """Whether actuators or springs have pairs of arms that ``M`` has no place for."""
+    """Whether actuators or springs couple variables that have no common entry in ``M``."""
     return a.springs.crosses == 1 or (a.drives.acts == 1 and a.drives.crosses == 1)
 
 
 @procedure
 def force_across(a: Parts):
-    """``across``: what these resist more than ``M`` has, at the mean velocity at hand."""
+    """Set ``across``: resisting forces of coupled arms that the matrix ``M`` lacks."""
     s = a.step
     s.across[: a.mechanism.nv] = 0.0
     if cross(a):

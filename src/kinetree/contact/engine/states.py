@@ -129,11 +129,11 @@ class MotionStates:
 
     @property
     def size(self) -> int:
-        """About how many numbers its motions have."""
+        """Approximate number of floats that the motions' memory holds."""
         return len(self.motions.row) + len(self) * 41 * self.motions.room
 
     def _have_room(self, room):
-        """Lists for a number of contacts of every motion."""
+        """Enlarge each motion's contact lists to ``room`` entries, keeping the content."""
         b, old = self.motions, self.motions.room
         for name, (kind, width) in _OF_CONTACTS.items():
             new = np.zeros((b.worlds, room, width), dtype=kind)
@@ -143,13 +143,13 @@ class MotionStates:
 
     @property
     def q(self) -> Array:
-        """Positions, (n, nq): a copy."""
+        """Positions of all motions, (n, nq), independent variables only: a copy."""
         q = self._of["q"]
         return q[:, self.engine.of_q] if self.engine.model.couplings else q.copy()
 
     @property
     def qd(self) -> Array:
-        """Velocities, (n, nv): a copy."""
+        """Velocities of all motions, (n, nv), independent variables only: a copy."""
         v = self._of["v"]
         return v[:, self.engine.of_v] if self.engine.model.couplings else v.copy()
 
@@ -159,12 +159,12 @@ class MotionStates:
         return self._of["time"][:, 0]
 
     def view(self, k: int) -> tuple[Array, Array]:
-        """Positions and velocities of all joints of motion ``k``, which the next steps change."""
+        """Positions and velocities of all joints of motion ``k``: views that steps change."""
         return self._of["q"][k], self._of["v"][k]
 
     @property
     def before(self) -> Array:
-        """Velocities at the start of the last step, (n, nv)."""
+        """Velocities of all motions at the start of the last step, (n, nv)."""
         return self.motions.last.reshape(len(self), -1)[:, self.engine.of_v]
 
     @property
@@ -174,7 +174,7 @@ class MotionStates:
 
     @property
     def has_stepped(self) -> bool:
-        """Whether steps have left anything for the next."""
+        """Whether any motion has warm-start memory from earlier steps."""
         self._fetch()
         return bool(self._whole["follows"].any() or self._whole["known"].any())
 
@@ -185,17 +185,17 @@ class MotionStates:
         return np.concatenate([self._of[x] for x in ("stop_kept", "dry_kept", "loop_kept")], axis=1)
 
     def _fetch(self):
-        """Have the memory of an only motion in its row."""
+        """Save the single motion's memory from the engine to its row."""
         while self._worker.loaded and carry(self.engine.parts, self.motions, 0, True) < 0:
             self._have_room(2 * self.motions.room)
 
     def _release(self):
-        """Have rows read again, which change."""
+        """Save the motion's memory, and mark it to be loaded again before the next step."""
         self._fetch()
         self._worker.loaded = 0
 
     def put(self, q: Array, qd: Array) -> None:
-        """Set the states, (n, nq) and (n, nv); motions whose state is the same go on as they were.
+        """Set states (n, nq) and (n, nv); motions whose state is unchanged keep their memory.
 
         Impulses are kept: solutions start from them.
         """
@@ -213,7 +213,7 @@ class MotionStates:
         b.failed[new], b.ends[new], b.overlap[new] = 0, 0, np.inf
 
     def memory_of(self, k: int) -> dict[str, Array]:
-        """Impulses that a step of motion ``k`` leaves for the next, by which solutions start.
+        """Warm-start memory (impulses by name) of motion ``k``, with its state.
 
         By the names of ``Rows``, ``StepState``, ``Balance`` and ``Sleep``; and the state that it
         belongs to.
@@ -221,7 +221,7 @@ class MotionStates:
         return self.snapshot(k)()
 
     def snapshot(self, k: int) -> Callable[[], dict[str, Array]]:
-        """Function that returns what ``memory_of`` would return now."""
+        """Function that returns the present ``memory_of`` motion ``k``, callable later."""
         self._fetch()
         b = self.motions
         n, first = int(self._whole["known"][k]), k * b.room
@@ -233,7 +233,7 @@ class MotionStates:
         return lambda: self._memory_from(row, number, lists)
 
     def _memory_from(self, row, number, lists):
-        """Memory by name, from copies of a motion's row, its integers and its lists."""
+        """Warm-start memory by name, from copies of a motion's row and lists."""
         e = self.engine
         found = {name: row[self._at[name]] for name in _MEMORY}
         found |= {name: np.asarray(number[self._at[name]]) for name in _WHOLE}
@@ -244,7 +244,7 @@ class MotionStates:
         return found | {"state": np.concatenate([q[e.of_q], v[e.of_v]])}
 
     def forget(self, which: Any) -> None:
-        """Let some motions, by a mask or a number, go on without what steps have left."""
+        """Clear the warm-start memory of some motions, given by a mask or a number."""
         self._release()
         for name in _MEMORY:
             self._of[name][which] = 0.0
@@ -255,16 +255,16 @@ class MotionStates:
         b.overlap[which] = np.inf  # not known
 
     def begin(self, k: int, q: Array, qd: Array) -> None:
-        """Put motion ``k`` of a new machine, or one as new, into a state: nothing is to forget."""
+        """Set the initial state of motion ``k`` in a machine that has no memory yet."""
         self._of["q"][k], self._of["v"][k] = self.engine._full(q, qd)
 
     def start_from(self, q: Array, qd: Array, memory_of: Callable[[int], dict]) -> None:
-        """Put all motions into states, (n, ...), with what ``memory_of`` returned of each."""
+        """Set the states (n, ...) of all motions, each with memory from ``memory_of``."""
         for k in range(len(self)):
             self.restore(k, q[k], qd[k], memory_of(k))
 
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
-        """Put motion ``k`` into a state with what ``memory_of`` returned."""
+        """Set the state of motion ``k`` with a memory that ``memory_of`` returned."""
         self.forget(k)
         b, key = self.motions, arrays.get("key", ())
         while len(key) > b.room:
@@ -286,13 +286,13 @@ class MotionStates:
             getattr(b, name)[rows] = arrays.get(name, 0.0)  # older files have less
 
     def _rows(self) -> dict[str, Array]:
-        """Copies of what steps change, for a call that is interrupted."""
+        """Copies of all arrays that steps change, to undo an interrupted call."""
         self._fetch()
         found = {name: getattr(self.motions, name).copy() for name in _CHANGED}
         return found | {"activation": self.motions.inputs.activation.copy()}
 
     def _put_back(self, before):
-        """All motions as they were before a call."""
+        """Restore all motions to the copies made before a call."""
         b, n = self.motions, len(self)
         b.inputs.activation[:] = before.pop("activation")
         for name, old in before.items():
@@ -306,7 +306,7 @@ class MotionStates:
     # --- what is reported --------------------------------------------------------------------
 
     def _list(self):
-        """Have the contacts of an only motion in its row."""
+        """Write the single motion's contacts to its lists, if not done yet."""
         b = self.motions
         if b.listed[0] == LATER:
             while self.engine.rows.contacts > b.room:
@@ -314,14 +314,14 @@ class MotionStates:
             list_contacts(self.engine.parts, b, 0)
 
     def listed_contacts(self, k: int) -> tuple[Array, Array]:
-        """``place`` and ``which`` of contacts that had rows in the last step of motion ``k``."""
+        """Arrays ``place`` and ``which`` of motion ``k``'s contacts in its last step."""
         self._list()
         first = k * self.motions.room
         at = slice(first, first + int(self.motions.listed[k]))
         return self.motions.place[at], self.motions.which[at]
 
     def forces(self, k: int) -> ContactForces:
-        """Contacts of motion ``k`` that had rows in its last step."""
+        """``ContactForces`` of motion ``k`` in its last step."""
         place, which = self.listed_contacts(k)
         x = place.copy()
         names = tuple(self.engine.name_of(*key) for key in which[:, :3].tolist())
@@ -330,21 +330,21 @@ class MotionStates:
         return ContactForces(found, x[:, 9:12], x[:, 12:15], x[:, 15:18])
 
     def contacts(self, k: int) -> Contacts:
-        """Contacts at the state of motion ``k``."""
+        """``Contacts`` at the present state of motion ``k``."""
         engine = self.engine
         self._list()  # before others are found
         own_numbers(engine.parts, self.samples.record, self._worker, k)
         return engine.contacts(self._of["q"][k, engine.of_q])
 
     def find(self, k: int, q: Array | None = None) -> Array:
-        """Numbers in ``engine.found`` of the contacts of motion ``k`` where it is, or at ``q``."""
+        """Indices in ``engine.found`` of motion ``k``'s contacts, at its state or at ``q``."""
         engine = self.engine
         self._list()  # before others are found
         own_numbers(engine.parts, self.samples.record, self._worker, k)
         return engine.find(self._of["q"][k, engine.of_q] if q is None else q)
 
     def why(self, k: int) -> str:
-        """Why motion ``k`` stands still."""
+        """Reason, as text, why motion ``k`` has stopped."""
         if self.motions.failed[k] == NO_INERTIA:
             return "a joint moves no inertia, or does not stay finite"
         return "its state does not stay finite"

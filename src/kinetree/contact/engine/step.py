@@ -92,7 +92,7 @@ looked at where the step begins."""
 
 @procedure
 def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) -> bool:
-    """Whether a shape moves farther than it is thin in some time."""
+    """Whether some shape moves farther than its thickness in ``time`` seconds."""
     w = local("float", 3)
     for n in range(shapes.count):
         x = vector(shapes.pose[n, 3], shapes.pose[n, 7], shapes.pose[n, 11])
@@ -104,7 +104,7 @@ def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) ->
 
 @procedure
 def note_turns(s: StepState, shapes: Shapes):
-    """Remember which body turns farthest in a step; spheres turn as they like."""
+    """Record the largest squared rotation of a non-spherical body in the step, and the body."""
     for n in range(shapes.count):
         turn = s.before[shapes.body[n], :3]
         angle = s.h * s.h * dot(turn, turn)
@@ -115,7 +115,7 @@ def note_turns(s: StepState, shapes: Shapes):
 
 @procedure
 def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
-    """Spatial velocities of the bodies in the world, times ``h``, for the broad phase."""
+    """Write the bodies' spatial displacements ``h v`` for the broad phase."""
     for i in range(m.bodies):
         t = twist[i]
         u = pairs.motion[i]
@@ -129,7 +129,7 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 def find_free_velocity(
     s: StepState, m: Mechanism, p: Problem, drives: Actuators, springs: Actuators
 ):
-    """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
+    """Set ``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``; prescribed ones as given."""
     resisting_force(drives, springs, m, s.v_m, s.v_m, s.x)
     for k in range(m.nv):
         f = s.tau[k] + s.spring[k] - s.x[k] - s.across[k] - s.bias[k]
@@ -141,7 +141,7 @@ def find_free_velocity(
 
 @procedure
 def change_of_speed(m: Mechanism, a: "float[:, 6]", b: "float[:, 6]") -> float:
-    """Largest difference of the linear velocities of bodies [m/s]."""
+    """Largest difference of two sets of linear body velocities [m/s]."""
     most = 0.0
     for i in range(1, m.bodies):
         change = b[i, 3:] - a[i, 3:]
@@ -151,7 +151,7 @@ def change_of_speed(m: Mechanism, a: "float[:, 6]", b: "float[:, 6]") -> float:
 
 @procedure
 def resist_joints(a: Parts):
-    """Have smooth friction and stiff limits of the joints among the forces of springs."""
+    """Add smooth joint friction and stiff limits to the springs' forces and resistance."""
     s, m = a.step, a.mechanism
     if s.springs == 0 and a.springs.count == 0:
         s.spring[: m.nv] = 0.0
@@ -163,7 +163,7 @@ def resist_joints(a: Parts):
 
 @procedure
 def middle(s: StepState, m: Mechanism, shapes: Shapes, k: Kernels):
-    """Go to the middle of the step, and have the terms there; ``alpha`` says where it is."""
+    """Evaluate bodies and terms at mid-step, or at the start (``alpha`` 0) if they move too far."""
     s.alpha = 0.5 - 0.5 * s.at_start
     while True:
         s.part[0] = s.alpha * s.h
@@ -178,7 +178,7 @@ def middle(s: StepState, m: Mechanism, shapes: Shapes, k: Kernels):
 
 @procedure
 def drive(a: Parts) -> bool:
-    """Forces of all that acts where the step begins, and how they resist; whether all sleeps."""
+    """Evaluate all forces at the start of the step and their resistance; whether all sleeps."""
     s, m, b, k, z = a.step, a.mechanism, a.balance, a.kernels, a.sleep
     if s.conserving == 1 and b.known == 0:
         run(k.energy_before)
@@ -211,7 +211,7 @@ def drive(a: Parts) -> bool:
 
 @procedure
 def positions(a: Parts):
-    """Positions in the middle of the step, with all terms there."""
+    """Set mid-step positions with all terms and forces that depend on them."""
     s, m = a.step, a.mechanism
     look_ahead(s, m, a.problem, a.rows)
     middle(s, m, a.shapes, a.kernels)
@@ -230,7 +230,7 @@ def positions(a: Parts):
 
 @procedure
 def find_contacts(a: Parts) -> int:
-    """Contacts in the middle of the step; 0, or a code: new ones that are inside start earlier."""
+    """Detect contacts at mid-step; 0, or a code to repeat from the start or to enlarge tables."""
     s, f, rows = a.step, a.found, a.rows
     motion_ahead(a.mechanism, s.before, a.pairs, s.h)
     if detect(a.shapes, a.special, a.pairs, a.touch, s.margin, f) < 0:
@@ -244,7 +244,7 @@ def find_contacts(a: Parts) -> int:
 
 @procedure
 def free_velocities(a: Parts) -> int:
-    """Velocities after the step without contact, and the gap that matters; 0, or a code."""
+    """Set velocities after the step without contact, and the relevant gap; 0, or a code."""
     s, m, p = a.step, a.mechanism, a.problem
     inertia_blocks(m, p, s.h, s.alpha)
     add_resistance(a.springs, m, p, s.h, s.alpha)
@@ -263,13 +263,13 @@ def free_velocities(a: Parts) -> int:
 
 @procedure
 def only_couplings(p: Problem, rows: Rows) -> bool:
-    """Whether there are no rows but those of couplings, the last, which an integrator keeps."""
+    """Whether the step has no rows, or those of joint couplings alone."""
     return p.groups == 0 or (rows.contacts == 0 and rows.contact[0] >= rows.stops + rows.dry)
 
 
 @procedure
 def make_rows(a: Parts) -> int:
-    """Rows of all that can act within the step; 0, or a code."""
+    """Build the rows of all that can act within the step; 0, or a code."""
     s, m, p, rows, f = a.step, a.mechanism, a.problem, a.rows, a.found
     k, z = a.kernels, a.sleep
     if z.asleep > 0:
@@ -296,7 +296,7 @@ def make_rows(a: Parts) -> int:
 
 @procedure
 def solve_step(a: Parts) -> int:
-    """Velocities and impulses of the step, with drives within their efforts; 0, or a code."""
+    """Solve the step's velocities and impulses with drives within limits; 0, or a code."""
     s = a.step
     s.newton = s.factored = s.passes = s.tried = s.arrived = 0
     code = solve_until_geometry_agrees(a, s.near, s.h - s.alpha * s.h)
@@ -307,7 +307,7 @@ def solve_step(a: Parts) -> int:
 
 @procedure
 def place_prescribed(s: StepState, m: Mechanism):
-    """Have prescribed variables exactly where their motions lead."""
+    """Set prescribed variables exactly to their prescribed end of step."""
     for n in range(s.placed):
         s.q[s.places[n]] = s.end_q[s.places[n]]
     for i in range(m.nv):
@@ -317,7 +317,7 @@ def place_prescribed(s: StepState, m: Mechanism):
 
 @procedure
 def record_step(a: Parts, moved: bool) -> int:
-    """The state at the end, with what overlaps there; 0, or a code.
+    """Finish the step's end state and its residuals, with penetration; 0, or a code.
 
     ``moved``: whether positions have changed since overlaps were looked at.
     """
@@ -349,7 +349,7 @@ def record_step(a: Parts, moved: bool) -> int:
 
 @procedure
 def sleep_on(s: StepState) -> int:
-    """A step in which everything sleeps."""
+    """Advance time alone for a step in which every tree sleeps; returns 0."""
     s.residuals[:3] = 0.0
     s.residuals[5:9] = 0.0
     s.work = 0.0
@@ -359,7 +359,7 @@ def sleep_on(s: StepState) -> int:
 
 @procedure
 def take_step(a: Parts) -> int:
-    """One step; 0, or the code of why there is none: then the state is as it was."""
+    """Take one step; 0, or an error code, which leaves the state unchanged."""
     if drive(a):
         return sleep_on(a.step)
     positions(a)
@@ -384,7 +384,7 @@ def take_step(a: Parts) -> int:
 
 @procedure
 def request(a: Parts):
-    """Forces of actuators and springs before bounds, with arms in the middle of the step."""
+    """Set forces of actuators and springs before limits, with mid-step moment arms."""
     s, nv = a.step, a.mechanism.nv
     if a.drives.traced + a.drives.counted + a.springs.traced > 0:
         s.ahead[:nv] = s.v[:nv]
@@ -406,7 +406,7 @@ def request(a: Parts):
 
 @procedure
 def one_more(a: Parts) -> int:
-    """One step, and what it did in ``total``; 0, or the code of why there is none."""
+    """Take one step and add its residuals to ``total``; 0, or an error code."""
     s = a.step
     s.began[: a.mechanism.nv] = s.v[: a.mechanism.nv]
     s.overlap_before = s.overlap
@@ -435,7 +435,7 @@ def one_more(a: Parts) -> int:
 
 @procedure
 def judge(a: Parts) -> int:
-    """Add a step to what the next report covers; 0, or ``NO_TRUST``.
+    """Add a step's residuals to the report; 0, or ``NO_TRUST`` if they are too large.
 
     What was inside before is no fault of the step.
     """

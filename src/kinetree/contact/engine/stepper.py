@@ -55,7 +55,7 @@ class _Flight:
 
 @kernel
 def _flight(full, t, h, q, qd, inputs, *, step):
-    """A step of the integrator, for compiled code to call."""
+    """Kernel function of one contact-free step of the smooth integrator."""
     return step(t, h, q, qd, inputs)
 
 
@@ -71,7 +71,7 @@ class EngineNotes:
         self.machine, self.constraints = machine, constraints
 
     def keep(self, q):
-        """Store the forces of the last step, and residuals since the last stored time.
+        """Store the last step's forces, and the residuals since the last stored time.
 
         Where a hook has moved the bodies to ``q``, how deep they are there counts as well.
         """
@@ -86,16 +86,16 @@ class EngineNotes:
         recorder.expect()
 
     def history(self) -> RecordedHistory:
-        """All that was stored."""
+        """History of all stored contact forces and residuals."""
         return self.later(self.machine.recorder.summary())()
 
     def later(self, summary) -> Callable[[], RecordedHistory]:
-        """Function that returns all that was stored, of which ``summary`` is known."""
+        """Function that returns the stored history when called, given its ``summary``."""
         return self.machine.recorder.history(columns_in(self.constraints.scene), summary)
 
 
 def columns_in(scene) -> Callable:
-    """Function from an engine and keys of contacts to their names, and the order of columns."""
+    """Function from an engine and contact keys to names, and the order of columns."""
 
     def columns(engine, keys):
         names = [engine.name_of(*key) for key in keys]
@@ -105,7 +105,7 @@ def columns_in(scene) -> Callable:
 
 
 def known_columns(scene, found) -> tuple[str, ...]:
-    """Names of contacts in order: all of a scene whose points are numbered, else those found."""
+    """Ordered contact names: a scene's candidates if numbered, else the found ones."""
     fixed = not (scene.is_large or scene.open_pairs) and all(map(_is_numbered, scene.pairs))
     if fixed and found.issubset(scene.candidates.names):
         return scene.candidates.names
@@ -113,7 +113,7 @@ def known_columns(scene, found) -> tuple[str, ...]:
 
 
 def _is_numbered(pair):
-    """Whether narrow phase and closed form have the same points: one, ends, or corners."""
+    """Whether a pair's contacts have fixed numbers: one, two ends, or corners."""
     first, second = pair.first.shape, pair.second.shape
     if not isinstance(first, Plane):
         return isinstance(first, Sphere) or isinstance(second, Sphere)
@@ -159,7 +159,7 @@ class EngineStepper(Stepper):
         self._rows = constraints
 
     def ready(self) -> "EngineStepper":
-        """A copy for one simulation, with a machine."""
+        """Copy of the stepper for one simulation, with a machine of its pool."""
         new = object.__new__(EngineStepper)
         vars(new).update(vars(self))
         new.machine = idle_machines(new.scene).take(*new._made_of, new._new_machine)
@@ -169,7 +169,7 @@ class EngineStepper(Stepper):
         return new
 
     def _new_machine(self) -> Machine:
-        """A machine that records its steps under what it holds, zeros (n, ...) at first."""
+        """New machine that records its steps and holds zero inputs (n, ...)."""
         found = Machine(self._new_engine, prod(self.batch))
         found.raise_errors()
         found.record(self.batch)
@@ -178,15 +178,16 @@ class EngineStepper(Stepper):
 
     @property
     def pace(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """See ``Stepper``; that of the last simulation at first."""
+        """Number of steps that take a short time, carried over from the last simulation."""
         return self.machine.pace
 
     @pace.setter
     def pace(self, steps: int):
+        """Set the number of steps that take a short time, for checks of Ctrl-C."""
         self.machine.pace = steps
 
     def _new_engine(self) -> Engine:
-        """Another engine, for a thread."""
+        """New engine for one thread, with its forces compiled where possible."""
         model, field, prescription = self.model, self.field, self.prescription
         native, plain = {}, self.compiled and is_plain(field)  # else they are in what is applied
         if self.compiled and has_actuators_in_tables(field):
@@ -201,12 +202,12 @@ class EngineStepper(Stepper):
 
     @property
     def _is_steady(self):
-        """Whether forces of a step need nothing but what is held."""
+        """Whether a step's forces depend on held inputs alone, without calls to Python."""
         return self.compiled
 
     @cached_property
     def _flight(self):
-        """Kernel of a step in flight, without contact."""
+        """Compiled kernel of a contact-free step by the smooth integrator."""
         full = self.model.uncoupled
         examples = 0.0, 1.0, full.neutral(), np.zeros(full.nv), np.zeros(len(self.engine.held))
         step = _Flight(self.model, self.method, self.field)
@@ -215,24 +216,24 @@ class EngineStepper(Stepper):
     # --- memory ------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Leave the machine to the next simulation; names of contacts remain."""
+        """Return the machine to the scene's pool; contact names stay available."""
         idle_machines(self.scene).give(*self._made_of, self.machine)
 
     def copy_memory(self):
-        """See ``Stepper``; motions of a batch have none."""
+        """Warm-start memory of the only motion by name; empty for a batch."""
         return {} if self.batch else self.machine.memory_of(0)
 
     def snapshot(self):
-        """See ``Stepper``."""
+        """Function that returns the present warm-start memory; of a batch an empty dict."""
         return dict if self.batch else self.machine.snapshot(0)
 
     def restore(self, memory):
-        """See ``Stepper``."""
+        """Set the warm-start memory with which the next simulation begins; batches ignore it."""
         if not self.batch and "state" in memory:
             self._memory = dict(memory)
 
     def _begin(self, q, qd):
-        """Start from states with what was restored."""
+        """Set the machine's motions to initial states, with restored memory if given."""
         model, machine, is_new = self.model, self.machine, not self._has_begun
         self._has_begun = True
         for k, (x, v) in enumerate(
@@ -247,26 +248,26 @@ class EngineStepper(Stepper):
 
     @property
     def walks(self) -> bool:
-        """See ``Stepper``; forces are stored after every step."""
+        """Whether several steps may be taken before any is stored: never, forces are stored."""
         return False
 
     def records(self, q) -> bool:
-        """Whether compiled code takes and stores steps: under held forces alone."""
+        """Whether compiled code takes and stores steps by itself, under held forces alone."""
         return self._is_steady and self.model.nv > 0
 
     def can_call(self, kernel) -> bool:
-        """See ``Stepper``; the engine has the variables of all joints."""
+        """Whether steps can call a compiled controller: no couplings, no batch."""
         return not (self.model.couplings or self.batch)
 
     def begin(self, q, qd, every, steps, origin, control=None):
-        """See ``Stepper``."""
+        """Start recorded steps from states (..., nq) and (..., nv), with a controller or None."""
         self._begin(q, qd)
         if control is not None:
             self.machine.control(control)
         self.machine.record_steps(every, steps, origin)
 
     def record(self, t, h, held, last):
-        """Take steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
+        """Take steps of ``h`` seconds, with inputs held, until ``last`` steps are done."""
         b = self.machine.motions
         done = b.done
         if done and h != b.inputs.h:
@@ -275,7 +276,7 @@ class EngineStepper(Stepper):
         self._advance(t, h, last - done)
 
     def stored_arrays(self, times: int | None = None) -> dict[str, Any]:
-        """Stored states, work, energies and the smallest pivot of the inertia matrix.
+        """Stored states, work, energies, and smallest inertia pivot, by name.
 
         After an error ``times`` is how many states there are.
         """
@@ -289,18 +290,18 @@ class EngineStepper(Stepper):
         return found
 
     def _hold(self, tau):
-        """Let the next steps hold inputs of forces, or joint forces, (..., n), of all motions."""
+        """Set the held inputs or joint forces (..., n) of all motions for the next steps."""
         held = self.machine.motions.inputs.held.reshape(len(self.machine), -1)
         held[:, self._places] = tau.reshape(-1, tau.shape[-1]) if tau.ndim > 2 else tau
 
     @cached_property
     def _places(self):
-        """Places of held forces in the variables of all joints."""
+        """Indices of held forces among the variables of all joints."""
         plain = self.engine.s.inputs_count or not self.model.couplings
         return slice(None) if plain else self.engine.of_v
 
     def _advance(self, t, h, count, only=None):
-        """Take steps; an error says when and where a state has not stayed finite."""
+        """Take steps; raises an error with time and place of a state that is not finite."""
         machine = self.machine
         try:
             machine.advance(h, count, only)
@@ -315,7 +316,7 @@ class EngineStepper(Stepper):
             self._check_defect(t, h, machine.worst[1])
 
     def last_state(self):
-        """Positions and velocities, (..., nq) and (..., nv): copies."""
+        """Present positions and velocities, (..., nq) and (..., nv): copies."""
         q, qd = self.machine.q, self.machine.qd
         if not self.batch:
             return q[0], qd[0]
@@ -324,7 +325,7 @@ class EngineStepper(Stepper):
     # --- steps that are taken one by one: beside hooks, under forces in Python ---------------
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds."""
+        """State, work and residuals after one step of ``h`` seconds."""
         if q.shape[:-1] != self.batch:  # one sample of a batch, to locate an event
             return self._alone.end_of_step(t, h, q, qd, tau)
         if not self._has_begun:
@@ -344,12 +345,12 @@ class EngineStepper(Stepper):
 
     @cached_property
     def _alone(self) -> "EngineStepper":
-        """Steps of one motion, for samples of a batch."""
+        """Stepper of a single motion, for one sample of a batch."""
         given = self.model, self.method, self.field, self.settings, self.joints, ()
         return EngineStepper(*given, compiled=self.compiled).ready()
 
     def retaken(self, t, h, q, qd, tau, count):
-        """State, work and residuals after steps of one motion that remembers nothing."""
+        """State, work and residuals after repeating steps of one motion without memory."""
         b, work, self._memory = self.machine.motions, 0.0, {}
         self._begin(q, qd)
         b.total[:], b.lists = 0.0, 1
@@ -359,7 +360,7 @@ class EngineStepper(Stepper):
         return q, qd, work, b.total[0, :10].copy()
 
     def _step_each(self, t, h, q, qd, tau):
-        """A step of every motion, with forces or prescribed motions from Python."""
+        """Take one step of every motion, with forces computed in Python."""
         b = self.machine.motions
         for k, at in enumerate(np.ndindex(*self.batch)):
             b.inputs.base = b.done
@@ -367,7 +368,7 @@ class EngineStepper(Stepper):
             self._advance(t, h, 1, slice(k, k + 1))
 
     def drive_forces(self, arrays):
-        """Joint forces of the controller, and of the drives of prescribed joints, (T, ..., nv).
+        """Joint forces of controller and prescribed drives at all times, (T, ..., nv).
 
         Args:
             arrays: what was stored, by name.
@@ -380,7 +381,7 @@ class EngineStepper(Stepper):
         return found
 
     def _forces_at_start(self, t, h, q, qd, tau):
-        """Joint forces at the start of a step; resistance and prescribed motion are passed on."""
+        """Joint forces at the start of a step; passes resistance and prescriptions on."""
         model, field, engine = self.model, self.field.for_steps, self.engine
         if self.prescription is not None and not self.prescription.traceable:
             engine.prescribe(prescribed_motion(self.prescription, model, t, h, q, qd))

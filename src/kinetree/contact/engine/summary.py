@@ -17,7 +17,7 @@ largest change of energy that is not work."""
 def summarise(
     x: Storage, times: int, worlds: int, nv: int, some: "int[:]", count: int, out: "float[:, 16]"
 ):
-    """Summaries of all motions over some times; ``some``, ``count``: variables that count."""
+    """Write each motion's largest residuals, energies and speeds over all stored times."""
     for w in range(worlds):
         y = out[w]
         y[:10] = x.residuals[w]

@@ -10,7 +10,7 @@ from kinetree.contact.newton.problem import row_velocity as velocities_of_rows
 
 @procedure
 def restitution_of(rows: Rows, f: Found, g: int) -> float:
-    """Coefficient of restitution of a group."""
+    """Coefficient of restitution of a group: a contact or joint stop, else 0."""
     k = rows.contact[g]
     if g < rows.contacts:
         return f.restitution[k]
@@ -19,7 +19,7 @@ def restitution_of(rows: Rows, f: Found, g: int) -> float:
 
 @procedure
 def arrival(gap: float, w: float, c: float, tau: float, h: float) -> float:
-    """Time in the step at which a gap closes that is open by ``gap`` at ``tau``; 2h for never.
+    """Time in the step at which a gap closes [s]; 2h if it stays open.
 
     ``w`` is its velocity at the start, ``c`` the change of that within the step.
     """
@@ -37,7 +37,7 @@ def arrival(gap: float, w: float, c: float, tau: float, h: float) -> float:
 def bounce(
     p: Problem, rows: Rows, g: int, e: float, gap: float, tau: float, h: float, change: "float[:]"
 ) -> float:
-    """Addition to the normal velocity of a group that arrives fast, see ``bounces``.
+    """Addition to a group's normal velocity target for an impact with restitution ``e``.
 
     Before it has arrived it must not be inside at the end of the step, and no more. Friction that
     holds it holds it when it arrives.
@@ -58,7 +58,7 @@ def bounce(
 
 @procedure
 def targets(s: StepState, p: Problem, rows: Rows, f: Found, first: int):
-    """Additions to the rows of groups from ``first`` on before they must not be negative.
+    """Set the velocity targets of groups from ``first`` on, from gaps and restitution.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:
     ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``,
@@ -89,7 +89,7 @@ def targets(s: StepState, p: Problem, rows: Rows, f: Found, first: int):
 
 @procedure
 def row_velocity(p: Problem, rows: Rows, g: int, v: "float[:]") -> float:
-    """``J v`` of the first row of a group, with prescribed variables."""
+    """Velocity ``J v`` of a group's first row, prescribed variables included."""
     w = 0.0
     for n in range(p.entry_first[g], p.entry_first[g + 1]):
         a = p.entry_node[n]
@@ -101,5 +101,5 @@ def row_velocity(p: Problem, rows: Rows, g: int, v: "float[:]") -> float:
 
 @procedure
 def gap_at_end(p: Problem, rows: Rows, g: int, beta: float, v: "float[:]") -> float:
-    """Gap of a contact or stop after the last ``beta`` seconds of the step at velocities ``v``."""
+    """Gap of a contact or stop after the last ``beta`` seconds of the step."""
     return rows.gap[g] + beta * (row_velocity(p, rows, g, v) + rows.bend[g, 0])

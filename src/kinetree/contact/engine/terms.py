@@ -30,7 +30,7 @@ from kinetree.spatial.vector3 import ZERO3
 
 
 def inertia_terms(model, q):
-    """Poses ``[R | p]`` of the bodies, (body_count, 12), ``S`` and ``F``, (nv, 6) each.
+    """Body poses ``[R | p]`` (bodies, 12), joint columns ``S`` and forces ``F``, (nv, 6) each.
 
     The point that ``S`` and ``F`` are about is the origin of the first body of the tree.
     """
@@ -54,7 +54,7 @@ def inertia_terms(model, q):
 
 
 def poses(model, q):
-    """Poses ``[R | p]`` of the bodies, (body_count, 12), the same as those of ``inertia_terms``."""
+    """Body poses ``[R | p]`` (bodies, 12), equal to those of ``inertia_terms``."""
     lam, X_T = model.parent, model.tree_transform
     X_0, o = model.table(model.identity_transform), model.table(ZERO3)
     pose = model.table()
@@ -68,7 +68,7 @@ def poses(model, q):
 
 
 def straight_bias(model, q, qd, qdd, alone):
-    """``H qdd + C`` without what needs no force: see ``stepping.inertia.turning``.
+    """Joint forces ``H qdd + C`` without the gyroscopic part of freely turning bodies.
 
     Bodies that are alone turn without forces, whatever their velocity.
     """
@@ -91,7 +91,7 @@ class _ByJoint:
 
 
 def energies(model, q, qd):
-    """Kinetic and potential energy of every body, (body_count, 1) each [J]: see ``energy``."""
+    """Kinetic and potential energy of every body, (body_count, 1) each [J]."""
     X, v = body_velocities(model, q, qd)
     X_0, T, V = base_transforms(model, X), model.table(), model.table()
     for i in model.outward():
@@ -115,12 +115,12 @@ SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "x": ("nv",), "h": (1,), 
 
 
 def term_kernel(model, name):
-    """The kernel of one of ``TEXTS`` for a tree, kept with it."""
+    """Compiled kernel of one of ``TEXTS`` for a tree, made once per model."""
     return remember(model, ("engine.term_kernel", name), lambda: (_term_kernel_of(model, name),))[0]
 
 
 def _term_kernel_of(model, name):
-    """A new kernel of one of the ``TEXTS``, by general code where the model allows it."""
+    """New compiled kernel of one of ``TEXTS``, by general code where the model allows."""
     text, names, results = TEXTS[name]
     inputs = [Argument(n, _sizes(model, SHAPES[n])) for n in names]
     outputs = [Argument(f"out{k}", _sizes(model, shape)) for k, shape in enumerate(results)]
@@ -147,7 +147,7 @@ def _term_kernel_of(model, name):
 
 
 def _kernel_of_text(model, name, text, inputs):
-    """A kernel of a text for one model, with as many results as it has."""
+    """Kernel traced from a function ``text`` for one model, with its result's shapes."""
     zeros = [np.zeros(i.shape) for i in inputs]
     zeros[0] = model.uncoupled.neutral()
     found = text(*zeros)
@@ -165,7 +165,7 @@ def _kernel_of_text(model, name, text, inputs):
 
 
 def constraint_kernel(model, loops, others):
-    """Rows ``K``, (m, nv), and errors, (m,), of some loops, constraints and couplings, or None.
+    """Kernel of rows ``K`` (m, nv) and errors (m,) of loops and constraints, or None.
 
     Both are in the variables of all joints: those of ``model.uncoupled``.
 
@@ -204,18 +204,18 @@ def constraint_kernel(model, loops, others):
 
 
 def springs_of_loops(model) -> list:
-    """Joints that close loops and have springs or dampers."""
+    """Loops of a model whose joints have stiffness or damping."""
     names = ("stiffness", "damping")
     return [x for x in model.uncoupled.loops if any(has_dynamics(x, name) for name in names)]
 
 
 def springs_of_paths(model) -> list:
-    """Tendons through space that have springs or dampers."""
+    """Tendons along a path in space that have stiffness or damping."""
     return [t for t in model.uncoupled.tendons if t.path and t.has("stiffness", "damping")]
 
 
 def moving_spring_kernel(model):
-    """Lengths, (n,), and arms, (n, nv), of springs whose arms change, or None without any.
+    """Kernel of lengths (n,) and arms (n, nv) of springs whose arms change, or None.
 
     Tendons through space; then stretches of loop joints, one for each of their velocity variables.
     All in the variables of all joints of the tree.
@@ -236,7 +236,7 @@ def moving_spring_kernel(model):
 
 
 def moving_row_kernel(model, *, loops):
-    """Positions, (n,), and arms, (n, nv), of the tendons through space, or None without any.
+    """Kernel of lengths (n,) and arms (n, nv) of tendons along paths, or None without any.
 
     Args:
         model: the mechanism.
@@ -261,13 +261,13 @@ def moving_row_kernel(model, *, loops):
 
 
 def _of_tendons(full, tendons, q):
-    """Lengths and arms of tendons, as two lists."""
+    """Lengths and moment arms of tendons at ``q``, as two lists."""
     found = [tendon_motion(full, t, q) for t in tendons]
     return [np.array([L]) for L, _ in found], [J[None] for _, J in found]
 
 
 def carrying_kernel(model):
-    """Forces that carry weight, in the variables of all joints, from positions, or None."""
+    """Kernel of gravity-compensation forces from positions; None if the model has none."""
     if not model.gravity_compensation:
         return None
     full = model.uncoupled
@@ -278,7 +278,7 @@ def carrying_kernel(model):
 
 
 def fluid_kernel(model):
-    """Forces of fluids in the variables of all joints, from positions and velocities, or None."""
+    """Kernel of fluid forces from positions and velocities; None if the model has none."""
     if not model.fluid_forces:
         return None
     full = model.uncoupled
@@ -287,7 +287,7 @@ def fluid_kernel(model):
 
 
 def arm_kernel(model, which):
-    """Lengths, (n,), and arms, (n, nv), of some actuators in the variables of all joints, or None.
+    """Kernel of lengths (n,) and moment arms (n, nv) of numbered actuators, or None.
 
     Args:
         model: the mechanism.
@@ -305,10 +305,10 @@ def arm_kernel(model, which):
 
 
 def _independent(model):
-    """Position and velocity variables that follow no others, as indices or slices."""
+    """Indices or slices of the independent position and velocity variables."""
     return model.independent_variables if model.couplings else (slice(None), slice(None))
 
 
 def _sizes(model, shape):
-    """Shape with names replaced by the model's counts."""
+    """Shape with names such as ``"nv"`` replaced by the model's counts."""
     return tuple(getattr(model, n) if isinstance(n, str) else n for n in shape)

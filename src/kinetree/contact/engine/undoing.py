@@ -49,7 +49,7 @@ class Before:
 
 
 def before_of(rows: Rows, balance: Balance, sleep: Sleep, nv: int) -> Before:
-    """Record for what a step begins with, to go back to when it is taken again."""
+    """``Before`` record with room for the data that undoing a step restores."""
     found: dict[str, Any] = {x: np.zeros_like(getattr(rows, x)) for x in OF_CONTACTS}
     found |= {x: np.zeros_like(getattr(rows, x)) for x in ("stop_kept", "dry_kept", "loop_kept")}
     found |= {x: np.zeros_like(getattr(sleep, x)) for x in ("sleeps", "calm")}
@@ -57,7 +57,7 @@ def before_of(rows: Rows, balance: Balance, sleep: Sleep, nv: int) -> Before:
 
 
 def have_room(before: Before, rows: Rows) -> None:
-    """Have as much room for contacts as the rows have."""
+    """Enlarge a ``Before`` record to the contact capacity of the rows."""
     for name in OF_CONTACTS:
         setattr(before, name, np.zeros_like(getattr(rows, name)))
 
@@ -66,7 +66,7 @@ def have_room(before: Before, rows: Rows) -> None:
 def keep_before(
     b: Before, rows: Rows, balance: Balance, z: Sleep, change: "float[:]", overlap: float
 ) -> None:
-    """Keep what a step begins with."""
+    """Save contacts, energy and sleep at the start of a step, for ``undo``."""
     n = rows.known
     b.known = n
     b.follows = rows.follows
@@ -91,7 +91,7 @@ def keep_before(
 
 @procedure
 def undo(b: Before, rows: Rows, balance: Balance, z: Sleep, change: "float[:]") -> None:
-    """Go back to what the step began with; the caller has the overlap."""
+    """Restore contacts, energy and sleep to the start of the step."""
     n = b.known
     rows.known = n
     rows.follows = b.follows

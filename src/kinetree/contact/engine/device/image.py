@@ -61,7 +61,7 @@ class Image:
     # --- what there is ---------------------------------------------------------------------------
 
     def _visit(self, record):
-        """Note a record and, recursively, all memory that it points to."""
+        """Collect a record and, recursively, all memory that its fields point to."""
         if record.address in self._records:
             return
         self._records[record.address] = record
@@ -76,12 +76,12 @@ class Image:
                 self._note(value.ctypes.data, value, False)
 
     def _note(self, start, array, shared):
-        """Note the memory of an array as a region that is copied to the device."""
+        """Register an array's memory as a region to copy to the device, shared or per world."""
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._regions.append(_Region(start, start + array.nbytes, raw, shared))
 
     def _kernels(self):
-        """The code of kernels, with its tables."""
+        """Code of all kernels in the image with their tables, each compiled once."""
         found: dict[int, Any] = {}
         self._code_of: dict[int, Any] = {}
         for code in self._codes:
@@ -114,7 +114,7 @@ class Image:
     # --- where it goes ---------------------------------------------------------------------------
 
     def _lay_out(self, call):
-        """Give every region its place: shared ones once, the others for each world."""
+        """Assign every memory region its offset, in shared memory or in each world's memory."""
         self._merge()
         words = sum(map(len, self.program.constants.values())) + 1
         sizes = {False: 1, True: words}
@@ -142,7 +142,7 @@ class Image:
         self.turn_at = self.place(self._turn.ctypes.data)[1]
 
     def _merge(self):
-        """Arrays that overlap lie together; what is also a world's own is its own."""
+        """Merge overlapping memory regions; shared with a per-world one becomes per-world."""
         self._merged: list[_Region] = []
         for r in sorted(self._regions, key=lambda r: (r.start, -r.end)):
             last = self._merged[-1] if self._merged else None
@@ -167,19 +167,19 @@ class Image:
                     region.shared, changed = False, True
 
     def _region(self, address) -> Any:
-        """Region that contains an address, or None."""
+        """Merged memory region that contains an address, or None."""
         k = bisect_right(self._starts, address) - 1
         return None if k < 0 or address >= self._merged[k].end else self._merged[k]
 
     def place(self, address: int) -> tuple[int, int]:
-        """Where an address points to; a number points nowhere."""
+        """Memory space and word offset on the device of an address; ``NOWHERE`` if not in it."""
         region = self._region(address)
         if region is None:
             return NOWHERE, 0
         return (SHARED if region.shared else OWN), region.at + (address - region.start) // 8
 
     def _point(self, at, address, number=None):
-        """Let the word at a place point where an address does."""
+        """Write a pointer at a device word: the place of ``address``, or a kernel's number."""
         space, word = at
         where, target = self.place(address)
         spaces, targets, words = (
@@ -194,7 +194,7 @@ class Image:
         spaces[word], targets[word] = where, target
 
     def _move_addresses(self):
-        """Replace addresses in records by places in the memory of the device."""
+        """Replace all CPU addresses in records by places in device memory."""
         for record in self._records.values():
             start, at = self.place(record.address)
             for name, kind in record.types.items():
@@ -219,7 +219,7 @@ class Image:
             self._tie(self._records[address], kernel, numbers[kernel.symbol])
 
     def _tie(self, code, kernel, number):
-        """Tie the code of a kernel to its workspace and constants, which procedures hand to it."""
+        """Set the pointers of a kernel's code record to its workspace and constants."""
         start, at = self.place(code.address)
         offset = {name: at + code.offsets[name] // 8 for name in code.types}
         self._point((start, offset["loop"]), 0, number)
@@ -228,7 +228,7 @@ class Image:
             self._point((start, offset["steps"]), kernel.tables.words.ctypes.data)
 
     def words_of(self, record: Record, name: str) -> slice:
-        """Words of a field."""
+        """Slice of words in which the device image stores a record's field."""
         kind = record.types[name]
         if isinstance(kind, ArrayType):
             value = getattr(record, name)

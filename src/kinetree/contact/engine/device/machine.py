@@ -59,14 +59,14 @@ class DeviceMachine:
     # --- memories ----------------------------------------------------------------------------
 
     def _have_inputs(self):
-        """Arrays for all that may be held."""
+        """Allocate input arrays for the largest held forces, controls and activations."""
         engine, x = self.engine, self.template.motions.inputs
         held = max(engine.tree.nv, engine.s.inputs_count, 1)
         x.held, x.timed = np.zeros(held), np.zeros(max(len(engine.drives.u), 1))
         x.activation = np.zeros(max(len(engine.drives.activation), 1))
 
     def _build(self):
-        """Memories with as much room as the engine has now."""
+        """Allocate the worlds' device memory with as much room as the engine has."""
         machine, engine = self.template, self.engine
         b, pushes = machine.motions, engine.pushes
         b.worlds = 1
@@ -90,7 +90,7 @@ class DeviceMachine:
         self._give_samples()
 
     def _give_samples(self):
-        """Let motions have their own numbers."""
+        """Write each motion's individual parameters to the device memory."""
         own, b = self._samples, self.template.motions.samples
         for name in _SAMPLES if own is not None else ():
             values = getattr(own, name)
@@ -98,7 +98,7 @@ class DeviceMachine:
                 self.memory.write(self._numbers[name], values.reshape(self._n, -1))
 
     def _more_room(self, code):
-        """Memories with more room, and all motions in them."""
+        """Enlarge the device memory after an overflow, keeping all motions' data."""
         kept = {name: self._get(name) for name in self._at}
         inputs: dict[str, Any] = {
             name: self.memory.read(at) if at.stop > at.start else None
@@ -135,7 +135,7 @@ class DeviceMachine:
         return self.memory.read(self._at[name], np.int64 if name in _WHOLE else np.float64)
 
     def _part(self, name) -> slice:
-        """Words of a part of the rows."""
+        """Slice of device words that holds a named part of each motion's row."""
         part, row = self.template._at[name], self._at
         where = row["number" if name in _INTEGERS else "row"].start
         if isinstance(part, int):
@@ -163,13 +163,13 @@ class DeviceMachine:
         return self._get("failed")[:, 0] != 0
 
     def get(self, name: str) -> Array:
-        """Numbers of all motions, fields of ``Motions``, (n, ...)."""
+        """Field of ``Motions`` of all motions, (n, ...), read from the device."""
         found = self._get(name)
         width = _OF_CONTACTS.get(name)
         return found.reshape(self._n, -1, width) if width else found
 
     def put(self, q: Array, v: Array) -> None:
-        """Set the states; motions whose state is the same go on as they were."""
+        """Set positions and velocities of all motions; unchanged motions keep their memory."""
         xp = self._on.xp
         new = xp.any(self.q != q, axis=1) | xp.any(self.v != v, axis=1)
         which = xp.flatnonzero(new)
@@ -187,19 +187,19 @@ class DeviceMachine:
         write(self._at["overlap"], which, [[np.inf]])
 
     def _zeros(self, name):
-        """Zeros in the size of a field, for all worlds alike."""
+        """Zero row (1, size) for a named part of the state."""
         part = self._part(name)
         return np.zeros((1, part.stop - part.start))
 
     def reset(self, which: Array) -> None:
-        """Put motions, by number, into the state of the template, with its memory."""
+        """Reset motions by number to the state and memory of the template."""
         b = self.template.motions
         for name, at in self._at.items():
             values = np.asarray(getattr(b, name)).reshape(1, -1)
             self.memory.write_some(at, which, values, values.dtype)
 
     def into(self, machine: Machine, k: int) -> None:
-        """Copy motion ``k`` into the only one of a machine on the CPU."""
+        """Copy motion ``k`` from the device into a CPU machine's only motion."""
         b = machine.motions
         while b.room < self.template.motions.room:
             machine._have_room(2 * b.room)
@@ -224,7 +224,7 @@ class DeviceMachine:
         driven: bool = False,
         activation: Array | None = None,
     ) -> None:
-        """Let inputs act in the next steps, (1, n or 1, size) and (n or 1, size)."""
+        """Set the inputs of the next steps: forces or controls (1, n or 1, size) and held ones."""
         memory, at = self.memory, self._inputs
         for name, values in (("timed", None if timed is None else timed[0]), ("held", held)):
             size = 0 if values is None else values.shape[1]
@@ -240,11 +240,11 @@ class DeviceMachine:
 
     @property
     def activation(self) -> Array:
-        """Activations of the actuators, (n, m)."""
+        """Activations of all actuators in all motions, (n, m), read from the device."""
         return self.memory.read(self._inputs["activation"])
 
     def push(self, give: Any, wrenches: Array) -> None:
-        """Let external forces act in the next steps, as of ``Machine``."""
+        """Set external wrenches (n, count, 6) that act on bodies in the next steps."""
         count = wrenches.shape[1]
         if count > self._pushed:
             self._pushed = count
@@ -267,18 +267,18 @@ class DeviceMachine:
             self.memory.write(slice(first, first + 6 * count), wrenches.reshape(len(wrenches), -1))
 
     def _whole(self, at, value):
-        """Write an integer in all worlds."""
+        """Write one integer at the same word of all worlds."""
         self.memory.words[:, at.start] = value
 
     # --- steps -------------------------------------------------------------------------------
 
     def forget_counts(self) -> None:
-        """Begin to count anew: residuals and work, and what reports cover."""
+        """Reset the residuals, work and counts of reports to zero in all worlds."""
         for name in ("total", "since", "counts"):
             self.memory.words[:, self._at[name]] = 0
 
     def advance(self, h: float, steps: int) -> None:
-        """Take steps of ``h`` seconds in all motions; those that fail stand still."""
+        """Take steps of ``h`` seconds in all motions; failed motions keep their last state."""
         self.memory.write(self._inputs["h"], [[h]])
         left: Any = np.array([steps])
         while True:
@@ -296,7 +296,7 @@ class DeviceMachine:
                     self._more_room(code)
 
     def why(self, k: int) -> str:
-        """Why motion ``k`` stands still."""
+        """Reason, as text, why motion ``k`` has stopped."""
         code = int(self._get("failed")[k, 0])
         if code == NO_INERTIA:
             return "a joint moves no inertia, or does not stay finite"

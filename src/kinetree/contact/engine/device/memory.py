@@ -46,14 +46,14 @@ class Memories:
         self._start = on.load(image.program, self.shared)
 
     def read(self, at: slice, kind: Any = np.float64) -> Array:
-        """Words of all worlds, (n, words): a copy."""
+        """Words of a slice in all worlds, (n, words): a copy on the device."""
         xp = self._on.xp
         found = self.words[:, at].transpose(0, 2, 1)
         width = found.shape[-1]
         return xp.ascontiguousarray(found).reshape(-1, width)[: self.n].view(kind)
 
     def write(self, at: slice, values: Array, kind: Any = np.float64) -> None:
-        """Write words of all worlds, (n, words) or (1, words)."""
+        """Write words of a slice in all worlds, from values (n, words) or (1, words)."""
         xp = self._on.xp
         values = xp.ascontiguousarray(xp.asarray(values, dtype=kind)).view(np.int64)
         if len(values) == 1:
@@ -67,14 +67,14 @@ class Memories:
         self.words[:, at] = values.reshape(groups, LANES, -1).transpose(0, 2, 1)
 
     def write_some(self, at: slice, which: Array, values: Array, kind: Any = np.float64) -> None:
-        """Write words of some worlds, by their numbers, (some, words) or (1, words)."""
+        """Write words of a slice in the numbered worlds, from values (some or 1, words)."""
         xp = self._on.xp
         values = xp.ascontiguousarray(xp.asarray(values, dtype=kind)).view(np.int64)
         where = xp.arange(at.start, at.stop)[None, :]
         self.words[which[:, None] // LANES, where, which[:, None] % LANES] = values
 
     def take(self, steps: Array) -> Array:
-        """Take steps, (n,) or (1,); the codes that came of them, (n,)."""
+        """Run the step kernel, (n,) or (1,) steps per world; result codes (n,)."""
         xp, turn = self._on.xp, self.image.turn_at
         self.write(slice(turn, turn + 1), xp.asarray(steps).reshape(-1, 1), np.int64)
         self.words[:, turn + 1] = 0

@@ -6,7 +6,7 @@ from kinetree.contact.engine.advance import Call, advance, end_motion
 
 @procedure
 def take_turn(c: Call, steps: int) -> int:
-    """Steps of the only motion; 0, or the code of what they lack room for.
+    """Take the remaining steps of a world's motion on the device; 0, or an overflow code.
 
     Its state and memory are then in its row, ``WorkerState.step`` steps after the start, or where
     they were if that is negative.
