@@ -15,15 +15,13 @@ def integrate(u: float, x: float, rise: float, fall: float, h: float) -> float:
 
 @procedure
 def low_pass(u: float, x: float, rise: float, fall: float, h: float) -> float:
-    """Activation of a first-order filter (``x' = (u - x)
-    rise``) after ``h`` seconds."""
+    """Activation of a first-order filter, ``x' = (u - x) / rise``, after ``h`` seconds."""
     return u + (x - u) * exp(-h / rise) if rise > 0.0 else u
 
 
 @procedure
 def ramp(u: float, x: float, rise: float, fall: float, h: float) -> float:
-    """Activation that follows control ``u`` at the constant rate ``1
-    rise``, after ``h`` seconds."""
+    """Activation that follows control ``u`` at the constant rate 1 / ``rise``, after ``h`` seconds."""
     most = h / rise if rise > 0.0 else 0.0
     return x + min(max(u - x, -most), most)
 

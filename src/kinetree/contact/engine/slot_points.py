@@ -168,8 +168,7 @@ def gaps(world: SlotWorld, gap: "float[:]") -> None:
 
 @procedure
 def closing(world: SlotWorld, h: float, twist: "float[:, 6]") -> float:
-    """Largest closing speed in excess of gap
-    ``h`` over all potential contacts [m/s]."""
+    """Largest closing speed in excess of gap / ``h`` over all potential contacts [m/s]."""
     most = 0.0
     for c in lanes(world.contacts):
         i = world.body[c]
