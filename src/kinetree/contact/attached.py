@@ -43,7 +43,7 @@ class Attached:
 
 @singledispatch
 def attach(contact: Any, model) -> Attached:
-    """Forces and stepper of a contact model, for the simulation of a model."""
+    """Forces and stepper that a contact model adds to the simulation of ``model``."""
     kinds = sorted(kind.__name__ for kind in attach.registry if kind not in (object, type(None)))
     hint = "; say what happens there: TimeStepping(scene)" if isinstance(contact, Scene) else ""
     raise TypeError(
@@ -53,18 +53,21 @@ def attach(contact: Any, model) -> Attached:
 
 
 @attach.register
-def _(contact: None, model) -> Attached:
+def _attach_nothing(contact: None, model) -> Attached:
+    """Empty ``Attached`` for a simulation without a contact model."""
     return Attached()
 
 
 @attach.register
-def _(contact: SoftContact, model) -> Attached:
+def _attach_soft_contact(contact: SoftContact, model) -> Attached:
+    """``Attached`` with the forces of a ``SoftContact``, whose scene must be of ``model``."""
     _require_model(contact.scene, model)
     return Attached(forces=(contact,))
 
 
 @attach.register
-def _(contact: TimeStepping, model) -> Attached:
+def _attach_time_stepping(contact: TimeStepping, model) -> Attached:
+    """``Attached`` with the steppers of a ``TimeStepping``, whose scene must be of ``model``."""
     _require_model(contact.scene, model)
     return Attached(
         stepper=partial(time_stepper, contact),
@@ -74,13 +77,14 @@ def _(contact: TimeStepping, model) -> Attached:
 
 
 @attach.register
-def _(contact: EventDriven, model) -> Attached:
+def _attach_event_driven(contact: EventDriven, model) -> Attached:
+    """``Attached`` with the stepper of an ``EventDriven``, whose scene must be of ``model``."""
     _require_model(contact.scene, model)
     return Attached(stepper=partial(event_driven_stepper, contact))
 
 
 def _require_model(scene, model):
-    """Raise an error unless a scene belongs to the model that is simulated."""
+    """Raise an error unless a scene belongs to the simulated model."""
     if scene.model != model:
         raise ModelError(
             f"the scene was made for model {scene.model.name!r}, which is not the one that is "
@@ -89,7 +93,7 @@ def _require_model(scene, model):
 
 
 def warn_of_ground(model, contact, forces):
-    """Warn where shapes fall through a ground: there is neither contact nor a force."""
+    """Warn if a model has a ground, but the simulation has neither contact nor forces."""
     if contact is not None or forces:
         return
     ground = [

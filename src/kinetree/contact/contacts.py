@@ -52,7 +52,7 @@ class Contacts(NamedTuple):
         return len(self.gap)
 
     def chosen(self, which: ArrayLike) -> "Contacts":
-        """Some of the contacts, by a mask or by numbers, in that order."""
+        """``Contacts`` with some of these contacts, selected by a mask or by numbers, in order."""
         numbers = np.arange(self.size)[which]
         names = tuple(self.names[k] for k in numbers) if self.names else ()
         arrays = {
@@ -95,7 +95,7 @@ def velocity(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> A
 
 @on_host
 def bias(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> Array:
-    """Rate of ``velocity`` at ``qdd = 0``, (n, 3) [m/s²].
+    """Contact accelerations at ``qdd = 0``, (n, 3) [m/s²]: the rate of ``velocity``.
 
     Along the normal it is the second time derivative of the gap: ``n · a + ṅ · v``, RBDA (11.3),
     (11.33), with the rate of the normal that the curvature of the surfaces gives.
@@ -110,7 +110,7 @@ def bias(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> Array
 
 
 def _between(model, q, qd, contacts):
-    """Velocity and velocity-product acceleration of successors relative to predecessors."""
+    """Relative spatial velocities and bias accelerations of successors, (n, 6, 1) each."""
     return (
         (m[contacts.successor] - m[contacts.predecessor])[..., None]
         for m in body_motions(model, q, qd)
@@ -118,7 +118,7 @@ def _between(model, q, qd, contacts):
 
 
 def _at_points(motions, points):
-    """Linear parts at the points of motions in base coordinates, (n, 6, k) to (n, 3, k)."""
+    """Linear parts, at contact points, of motions in base coordinates: (n, 6, k) to (n, 3, k)."""
     return motions[:, 3:] + np.cross(motions[:, :3], points[..., None], axis=1)
 
 
@@ -136,7 +136,7 @@ def _at_points(motions, points):
 
 
 def contact_rates(contacts, v_p, v_s):
-    """Rates of the points and normals of contacts, each (n, 3).
+    """Rates of the points and normals of contacts, each (n, 3), from the bodies' velocities.
 
     Args:
         contacts: ``Contacts``.
@@ -165,7 +165,7 @@ def contact_rates(contacts, v_p, v_s):
 
 
 def _matrices(contacts):
-    """Matrices ``turn`` and ``travel`` of the contacts; of flat surfaces if not known."""
+    """Curvature matrices ``turn`` and ``travel`` of contacts; those of flat faces if unknown."""
     if contacts.turn is not None:
         return contacts.turn, contacts.travel
     across = _across(contacts.normal)
@@ -174,17 +174,17 @@ def _matrices(contacts):
 
 
 def _solve(A, b):
-    """Least-squares solutions of least length: normals and free motions drop out of them."""
+    """Minimum-norm least-squares solutions of ``A x = b``, one for each contact."""
     return _times(np.linalg.pinv(A, rcond=1e-9), b) if len(A) else b
 
 
 def _times(matrices, vectors):
-    """Products of matrices and vectors, one for each contact."""
+    """Matrix-vector products, one for each contact: (n, i, j) and (n, j) to (n, i)."""
     return np.einsum("nij,nj->ni", matrices, vectors)
 
 
 def _across(normal):
-    """Projections onto the tangent planes of normals."""
+    """Projection matrices (..., 3, 3) onto the tangent planes of unit normals."""
     normal = np.asarray(normal)
     return np.eye(3) - normal[..., :, None] * normal[..., None, :]
 
@@ -194,7 +194,7 @@ def _across(normal):
 
 @kernel
 def body_motions(model, q, qd):
-    """Spatial velocities ``v`` and accelerations ``a`` at ``qdd = 0``, each (body_count + 1, 6).
+    """Spatial velocities and bias accelerations of all bodies, base first, (body_count + 1, 6).
 
     In base coordinates, the base first; without gravity.
     """
@@ -214,7 +214,7 @@ _JUMP = -0.5
 
 
 def contact_axes(normal):
-    """Rows (normal, tangent 1, tangent 2), (..., 3, 3): a right-handed frame.
+    """Contact frames with rows (normal, tangent 1, tangent 2), (..., 3, 3), right-handed.
 
     The tangents are x and y of the base turned the shortest way that takes z to the normal. Many
     normals at once must be floats; traced numbers come one normal at a time.
@@ -227,7 +227,7 @@ def contact_axes(normal):
 
 
 def contact_axes_rate(normal, rate):
-    """Rate of ``contact_axes`` when the normal changes at ``rate``, (..., 3, 3)."""
+    """Time derivative of ``contact_axes`` for normals that change at ``rate``, (..., 3, 3)."""
     x, y, _, s, a = _parts(normal)
     xd, yd, zd = np.moveaxis(rate, -1, 0)
     ad = zd * a * a
@@ -238,14 +238,14 @@ def contact_axes_rate(normal, rate):
 
 
 def _parts(normal):
-    """Components of unit normals, and the sign and factor of their tangents."""
+    """Components x, y, z of unit normals, with the sign and factor of their tangents."""
     x, y, z = np.moveaxis(normal, -1, 0)
     s = select(z < _JUMP, -1, 1)  # of the axis ±z that is turned towards the normal
     return x, y, z, s, -1 / (s + z)
 
 
 def _rows(rows):
-    """Matrices from rows of components."""
+    """Matrices (..., m, 3) stacked from rows of components."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
@@ -277,7 +277,7 @@ def contact_changes(
     after: Contacts,
     tolerance: float = 1e-6,
 ) -> Changes:
-    """Pairs of shapes that gained and lost contact between two instants.
+    """Pairs of shapes that gained and lost contact between two instants of a motion.
 
     Args:
         model: the mechanism.
@@ -299,7 +299,7 @@ def contact_changes(
 
 
 def _pairs(contacts):
-    """Numbers of the contacts of every pair, by name."""
+    """Indices of the contacts of every pair of shapes, by the pair's name."""
     groups: dict[str, list[int]] = {}
     for k, name in enumerate(contacts.names):
         groups.setdefault(name.rpartition(":")[0], []).append(k)

@@ -43,18 +43,18 @@ SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"
 
 
 def worst_of(totals) -> Residuals:
-    """Residuals of a whole simulation from those of every motion, (n, 10 or more)."""
+    """Residuals of a whole simulation from those of each motion, (n, 10 or more)."""
     numbers = totals[0] if len(totals) == 1 else totals.max(axis=0)
     return Residuals(*numbers[: len(Residuals._fields)].tolist())
 
 
 def accumulate(total, step):
-    """Residuals of several steps, (..., 10), with those of one more."""
+    """Residuals of several steps, (..., 10), combined with those of one more step."""
     return select(SUMMED, total + step, select(less(step, total), total, step))
 
 
 def gather(steps):
-    """Residuals of several steps, (..., 10), from a list of those of each."""
+    """Residuals of several steps combined, (..., 10), from the list of each step's."""
     each = np.array(steps)
     return np.where(SUMMED, each.sum(axis=0), each.max(axis=0))
 
@@ -77,13 +77,13 @@ class ContactHistory:
 
     @property
     def worst(self) -> Residuals:
-        """Residuals of the whole simulation; of a batch, the worst, and of sums the largest."""
+        """Residuals over the whole simulation, the largest over a batch."""
         numbers = self.residuals.reshape(len(self.residuals), -1, len(Residuals._fields))
         found = np.where(SUMMED, numbers.sum(axis=0), numbers.max(axis=0))
         return Residuals(*found.max(axis=0, initial=-np.inf).tolist())
 
     def at(self, which):
-        """History at some of the times, or, with a tuple, of some motions of a batch."""
+        """History at some of the times or, given a tuple, of some motions of a batch."""
         arrays = {n: getattr(self, n)[which] for n in ("force", "joint_force", "residuals")}
         return replace(self, **arrays)
 
@@ -107,12 +107,12 @@ class RecordedHistory(ContactHistory):
 
     @property
     def worst(self) -> Residuals:
-        """Residuals of the whole simulation; of a batch, the worst, and of sums the largest."""
+        """Residuals over the whole simulation, the largest over a batch."""
         return worst_of(self.__dict__["_totals"])
 
     @cached_property
     def _named(self):
-        """Names of the columns, and the column of every contact."""
+        """Names of the contact columns, and the column of every recorded contact force."""
         _, key, _, columns = self.__dict__["_listed"]
         keys, place = np.unique(key, axis=0, return_inverse=True)
         names, order = columns(list(map(tuple, keys.tolist())))
@@ -122,7 +122,7 @@ class RecordedHistory(ContactHistory):
 
     @property
     def names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Names of the contacts."""
+        """Names of the contacts, in the order of the columns of ``force``."""
         return self._named[0]
 
     @cached_property
@@ -137,7 +137,7 @@ class RecordedHistory(ContactHistory):
         return found.reshape(times, *batch, len(names), 3)
 
     def at(self, which):
-        """History at some of the times."""
+        """``ContactHistory`` at some of the stored times."""
         return ContactHistory(*(getattr(self, name) for name in _OF_HISTORY)).at(which)
 
     def __reduce__(self):
@@ -169,12 +169,12 @@ class Notes:
         self.stored: list = []
 
     def take(self, force, residuals):
-        """Record a step, or several as one."""
+        """Add the contact forces and residuals of one step, or of several as one."""
         self.force = force
         self._steps.append((force, residuals))
 
     def keep(self, q):
-        """Store the forces of the last step, and residuals since the last stored time."""
+        """Store the last step's forces, and the residuals since the last stored time."""
         last = len(self._steps)
         if self.behind:
             last -= self.behind - 1
@@ -190,7 +190,7 @@ class Notes:
         self.stored.append((force, residuals))
 
     def history(self) -> ContactHistory:
-        """All that was stored."""
+        """``ContactHistory`` of all stored forces and residuals."""
         residuals = np.array([r for _, r in self.stored])
         names = self.constraints.scene.candidates.names
         forces, c = np.array([f for f, _ in self.stored]), 3 * len(names)
@@ -235,10 +235,10 @@ class PhaseHistory(ContactHistory):
 
     @property
     def worst(self):
-        """Residuals of the whole simulation."""
+        """Largest residuals over the whole simulation."""
         return PhaseResiduals(*map(float, self.residuals.max(axis=0, initial=0.0)))
 
     def at(self, which):
-        """History at some of the times."""
+        """``PhaseHistory`` at some of the stored times."""
         place = None if self.place is None else self.place[which]
         return replace(super().at(which), modes=self.modes[which], place=place)

@@ -23,12 +23,12 @@ _CONTRADICTS = 1e-8  # of the prescribed accelerations
 
 @kernel
 def tree_force(model, q, qd, qdd):
-    """``H qdd + C`` of the spanning tree, (..., nv)."""
+    """Joint forces ``H qdd + C`` of the spanning tree, (..., nv), loops open."""
     return rnea.inverse_dynamics(model, q, qd, qdd)
 
 
 def free_variables(model, given) -> np.ndarray:
-    """Velocity variables of joints that are not ``given``, (nv,) of bool."""
+    """Mask (nv,) of the velocity variables whose joints are not in ``given``."""
     free = np.zeros(model.nv, dtype=bool)
     for i in free_joints(model, given):
         free[model.v_slice[i]] = True
@@ -36,7 +36,7 @@ def free_variables(model, given) -> np.ndarray:
 
 
 def mobility(model, q, given=()):
-    """``A``: velocity changes per joint-space impulse, (nv, nv).
+    """Joint velocity changes per joint-space impulse, (nv, nv), with loops closed.
 
     Args:
         model: the mechanism; loops are kept.
@@ -52,7 +52,7 @@ def mobility(model, q, given=()):
 
 
 def free_acceleration(model, q, qd, tau, given=(), qdd=None):
-    """Accelerations without contact, (nv,), with those of the ``given`` joints as prescribed."""
+    """Joint accelerations without contact, (nv,), with those of ``given`` joints prescribed."""
     free = free_variables(model, given)
     if free.all():
         return dynamics.forward_dynamics(model, q, qd, tau)
@@ -62,7 +62,7 @@ def free_acceleration(model, q, qd, tau, given=(), qdd=None):
 
 
 def drive_forces(model, q, qd, tau, qdd, pushes, given):
-    """``tau`` with what it takes to move the ``given`` joints in place, (nv,).
+    """Joint forces (nv,) with the drives that move the ``given`` joints as prescribed.
 
     Where loops leave it open how drives share a load, the forces of the loops are the smallest.
 
@@ -82,7 +82,7 @@ def drive_forces(model, q, qd, tau, qdd, pushes, given):
 
 
 def loop_forces(model, q, missing, free):
-    """Forces ``κ`` of loops, (nc,), with ``(Kᵀ κ)[free] = missing[free]``, and ``Kᵀ κ``, (nv,).
+    """Loop constraint forces ``κ`` (nc,) that supply ``missing[free]``, and ``Kᵀ κ``, (nv,).
 
     The smallest, where they are not unique.
     """
@@ -98,7 +98,7 @@ def loop_forces(model, q, missing, free):
 
 
 def _motions(model, q, qd, free, known):
-    """``G`` and ``g``: loops allow accelerations ``G ydd + g``, with ``known`` in ``g``."""
+    """Basis ``G`` and offset ``g`` of the accelerations ``G ydd + g`` that loops allow."""
     at = np.flatnonzero(free)
     if not model.is_constrained:
         return np.eye(model.nv)[:, at], known

@@ -65,7 +65,7 @@ class Candidates(NamedTuple):
 
 
 def as_scene(scene, what):
-    """``scene``, checked to be a ``Scene``; ``what`` is the class that takes it."""
+    """``scene`` itself, if it is a ``Scene``; else TypeError naming the class that takes it."""
     if not isinstance(scene, Scene):
         is_model = hasattr(scene, "body_count")
         hint = "; Scene(model, pairs='base') says what can touch" if is_model else ""
@@ -136,7 +136,7 @@ class Scene:
 
     @property
     def _is_legal(self):
-        """Whether no coefficient of surfaces or of the scene can be out of bounds."""
+        """Whether all coefficients of surfaces and of the scene are within their bounds."""
         surfaces = {id(g.surface): g.surface for g in self.model.geometry if g.surface}
         surfaces |= {id(p.surface): p.surface for p in self.model.contact_pairs if p.surface}
         values = {
@@ -148,7 +148,7 @@ class Scene:
 
     @property
     def is_large(self) -> bool:
-        """Whether the list of all pairs is only made on demand."""
+        """Whether the scene has so many shapes that its pairs are listed only on demand."""
         return self.rule is None and len(self.model.geometry) > MANY
 
     @cached_property
@@ -178,35 +178,35 @@ class Scene:
 
     @cached_property
     def moving_surfaces(self) -> tuple[int, ...]:
-        """Numbers of the pairs with a surface that moves by itself, as of a conveyor belt."""
+        """Indices of the pairs with a moving surface, such as a conveyor belt."""
         return tuple(k for k, p in enumerate(self.pairs) if any(map(_moves, p[:2])))
 
     @cached_property
     def resisting_pairs(self) -> tuple[int, ...]:
-        """Numbers of the pairs with friction against spinning or rolling: ``condim`` 4 or 6."""
+        """Indices of the pairs with spinning or rolling friction: ``condim`` 4 or 6."""
         found = ((k, p.surface) for k, p in enumerate(self.pairs))
         return tuple(k for k, s in found if s is not None and s.condim > 3)
 
     @cached_property
     def shapes(self) -> tuple:
-        """The ``Geometry`` that take part, in the order of the model."""
+        """Shapes (``Geometry``) in any pair of the scene, in the order of the model."""
         used = {id(g) for pair in self.pairs for g in pair[:2]}
         return tuple(g for g in self.model.geometry if id(g) in used)
 
     @cached_property
     def pair_numbers(self) -> dict:
-        """Number of every pair, and of its shapes in ``shapes``, by the latter in order."""
+        """Map from the numbers of two shapes in ``shapes`` to their pair and its order."""
         at = {id(g): k for k, g in enumerate(self.shapes)}
         ends = ((k, at[id(p.first)], at[id(p.second)]) for k, p in enumerate(self.pairs))
         return {(min(i, j), max(i, j)): (k, i, j) for k, i, j in ends}
 
     @cached_property
     def reach(self) -> float:
-        """The largest distance at which shapes are held apart [m]."""
+        """Largest margin at which any pair of shapes is kept apart [m]."""
         return max((p.margin for p in self.pairs), default=0.0)
 
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
-        """Contacts at one configuration.
+        """Contacts at one configuration, with gaps up to a margin.
 
         Args:
             q: configuration, (nq,).
@@ -217,17 +217,17 @@ class Scene:
 
     @cached_property
     def choice(self) -> TierChoice:
-        """Choice of the general or the unrolled step, see docs/tiers.md."""
+        """Choice between the general and the unrolled step for this scene, see docs/tiers.md."""
         return TierChoice()
 
     @cached_property
     def memo(self) -> dict:
-        """Objects made once for the scene that live as long: setups of simulations, engines."""
+        """Cache for objects made once per scene, such as simulation setups and engines."""
         return {}
 
     @cached_property
     def detection(self) -> Detection:
-        """The tables in which contacts are found; ``contacts`` reads them."""
+        """Collision detection of the scene, with its tables; made once."""
         return Detection(self)
 
     def __getstate__(self):
@@ -280,7 +280,7 @@ class Scene:
 
     @cached_property
     def _kernels(self):
-        """Compiled functions of the candidates: positions, velocities and terms."""
+        """Compiled functions of the candidates' positions, velocities and terms."""
         self._require_closed_forms()
         pairs = self.pairs
 
@@ -300,7 +300,7 @@ class Scene:
 
     @cached_property
     def open_pairs(self) -> tuple[int, ...]:
-        """Numbers of the pairs without a closed form: ``contacts`` finds them, a kernel cannot."""
+        """Indices of the pairs without a closed form, which only ``contacts`` detects."""
         return tuple(
             k for k, p in enumerate(self.pairs) if not is_compiled(p.first.shape, p.second.shape)
         )
@@ -318,7 +318,7 @@ class Scene:
         )
 
     def closed_forms(self) -> "Scene":
-        """The scene without the pairs that have no closed form."""
+        """Scene with only the pairs of this one that have a closed form."""
         kept = [
             p._replace(friction=self.friction[k], restitution=self.restitution[k])
             for k, p in enumerate(self.pairs)
@@ -331,7 +331,7 @@ _FAR = 1e100  # [m] margins that mean everything
 
 
 def _contacts(scene, q, margin):
-    """``Contacts`` of a ``Scene`` whose gap is at most ``margin``."""
+    """``Contacts`` of a ``Scene`` at ``q`` with gaps up to ``margin``."""
     detection = scene.detection
     poses = kinematics.poses(scene.model, q)
     if not np.all(np.abs(poses) < _FAR):
@@ -364,19 +364,19 @@ def _contacts(scene, q, margin):
 
 
 def _names(scene, first, second, feature):
-    """Names of contacts as in steps: of the shapes, and the number of what touches of them."""
+    """Names of contacts, ``shape/shape:feature``, from numbers of shapes and features."""
     own, numbers = names_of(scene.model).own, scene.detection.tables.numbers
     keys = numbers[first].tolist(), numbers[second].tolist(), feature.tolist()
     return tuple(f"{own[a]}/{own[b]}:{k}" for a, b, k in zip(*keys, strict=True))
 
 
 def _moves(geometry):
-    """Whether the surface of a shape moves, as a conveyor's."""
+    """Whether the surface of a shape moves by itself, as a conveyor belt does."""
     return geometry.surface is not None and any(geometry.surface.velocity)
 
 
 def require_plain_friction(scene, what):
-    """Raise ModelError for surfaces that move, and warn of friction that ``what`` does not have."""
+    """Raise ModelError for moving surfaces, and warn of friction that ``what`` ignores."""
     if scene.moving_surfaces:
         moving = scene.pair_names[scene.moving_surfaces[0]]
         raise MOVING_SURFACES.of(what, f"a surface of {moving!r}, which moves (Surface.velocity)")
@@ -393,7 +393,7 @@ def require_plain_friction(scene, what):
 
 
 def _warn_of_nothing(model):
-    """Warn where shapes pass through each other; without any, stops and friction are meant."""
+    """Warn if a scene has shapes but no pair that may touch."""
     if not model.geometry:
         return
     solid = [g for g in model.geometry if g.collision]
@@ -424,7 +424,7 @@ def with_ground(
     name: str = "ground",
     surface: Surface | None = None,
 ) -> Model:
-    """The model with a plane fixed to its base, solid on the side that ``normal`` leaves.
+    """Copy of the model with a plane fixed to its base, solid below the ``normal``.
 
     Args:
         model: the mechanism.

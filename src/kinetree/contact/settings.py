@@ -140,7 +140,7 @@ class TimeStepping:
 
 
 def check_settings(given: Mapping[str, Any], nv: int | None = None) -> None:
-    """Raise ModelError for a setting of ``TimeStepping`` that cannot be one.
+    """Raise ModelError for an invalid value among the settings of ``TimeStepping``.
 
     Args:
         given: settings by name.
@@ -179,7 +179,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 def _holds(rule, value):
-    """Whether a rule is true of a value, which may be of any kind."""
+    """Whether a rule accepts a value; False also if the rule raises for its type."""
     try:
         return bool(rule(value))
     except (TypeError, ValueError):

@@ -70,7 +70,7 @@ def solve(
     tolerance: float = 1e-11,
     iterations: int | None = None,
 ) -> ConeSolution:
-    """Forces within their cones and bounds, with the motion that goes with them.
+    """Contact forces within friction cones and bounds, with the resulting motion ``A lam + b``.
 
     Args:
         A: inverse inertia that the forces meet, symmetric and positive semidefinite, (n, n).
@@ -108,7 +108,7 @@ class _Problem(MixedEquations):
     given: tuple
 
     def is_refuted(self, lam):
-        """Whether forces have grown so much that it is because there is no solution."""
+        """Whether forces have diverged and a certificate proves that there is no solution."""
         grown = np.max(np.abs(lam), initial=0.0) > 1e3 * np.max(np.abs(self.b), initial=0.0)
         found = cone_certificate(self.A, self.b, self.rows) if grown else None
         if found is None:
@@ -118,7 +118,7 @@ class _Problem(MixedEquations):
 
 
 def _problem(A, b, mu, low, high, warm, law):
-    """Problem of forces in cones and bounds, scaled, and the forces to start from."""
+    """Scaled problem of forces in cones and bounds, and the initial forces."""
     if law not in LAWS:
         raise UnknownNameError(f"the friction law must be one of {', '.join(LAWS)}, got {law!r}")
     A, b, rows = mixed_problem(A, b, mu, low, high)
@@ -131,7 +131,7 @@ def _problem(A, b, mu, low, high, warm, law):
 
 
 def _solution(problem, lam, tolerance, done, method):
-    """Solution with residuals, and a certificate where there is none."""
+    """Solution record of forces with residuals; a certificate if infeasible."""
     A, b, rows = problem.given
     tidy = lam - problem.missing(lam)  # exactly within the cones
     if problem.error(tidy) <= max(problem.error(lam), tolerance):
@@ -157,7 +157,7 @@ _PER_STEP = 50  # iterations of ADMM that a step of Newton's may take on average
 
 
 def newton_with_admm(problem, lam, tolerance, iterations):
-    """Newton steps until the error is small enough: forces, and number of steps.
+    """Solve by Newton steps, with ADMM where they stall; forces and number of Newton steps.
 
     ``iterations`` counts steps of Newton's method; ADMM brings it to where they succeed.
     """
@@ -178,7 +178,7 @@ def newton_with_admm(problem, lam, tolerance, iterations):
 def newton_steps(
     problem: MixedEquations, lam: ArrayLike, tolerance: float, iterations: int
 ) -> tuple[Array, int]:
-    """Newton steps while errors shrink, and one more after convergence."""
+    """Newton steps while errors shrink, plus one after convergence; forces and step count."""
     merit = problem.merit(lam)
     for k in range(iterations):
         if merit == 0:
@@ -221,7 +221,7 @@ class Alternation:
         self.y = w + self._correction(w)
 
     def advance(self, iterations=_EVERY):
-        """Do some iterations, then adapt the penalty."""
+        """Run some ADMM iterations, then adapt the penalty to the residuals."""
         before = self.lam
         for _ in range(iterations):
             before, self.lam = self.lam, self._next()
@@ -233,7 +233,7 @@ class Alternation:
             self.penalty *= min(max(ratio, 0.1), 10.0)
 
     def _next(self):
-        """Next iterate of the alternating direction method of multipliers."""
+        """Forces after one iteration of the alternating direction method of multipliers."""
         penalty, lam, y = self.penalty, self.lam, self.y
         known = y - self.problem.b - self._correction(y) + penalty * lam + _PROXIMAL * self.x
         known = (self.vectors.T @ known) / (self.values + penalty + _PROXIMAL)
@@ -244,7 +244,7 @@ class Alternation:
         return lam
 
     def _correction(self, w):
-        """De Saxcé's (mu |w_t|, 0, 0); nothing for the convex law."""
+        """De Saxcé correction (mu |w_t|, 0, 0) of every contact; zero for the convex law."""
         out, contacts = np.zeros(self.rows.size), self.rows.split(w)[0]
         if not self.rows.convex:
             out[: contacts.size : 3] = self.rows.mu * np.hypot(contacts[:, 1], contacts[:, 2])
@@ -252,7 +252,7 @@ class Alternation:
 
 
 def alternating_directions(problem, lam, tolerance, iterations):
-    """Solve a problem by alternating directions (ADMM): forces, and how many iterations it took."""
+    """Solve a contact problem by ADMM alone; forces and number of iterations."""
     run = Alternation(problem, lam)
     for k in range(0, iterations, _EVERY):
         if problem.error(run.lam) <= tolerance or (k % 200 == 190 and problem.is_refuted(run.lam)):

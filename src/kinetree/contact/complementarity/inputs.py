@@ -8,7 +8,7 @@ from kinetree.model.arrays import as_numbers
 
 
 def numbers(x, name):
-    """``x`` as a vector of floats; bounds may be infinite."""
+    """``x`` as a vector of floats, infinities allowed; ShapeError for anything else."""
     a = as_numbers(x, name)
     if a.ndim != 1 or a.dtype == object or np.iscomplexobj(a) or np.any(np.isnan(a)):
         raise ShapeError(f"{name} must be a vector of real numbers, got {x!r}")
@@ -16,7 +16,7 @@ def numbers(x, name):
 
 
 def matrix_and_vector(M, d, matrix="M", vector="d", symmetric=True):
-    """A matrix and a vector as arrays, once their shapes, numbers and symmetry are checked."""
+    """Square matrix and matching vector of a problem as checked float arrays."""
     M, d = as_numbers(M, matrix), numbers(d, vector)
     if M.shape != (len(d), len(d)):
         raise ShapeError(
@@ -35,7 +35,7 @@ def matrix_and_vector(M, d, matrix="M", vector="d", symmetric=True):
 
 
 def bounds(low, high, n):
-    """Bounds of ``n`` rows, from numbers or vectors."""
+    """Lower and upper bounds as vectors of length ``n``, checked for order."""
     pair = []
     for x, name in ((low, "low"), (high, "high")):
         a = np.full(n, float(x)) if np.ndim(x) == 0 else numbers(x, name)
@@ -47,7 +47,7 @@ def bounds(low, high, n):
 
 
 def mixed_problem(A, b, mu, low, high):
-    """A mixed problem: matrix, vector and rows that fit one another."""
+    """Matrix, vector and ``MixedRows`` of a mixed problem, checked to fit one another."""
     A, b = matrix_and_vector(A, b, "A", "b")
     rows = MixedRows(numbers(mu, "mu"), numbers(low, "low"), numbers(high, "high"))
     if len(rows.low) != len(rows.high) or rows.size != len(b):
@@ -62,6 +62,6 @@ def mixed_problem(A, b, mu, low, high):
 
 
 def _check_order(low, high):
-    """Make sure that something is left between the bounds."""
+    """Raise ShapeError unless every interval from ``low`` to ``high`` is nonempty."""
     if not np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
         raise ShapeError(f"low must not exceed high, got {low.tolist()} and {high.tolist()}")

@@ -28,7 +28,7 @@ _TOLERANCE = 1e-9
 
 
 def pivoting(M: ArrayLike, d: ArrayLike) -> ForceSolution:
-    """A basic solution for a symmetric positive-semidefinite matrix, by principal pivoting.
+    """Basic LCP solution for a symmetric positive-semidefinite matrix by principal pivoting.
 
     Args:
         M: inverse inertia along the contact normals, (n, n).
@@ -40,7 +40,7 @@ def pivoting(M: ArrayLike, d: ArrayLike) -> ForceSolution:
 
 
 def lemke(M: ArrayLike, d: ArrayLike) -> ForceSolution:
-    """A solution for any matrix, if Lemke's path leads to one.
+    """LCP solution for any square matrix by Lemke's algorithm, if its path ends at one.
 
     It does, or ends with a proof, for positive-semidefinite and other copositive-plus matrices. For
     others it may end with neither: ``solved`` false and no certificate.
@@ -62,7 +62,7 @@ def lemke(M: ArrayLike, d: ArrayLike) -> ForceSolution:
 
 
 def enumerated(M: ArrayLike, d: ArrayLike, tolerance: float = _TOLERANCE) -> list[ForceSolution]:
-    """All basic solutions, those with fewest forces first; by trying all bases.
+    """All basic LCP solutions, those with fewest forces first, by enumerating all bases.
 
     Args:
         M: square matrix, (n, n), symmetric or not.
@@ -91,7 +91,7 @@ def enumerated(M: ArrayLike, d: ArrayLike, tolerance: float = _TOLERANCE) -> lis
 
 
 def _basic(M, d, basis):
-    """Basic solution of a linear complementarity problem for a basis."""
+    """Basic solution (n,) of a linear complementarity problem for the given basis."""
     lam, basis = np.zeros(len(d)), list(basis)
     lam[basis] = np.linalg.solve(M[np.ix_(basis, basis)], -d[basis])
     return lam
@@ -128,7 +128,7 @@ class Path(NamedTuple):
 
 
 def follow(M, d) -> Path:
-    """The path of ``w = M z + d``, ``w ≥ 0``, ``z ≥ 0``, ``w · z = 0``.
+    """Lemke's path of ``w = M z + d``, ``w ≥ 0``, ``z ≥ 0``, ``w · z = 0``: end and pivots.
 
     Variables are numbered: w from 0, z from n, the artificial one is 2 n.
     """
@@ -157,7 +157,7 @@ def follow(M, d) -> Path:
 
 
 def _leaving_row(table, rows, column, basic, n):
-    """The row that leaves: the artificial variable as soon as it can, else the least ratio."""
+    """Row that leaves Lemke's basis: the artificial variable if it can, else lexicographic."""
     ratios = table[rows, -1] / column[rows]
     tied = rows[ratios <= np.min(ratios) + _ZERO * max(1.0, abs(np.min(ratios)))]
     for row in tied:
@@ -167,7 +167,7 @@ def _leaving_row(table, rows, column, basic, n):
 
 
 def _least(table, rows, divisors, n):
-    """The row whose entries, divided, are lexicographically least: right side, then inverse."""
+    """Row of a tableau with the lexicographically smallest entries divided by ``divisors``."""
     for column in (-1, *range(n)):
         ratios = table[rows, column] / divisors
         kept = ratios <= np.min(ratios) + _ZERO * max(1.0, abs(np.min(ratios)))
@@ -178,7 +178,7 @@ def _least(table, rows, divisors, n):
 
 
 def _pivot(table, row, column):
-    """Exchange a row and a column of a tableau, in place."""
+    """Pivot a simplex tableau on one row and column, in place."""
     table[row] /= table[row, column]
     factors = table[:, column].copy()
     factors[row] = 0.0

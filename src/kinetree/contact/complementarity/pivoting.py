@@ -45,7 +45,7 @@ class Pivoted(NamedTuple):
 
 
 def pivot(curvature, low, high) -> Pivoted:
-    """Forces between bounds that minimise ``½ lamᵀ M lam + dᵀ lam``; its KKT conditions hold."""
+    """Forces within bounds that minimise ``½ lamᵀ M lam + dᵀ lam``, by principal pivoting."""
     n = len(low)
     lam, basis, count = np.clip(np.zeros(n), low, high), [], 0
     while (row := _worst(curvature, lam, basis, low, high)) is not None:
@@ -75,7 +75,7 @@ def pivot(curvature, low, high) -> Pivoted:
 
 
 def _check(count, n, rest, whole):
-    """Raise an error where a pivot shows a matrix that is not positive semidefinite."""
+    """Raise SingularError if a pivot shows a matrix that is not positive semidefinite."""
     if rest < -1e-7 * abs(whole) or whole < 0:
         raise SingularError(
             "pivoting needs a positive-semidefinite matrix, and this one is not: a force moves its "
@@ -89,7 +89,7 @@ def _check(count, n, rest, whole):
 
 
 def _worst(curvature, lam, basis, low, high):
-    """The row outside the basis whose motion is most wrong for where its force can go, or None."""
+    """Row outside the basis that violates its bound condition most, or None."""
     w, limit = curvature.motion(lam), _WRONG * curvature.terms(lam)
     wrong = np.maximum(np.where(lam < high, -w, 0), np.where(lam > low, w, 0))
     wrong[basis] = 0
@@ -99,7 +99,7 @@ def _worst(curvature, lam, basis, low, high):
 
 
 def _first_bound(lam, direction, rows, low, high):
-    """The first row to reach a bound, least number first, and how long it takes."""
+    """Basis row that first reaches a bound along a direction, and the step length to it."""
     first, longest = None, np.inf
     smallest = 1e-13 * np.max(np.abs(direction))
     for i in sorted(rows):
@@ -119,15 +119,15 @@ class Dense:
         self.sizes = positive_sizes(np.sqrt(np.maximum(np.diagonal(M), 0)))
 
     def motion(self, lam):
-        """``M lam + d``."""
+        """Motion ``M lam + d`` under the forces ``lam``, (n,)."""
         return self.M @ lam + self.d
 
     def terms(self, lam):
-        """Sizes of the terms in ``motion``."""
+        """Sums of absolute terms of ``motion``, (n,), the scale of its rounding errors."""
         return np.abs(self.M) @ np.abs(lam) + np.abs(self.d)
 
     def response(self, basis, row):
-        """Forces of the basis that keep its motion as it is when that of ``row`` grows by 1.
+        """Basis forces that hold the basis still as force ``row`` grows by 1, and row's motion.
 
         Also the motion of ``row`` that results, and what it were if the basis stood still.
         """
@@ -136,7 +136,7 @@ class Dense:
         return y, M[row, row] + M[row, basis] @ y, M[row, row]
 
     def balance(self, basis, lam):
-        """``lam`` with the forces of the basis such that it does not move."""
+        """Copy of ``lam`` whose basis forces make the motion of the basis zero."""
         others = lam.copy()
         others[basis] = 0
         block = self.M[np.ix_(basis, basis)]
@@ -145,7 +145,7 @@ class Dense:
 
 
 def positive_sizes(sizes):
-    """Sizes with ones in place of zeros."""
+    """Copy of sizes with ones instead of zeros."""
     return np.where(sizes > 0, sizes, 1.0)
 
 
@@ -175,7 +175,7 @@ class ForceSolution(NamedTuple):
 
 
 def solution_of(found: Pivoted, M, d, low, high) -> ForceSolution:
-    """Solution of where pivoting ended, or the proof that there is none."""
+    """``ForceSolution`` of the pivoting result, or its infeasibility certificate."""
     certificate = None if found.ray is None else certificate_of(M, d, found.ray)
     return ForceSolution(
         lam=found.lam,

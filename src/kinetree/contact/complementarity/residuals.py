@@ -26,7 +26,7 @@ class Residuals(NamedTuple):
 
 
 def residuals(rows, A, b, lam) -> Residuals:
-    """Residuals of the forces ``lam`` of a mixed problem."""
+    """``ForceResiduals`` of the forces ``lam`` of a mixed contact problem."""
     w = A @ lam + b
     (force, others), (motion, w_others) = rows.split(lam), rows.split(w)
     slip = rows.mu * np.hypot(motion[:, 1], motion[:, 2])
@@ -49,7 +49,7 @@ def residuals(rows, A, b, lam) -> Residuals:
 
 
 def relative_error(rows, A, b, lam) -> float:
-    """Largest error of ``lam = obeyed(lam)``, in units of the largest ``b``; of a scaled problem.
+    """Largest fixed-point error ``lam - obey(lam - w)`` relative to the largest ``b``.
 
     Not in units of ``lam``: where there is no solution forces grow without end, and the error,
     which does not shrink, would seem to.
@@ -60,7 +60,7 @@ def relative_error(rows, A, b, lam) -> float:
 
 
 def _largest(*parts):
-    """Largest entry of several arrays, zero at least."""
+    """Largest entry of several arrays, or zero if that is larger."""
     return float(max(0.0, *(np.max(part, initial=0.0) for part in parts)))
 
 
@@ -89,7 +89,7 @@ class Certificate(NamedTuple):
 
 
 def certificate_of(M, d, y, *, one_sided=False):
-    """The certificate, if ``y`` is one within rounding; else None.
+    """Infeasibility certificate for the LCP direction ``y`` if it is one, else None.
 
     Measured in units in which the diagonal of ``M`` is 1. ``one_sided``: it is enough that
     ``Mᵀ y ≤ 0``, where forces only push.
@@ -112,7 +112,7 @@ def certificate_of(M, d, y, *, one_sided=False):
 
 
 def cone_certificate(A, b, rows):
-    """A certificate for a mixed problem, or None.
+    """Infeasibility certificate of a mixed problem, by Dykstra's projections, or None.
 
     The point nearest to ``-b`` of the null space of ``A`` and of the cone, by Dykstra's
     projections: zero where there is none.
@@ -155,13 +155,13 @@ class MixedEquations:
     rows: MixedRows
 
     def missing(self, lam):
-        """Errors of forces, (n,); zero where they obey."""
+        """Fixed-point errors of forces, (n,), zero where they satisfy their laws."""
         return lam - obey(self.rows, lam, self.A @ lam + self.b)
 
     def merit(self, lam):
-        """Sum of the squared errors."""
+        """Sum of squared fixed-point errors of forces."""
         return float(np.sum(self.missing(lam) ** 2))
 
     def error(self, lam):
-        """Largest error, in units of the largest ``b``."""
+        """Largest fixed-point error of forces relative to the largest ``b``."""
         return relative_error(self.rows, self.A, self.b, lam)

@@ -32,7 +32,7 @@ BEYOND = 1e150
 
 
 def less(a, b):
-    """``a < b``, element by element, also of traced numbers."""
+    """Elementwise ``a < b``, also of traced numbers."""
     traced = any(np.asarray(x).dtype == object for x in (a, b))
     return np.less(a, b, dtype=object) if traced else np.less(a, b)
 
@@ -56,11 +56,11 @@ class MixedRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of rows."""
+        """Number of rows: three per contact, and one per bounded row."""
         return 3 * len(self.mu) + len(self.low)
 
     def split(self, x):
-        """The parts of a vector: contacts (c, 3), others (m,)."""
+        """Contact part (c, 3) and part of the bounded rows (m,) of a vector."""
         at = 3 * len(self.mu)
         return x[:at].reshape(-1, 3), x[at:]
 
@@ -69,12 +69,12 @@ _each_root = np.frompyfunc(sqrt, 1, 1)  # np.sqrt rejects plain numbers among tr
 
 
 def _root(x):
-    """Square root of numbers of any kind."""
+    """Elementwise square root of floats or traced numbers."""
     return _each_root(x) if x.dtype == object else np.sqrt(x)
 
 
 def scale(A, b, rows):
-    """Problem in units in which every diagonal block of ``A`` has the mean 1.
+    """Problem in units that make the mean of every diagonal block of ``A`` equal to 1.
 
     Forces of different kinds, newtons and newton metres, become comparable. The three rows of a
     contact share one unit, so that friction cones stay what they are.
@@ -98,7 +98,7 @@ def scale(A, b, rows):
 
 
 def _within_reach(bounds, unit):
-    """Scaled bounds without infinities, which do not belong into traced code."""
+    """Bounds divided by units, infinities replaced by ±``BEYOND`` for traced code."""
     far = [isinstance(x, (float, np.floating)) and abs(x) > BEYOND for x in bounds]
     return np.array(
         [
@@ -110,7 +110,7 @@ def _within_reach(bounds, unit):
 
 
 def obey(rows, lam, w):
-    """The forces that the laws make of ``lam - w``; equal to ``lam`` exactly at a solution.
+    """Forces that the laws assign to ``lam - w``: equal to ``lam`` exactly at a solution.
 
     The nearest admissible force for the convex law and for rows with bounds; the functions of
     Alart and Curnier for Coulomb's law: first the normal force, then the nearest friction.
@@ -124,12 +124,12 @@ def obey(rows, lam, w):
 
 
 def nearest(rows, lam):
-    """The admissible forces nearest to ``lam``."""
+    """Orthogonal projection of forces on their cones and bounds."""
     return obey(rows._replace(convex=True), lam, np.zeros(rows.size))
 
 
 def newton_matrix(rows, A, lam, w):
-    """Derivative of ``lam - obeyed`` by ``lam``, one of them where there are several, (n, n)."""
+    """Derivative of ``lam - obey(lam - w)`` by ``lam``, (n, n), one of several at kinks."""
     if rows.speed is not None:
         D, c = relax(rows, lam, w)[1], 3 * len(rows.mu)
         blocks = [slice(k, k + 3) for k in range(0, c, 3)]
@@ -152,7 +152,7 @@ def newton_matrix(rows, A, lam, w):
 
 
 def _derivatives(rows, trial):
-    """Derivatives of the laws of the contacts, (c, 3, 3), by what they are given."""
+    """Derivatives (c, 3, 3) of the contacts' laws with respect to their trial forces."""
     kind = np.result_type(trial.normal, trial.tangent, rows.mu)
     blocks = np.zeros((len(rows.mu), 3, 3), dtype=kind)
     for D, mu, touching, sticking, tangent, reach, ratio in zip(
@@ -193,7 +193,7 @@ class _Trial(NamedTuple):
 
 
 def _roots(x):
-    """Square roots of an array, in which some may be traced and others plain numbers."""
+    """Elementwise square roots of an array in which some numbers may be traced."""
     return _each_root(x) if x.dtype == object else np.sqrt(x)
 
 
@@ -201,7 +201,7 @@ _each_root = np.frompyfunc(sqrt, 1, 1)
 
 
 def _trial(rows, lam, w):
-    """State of all rows at a trial ``lam - w``: what touches, sticks and is within bounds."""
+    """Trial state of all rows at ``lam - w``: which touch, stick, or are within bounds."""
     contacts, other = rows.split(lam - w)
     mu, normal, tangent = rows.mu, contacts[:, 0], contacts[:, 1:]
     square = tangent[:, 0] * tangent[:, 0] + tangent[:, 1] * tangent[:, 1]
@@ -233,7 +233,7 @@ def _trial(rows, lam, w):
 
 
 def relax(rows, lam, w):
-    """The forces that the relaxed laws make of ``lam - w``, (n,), and their derivative, (n, n)."""
+    """Forces by the relaxed laws at ``lam - w``, (n,), and their derivative, (n, n)."""
     y, c = lam - w, 3 * len(rows.mu)
     found = np.zeros(rows.size, dtype=np.result_type(y, rows.mu, rows.low, rows.high, rows.speed))
     D = np.zeros((rows.size, rows.size), dtype=found.dtype)
@@ -263,12 +263,12 @@ def relax(rows, lam, w):
 
 
 def _is_far(bound) -> bool:
-    """Whether a bound stands for none."""
+    """Whether a bound's number stands for no bound at all."""
     return isinstance(bound, (complex, float)) and abs(bound) >= BEYOND
 
 
 def _positive(y, v):
-    """The positive ``x`` with ``x (x - y) = v²``, and its derivative by ``y``."""
+    """Positive root x of ``x (x - y) = v²``, a smoothed max(y, 0), and its derivative."""
     root = sqrt(y * y + 4 * v * v)
     large = (root + select(less(0, y), y, -y)) / 2
     x = select(less(0, y), large, v * v / large)
@@ -276,7 +276,7 @@ def _positive(y, v):
 
 
 def _direction(y):
-    """Unit vector and size of a short vector, both with derivatives where that is zero."""
+    """Unit vector and length of a 2-vector, differentiable where the length is zero."""
     square = y @ y
     moves = less(0, square)
     size = sqrt(select(moves, square, 1))
@@ -284,7 +284,7 @@ def _direction(y):
 
 
 def _limit(size, reach, v):
-    """The part ``x < reach`` of a size, as the ratio of both, and its derivatives.
+    """Smoothed min(size, reach) as ratio to ``size``, and its two derivatives.
 
     With ``(size - x) (reach - x) = v x``: a sliding speed ``size - x`` with ``x`` of friction.
     """

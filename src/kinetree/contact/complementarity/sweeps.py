@@ -10,7 +10,7 @@ _REGULARIZATION = 1e-10  # blocks of A may be singular, as in planar mechanisms
 
 
 def sweep(A, b, rows, lam):
-    """Forces after one pass over all contacts and rows, in order."""
+    """Forces after one projected Gauss-Seidel pass over all contacts and bounded rows."""
     lam, start = lam.copy(), 3 * len(rows.mu)
     for i, mu in enumerate(rows.mu):
         at = slice(3 * i, 3 * i + 3)
@@ -24,7 +24,7 @@ def sweep(A, b, rows, lam):
 
 
 def projected_gauss_seidel(problem, lam, tolerance, iterations):
-    """Sweeps until the error is small enough: forces, and number of sweeps."""
+    """Solve a contact problem by Gauss-Seidel sweeps; forces and number of sweeps."""
     for k in range(iterations):
         if problem.error(lam) <= tolerance:
             return lam, k
@@ -43,7 +43,7 @@ _ANGLES = 2 * np.pi * np.arange(7) / 7
 
 
 def one_contact_force(A, b, mu, convex=False, near=None):
-    """Force of one contact, (3,).
+    """Force of one contact (3,) that satisfies its friction law exactly.
 
     Args:
         A: symmetric positive-definite matrix, (3, 3).
@@ -70,14 +70,14 @@ def one_contact_force(A, b, mu, convex=False, near=None):
 
 
 def _slides(A, mu, convex, angle):
-    """For directions of force, by angle: ``g``, the line along which motion stops, ``line A g``."""
+    """Sliding force directions g by angle, constraint line, and resistance ``line A g``."""
     g = np.stack([np.ones_like(angle), mu * np.cos(angle), mu * np.sin(angle)], axis=1)
     line = g if convex else np.tile([1.0, 0.0, 0.0], (len(g), 1))
     return g, line, np.einsum("ij,jk,ik->i", line, A, g)
 
 
 def _directions(A, b, mu, convex):
-    """Angles at which the polynomial is zero."""
+    """Candidate angles of the sliding force: real roots of the sliding polynomial."""
     g, line, resistance = _slides(A, mu, convex, _ANGLES)
     w = b * resistance[:, None] - (line @ b)[:, None] * (g @ A)  # times the resistance
     samples = np.cos(_ANGLES) * w[:, 2] - np.sin(_ANGLES) * w[:, 1]

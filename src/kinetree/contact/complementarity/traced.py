@@ -48,7 +48,7 @@ def in_kernel(
     tolerance: float = 1e-12,
     proximal: float = 1e-9,
 ) -> KernelSolution:
-    """Forces within their cones and bounds; as ``solve``, for traced numbers or floats.
+    """Contact forces within cones and bounds, like ``solve``, traceable in kernels.
 
     Args:
         A: inverse inertia that the forces meet, (n, n).
@@ -108,22 +108,22 @@ def in_kernel(
 
 
 def _square(x):
-    """Squared norm."""
+    """Squared Euclidean norm of a vector."""
     return x @ x
 
 
 def _missing(A, b, rows, lam):
-    """Difference between forces and those that obey the laws."""
+    """Fixed-point error ``lam - obey(lam - w)`` of forces, (n,)."""
     return lam - obey(rows, lam, A @ lam + b)
 
 
 def _choice(first, a, b):
-    """One of two tuples of numbers, by a condition."""
+    """Elementwise selection between two tuples of numbers by one condition."""
     return tuple(select(first, x, y) for x, y in zip(a, b, strict=True))
 
 
 def largest(values, least=0.0):
-    """The largest of some numbers, and at least ``least``."""
+    """Largest of some numbers, traced or not, and at least ``least``."""
     if isinstance(values, np.ndarray) and values.dtype != object:
         return np.fmax.reduce(values, initial=least)
     for x in values:
@@ -132,7 +132,7 @@ def largest(values, least=0.0):
 
 
 def newton_step(G, missing, weight):
-    """``(G + weight)⁻¹ missing``: by elimination in natural order in a trace, on floats by LU."""
+    """Solution of ``(G + weight) x = missing``, traced without pivoting, or by LU on floats."""
     n = len(missing)
     if G.dtype != object:
         return np.linalg.solve(G + weight * np.eye(n), missing)
@@ -163,7 +163,7 @@ class Sweeps:
         self.inverses = [_inverse(block) for block in weighted]
 
     def after(self, lam):
-        """Forces after one sweep from ``lam``, (n,)."""
+        """Forces after one Gauss-Seidel sweep from ``lam``, (n,), traceable."""
         lam = np.array(lam, dtype=object if self.A.dtype == object else None)
         for i, at in enumerate(self.blocks):
             w = self.A[at] @ lam + self.b[at]
@@ -176,7 +176,7 @@ class Sweeps:
         return lam
 
     def _contact(self, i, lam, w):
-        """Force of one contact that solves its own laws, the others held."""
+        """Force of contact ``i`` that satisfies its law while all others are held."""
         at, mu, convex = self.blocks[i], self.rows.mu[i], self.rows.convex
         A = self.A[at, at]
         stick = lam - self.inverses[i] @ w
@@ -200,11 +200,11 @@ class Sweeps:
         return select(floor >= 0, 0 * lam, select(sticks, stick, slide))
 
     def _lift(self, Ag, free, g):
-        """``a, d``: a contact that slides with the force ``n g`` rises at ``a n + d``."""
+        """Coefficients a, d of the separation ``a n + d`` under a sliding force ``n g``."""
         return (g @ Ag, g @ free) if self.rows.convex else (Ag[0], free[0])
 
     def _turn(self, A, free, mu, c):
-        """Direction of friction after a Newton step of its angle.
+        """Direction of sliding friction after a Newton step of its angle, (2,).
 
         It is against sliding where ``p · w_t = 0`` with ``p`` normal to ``c``; with ``a n + d = 0``
         that is ``a (p · free_t) = d (p · (A g)_t)``, a polynomial of the direction, of degree four
@@ -230,12 +230,12 @@ class Sweeps:
 
 
 def _along(mu, c):
-    """Force of a contact that slides, of normal force 1."""
+    """Force of a sliding contact with unit normal force and friction direction ``c``, (3,)."""
     return np.array([1, mu * c[0], mu * c[1]])
 
 
 def _inverse(B):
-    """Inverse of a symmetric 3 by 3 matrix, by cofactors."""
+    """Inverse of a symmetric 3 x 3 matrix by cofactors, traceable."""
     cofactors = np.array(
         [
             [

@@ -21,7 +21,7 @@ def low_pass(u: float, x: float, rise: float, fall: float, h: float) -> float:
 
 @procedure
 def ramp(u: float, x: float, rise: float, fall: float, h: float) -> float:
-    """Activation that follows control ``u`` at the constant rate 1 / ``rise``, after ``h`` seconds."""
+    """Activation that follows ``u`` at the constant rate 1 / ``rise``, after ``h`` seconds."""
     most = h / rise if rise > 0.0 else 0.0
     return x + min(max(u - x, -most), most)
 

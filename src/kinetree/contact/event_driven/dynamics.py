@@ -47,7 +47,7 @@ class ContactInstant(NamedTuple):
     """Their right sides, (..., c)."""
 
     def with_loops(self):
-        """``A`` and ``free`` at one instant, loops kept, (nv, nv) and (nv,)."""
+        """Mobility (nv, nv) and free acceleration (nv,) at one instant, with loops closed."""
         if not len(self.k):
             return self.A, self.free
         AK = self.A @ self.K.T
@@ -88,11 +88,11 @@ class PhaseDynamics:
 
     @property
     def mu(self):
-        """Coefficients of friction, (n,)."""
+        """Friction coefficients of the potential contacts, (n,)."""
         return self.scene.candidates.friction
 
     def instant(self, t, q, qd, tau) -> ContactInstant:
-        """Contacts and equation of motion at a time, or at times (n,) and states (n, ...)."""
+        """``ContactInstant`` (contact terms, mobility) at one time, or at many (n,) at once."""
         gap, J, bias = self.scene.candidate_terms(self.tree, q, qd)
         held = np.broadcast_to(tau, (*qd.shape[:-1], *np.shape(tau)[-1:]))
         total = self._joint_force(t, q, qd, held)
@@ -107,22 +107,22 @@ class PhaseDynamics:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Names of the prescribed joints."""
+        """Names of the prescribed joints, () without prescription."""
         return self.field.prescription.names if self.field.prescription is not None else ()
 
     def at_time(self, t, q, qd):
-        """The state at a time, or at times, with prescribed joints in place."""
+        """State with prescribed joints set to their motion at a time, or at times (n,)."""
         prescription = self.field.prescription
         if prescription is None:
             return q, qd
         return (prescription.at if np.ndim(t) == 0 else prescription.each)(self.tree, t, q, qd)[:2]
 
     def _joint_force(self, t, q, qd, tau):
-        """Joint forces of the field at a time."""
+        """Joint forces of the field at a time and state, or at many."""
         return self._at(t, self.field.joint_force, self.model, q, qd, tau)
 
     def _at(self, t, function, model, *arrays):
-        """``function`` of a time, or of each of several."""
+        """Result of ``function(model, t, ...)`` at one time, or stacked over several times."""
         if np.ndim(t) == 0:
             return function(model, t, *arrays)
         if self.field.prescription is None and not self.field.forces:
@@ -130,7 +130,7 @@ class PhaseDynamics:
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
     def motion(self, now: ContactInstant, qd, mode: ContactModes) -> PhaseMotion:
-        """Motion and forces, with contacts as ``mode`` has them."""
+        """``PhaseMotion``: acceleration and contact forces in the modes of ``mode``."""
         contact, axis = mode.rows
         R, b = now.J[..., contact, axis, :], now.bias[..., contact, axis]
         C, slides = self.columns(now, qd, mode), mode.kind[contact] == SLIDES
@@ -169,24 +169,24 @@ class PhaseDynamics:
         )
 
     def columns(self, now: ContactInstant, qd, mode: ContactModes):
-        """Joint forces per force of every row of ``mode``, (..., m, nv)."""
+        """Joint forces per unit force of every equation of ``mode``, (..., m, nv)."""
         contact, axis = mode.rows
         R, across = now.J[..., contact, axis, :], now.J[..., contact, 1:, :]
         return R - np.einsum("...mi,...miv->...mv", self._lean(now, qd, mode), across)
 
     def _lean(self, now, qd, mode):
-        """Friction of contacts that slide per normal force, against it, (..., m, 2); else zero."""
+        """Friction per normal force of sliding contacts, (..., m, 2); zero for the others."""
         contact, _ = mode.rows
         slides = mode.kind[contact] == SLIDES
         return (slides * self.mu[contact])[:, None] * self.slip(now, qd, mode)[..., contact, :]
 
     def _drive_power(self, now, qd, qdd, pushes):
-        """Power of the drives of prescribed joints [W], (...)."""
+        """Power of the drives of prescribed joints at an instant [W], (...)."""
         missing = tree_force(self.tree, now.q, qd, qdd) - now.total - pushes
         return (missing * qd * (1 - self.field.prescription.others(self.tree))).sum(-1)
 
     def slip(self, now: ContactInstant, qd, mode: ContactModes):
-        """Directions of sliding, unit vectors (..., n, 2): those of the velocity.
+        """Unit sliding directions (..., n, 2) of all contacts, limited in their rate of turning.
 
         How fast friction turns the direction is inversely proportional to the speed, without bound
         where sliding begins or ends. Below the speed ``mode.blur`` a step cannot follow, and the
@@ -203,13 +203,13 @@ class PhaseDynamics:
         return along[..., None] * s + p[..., None] * turned
 
     def blurs(self, now: ContactInstant, mode: ContactModes, h):
-        """``mode.blur`` for steps of ``h`` seconds, at which explicit methods are stable, (n,)."""
+        """Speeds (n,) below which sliding directions are smoothed for stable steps ``h``."""
         mobility = np.einsum("nav,vw,naw->n", now.J[:, 1:], now.A, now.J[:, 1:])
         load = np.sum(self.mu * np.abs(mode.force[:, 0]))
         return h * load * mobility / 2
 
     def resistance(self, now: ContactInstant, qd, mode: ContactModes):
-        """Part of the resistance that friction leaves of contacts that slide, (..., n); else 1."""
+        """Fraction of normal resistance left by sliding friction, (..., n); 1 if not sliding."""
         slip = self.slip(now, qd, mode)
         n = now.J[..., 0, :]
         nA = np.einsum("...nv,...vw->...nw", n, now.A)
@@ -220,7 +220,7 @@ class PhaseDynamics:
 
 
 def _inverse(W, sizes):
-    """Pseudo-inverses, and whether the matrices have one; rows have their own ``sizes``."""
+    """Scaled pseudo-inverses of matrices, and whether each matrix is regular."""
     if not W.shape[-1]:
         return W, np.ones(W.shape[:-2], dtype=bool)
     unit = 1 / np.sqrt(np.maximum(sizes, 1e-300))
@@ -240,7 +240,7 @@ _ROUNDS, _CLOSED = 5, 1e-15
 
 
 def closed_positions(dynamics, q, contacts):
-    """Positions in which the gaps of ``contacts``, and all loops, are closed."""
+    """Positions corrected so that the gaps of ``contacts``, and all loops, are closed."""
     still = np.zeros(dynamics.model.nv)
     if not len(contacts) and dynamics.tree is dynamics.model:
         return q
@@ -258,7 +258,7 @@ def closed_positions(dynamics, q, contacts):
 
 
 def closed_velocities(dynamics, q, qd, rows):
-    """Velocities that do not move ``rows``, contacts and axes, nor open loops.
+    """Velocities corrected so that contact ``rows`` and loops do not move.
 
     Args:
         dynamics: ``PhaseDynamics``.
@@ -282,7 +282,7 @@ def closed_velocities(dynamics, q, qd, rows):
 
 
 def _loop_constraint(model, q, qd):
-    """The constraints of loops without those that are nearly redundant."""
+    """Loop constraint equations at a state, without nearly redundant rows."""
     c = constraint(model, q, qd)
     K = np.asarray(c.K)
     rows = kept_rows(model, K.reshape(-1, *K.shape[-2:])[0]) if K.size else None
@@ -292,7 +292,7 @@ def _loop_constraint(model, q, qd):
 
 
 def _forces(R, A, error):
-    """The smallest ``x`` with ``R A Rᵀ x = error``."""
+    """Minimum-norm forces ``x`` with ``R A Rᵀ x = error``."""
     W = R @ A @ R.T
     unit = 1 / np.sqrt(np.maximum(np.diagonal(W), 1e-300))
     scaled = unit[:, None] * W * unit

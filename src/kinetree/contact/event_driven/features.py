@@ -90,7 +90,7 @@ class Features:
     # --- which features are followed --------------------------------------------------------
 
     def follow(self, model, q, qd, h, tolerance, without=()):
-        """Give slots to all features that can meet within ``h`` seconds, and take others away.
+        """Assign slots to all polyhedron features that can meet within ``h`` seconds.
 
         Args:
             model: the mechanism, or its tree.
@@ -122,13 +122,13 @@ class Features:
         self._gather()
 
     def release(self, k):
-        """Take the slot of contact ``k`` away from its feature, whose key is returned."""
+        """Free the slot of contact ``k``; returns the key of the feature that had it."""
         slot = k - (self.candidates.size - len(self.keys))
         key, self.keys[slot], self.held[k] = self.keys[slot], None, False
         return key
 
     def _place(self, k, R, r, v, h):
-        """Both shapes of a pair in the base, and how near features must be to count [m]."""
+        """World shapes of pair ``k``, and the distance [m] within which features count."""
         shapes, bodies, reach = [], [g.body for g in self.scene.pairs[k][:2]], 0.0
         for shape, b in zip(self._shapes[k], bodies, strict=True):
             shapes.append(shape.place(R[b], r[b]))
@@ -139,7 +139,7 @@ class Features:
         return *shapes, 2 * h * (reach + 10 * h) + near
 
     def _gather(self):
-        """Arrays of the features in use, kind by kind."""
+        """Collect the features in use into arrays, kind by kind."""
         offset, self._parts, rows, sizes = self.candidates.size - len(self.keys), [], [], [0.0]
         for kind, numbers in _KINDS.items():
             used = [j for j, key in enumerate(self.keys) if key is not None and key[1] in numbers]
@@ -152,20 +152,20 @@ class Features:
         self._size = np.array(sizes[1:], dtype=float)
 
     def _feature(self, key):
-        """Shapes and bodies of a pair of features, and its key."""
+        """Shapes and body numbers of the pair that a feature key refers to, and the key."""
         return self._shapes[key[0]], [g.body for g in self.scene.pairs[key[0]][:2]], key
 
     # --- where they are ----------------------------------------------------------------------
 
     def _poses(self, model, q):
-        """Axes (..., b, 3, 3) and origins (..., b, 3) of all bodies, the base first."""
+        """Rotations (..., b, 3, 3) and origins (..., b, 3) of all bodies, the base first."""
         T = kinematics.poses(model, q)
         base = np.broadcast_to(np.eye(4), (*T.shape[:-3], 1, 4, 4))
         T = np.concatenate([base, T], axis=-3)
         return T[..., :3, :3], T[..., :3, 3]
 
     def _follow(self, model, q) -> Followed:
-        """Gaps, points and normals of all features in a configuration."""
+        """Gaps, points and normals of all features in use at a configuration."""
         R, r = self._poses(model, q)
         parts = [part.at(R, r) for part in self._parts]
         if not parts:
@@ -176,7 +176,7 @@ class Features:
         return Followed(*(np.concatenate(field, axis=axis) for field, axis in fields))
 
     def _gaps(self, found):
-        """Gaps within borders, and beyond them how far; of equations, smooth beyond them."""
+        """Gaps of features [m], replaced by a positive distance outside their borders."""
         pair = self.candidates.pair[self._rows]
         margin = np.array([self.scene.pairs[k].margin for k in pair])
         gap, outside = found.gap - margin, self._outside(found)
@@ -184,7 +184,7 @@ class Features:
         return np.where(beside, np.maximum(gap, outside) + _BESIDE, gap)
 
     def _outside(self, found):
-        """Distance of features beyond their borders, less what is allowed [m], (..., m).
+        """Distance beyond the features' borders less its tolerance [m], (..., m).
 
         Contacts that are held stay what they are while bodies turn, until others take over.
         """
@@ -193,7 +193,7 @@ class Features:
         return np.where(held, found.beyond - limit, turned - limit / 2)
 
     def _join(self, function, own, model, q, *rest):
-        """Values of closed forms with those of features, in the same order: gaps first."""
+        """Values of closed-form contacts joined with those of the features' slots."""
         lead = np.shape(q)[:-1]
         shapes = [x.shape[len(lead) + 1 :] for x in own]  # of one contact
         smooth = [np.zeros((*lead, 0, *shape)) for shape in shapes]
@@ -204,7 +204,7 @@ class Features:
         return tuple(self._all(a, -1 - len(shape), b, fill) for a, shape, b, fill in parts)
 
     def _all(self, smooth, axis, values, fill):
-        """Values of closed forms, then those of features among all slots; ``axis`` has them."""
+        """Closed-form values and feature values in all slots, unused ones set to ``fill``."""
         shape = list(values.shape)
         shape[axis] = len(self.keys)
         slots = np.full(shape, fill)
@@ -214,18 +214,18 @@ class Features:
         return np.concatenate([smooth, slots], axis=axis)
 
     def outside(self, model, q):
-        """Distance of contacts beyond their borders [m], less what is allowed there, (..., n)."""
+        """Distance of all contacts beyond their features' borders [m], less tolerance, (..., n)."""
         smooth = np.full((*np.shape(q)[:-1], self.smooth.candidates.size), -FAR)
         return self._all(smooth, -1, self._outside(self._follow(model, q)), -FAR)
 
     def candidate_positions(self, model, q):
-        """Positions of contacts, as ``Scene.candidate_positions``."""
+        """Gaps, points and axes of all contacts, like ``Scene.candidate_positions``."""
         found = self._follow(model, q)
         own = self._gaps(found), found.point, contact_axes(found.normal)
         return self._join(self.smooth.candidate_positions, own, model, q)
 
     def candidate_velocities(self, model, q, qd):
-        """Velocities of contacts, as ``Scene.candidate_velocities``."""
+        """Gaps and velocities of all contacts, like ``Scene.candidate_velocities``."""
         found = self._follow(model, q)
         v, _ = self._between(model, q, qd)
         zeta = turn(contact_axes(found.normal), velocity_at(v, found.point))
@@ -233,7 +233,7 @@ class Features:
         return self._join(self.smooth.candidate_velocities, own, model, q, qd)
 
     def candidate_terms(self, model, q, qd):
-        """Terms of contacts, as ``Scene.candidate_terms``."""
+        """Gaps, Jacobians and biases of contacts, like ``Scene.candidate_terms``."""
         found = self._follow(model, q)
         J = kinematics.jacobians(model, q, frame="world")
         J = np.concatenate([np.zeros((*J.shape[:-3], 1, *J.shape[-2:])), J], axis=-3)
@@ -253,17 +253,17 @@ class Features:
 
     @property
     def _ends(self):
-        """Bodies of the first and of the second shapes of the features in use."""
+        """Body numbers of the first and second shapes of the features in use."""
         of = self.candidates
         return of.predecessor[self._rows], of.successor[self._rows]
 
     def _between(self, model, q, qd):
-        """Velocities and accelerations at ``qdd = 0`` between both sides, each (..., m, 6)."""
+        """Relative velocity and bias acceleration of each feature's bodies, (..., m, 6)."""
         p, s = self._ends
         return (m[..., s, :] - m[..., p, :] for m in body_motions(model, q, qd))
 
     def _rates(self, model, q, qd, found):
-        """Rates of points and normals, each (..., m, 3)."""
+        """Rates of the features' contact points and normals, each (..., m, 3)."""
         R, r = self._poses(model, q)
         v, begin = body_motions(model, q, qd)[0], 0
         rates = [(np.zeros((*v.shape[:-2], 0, 3)),) * 2]
@@ -277,6 +277,6 @@ class Features:
 
 
 def _in_body(geometry):
-    """Polyhedron of a shape, in coordinates of its body."""
+    """Polyhedron of a shape in the coordinates of its body."""
     E, r = (np.asarray(x, dtype=float) for x in (geometry.placement.E, geometry.placement.r))
     return polyhedron(geometry.shape).place(E.T, r)

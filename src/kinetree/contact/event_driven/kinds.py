@@ -56,7 +56,7 @@ class Corners(NamedTuple):
 
     @staticmethod
     def row(shapes, bodies, key):
-        """Fields of one pair of shapes on bodies; ``key`` says which features."""
+        """Fields of one corner-face feature of two shapes, identified by ``key``."""
         _, kind, i, j, sign = key
         ground, carrier = (0, 1) if kind == 0 else (1, 0)
         a, b = shapes[ground], shapes[carrier]
@@ -65,7 +65,7 @@ class Corners(NamedTuple):
         return *place, a.normal[order], a.offset[order], float(sign), min(s.size for s in shapes)
 
     def at(self, R, r) -> Followed:
-        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
+        """Gaps, points and normals of corner-face contacts for body poses ``R``, ``r``."""
         x = turn(R[..., self.body, :, :], self.corner) + r[..., self.body, :]
         up, gap, beyond = above(self, R, r, x)
         rays = np.einsum("...mij,mkj->...mki", R[..., self.body, :, :], self.cone)
@@ -73,7 +73,7 @@ class Corners(NamedTuple):
         return Followed(gap, beyond, self.size * (down - TURNED), x, self.sign[:, None] * up)
 
     def rates(self, R, r, v, found):
-        """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
+        """Rates of points and normals of corner-face contacts, each (..., m, 3)."""
         points = velocity_at(v[..., self.body, :], found.point)
         return points, cross(v[..., self.ground, :3], found.normal)
 
@@ -100,14 +100,14 @@ class Edges(NamedTuple):
 
     @staticmethod
     def row(shapes, bodies, key):
-        """Fields of one pair of shapes on bodies; ``key`` says which features."""
+        """Fields of one edge-edge feature of two shapes, identified by ``key``."""
         names = ("start", "along", "length", "inward", "radius")
         both = list(zip(shapes, key[2:4], strict=True))
         fields = (np.array([getattr(s, name)[e] for s, e in both]) for name in names)
         return np.array(bodies), *fields, float(key[4]), min(s.size for s in shapes)
 
     def at(self, R, r) -> Followed:
-        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
+        """Gaps, points and normals of edge-edge contacts for body poses ``R``, ``r``."""
         T = R[..., self.body, :, :]
         start, along = self._lines(R, r)
         inward = np.einsum("...msij,mskj->...mski", T, self.inward)
@@ -123,12 +123,12 @@ class Edges(NamedTuple):
         return Followed(gap, beyond, self.size * (down - TURNED), point, n)
 
     def _lines(self, R, r):
-        """Starts and directions of edges in the world."""
+        """World start points and directions of the edges of both shapes."""
         T = R[..., self.body, :, :]
         return turn(T, self.start) + r[..., self.body, :], turn(T, self.along)
 
     def rates(self, R, r, v, found):
-        """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
+        """Rates of points and normals of edge-edge contacts, each (..., m, 3)."""
         n, own = found.normal, self.radius[:, :1]
         apart = found.gap[..., None] + self.radius.sum(axis=-1)[:, None]  # of the lines
         x = found.point - own * n  # on the first of them
@@ -146,7 +146,7 @@ class Edges(NamedTuple):
 
 
 def above(features, R, r, x):
-    """Normals of faces in the base, and how far points are above these and beyond others."""
+    """World face normals, heights of points above those faces, and distances beyond others."""
     G = R[..., features.ground, :, :]
     local = turn(np.swapaxes(G, -1, -2), x - r[..., features.ground, :])
     apart = np.einsum("mfi,...mi->...mf", features.normal, local) - features.offset
@@ -155,19 +155,19 @@ def above(features, R, r, x):
 
 
 def crossing(u, w, between):
-    """Cross product of two lines and its square, and how far along each they are nearest."""
+    """Cross product of two lines, its square, and line parameters of their nearest points."""
     product = cross(u, w)
     square = np.maximum(dot(product, product), PARALLEL**2)
     return product, square, *(dot(cross(between, x), product) / square for x in (w, u))
 
 
 def as_many(rays):
-    """Rays of corners, of which some have fewer and begin again, (m, k, 3)."""
+    """Ray lists of corners padded by repetition to one array, (m, k, 3)."""
     return np.array([np.resize(each, (max(map(len, rays)), 3)) for each in rays])
 
 
 def pad(arrays, fill):
-    """Arrays (n_i, ...) of different lengths in one, (m, n, ...), filled up."""
+    """Arrays (n_i, ...) of different lengths stacked to (m, n, ...), padded with ``fill``."""
     most = max(map(len, arrays))
     ends = (np.full((most - len(a), *np.shape(a)[1:]), fill) for a in arrays)
     return np.array([np.concatenate([a, end]) for a, end in zip(arrays, ends, strict=True)])
@@ -182,7 +182,7 @@ RAGGED = {
 
 
 def join_rows(kind, rows):
-    """Arrays of some pairs of a kind: shapes, bodies and the key of each."""
+    """One instance of a feature kind with the stacked fields of several features."""
     columns = zip(*(kind.row(*row) for row in rows), strict=True)
     fields = zip(kind._fields, columns, strict=True)
     return kind(**{name: RAGGED.get(name, np.array)(x) for name, x in fields})

@@ -26,12 +26,12 @@ class ContactModes:
 
     @classmethod
     def apart(cls, n):
-        """Nothing touches."""
+        """``ContactModes`` of ``n`` contacts that are all open."""
         return cls(np.zeros(n, dtype=int), np.zeros((n, 2)), np.zeros((n, 3)), np.zeros(n))
 
     @property
     def closed(self):
-        """Numbers of the contacts that are equations."""
+        """Indices of the closed contacts, each of which adds equations."""
         return np.flatnonzero(self.kind != OPEN)
 
     @property
@@ -42,7 +42,7 @@ class ContactModes:
 
     @property
     def names(self):
-        """Names of the modes of all contacts."""
+        """Names of the modes of all contacts, such as "open" or "sticks"."""
         return tuple(MODES[k] for k in self.kind)
 
 
@@ -57,7 +57,7 @@ _SWEEPS, _HALVINGS = 3, 20
 
 
 def centre(dynamics, now, qd, mode, force):
-    """Forces of all contacts that move the mechanism as ``force`` does, (n, 3), none extreme.
+    """Contact forces (n, 3) of equal effect as ``force``, but away from their limits.
 
     Contacts do not brace themselves against each other more than they must: of all tangential
     forces the least. Along each way of shifting normal forces that moves nothing, in turn, they go
@@ -88,7 +88,7 @@ def centre(dynamics, now, qd, mode, force):
 
 
 def _shifts(pushed, mode, last_axis):
-    """Forces that move nothing, a basis, (k, n, 3); the largest number of each is one.
+    """Basis (k, n, 3) of contact-force changes without effect on the motion.
 
     Args:
         pushed: accelerations per force of every row of the mode, (nv, m).
@@ -107,7 +107,7 @@ def _shifts(pushed, mode, last_axis):
 
 
 def _reach(force, change, mu, mode):
-    """Largest part of a change, at most one, that leaves forces admissible, if they are."""
+    """Largest fraction of a force change, at most 1, that stays admissible."""
     near, far = 0.0, 1.0
     if _admissible(force + change, mu, mode):
         return far
@@ -119,7 +119,7 @@ def _reach(force, change, mu, mode):
 
 
 def _admissible(force, mu, mode):
-    """Whether no contact pulls, and friction of those that stick is within its cone, nearly."""
+    """Whether no contact pulls and sticking friction is within its cone, up to rounding."""
     near = _NOISE * np.abs(force).sum()
     friction = np.where(mode.kind == STICKS, np.hypot(force[:, 1], force[:, 2]), 0.0)
     return np.all(force[:, 0] >= -near) and np.all(friction <= mu * force[:, 0] + near)

@@ -23,7 +23,7 @@ class PhaseNotes:
         self._begun = False
 
     def begin(self, t, q, qd, tau):
-        """Start of a step; the first one has the forces at the start of the simulation."""
+        """Record the contact forces at the start of the simulation, at its first step."""
         if self._begun:
             return
         self._begun = True
@@ -34,7 +34,7 @@ class PhaseNotes:
             self.stored[0] = (*self._last, self.stored[0][-1])
 
     def take(self, step, motion):
-        """End of a step, with its ``PhaseMotion``, or None in flight."""
+        """Record forces and residuals at the end of a step; ``motion`` None means no contact."""
         transitions, mode = self.transitions, self.transitions.mode
         force = np.zeros(mode.force.shape) if motion is None else motion.force
         contact, axis = mode.rows
@@ -60,7 +60,7 @@ class PhaseNotes:
         self._last = force, mode.names, self._place(step.q1)
 
     def _place(self, q):
-        """Points and normals, (contacts, 2, 3); of a ``Scene`` they are known from ``q``."""
+        """Contact points and normals, (contacts, 2, 3); None if ``q`` determines them."""
         dynamics = self.transitions.dynamics
         if isinstance(dynamics.scene, Scene):
             return None
@@ -68,12 +68,12 @@ class PhaseNotes:
         return np.stack([point, axes[:, 0]], axis=1)
 
     def keep(self, q):
-        """Store the forces of the last step, and residuals since the last stored time."""
+        """Store the last step's forces, and the residuals since the last stored time."""
         self.stored.append((*self._last, self._worst))
         self._worst = np.zeros(len(PhaseResiduals._fields))
 
     def history(self) -> PhaseHistory:
-        """All that was stored."""
+        """``PhaseHistory`` of all stored forces, modes and residuals."""
         names, times = self.transitions.of.names, len(self.stored)
         forces, modes, places, residuals = zip(*self.stored, strict=True)
         force = np.array(forces).reshape(times, len(names), 3)

@@ -36,7 +36,7 @@ class Barrel(NamedTuple):
     """Half its length [m]."""
 
     def place(self, R, r) -> "Barrel":
-        """Shape in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
+        """Cylinder surface rotated by ``R`` (3, 3), then translated by ``r``."""
         return Barrel(R @ self.center + r, R @ self.axis, self.radius, self.half)
 
 
@@ -69,7 +69,7 @@ class Polyhedron(NamedTuple):
     """The cylinder that this stands for, a ``Barrel``."""
 
     def place(self, R, r) -> "Polyhedron":
-        """Shape in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
+        """Polyhedron rotated by ``R`` (3, 3), then translated by ``r``."""
         normal = self.normal @ R.T
         return Polyhedron(
             self.corner @ R.T + r,
@@ -88,7 +88,7 @@ class Polyhedron(NamedTuple):
 
 
 def polyhedron(shape) -> Polyhedron:
-    """Polyhedron of a ``Box``, ``Cylinder``, hull of a ``Mesh``, or ``Plane``: an endless face."""
+    """Polyhedron of a ``Box``, ``Cylinder``, hull of a ``Mesh``, or ``Plane`` (one face)."""
     if isinstance(shape, Plane):
         none = np.zeros((0, 3))
         return Polyhedron(
@@ -114,7 +114,7 @@ def polyhedron(shape) -> Polyhedron:
 
 @lru_cache(maxsize=256)
 def _of_box(size):
-    """Polyhedron of a box: corners, normals of faces, edges."""
+    """Polyhedron of a box, with corners, face normals and edges."""
     signs = np.array([[i, j, k] for i in (1, -1) for j in (1, -1) for k in (1, -1)], dtype=float)
     corner, normal = signs * size / 2, np.concatenate([np.eye(3), -np.eye(3)])
     edges = []
@@ -136,7 +136,7 @@ def _of_box(size):
 
 
 def _of_triangles(vertices, triangles, normals):
-    """Faces are made of triangles in the same plane; edges are between faces."""
+    """Polyhedron of a triangulated hull, coplanar triangles merged into faces."""
     size = float(np.ptp(vertices, axis=0).max())
     offset = np.sum(normals * vertices[triangles[:, 0]], axis=1)
     sides: dict = {}
@@ -168,7 +168,7 @@ def _of_triangles(vertices, triangles, normals):
 
 @lru_cache(maxsize=256)
 def of_cylinder(radius, length) -> Polyhedron:
-    """The prism inside a cylinder, whose features count where it stands, and its axis."""
+    """Prism inscribed in a cylinder, used where it stands, with the cylinder's surface."""
     half, n = length / 2, RIM_CORNERS
     angle = 2 * np.pi * np.arange(n) / n
     around = np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])

@@ -17,7 +17,7 @@ UPRIGHT = 1e-3
 
 
 def _of_barrel(shapes, bodies, kind):
-    """Cylinder and polyhedron, their bodies, and 1 where the cylinder is the first, else -1."""
+    """Cylinder and other shape of a pair, their bodies, the sign of their order, and size."""
     c, o = (1, 0) if kind % 2 else (0, 1)
     size = min(s.size for s in shapes)
     return shapes[c].barrel, shapes[o], bodies[c], bodies[o], 1.0 if c == 0 else -1.0, size
@@ -47,7 +47,7 @@ class Rims(NamedTuple):
 
     @staticmethod
     def row(shapes, bodies, key):
-        """Fields of one pair of shapes on bodies; ``key`` says which features."""
+        """Fields of one feature of a cylinder's rim and a face, identified by ``key``."""
         _, kind, end, j, _ = key
         barrel, other, body, ground, sign, size = _of_barrel(shapes, bodies, kind)
         axis = (1 - 2 * end) * barrel.axis
@@ -56,7 +56,7 @@ class Rims(NamedTuple):
         return body, ground, *rim, other.normal[order], other.offset[order], sign, size
 
     def at(self, R, r) -> Followed:
-        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
+        """Gaps, points and normals of rim-face contacts for body poses ``R``, ``r``."""
         T = R[..., self.body, :, :]
         center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
         up = turn(R[..., self.ground, :, :], self.normal[:, 0])
@@ -67,7 +67,7 @@ class Rims(NamedTuple):
         return Followed(gap, beyond, self.size * wrong, x, -self.sign[:, None] * up)
 
     def rates(self, R, r, v, found):
-        """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
+        """Rates of points and normals of rim-face contacts, each (..., m, 3)."""
         T, own = R[..., self.body, :, :], v[..., self.body, :]
         center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
         up = -self.sign[:, None] * found.normal
@@ -105,19 +105,19 @@ class SidePoints(NamedTuple):
 
     @staticmethod
     def row(shapes, bodies, key):
-        """Fields of one pair of shapes on bodies; ``key`` says which features."""
+        """Fields of one feature of a cylinder's side and a corner, identified by ``key``."""
         barrel, other, body, ground, sign, size = _of_barrel(shapes, bodies, key[1])
         corner = other.corner[key[2]], other.cone[key[2]]
         return body, ground, *barrel, *corner, sign, size
 
     def _place(self, R, r):
-        """Centres and axes of cylinders, and corners of other shapes, in the world."""
+        """World centres and axes of cylinders, and world corners of the other shapes."""
         T, O = R[..., self.body, :, :], R[..., self.other, :, :]
         center, axis = turn(T, self.center) + r[..., self.body, :], turn(T, self.axis)
         return center, axis, turn(O, self.corner) + r[..., self.other, :]
 
     def at(self, R, r) -> Followed:
-        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
+        """Gaps, points and normals of side-corner contacts for body poses ``R``, ``r``."""
         center, axis, x = self._place(R, r)
         N, distance = unit(across(x - center, axis))
         rays = np.einsum("...mij,mkj->...mki", R[..., self.other, :, :], self.cone)
@@ -127,7 +127,7 @@ class SidePoints(NamedTuple):
         return Followed(gap, beyond, self.size * (down - TURNED), x, self.sign[:, None] * N)
 
     def rates(self, R, r, v, found):
-        """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
+        """Rates of points and normals of side-corner contacts, each (..., m, 3)."""
         center, axis, x = self._place(R, r)
         own = v[..., self.body, :]
         moving, axis_rate = velocity_at(v[..., self.other, :], x), cross(own[..., :3], axis)
@@ -171,7 +171,7 @@ class RimEdges(NamedTuple):
 
     @staticmethod
     def row(shapes, bodies, key):
-        """Fields of one pair of shapes on bodies; ``key`` says which features."""
+        """Fields of one feature of a cylinder's rim and an edge, identified by ``key``."""
         _, kind, edge, end, _ = key
         barrel, other, body, ground, sign, size = _of_barrel(shapes, bodies, kind)
         axis = (1 - 2 * end) * barrel.axis
@@ -180,7 +180,7 @@ class RimEdges(NamedTuple):
         return body, ground, *rim, *(getattr(other, name)[edge] for name in names), sign, size
 
     def _place(self, R, r):
-        """Centre and axis of rims, directions of edges, and where these pass planes of rims.
+        """World rims and edges, and where the edges intersect the planes of the rims.
 
         With the cosine between edge and axis, at least ``STANDING``, and the way along the edge.
         """
@@ -193,12 +193,12 @@ class RimEdges(NamedTuple):
         return center, axis, u, cosine, t, start + t[..., None] * u
 
     def _normal(self, axis, out, u):
-        """Unit vectors at right angles to edges and rims, away from the cylinder; how long."""
+        """Unit normals to edge and rim tangent, away from the cylinder, and their lengths."""
         n, length = unit(cross(u, cross(axis, out)))
         return n * np.where(dot(n, out) < 0, -1.0, 1.0)[..., None], length
 
     def at(self, R, r) -> Followed:
-        """Contacts of bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3)."""
+        """Gaps, points and normals of rim-edge contacts for body poses ``R``, ``r``."""
         center, axis, u, _, t, x = self._place(R, r)
         out, distance = unit(x - center)
         N, _ = self._normal(axis, out, u)
@@ -212,7 +212,7 @@ class RimEdges(NamedTuple):
         return Followed(gap, beyond, self.size * wrong, x, self.sign[:, None] * N)
 
     def rates(self, R, r, v, found):
-        """Rates of points and normals where bodies have motions ``v``, each (..., m, 3)."""
+        """Rates of points and normals of rim-edge contacts, each (..., m, 3)."""
         center, axis, u, cosine, _, x = self._place(R, r)
         own, theirs = v[..., self.body, :], v[..., self.other, :]
         axis_rate, u_rate = cross(own[..., :3], axis), cross(theirs[..., :3], u)

@@ -10,7 +10,7 @@ _SAME = 1e-9  # [m] between contacts with the same normal that are one
 
 
 def near(k, a, b, margin, tolerance):
-    """Features of two polyhedra in the base that are within ``margin``, as a list.
+    """List of the features of two placed polyhedra with gaps up to ``margin``.
 
     Each is a key, gap, how far it is outside, point and normal. Those deeper than ``tolerance``
     are not among them.
@@ -32,7 +32,7 @@ def near(k, a, b, margin, tolerance):
 
 
 def _edges(k, a, b, margin, tolerance):
-    """Contacts between edges of two polyhedra: keys, gaps, points and normals."""
+    """List of edge-edge features of two polyhedra with gaps up to ``margin``."""
     size = min(a.size, b.size)
     first, second = (np.flatnonzero(_within(x, y, margin)) for x, y in ((a, b), (b, a)))
     if not (len(first) and len(second)):
@@ -59,7 +59,7 @@ def _edges(k, a, b, margin, tolerance):
 
 
 def _round(k, a, b, margin, tolerance):
-    """Features of a cylinder and a polyhedron, all of which are looked at."""
+    """List of features of a cylinder and a polyhedron with gaps up to ``margin``."""
     second, other = (1, a) if b.barrel else (0, b)
     ends, faces, edges = range(2), range(len(other.normal)), range(len(other.start))
     corners = range(len(other.corner))
@@ -83,7 +83,7 @@ def _round(k, a, b, margin, tolerance):
 
 
 def _within(a, b, margin):
-    """Edges of ``a`` that come within ``margin`` of the box around ``b``, (e,) of bool."""
+    """Mask (e,) of the edges of ``a`` that come within ``margin`` of the box around ``b``."""
     if not len(b.corner):
         return np.zeros(len(a.start), dtype=bool)
     ends = np.stack([a.start, a.start + a.along * a.length[:, None]])
@@ -93,7 +93,7 @@ def _within(a, b, margin):
 
 
 def distinct(found, held):
-    """Features without those that are at the place of others: held ones first, then the nearest."""
+    """Features without those at the same place as others: held and nearest ones stay."""
 
     def rank(feature):
         key, gap, outside, _, _ = feature

@@ -20,7 +20,7 @@ from kinetree.integration.watcher import Watcher
 
 
 def event_driven_stepper(settings, effects, method, field, q, events, *, compiled):
-    """Stepper and hooks for ``EventDriven``."""
+    """Stepper and hooks of a simulation with ``EventDriven`` contact."""
     model = effects.model
     tree = model.spanning_tree
     scene = Features(settings.scene) if settings.scene.open_pairs else settings.scene
@@ -53,11 +53,11 @@ class PhaseStepper(Stepper):
 
     @property
     def in_flight(self) -> bool:
-        """Whether there are no equations: all contacts are open, and there are no loops."""
+        """Whether all contacts are open and the model has no loops."""
         return not self.closes and not len(self.transitions.mode.closed)
 
     def take(self, t, h, q, qd, tau) -> Step:
-        """A step of ``h`` seconds, after an impact if contacts are closing."""
+        """Step of ``h`` seconds with interpolant, after an impact if contacts close."""
         self.transitions.follow(t, h, q, qd)
         q, qd, event = self.transitions.enter_step(t, q, qd, tau)
         if event is not None:
@@ -71,7 +71,7 @@ class PhaseStepper(Stepper):
         return step
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds in the present mode."""
+        """State after a step of ``h`` seconds in the present contact modes."""
         if self.in_flight:
             return super().end_of_step(t, h, q, qd, tau, full=full)
         after = self.method.step(self._motion, self.model, t, h, q, qd, tau)
@@ -81,13 +81,13 @@ class PhaseStepper(Stepper):
         )
 
     def accelerations(self, t, q, qd, tau):
-        """Accelerations, and the power of joint and contact forces."""
+        """Accelerations and power of joint and contact forces at one instant."""
         if self.in_flight:
             return super().accelerations(t, q, qd, tau)
         return self._motion(self.model, t, q, qd, tau)
 
     def _motion(self, model, t, q, qd, tau):
-        """Accelerations and power at an instant in the present mode."""
+        """Accelerations and power at an instant in the present contact modes."""
         q, qd = self.dynamics.at_time(t, q, qd)
         motion = self.dynamics.motion(
             self.dynamics.instant(t, q, qd, tau), qd, self.transitions.mode
@@ -95,7 +95,7 @@ class PhaseStepper(Stepper):
         return motion.qdd, motion.power
 
     def recording_hook(self, step):
-        """A hook that records forces and residuals at the end of a step.
+        """Hook at the end of a step that records forces, and opens overloaded contacts.
 
         Contacts that cannot bear their loads there, though no function crossed zero, as it was
         negative from the start, give way.
@@ -117,7 +117,7 @@ class PhaseStepper(Stepper):
         return step
 
     def drive_forces(self, arrays):
-        """Joint forces of the controller, and of the drives of prescribed joints, (T, nv)."""
+        """Joint forces of controller and prescribed drives at all times, (T, nv)."""
         given, found = self.dynamics.given, []
         free = free_variables(self.model, given)
         states = (arrays[name] for name in ("t", "q", "qd", "tau"))
@@ -131,7 +131,7 @@ class PhaseStepper(Stepper):
         return np.array(found)
 
     def _loads(self, step):
-        """Loads at the end of a step; redundant contacts get forces away from their limits."""
+        """Contact loads at the end of a step; redundant forces are centred in their limits."""
         mode = self.transitions.mode
         now = self.dynamics.instant(step.t1, step.q1, step.qd1, step.tau)
         found = loads(self.transitions, now, step.t1, step.qd1)
@@ -169,14 +169,14 @@ class _Watch:
         self.name = f"{group.transitions.of.names[contact]}: {kind}"
 
     def values(self, t, q, qd, tau, stepper):
-        """Values of the function, for times (n,) and states (n, nq), (n, nv): (n,)."""
+        """Event function of one contact, (n,), for times (n,) and states (n, nq), (n, nv)."""
         at = _KINDS.index(self.kind)
         if at < _OF_MOTION:
             return self.group.of_motion(t, q, qd, tau)[at][..., self.contact]
         return self.group.of_forces(t, q, qd, tau)[at - _OF_MOTION][..., self.contact]
 
     def act(self, t, q, qd):
-        """State after the event; sets ``name`` to what happened."""
+        """State after the contact event; sets ``name`` to what happened."""
         transitions = self.group.transitions
         q, qd, self.name = getattr(transitions, self.kind)(self.contact, t, q, qd)
         self.ended = self.kind == "stop" and transitions.mode.kind[self.contact] == STICKS
@@ -197,12 +197,12 @@ class ContactEvents:
         ]
 
     def values(self, t, q, qd, tau, stepper):
-        """Values of all functions, for times (n,) and states (n, nq), (n, nv): (n, 5 contacts)."""
+        """Event functions of all contacts, (n, 5 contacts), for times (n,) and states."""
         parts = *self.of_motion(t, q, qd, tau), *self.of_forces(t, q, qd, tau)
         return np.concatenate(parts, axis=-1)
 
     def of_motion(self, t, q, qd, tau):
-        """Gaps of open contacts, how fast others slide ahead, and how far they are from borders.
+        """Gaps, sliding speeds ahead, and border distances of all contacts, (n, contacts) each.
 
         Each (n, contacts). A contact that is closed and about to open counts as open. Features of
         polyhedra that come within their borders where bodies touch already are closed at once.
@@ -226,7 +226,7 @@ class ContactEvents:
         return arrive, np.where(slides, along, 1.0), np.where(closed, inside, 1.0)
 
     def of_forces(self, t, q, qd, tau):
-        """Margins of closed contacts, and resistances of those that slide, each (n, contacts)."""
+        """Load margins of closed contacts, and resistances of sliding ones, (n, contacts)."""
         dynamics, mode = self.transitions.dynamics, self.transitions.mode
         if not len(mode.closed):
             return tuple(np.ones((2, len(qd), len(mode.kind))))
@@ -249,7 +249,7 @@ class Loads(NamedTuple):
 
 
 def loads(transitions, now, t, qd) -> Loads:
-    """Loads of the contacts at an ``Instant``, or at many.
+    """Contact loads and their margins at one ``ContactInstant``, or at many.
 
     Where forces are not unique, and those nearest to the last are not admissible, a contact problem
     says whether others are.
@@ -276,7 +276,7 @@ def loads(transitions, now, t, qd) -> Loads:
 
 
 def _shared_out(transitions, now, t, qd):
-    """Forces of closed contacts by a contact problem, and the margins that they leave, (n,)."""
+    """Forces of redundant closed contacts by a contact problem, and their margins (n,)."""
     mode, closed = transitions.mode, transitions.mode.closed
     zeta = np.zeros((len(mode.kind), 3))
     zeta[:, 1:] = np.where(

@@ -48,7 +48,7 @@ class Transitions:
     # --- the next mode -----------------------------------------------------------------------
 
     def follow(self, t, h, q, qd):
-        """Find the features of polyhedra that can meet in a step of ``h`` seconds."""
+        """Update the polyhedron features that can meet in a step of ``h`` seconds."""
         scene, key = self.dynamics.scene, (t, q.tobytes(), qd.tobytes())
         if not isinstance(scene, Features) or key == self._followed:
             return
@@ -61,7 +61,7 @@ class Transitions:
             self.settle(t, q, qd, self.tau)
 
     def prepare(self, t, h, q, qd, tau):
-        """Update the mode if joint forces have jumped, and directions of sliding, before a step."""
+        """Update contact modes after a jump of joint forces, and sliding directions."""
         if self.tau is None or not np.array_equal(self.tau, tau):
             self.settle(t, q, qd, tau)
         mode = self.mode
@@ -75,7 +75,7 @@ class Transitions:
         mode.blur[:] = self.dynamics.blurs(now, mode, h)
 
     def settle(self, t, q, qd, tau, index=(), suspect=None):
-        """Find the mode at a state.
+        """Determine the contact modes at a state from a contact problem.
 
         Args:
             t: time [s].
@@ -109,7 +109,7 @@ class Transitions:
             self.dynamics.scene.held[:] = mode.kind != OPEN
 
     def _decide(self, mode, k, lam, w, zeta, suspected):
-        """Set the mode of a contact by its force and acceleration: open, sticking, sliding."""
+        """Set contact ``k``'s mode by its force and acceleration: open, sticking or sliding."""
         small = self.settings.acceleration_tolerance * (_DOUBT if suspected else _SURE)
         if w[0] > small:
             return
@@ -129,14 +129,14 @@ class Transitions:
             mode.slip[k] = -lam[1:] / push if push > 0 else w[1:] / begins
 
     def problem(self, now, zeta, which) -> RigidProblem:
-        """The contact problem of some contacts at an ``Instant``; loops are kept."""
+        """``RigidProblem`` of numbered contacts at an instant, with loops closed."""
         A, free = now.with_loops()
         names = tuple(self.of.names[k] for k in which)
         mu = self.of.friction[which]
         return RigidProblem(now.J[which], A, free, now.bias[which], zeta[which], mu, names)
 
     def solve(self, problem, t, thorough=True):
-        """Forces and accelerations of a contact problem, each (n, 3)."""
+        """Contact forces and accelerations of a contact problem, each (n, 3)."""
         try:
             lam = friction.solve(problem, 0.0, thorough=thorough)
         except ContactError as error:
@@ -148,11 +148,11 @@ class Transitions:
     # --- events ------------------------------------------------------------------------------
 
     def velocities(self, q, qd):
-        """Velocities of all contacts, (n, 3)."""
+        """Relative velocities of all contacts along normal and tangents, (n, 3)."""
         return self.dynamics.scene.candidate_velocities(self.dynamics.tree, q, qd)[1]
 
     def hit(self, q, qd):
-        """State after an impact at all contacts that are closed, and which of them stay so."""
+        """State after an impact at all closed contacts, and which contacts stay closed."""
         gap, point, axes = self.dynamics.scene.candidate_positions(self.dynamics.tree, q)
         near = np.flatnonzero(gap <= self.settings.gap_tolerance)
         zeta = self.velocities(q, qd)[near, 0]
@@ -188,7 +188,7 @@ class Transitions:
         return q, qd, stay
 
     def _impact_speeds(self, zeta):
-        """Speeds of approach; sequential impacts pass the fastest on to contacts at rest."""
+        """Approach speeds for restitution; sequential impacts use the fastest for all."""
         speeds = np.abs(zeta)
         sequential = self.settings.order == "sequential"
         return np.full_like(speeds, speeds.max(initial=0.0)) if sequential else speeds
@@ -208,7 +208,7 @@ class Transitions:
         return q, qd, f"{name} {'stops bouncing' if accumulated else 'lands'}"
 
     def give_way(self, k, t, q, qd):
-        """State after contact ``k`` opens or slips, with a new mode, and the name of the event."""
+        """State after contact ``k`` opens or slips, in a new mode, and the event's name."""
         name, before = self.of.names[k], self.mode.kind[k]
         if before != OPEN:
             self._settled = None
@@ -234,7 +234,7 @@ class Transitions:
         return q, qd, f"{name} {what[int(self.mode.kind[k])]}"
 
     def lose(self, k, t, q, qd):
-        """Transition where contact ``k`` has come to the border of its features — RBDA §11.6."""
+        """State after contact ``k`` leaves its feature's border, and event name (RBDA §11.6)."""
         if self._lost[0] != t:
             self._lost = (t, set())
         self._lost[1].add(self.dynamics.scene.release(k))  # rounding may have it within borders
@@ -244,12 +244,12 @@ class Transitions:
         return q, qd, f"{self.of.names[k]} slides off"
 
     def lock(self, k, t, q, qd):
-        """Transition where friction of contact ``k`` has used up its resistance (Painlevé)."""
+        """State after sliding contact ``k`` loses all resistance (Painlevé), and the event name."""
         self.settle(t, q, qd, self.tau, suspect=k)
         return q, qd, f"{self.of.names[k]} comes to Painlevé's paradox"
 
     def enter_step(self, t, q, qd, tau):
-        """State at the start of a step, after an impact if contacts are closing, and its record."""
+        """State at the start of a step, after an impact if contacts close, and its record."""
         gap, zeta = self.dynamics.scene.candidate_velocities(self.dynamics.tree, q, qd)
         if self.tau is None and np.any(gap < -self.settings.gap_tolerance):
             k = int(np.argmin(gap))
@@ -272,6 +272,6 @@ class Transitions:
 
 
 def _equations(closed, sticking):
-    """Contact and axis (0 normal, 1 and 2 tangents) of every equation, each (m,)."""
+    """Contact and axis of each equation: normals of ``closed``, tangents of ``sticking``, (m,)."""
     contact = np.concatenate([closed, sticking, sticking]).astype(int)
     return contact, np.repeat([0, 1, 2], [len(closed), len(sticking), len(sticking)])

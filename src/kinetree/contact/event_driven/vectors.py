@@ -4,32 +4,32 @@ import numpy as np
 
 
 def dot(a, b):
-    """Scalar products, (...,)."""
+    """Scalar products of arrays of 3-vectors, (...,)."""
     return np.einsum("...i,...i->...", a, b)
 
 
 def cross(a, b):
-    """Cross products; of few vectors ten times as fast as NumPy's."""
+    """Cross products of arrays of 3-vectors, faster than NumPy's for few vectors."""
     i, j = [1, 2, 0], [2, 0, 1]
     return a[..., i] * b[..., j] - a[..., j] * b[..., i]
 
 
 def turn(R, vectors):
-    """Products of matrices and vectors."""
+    """Vectors (..., 3) multiplied by matrices (..., 3, 3)."""
     return np.einsum("...ij,...j->...i", R, vectors)
 
 
 def unit(a, least=1e-12):
-    """Vectors of length 1, and the lengths that they had, (..., 1); zero for those below."""
+    """Unit vectors and lengths (..., 1) of vectors; zero vectors where shorter than ``least``."""
     length = np.sqrt(np.maximum(dot(a, a), least * least))[..., None]
     return a / length, length
 
 
 def across(a, n):
-    """Components at right angles to unit vectors ``n``."""
+    """Components of vectors orthogonal to unit vectors ``n``."""
     return a - n * dot(a, n)[..., None]
 
 
 def velocity_at(motions, points):
-    """Linear velocities of motions at points."""
+    """Linear velocities (..., 3) of spatial motions (..., 6) at points."""
     return motions[..., 3:] + cross(motions[..., :3], points)

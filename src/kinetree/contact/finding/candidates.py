@@ -52,7 +52,7 @@ def velocities(model, q, qd, pairs):
 
 
 def point_velocities(model, q, qd, pairs):
-    """Velocities of contact points over the surfaces of the predecessors, (n, 2)."""
+    """Tangential velocities (n, 2) of contact points over the predecessors' surfaces."""
     X_0, v = _body_velocities(model, q, qd, pairs)
     found = [np.zeros((0, 2), dtype=model.scalar_type(q))]
     for pair in pairs:
@@ -65,7 +65,7 @@ def point_velocities(model, q, qd, pairs):
 
 
 def origin_speeds(model, q, qd, shapes):
-    """Squares of the speeds of the origins of moving shapes, a list."""
+    """Squared speeds of the origins of moving shapes, as a list [m²/s²]."""
     X_0, v = _body_velocities(model, q, qd, [(g,) for g in shapes])
     found = []
     for g in shapes:
@@ -76,7 +76,7 @@ def origin_speeds(model, q, qd, shapes):
 
 
 def _body_velocities(model, q, qd, pairs):
-    """Transforms, and velocities in base coordinates, of the bodies that move pairs of shapes."""
+    """Base transforms and base-frame velocities of the bodies that move pairs of shapes."""
     bodies = _carriers(model, pairs)
     X, v = body_velocities(model, q, qd, bodies)
     X_0 = base_transforms(model, X, bodies)
@@ -84,7 +84,7 @@ def _body_velocities(model, q, qd, pairs):
 
 
 def _through_gears(found, at):
-    """Rows in the variables that follow nothing: ``J G``, and ``bias + J g``."""
+    """Contact rows and biases in independent variables: ``J G`` and ``bias + J g``."""
     gaps, rows, biases = found
     return gaps, rows @ at.G, biases + rows @ at.g
 
@@ -121,18 +121,18 @@ def terms(model, q, qd, pairs):
 
 
 def _carriers(model, pairs):
-    """Numbers of the bodies that move the shapes of pairs, parents first."""
+    """Ascending numbers of all bodies whose joints move the shapes of pairs."""
     return sorted({i for p in pairs for g in p[:2] if g.body for i in model.support[g.body]})
 
 
 def _touches(pair, place, *motion):
-    """Where the shapes of a pair are nearest, with the gap to where they are held apart."""
+    """Nearest points of a pair's shapes as ``Touch``, gaps reduced by the pair's margin."""
     found, margin = touches(*(place(g, *motion) for g in pair[:2])), getattr(pair, "margin", 0)
     return [t._replace(gap=t.gap - margin) for t in found] if margin else found
 
 
 def moving_touches(pair, X_0, v):
-    """Where the shapes of a pair are nearest, with rates, as dual numbers.
+    """Nearest points of a pair's shapes with time derivatives, as dual numbers.
 
     ``X_0`` and ``v`` are transforms and velocities, in base coordinates, of bodies by number.
     """
@@ -140,13 +140,13 @@ def moving_touches(pair, X_0, v):
 
 
 def _place(geometry, X_0):
-    """Shape at its place in the world."""
+    """``Placed`` shape of a geometry in the world, from its body's transform."""
     X = geometry.placement @ X_0[geometry.body]
     return Placed(geometry.shape, X.E.T, X.r)
 
 
 def _moving(geometry, X_0, v):
-    """The shape with its rates, as dual numbers; shapes fixed to the base have none."""
+    """``Placed`` shape in the world with its rates, as dual numbers; fixed shapes without."""
     still = _place(geometry, X_0)
     if geometry.body == 0:
         return still
@@ -158,7 +158,7 @@ def _moving(geometry, X_0, v):
 
 
 def _dual(values, rates):
-    """Array of dual numbers of values and rates."""
+    """Array of dual numbers from arrays of values and rates."""
     pairs = zip(np.ravel(values), np.ravel(rates), strict=True)
     result = np.empty(np.size(values), dtype=object)
     result[:] = [Dual(a, b) for a, b in pairs]
@@ -166,7 +166,7 @@ def _dual(values, rates):
 
 
 def _rows(model, q, axes, point, columns, joints):
-    """Jacobian of a point along three axes, (3, nv)."""
+    """Jacobian (3, nv) of a contact point along three axes."""
     J = np.zeros((3, model.nv), dtype=model.scalar_type(q))
     for i, sign in joints.items():
         if sign and model.joint[i].nv:
@@ -176,7 +176,7 @@ def _rows(model, q, axes, point, columns, joints):
 
 
 def _stack(model, q, shapes, *lists):
-    """Lists of values as arrays, of the model's kind of numbers even if empty."""
+    """Arrays from lists of values, of the model's number type even where empty."""
     dtype = model.scalar_type(q)
     return tuple(
         np.array(part) if part else np.zeros((0, *shape), dtype)

@@ -32,12 +32,12 @@ _STEPS = 5
 
 
 def fits(field, ball) -> bool:
-    """Whether a ball is smaller than all hollows of a field, and so touches it in one place."""
+    """Whether a ball is smaller than all hollows of a field, so that it touches once."""
     return ball.radius * hollow(field) < 1
 
 
 def field_and_ball(a, b):
-    """One point, where the ball is smaller than the hollows of the ground."""
+    """Contact of a height field and a ball that is smaller than the field's hollows."""
     c = a.local(b.origin)
     x, y = c[0], c[1]
     for _ in range(_STEPS):
@@ -52,7 +52,7 @@ def field_and_ball(a, b):
 
 
 def _step(field, c, x, y):
-    """A step towards (x, y) where ``(x, y, h) - c`` is at right angles to the surface."""
+    """One Newton step towards the foot (x, y) of point ``c`` on a height field."""
     s = height_and_derivatives(field, x, y)
     up = s.h - c[2]
     f, g = x - c[0] + up * s.hx, y - c[1] + up * s.hy
@@ -74,7 +74,7 @@ _STANDING = 0.05  # sine of the tilt below which corners of its rim may arrive n
 
 
 def round_points(shape):
-    """Points of a shape and the radius of the ball around each, whose hull the shape is.
+    """Points and radii of balls whose convex hull is the shape; of a cylinder inscribed.
 
     Of a cylinder they are corners of its two rims: an approximation from inside.
     """
@@ -93,12 +93,12 @@ def round_points(shape):
 
 
 def plane_and_points(a, b):
-    """A point for each of ``round_points``: exact for balls, capsules, boxes and meshes."""
+    """Contacts of a plane with each of ``round_points``: exact for all but cylinders."""
     return [_above(a, b.point(local), radius) for local, radius in round_points(b.shape)]
 
 
 def plane_and_ellipsoid(a, b):
-    """One point: where the tangent plane is parallel to the plane."""
+    """Contact of a plane and an ellipsoid at its lowest point."""
     n = a.axes[:, 2]
     m = b.axes.T @ n
     stretched = np.array([r * x for r, x in zip(b.shape.radii, m, strict=True)])
@@ -108,7 +108,7 @@ def plane_and_ellipsoid(a, b):
 
 
 def plane_and_cylinder(a, b):
-    """Ten points: the lowest of either rim, and corners of both for when the cylinder stands up.
+    """Ten contacts of a plane and a cylinder: lowest rim points, and rim corners.
 
     Rolling and tilting are exact. The disc that a standing cylinder rests on is approximated by a
     square, RBDA Fig. 11.7, whose first corner also stands in for the lowest point there. Of one
@@ -127,7 +127,7 @@ def plane_and_cylinder(a, b):
 
 
 def _above(a, point, radius):
-    """Contact of a ball with a plane."""
+    """Contact of a plane with a ball about a point."""
     n = a.axes[:, 2]
     distance = n @ (point - a.origin)
     return touch(point - n * distance, n, distance - radius)
@@ -204,26 +204,26 @@ def cylinder_and_ball(a, b):
 
 
 def _around(a, center, normal, distance, radius):
-    """A ball whose centre, in coordinates of ``a``, is at a signed distance from its surface."""
+    """Contact of shape ``a`` with a ball at signed distance from its surface, in ``a``'s frame."""
     n = a.axes @ normal
     return touch(a.point(center - normal * distance), n, distance - radius)
 
 
 def _touch_rounded(core_a, radius_a, core_b, radius_b, fallback):
-    """Contact of two cores with radii: balls around the nearest points of the cores."""
+    """Contact of two rounded cores from their nearest core points and radii."""
     n, distance = direction(core_b - core_a, fallback)
     return touch(core_a + n * radius_a, n, distance - radius_a - radius_b)
 
 
 def _segment_and_point(a, half, point, radius):
-    """Contact of a capsule and a ball."""
+    """Contact of a capsule with a ball at a point."""
     along = clamp(a.local(point)[2], -half, half)
     core = a.point([0, 0, along])
     return _touch_rounded(core, a.shape.radius, point, radius, a.axes[:, 0])
 
 
 def _nearest_of_segments(a, half_a, b, half_b):
-    """The points of two segments that are nearest to each other, (3,) each."""
+    """Nearest points of two capsules' axis segments, (3,) each."""
     u, w, d = a.axes[:, 2], b.axes[:, 2], b.origin - a.origin
     c, e, f = u @ w, u @ d, w @ d
     slant = 1 - c * c
@@ -236,7 +236,7 @@ def _nearest_of_segments(a, half_a, b, half_b):
 
 
 def _swap(function, a, b):
-    """A closed form with its shapes in the other order."""
+    """Contacts of a closed form applied to the two shapes in reverse order."""
     return [touch.reverse() for touch in function(b, a)]
 
 
@@ -268,7 +268,7 @@ def has_closed_form(a, b) -> bool:
 
 
 def is_compiled(a, b) -> bool:
-    """Whether a pair has a closed form that is complete, and short enough to compile."""
+    """Whether a pair has a complete closed form that is short enough to compile."""
     if not has_closed_form(a, b) or any(_is_long(shape) for shape in (a, b)):
         return False
     field, ball = (a, b) if isinstance(a, geometry.HeightField) else (b, a)
@@ -285,5 +285,5 @@ def _is_long(shape):
 
 
 def touches(a, b):
-    """Where two placed shapes are nearest: a fixed number of ``Touch``, from ``a`` to ``b``."""
+    """Nearest points of two placed shapes: a fixed number of ``Touch``, from ``a`` to ``b``."""
     return CLOSED_FORMS[type(a.shape), type(b.shape)](a, b)

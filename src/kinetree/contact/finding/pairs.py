@@ -41,17 +41,17 @@ class Pair(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """How far apart the two are held [m]."""
+        """Distance at which the two shapes of the pair are kept apart [m]."""
         return 0.0 if self.surface is None else self.surface.margin
 
 
 def names_of(model) -> ShapeNames:
-    """Names of the shapes of a model."""
+    """``ShapeNames`` of a model, made once."""
     return remember(model, ("shape_names",), lambda: ShapeNames(model))
 
 
 def pairs_of(model, pairs, ignore=(), posture=None):
-    """The pairs of a scene, without those to leave out."""
+    """Pairs of shapes of a scene by its rule or list, without the ignored ones."""
     if pairs is None or isinstance(pairs, str):
         if pairs not in (None, "base", "feet"):
             raise ModelError(
@@ -67,7 +67,7 @@ def pairs_of(model, pairs, ignore=(), posture=None):
 
 
 def all_pairs(model, with_base_only=False):
-    """All pairs that can touch, in the order of ``model.geometry``."""
+    """All pairs of a model's shapes that may touch, in the order of ``model.geometry``."""
     may, chosen = may_touch(model), chosen_pairs(model)
     shapes = model.geometry
     for i, j in chosen:
@@ -81,7 +81,7 @@ def all_pairs(model, with_base_only=False):
 
 
 def may_touch(model, *, parents=False):
-    """Matrix of pairs that touch without being named, symmetric, over ``model.geometry``.
+    """Symmetric matrix over ``model.geometry``: whether two shapes touch by default.
 
     Left out, as in MuJoCo: shapes whose masks do not fit; of one body, or of bodies welded
     together; with ``parents`` False, of a body and its parent, unless that is the base; those that
@@ -111,12 +111,12 @@ def may_touch(model, *, parents=False):
 
 
 def _leave_out(may, ones, others):
-    """Let none of these shapes touch any of the others."""
+    """Disable contact between two groups of shapes in the matrix ``may``."""
     may[np.ix_(ones, others)] = may[np.ix_(others, ones)] = False
 
 
 def weld_of_bodies(model):
-    """For every body, the first of those that it is welded to."""
+    """For each body, the first body of the rigid group that fixed joints weld it to."""
     weld = [0] * (model.body_count + 1)
     for i in range(1, model.body_count + 1):
         weld[i] = weld[model.parent[i]] if isinstance(model.joint[i], Fixed) else i
@@ -124,7 +124,7 @@ def weld_of_bodies(model):
 
 
 def weld_parents(model, weld):
-    """For the first body of every weld, the first of the weld that carries it; 0 for others.
+    """Parent weld of each weld's first body, massless links skipped; 0 for other bodies.
 
     Massless bodies with nothing that touches, which carry one other, are seen as part of that one:
     loaders make them of bodies with several joints.
@@ -145,7 +145,7 @@ def weld_parents(model, weld):
 
 
 def _is_massless(inertia):
-    """Whether all inertia parameters are zero."""
+    """Whether all inertia parameters of a body are the number zero."""
     if isinstance(inertia.mass, float) and inertia.mass > 0.0:
         return False
     numbers = inertia.parameters()
@@ -153,7 +153,7 @@ def _is_massless(inertia):
 
 
 def chosen_pairs(model):
-    """Surfaces of the pairs that a model names as touching, by numbers of shapes."""
+    """Surfaces of the pairs that a model's ``contact_pairs`` enable, by shape numbers."""
     chosen, weld = {}, None
     for pair in model.contact_pairs:
         if not pair.touch:
@@ -168,7 +168,7 @@ def chosen_pairs(model):
 
 
 def _between(ones, others):
-    """Pairs between two groups, lower number first."""
+    """All pairs between two groups of numbers, each with the lower number first."""
     return [(min(i, j), max(i, j)) for i in ones for j in others]
 
 
@@ -181,7 +181,7 @@ class _Joined(dict):
 
 
 def _order(a, b, joined, surface=None, friction=None, restitution=None):
-    """Pair of two shapes, the one on the body with the lower number first."""
+    """``Pair`` of two shapes, the one on the lower-numbered body first."""
     a, b = (a, b) if a.body <= b.body else (b, a)
     surface = joined[a.surface, b.surface] if surface is None else surface
     return Pair(a, b, friction, restitution, surface)
@@ -191,7 +191,7 @@ def _order(a, b, joined, surface=None, friction=None, restitution=None):
 
 
 def named_pairs(model, given):
-    """Pairs given as ``Pair``, as two names, or as one name of a pair or contact of a scene."""
+    """``Pair`` list from entries that are pairs, tuples of names, or names of contacts."""
     pairs, chosen, joined = [], chosen_pairs(model), _Joined()
     number = {id(g): k for k, g in enumerate(model.geometry)}
     for item in given:
@@ -213,7 +213,7 @@ def named_pairs(model, given):
 
 
 def _pair_of(model, item):
-    """Pair that an entry of ``pairs`` describes, by name, as a tuple or as a ``Pair``."""
+    """``Pair`` that an entry of ``pairs`` describes, given as name, tuple or ``Pair``."""
     if isinstance(item, str):
         ends = _ends(model, item)
         if ends is not None:
@@ -227,7 +227,7 @@ def _pair_of(model, item):
 
 
 def _ends(model, name):
-    """The two names in the name of a pair, or of a contact of it; None if there are none."""
+    """Two shape names in the name of a pair or contact; None if it has none."""
     names = names_of(model)
     for text in (name, re.sub(r":\d+$", "", name)):
         for cut in (m.start() for m in re.finditer("/", text)):
@@ -238,7 +238,7 @@ def _ends(model, name):
 
 
 def _shapes_named(model, what):
-    """The shapes that a name of a shape, link, frame or body, or a ``Geometry``, stands for."""
+    """Shapes that a name of a shape, link, frame or body, or a ``Geometry``, refers to."""
     if isinstance(what, Geometry):
         return [what]
     names = names_of(model)
@@ -256,7 +256,7 @@ def _shapes_named(model, what):
 
 
 def pair_names(model, pairs):
-    """Names of pairs, for names of contacts and messages."""
+    """Names ``first/second`` of pairs, for names of contacts and messages."""
     names = {id(g): name for g, name in zip(model.geometry, names_of(model).own, strict=True)}
 
     def name(g):
@@ -269,7 +269,7 @@ def pair_names(model, pairs):
 
 
 def coefficients(pairs, field, value, names):
-    """The coefficient of every pair: its own, that of the scene, or of its surfaces, (n,)."""
+    """Friction or restitution coefficients of all pairs, (n,): own, scene's or surfaces'."""
     values = []
     for pair, name in zip(pairs, names, strict=True):
         x: Any = getattr(pair, field)
@@ -283,7 +283,7 @@ def coefficients(pairs, field, value, names):
 
 
 def is_coefficient(field, value) -> bool:
-    """Whether a value can be one of friction or restitution."""
+    """Whether a value is valid as coefficient of friction or restitution."""
     try:
         return bool(0 <= value <= (1 if field == "restitution" else np.finfo(float).max))
     except (TypeError, ValueError):  # no number
@@ -291,14 +291,14 @@ def is_coefficient(field, value) -> bool:
 
 
 def check_coefficient(field, value, where):
-    """Raise ModelError for a coefficient of friction or restitution that cannot be one."""
+    """Raise ModelError for an invalid coefficient of friction or restitution."""
     if value is not None and not is_coefficient(field, value):
         limits = "from 0 to 1" if field == "restitution" else "zero or positive, and finite"
         raise ModelError(f"{field} of {where} must be {limits}, got {value!r}")
 
 
 def _of_surface(surface, field):
-    """A coefficient of a pair by what is said of its shapes, or else the usual one."""
+    """Coefficient of a pair from its combined surface, or else the default."""
     x = None if surface is None else getattr(surface, field)
     if surface is not None and field == "friction" and surface.condim == 1:
         return 0.0
@@ -309,7 +309,7 @@ def _of_surface(surface, field):
 
 
 def coefficients_of(given, own, n, name, most=np.inf):
-    """Coefficients of ``n`` contacts, (n,).
+    """Checked coefficients of ``n`` contacts, (n,), from given ones or the contacts' own.
 
     Args:
         given: a number, or one for each; None: those of the contacts.
@@ -335,7 +335,7 @@ _USUAL = ("home", "qpos0")
 
 
 def _feet(model, pairs, posture=None):
-    """Pairs of moving with fixed shapes whose moving shape stands on something.
+    """Pairs of fixed and moving shapes in which the moving shape is a foot.
 
     A shape does where its link is nearly as low as the lowest of all, no link that is farther out
     on the same limb, or on the same body, is lower, and no other shape of the link.
@@ -374,7 +374,7 @@ def _feet(model, pairs, posture=None):
 
 
 def _configuration(model, posture):
-    """Configuration of a posture, by name or the usual one."""
+    """Configuration of a named posture, or of the model's usual standing posture."""
     if posture is None:
         known = {p.name: p for p in model.postures}
         posture = next((known[name] for name in _USUAL if name in known), None)
@@ -387,7 +387,7 @@ def _configuration(model, posture):
 
 
 def _lowest(model, q, shapes):
-    """Height of the lowest point of every shape, against gravity [m]."""
+    """Height of the lowest point of every shape along gravity [m]; inf if unreadable."""
     g = np.asarray(model.gravity, dtype=float)
     down = g / np.linalg.norm(g) if np.any(g) else np.array([0.0, 0.0, -1.0])
     heights, unread = [], []
@@ -409,7 +409,7 @@ def _lowest(model, q, shapes):
 
 
 def reach_along(placed, direction):
-    """How far a ``Placed`` shape goes along a unit direction, from the origin of the base [m]."""
+    """Extent of a ``Placed`` shape along a unit direction from the base's origin [m]."""
     shapes, point = placed_table(as_hull(placed)), np.zeros(3)
     support(shapes, 0, np.zeros((6, 3)), np.zeros(3), direction, 0, point)
     return float(point @ direction) + round_of(shapes, 0)

@@ -31,23 +31,23 @@ class Placed(NamedTuple):
     origin: Any
 
     def point(self, local):
-        """Base coordinates of a point of the shape."""
+        """World coordinates of a point given in the shape's coordinates."""
         return self.origin + self.axes @ np.asarray(local)
 
     def local(self, point):
-        """Coordinates of a point of the base in the shape."""
+        """Coordinates in the shape of a point given in the world."""
         return self.axes.T @ (point - self.origin)
 
 
 def as_hull(placed: Placed) -> Placed:
-    """The shape, or the convex hull of a mesh that is not convex."""
+    """Placed shape itself, or the convex hull of a mesh that is not convex."""
     if getattr(placed.shape, "convex", True):
         return placed
     return placed._replace(shape=type(placed.shape)(placed.shape.path, placed.shape.scale))
 
 
 def place_shapes(model, q, shapes):
-    """Every ``Geometry`` of a list where the configuration puts it."""
+    """``Placed`` shapes in the world of a list of ``Geometry`` at a configuration."""
     poses = np.concatenate([np.eye(4)[None], kinematics.poses(model, q)])
     placed = []
     for g in shapes:
@@ -65,33 +65,33 @@ class Touch(NamedTuple):
     gap: Any
 
     def reverse(self):
-        """Contact with the shapes in the other order."""
+        """Same contact with the two shapes in reverse order."""
         return Touch(self.point, -self.normal, self.gap)
 
 
 def touch(foot, normal, gap):
-    """A ``Touch`` from the nearest point ``foot`` of the first shape."""
+    """``Touch`` with a gap from the nearest point ``foot`` of the first shape."""
     return Touch(foot + normal * (gap / 2), normal, gap)
 
 
 def choose(condition, a, b):
-    """``select`` for vectors: ``a`` where the condition, a single one, holds, else ``b``."""
+    """Vector ``a`` where a scalar condition holds, else ``b``; traceable."""
     return np.array([select(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
 def clamp(x, low, high):
-    """``x``, but not below ``low`` nor above ``high``."""
+    """``x`` limited to the interval from ``low`` to ``high``; traceable."""
     return select(less(x, low), low, select(less(high, x), high, x))
 
 
 def absolute(x):
-    """``|x|`` and the sign of x, 1 at zero."""
+    """Absolute value of ``x`` and its sign, 1 at zero; traceable."""
     sign = select(less(x, 0), -1, 1)
     return sign * x, sign
 
 
 def direction(vector, fallback):
-    """Unit vector and length of a vector; ``fallback`` where it has none."""
+    """Unit vector and length of a vector; ``fallback`` and 0 for a zero vector."""
     square = sum(x * x for x in vector)
     has = less(_TINY * _TINY, square)
     length = sqrt(select(has, square, 1))
@@ -125,7 +125,7 @@ def hull_of(mesh) -> Hull:
 
 @lru_cache(maxsize=256)
 def _hull(path, scale, changed):
-    """Convex hull of a mesh file, from the cache if it is known."""
+    """Convex hull of a mesh file, from the disk cache if the file is unchanged."""
     del changed  # a file that has changed is read again
     kind = os.path.splitext(path)[1].lower()
     digest = hashlib.sha256(content_of(path, path)).hexdigest()
@@ -134,14 +134,14 @@ def _hull(path, scale, changed):
 
 
 def _made_hull(path, scale):
-    """Vertices, faces and normals of the convex hull of a mesh file."""
+    """New convex hull of a mesh file: vertices, faces and face normals."""
     need("scipy", f"the convex hull of {path!r}", "contact")
     found = convex_hull(read_triangles(path, scale), path)
     return found.vertices, found.faces, found.face_normals
 
 
 def kept_arrays(key, make) -> list:
-    """Arrays that the cache on disk has under a key, or that ``make`` returns: then it has them."""
+    """Arrays stored in the disk cache under a key, made by ``make`` and stored if missing."""
     kept = open_store().get(key)
     if kept is not None:
         file = io.BytesIO(kept)
@@ -182,7 +182,7 @@ def spline_coefficients(heights):
 
 
 def height_and_derivatives(field, x, y) -> HeightDerivatives:
-    """The surface of a ``HeightField`` at (x, y), in its own coordinates."""
+    """Height and derivatives of a ``HeightField`` at (x, y), in its coordinates."""
     c = spline_coefficients(field.heights)
     wx, dx, ddx, first = _weights(x, field.size[0], c.shape[0])
     wy, dy, ddy, second = _weights(y, field.size[1], c.shape[1])
@@ -199,7 +199,7 @@ def height_and_derivatives(field, x, y) -> HeightDerivatives:
 
 
 def hollow(field) -> float:
-    """No hollow of a ``HeightField`` is more curved than this [1/m]; 0 where there is none.
+    """Upper bound of the upward curvature of a ``HeightField`` [1/m]; 0 if it has no hollows.
 
     Second derivatives of a spline are between those of its coefficients, taken as differences.
     """
@@ -212,7 +212,7 @@ def hollow(field) -> float:
 
 
 def surface_at_points(field, x, y) -> HeightDerivatives:
-    """Surface at many points at once, (n,) each; on floats only."""
+    """Heights and derivatives of a ``HeightField`` at many points, (n,) each; floats only."""
     c = spline_coefficients(field.heights)
     rows, wx, dx, ddx = _weights_at_points(x, field.size[0], c.shape[0])
     columns, wy, dy, ddy = _weights_at_points(y, field.size[1], c.shape[1])
@@ -226,7 +226,7 @@ def surface_at_points(field, x, y) -> HeightDerivatives:
 
 
 def _weights_at_points(x, size, count):
-    """Numbers of the coefficients that matter, their weights and two derivatives, (n, 4) each."""
+    """B-spline coefficient indices, weights and derivatives at points, (n, 4) each."""
     step = size / (count - 3)
     place = np.clip((x + size / 2) / step, 0, count - 3)
     first = np.minimum(place.astype(int), count - 4)
@@ -240,7 +240,7 @@ def _weights_at_points(x, size, count):
 
 
 def _sum(weights, values):
-    """Weighted sum of values of any kind."""
+    """Weighted sum of values, traceable."""
     total = 0
     for w, v in zip(weights, values, strict=True):
         total = total + w * v
@@ -248,7 +248,7 @@ def _sum(weights, values):
 
 
 def _weights(x, size, count):
-    """Weights of coefficients and of their first two derivatives, and which one is the first."""
+    """B-spline weights and derivatives at ``x``, and the index of the first coefficient."""
     step = size / (count - 3)
     place = clamp((x + size / 2) / step, 0, count - 3)
     level = less(size / 2, absolute(x)[0])
@@ -264,7 +264,7 @@ def _weights(x, size, count):
 
 
 def _bump(t):
-    """The cubic B-spline about 0, and its first and second derivative."""
+    """Cubic B-spline centred at 0, with first and second derivative, at ``t``."""
     u, sign = absolute(t)
     near, far = less(u, 1), less(u, 2)
     v = 2 - u

@@ -53,7 +53,7 @@ class Collision:
             )
 
     def require_yielding(self):
-        """Raise ImpactError where both sides of a contact that closes are prescribed."""
+        """Raise ImpactError for a closing contact whose two sides are both prescribed."""
         yields = np.einsum("nv,vw,nw->n", self.J[:, 0], self.A, self.J[:, 0])
         stiff = np.flatnonzero((self.zeta[:, 0] < 0) & (yields <= 0))
         if len(stiff):
@@ -66,31 +66,31 @@ class Collision:
 
     @cached_property
     def J(self):
-        """Rows (normal, tangent 1, tangent 2) of every contact, (n, 3, nv)."""
+        """Contact Jacobian with rows (normal, tangent 1, tangent 2), (n, 3, nv)."""
         return jacobian(self.model, self.q, self.contacts)
 
     @cached_property
     def A(self):
-        """``mobility``, (nv, nv)."""
+        """Joint velocity changes per joint-space impulse, (nv, nv)."""
         return mobility(self.model, self.q, self.given)
 
     @cached_property
     def W(self):
-        """Velocity changes at the contacts per impulse there, (n, 3, n, 3)."""
+        """Contact velocity changes per contact impulse, (n, 3, n, 3)."""
         return np.einsum("nav,vw,mbw->namb", self.J, self.A, self.J)
 
     @cached_property
     def zeta(self):
-        """Relative velocities before, (n, 3): along the normal, positive when separating."""
+        """Relative contact velocities before the impact, (n, 3), positive when separating."""
         return velocity(self.model, self.q, self.qd, self.contacts)
 
     @cached_property
     def free(self):
-        """Velocity variables that impulses can change, (nv,) of bool."""
+        """Mask (nv,) of the velocity variables that impulses can change."""
         return free_variables(self.model, self.given)
 
     def loop_impulse(self, u):
-        """``κ`` of loops, (nc,), the smallest if not unique; and ``Kᵀκ``.
+        """Loop impulses ``κ`` (nc,) for the joint-space impulse ``u``, and ``Kᵀκ``.
 
         Args:
             u: joint-space impulse of the contacts, (nv,).
@@ -154,7 +154,7 @@ class Impact:
 
 
 def finish(collision, rows, impulse, friction, *, couple=None, law, solver=0.0) -> Impact:
-    """The result of impulses; raises ImpactError if they created energy.
+    """``ImpactResult`` of contact impulses; ImpactError if they created energy.
 
     Args:
         collision: the mechanism before.
@@ -198,7 +198,7 @@ def finish(collision, rows, impulse, friction, *, couple=None, law, solver=0.0) 
 
 
 def _prescribed_energy(model, q, dqd):
-    """Change of energy from velocities that joints without variables have, ``kt.Prescribed``."""
+    """Kinetic energy change due to the velocities of joints of prescribed motion [J]."""
     if not any(isinstance(joint, PrescribedInstant) for joint in model.joint):
         return 0.0
     there, back = (dynamics.kinetic_energy(model, q, v) for v in (dqd, -dqd))
@@ -206,12 +206,12 @@ def _prescribed_energy(model, q, dqd):
 
 
 def _norm(x):
-    """Euclidean norm."""
+    """Euclidean norm of an array as a float."""
     return float(np.linalg.norm(x))
 
 
 def _excess(impulse, friction):
-    """Largest excess over the cones; friction may be infinite."""
+    """Largest excess of contact impulses over their friction cones [N·s]."""
     sideways = np.hypot(impulse[:, 1], impulse[:, 2])
     with np.errstate(invalid="ignore"):
         limit = np.where(impulse[:, 0] > 0, friction * impulse[:, 0], 0.0)

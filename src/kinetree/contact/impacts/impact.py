@@ -47,7 +47,7 @@ def impact(
     given: str | Sequence[str] = (),
     tolerance: float = 1e-6,
 ) -> Impact:
-    """Velocities after an impact at the contacts that are closed.
+    """Velocities and impulses after an impact at all closed contacts.
 
     Args:
         model: the mechanism; impulses of loops are included.
@@ -112,7 +112,7 @@ def capture(
     given: str | Sequence[str] = (),
     tolerance: float = 1e-6,
 ) -> Impact:
-    """Velocities after bodies have captured each other: they move together at every contact.
+    """Velocities after bodies catch one another: zero relative motion at every contact.
 
     Unlike that of ``impact``, the impulse may pull, and friction has no limit: hooks, grippers,
     magnets, glue.
@@ -136,7 +136,7 @@ def capture(
 
 
 def _require_consistent(order, arrested, patch):
-    """Raise ImpactError for options that would leave another without effect.
+    """Raise ImpactError for contradictory impact options.
 
     Args:
         order: of the contacts.
@@ -156,7 +156,7 @@ def _require_consistent(order, arrested, patch):
 
 
 def _arrest(collision, e, mu, law):
-    """RBDA (11.72), at all contacts at once; restitution by the law, sliding stopped meanwhile."""
+    """Contact impulses of an impact that stops all sliding, simultaneous, RBDA (11.72)."""
     n = collision.contacts.size
     hit = np.flatnonzero(collision.zeta[:, 0] < 0)
     impulse, E = np.zeros((n, 3)), np.zeros((len(hit), 3))
@@ -180,7 +180,7 @@ def _arrest(collision, e, mu, law):
 
 
 def _restore(W, before, e, law):
-    """Velocities (3n,) after an impact that arrests, by the impulses or the work of restitution."""
+    """Contact velocities (3n,) after an arresting impact, by Poisson or energetic restitution."""
     normal = np.arange(len(e)) * 3
     pressed = np.linalg.lstsq(W, -before, rcond=1e-12)[0]
     share = e * pressed[normal]
@@ -195,7 +195,7 @@ def _restore(W, before, e, law):
 
 
 def _patch(collision, e, mu, patch, law, order):
-    """Impulses of contacts with tangential restitution and torsional friction."""
+    """Contact impulses with tangential restitution and torsional friction."""
     e_t, e_r, mu_r = (float(x) for x in patch)
     if not (0 <= e_t <= 1 and 0 <= e_r <= 1 and mu_r >= 0):
         raise ShapeError(
@@ -220,7 +220,7 @@ def _patch(collision, e, mu, patch, law, order):
 
 
 def _collision(model, q, qd, contacts, tolerance, given):
-    """Closed contacts of one state, with their inertia matrix and velocities."""
+    """``Collision`` of the closed contacts of one checked state."""
     q = as_configuration(as_model(model), q).astype(float)
     qd = as_joint_vector(model, qd, "qd").astype(float)
     if q.ndim != 1 or qd.ndim != 1:
@@ -239,7 +239,7 @@ def _collision(model, q, qd, contacts, tolerance, given):
 
 
 def with_spin(collision, axes):
-    """Jacobian and relative velocity with angular rows after the three linear ones.
+    """Contact Jacobian and velocities with angular rows appended to the linear ones.
 
     Args:
         collision: a ``Collision``.

@@ -26,7 +26,7 @@ _FIXED_POINTS, _SETTLED = 200, 1e-12  # of the limits of couples, which follow f
 
 
 def patch_impacts(W, zeta, E, limits, law, order):
-    """Impulses (n, 4) of patches that feel one another, and the error of the solver.
+    """Impulses (n, 4) of interacting contact patches, and the solver's error.
 
     Args:
         W: velocity changes per impulse, (n, 4, n, 4).
@@ -58,7 +58,7 @@ def patch_impacts(W, zeta, E, limits, law, order):
 
 
 def single_patch(W, zeta, E, limits, law="newton"):
-    """Impulse at one patch, (4,); arguments as in ``patch_impacts``, without the first axis."""
+    """Impulse (4,) of an impact at one contact patch; arguments as in ``patch_impacts``."""
     if not zeta[0] < 0:
         return np.zeros(4)
     if law == "newton":
@@ -70,7 +70,7 @@ def single_patch(W, zeta, E, limits, law="newton"):
 
 
 def _release(W, zeta, pressed, E, limits, law):
-    """Impulses of restitution (n, 4) of those of compression."""
+    """Restitution impulses (n, 4) of patches after the compression impulses ``pressed``."""
     share, halfway = E * pressed, zeta + velocity_response(W, pressed)
     if law == "poisson" or not np.any(share):
         return _within(pressed, share, limits)
@@ -88,7 +88,7 @@ def _release(W, zeta, pressed, E, limits, law):
 
 
 def _within(pressed, share, limits):
-    """Impulses of restitution cut such that friction of the whole is within its limits."""
+    """Restitution impulses reduced so that total friction stays within its limits."""
     share = share.copy()
     normal = pressed[:, 0] + share[:, 0]
     for part, limit in ((slice(1, 3), limits[:, 0]), (slice(3, 4), limits[:, 1])):
@@ -100,7 +100,7 @@ def _within(pressed, share, limits):
 
 
 def _press(W, b, limits):
-    """Impulses within their cones after which nothing approaches, starting from ``b``."""
+    """Plastic impulses within the friction limits after which no patch approaches."""
     n = len(b)
     order = np.concatenate([np.arange(4 * n).reshape(n, 4)[:, :3].ravel(), 4 * np.arange(n) + 3])
     A, right = W.reshape(4 * n, 4 * n)[np.ix_(order, order)], b.ravel()[order]
@@ -133,7 +133,7 @@ def _press(W, b, limits):
 
 
 def patch_impact(W, zeta, restitution, limits):
-    """Impulse at a patch, (4,); the last is a couple about the normal [N·m·s].
+    """Impulse (4,) at one patch with given restitution; the last is a couple [N·m·s].
 
     Args:
         W: velocity change per impulse, (4, 4).
@@ -158,7 +158,7 @@ def patch_impact(W, zeta, restitution, limits):
 
 
 def _impulse(W, zeta, target, parts, limits, at_limit):
-    """Impulse with some parts at their limits: ``λ = B y``, ``y`` free, the normal among it."""
+    """Impulse (4,) at one patch with some friction parts fixed at their limits."""
     normal, free = np.array([1.0, 0, 0, 0]), [0]
     for part, mu, limited in zip(parts, limits, at_limit, strict=True):
         size = np.linalg.norm(zeta[part])

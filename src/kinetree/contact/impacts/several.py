@@ -32,7 +32,7 @@ _REST = 1e-9  # of the fastest approach: what is left of a sequence ends without
 
 
 def islands(W):
-    """Groups of contacts whose impulses reach one another, as arrays of numbers."""
+    """Groups of contacts coupled by ``W``, as arrays of contact numbers."""
     linked = np.max(np.abs(W), axis=(1, 3), initial=0.0)
     near = linked > 1e-14 * np.sqrt(np.outer(np.diag(linked), np.diag(linked)))
     groups, left = [], list(range(len(W)))
@@ -47,7 +47,7 @@ def islands(W):
 
 
 def simultaneous_impacts(W, zeta, e, mu, law):
-    """Impulses (n, 3) of simultaneous impacts, and the error of the solver."""
+    """Impulses (n, 3) of simultaneous impacts, and the solver's error."""
     if len(zeta) == 1:
         return single_impact(W[0, :, 0], zeta[0], e[0], mu[0], law)[None], 0.0
     if law == "newton":
@@ -67,7 +67,7 @@ def simultaneous_impacts(W, zeta, e, mu, law):
 
 
 def sequential_impacts(W, zeta, e, mu, law):
-    """Impulses (n, 3) of impacts one after the other, and the error of the solver."""
+    """Impulses (n, 3) of successive single impacts, and the solver's error."""
 
     def single(k, now):
         return single_impact(W[k, :, k], now, e[k], mu[k], law)
@@ -76,7 +76,7 @@ def sequential_impacts(W, zeta, e, mu, law):
 
 
 def one_after_the_other(W, zeta, single, plastic):
-    """Impulses of contacts (n, ...) in turn, the fastest approach first, and the solver's error.
+    """Impulses of successive single impacts, fastest approach first, and solver's error.
 
     Args:
         W: velocity changes per impulse, (n, m, n, m).
@@ -105,12 +105,12 @@ def one_after_the_other(W, zeta, single, plastic):
 
 
 def velocity_response(W, impulse):
-    """Velocity changes of all contacts under impulses."""
+    """Contact velocity changes (n, a) under contact impulses."""
     return np.einsum("namb,mb->na", W, impulse)
 
 
 def _solve(W, b, mu, count=None):
-    """Impulses within their cones after which nothing approaches, starting from ``b``.
+    """Plastic impulses within friction cones after which no contact approaches.
 
     Redundant contacts may keep Newton's method from its end: then the other methods, which are
     slower and surer, and Newton's once more from where they end. The best counts.
@@ -145,7 +145,7 @@ def _solve(W, b, mu, count=None):
 
 
 def _restitution(W, zeta, normal, mu):
-    """Impulses of restitution with given normal parts, and more where bodies would approach.
+    """Restitution impulses with given normal parts, plus those against new approach.
 
     The friction of the given part has a fixed limit: it belongs to a twin of the contact whose
     normal moves for itself, ``w λ_n - w p``, so that ``λ_n = p``.
@@ -171,7 +171,7 @@ def _restitution(W, zeta, normal, mu):
 
 
 def _scale(W, zeta, share, mu, target):
-    """Factor of the impulses of restitution with which they do the work ``target`` [J]."""
+    """Factor of the restitution impulses with which they do the work ``target`` [J]."""
 
     def missing(factor):
         released, _ = _restitution(W, zeta, factor * share, mu)

@@ -32,7 +32,7 @@ def require_law(law):
 
 
 def single_impact(W, zeta, restitution, friction, law="energetic"):
-    """Impulse at a point where bodies approach, (3,): normal, tangent 1, tangent 2.
+    """Impulse (3,) of an impact at one contact, integrated along the normal impulse.
 
     Args:
         W: velocity change per impulse, (3, 3).
@@ -62,15 +62,15 @@ class _Speed:
 
     @property
     def is_rest(self):
-        """Whether the speed that is looked for is zero."""
+        """Whether the target normal speed is zero, the end of compression."""
         return self.target == 0
 
     def distance(self, course):
-        """Normal speed that is left to the target."""
+        """Normal speed minus its target; negative before the goal is reached."""
         return course.zeta[0] - self.target
 
     def impulse(self, course, k):
-        """Normal impulse after which the speed reaches its target."""
+        """Normal impulse until the normal speed reaches its target, at rate ``k``."""
         return (self.target - course.zeta[0]) / k if k > 0 else np.inf
 
 
@@ -82,11 +82,11 @@ class _Impulse:
     is_rest = False
 
     def distance(self, course):
-        """Normal impulse beyond the target."""
+        """Normal impulse minus its target; negative before the goal is reached."""
         return course.impulse[0] - self.target
 
     def impulse(self, course, k):
-        """Normal impulse that is left to the target."""
+        """Normal impulse left until the target impulse."""
         return self.target - course.impulse[0]
 
 
@@ -98,11 +98,11 @@ class _Work:
     is_rest = False
 
     def distance(self, course):
-        """Work beyond the target."""
+        """Work done minus its target; negative before the goal is reached."""
         return course.work - self.target
 
     def impulse(self, course, k):
-        """Normal impulse after which the work reaches its target."""
+        """Normal impulse until the work reaches its target, at rate ``k`` of normal speed."""
         if k <= 0:
             return np.inf
         rest, zeta = self.target - course.work, course.zeta[0]
@@ -148,16 +148,16 @@ class ImpactState:
 
     @classmethod
     def start(cls, W, zeta, friction):
-        """Before the impact."""
+        """State of a contact before the impact: no impulse, no work."""
         return cls(W, friction, zeta, np.zeros(3), 0.0, float(np.linalg.norm(zeta)))
 
     @property
     def sliding(self) -> bool:
-        """Whether the bodies slide on one another."""
+        """Whether the bodies slide at the contact."""
         return not self.arrested and np.hypot(*self.zeta[1:]) > _ARRESTED * self.scale
 
     def along(self, c, p) -> "ImpactState":
-        """After a normal impulse ``p`` with ``dλ/dp = c``."""
+        """State after normal impulse ``p`` with the impulse direction ``dλ/dp = c``."""
         rate = self.W @ c
         work = self.work + self.zeta[0] * p + rate[0] * p * p / 2
         return replace(
@@ -166,7 +166,7 @@ class ImpactState:
 
 
 def follow(course: ImpactState, goal) -> ImpactState:
-    """The course up to a goal.
+    """State of an impact when it reaches a goal, through sliding and sticking phases.
 
     Args:
         course: where to start.
@@ -196,7 +196,7 @@ def follow(course: ImpactState, goal) -> ImpactState:
 
 
 def _slide(course, goal):
-    """Sliding, to the goal or until it stops; and whether it got to the goal."""
+    """State after sliding until the goal or until sliding stops, and whether at the goal."""
     W, mu, speed = course.W, course.friction, np.hypot(*course.zeta[1:])
     d = course.zeta[1:] / speed
     c = np.array([1.0, *(-mu * d)])
@@ -212,7 +212,7 @@ def _slide(course, goal):
 
 
 def _without_sliding(course):
-    """``dλ/dp`` from sticking: on sticking, or sliding off."""
+    """Impulse direction ``dλ/dp`` from rest: sticking, or the start of new sliding."""
     W, mu = course.W, course.friction
     if not mu:
         return np.array([1.0, 0, 0])
@@ -226,7 +226,7 @@ def _without_sliding(course):
 
 
 def _keeps_on(w, b, mu):
-    """The direction ``d`` with ``W_tn - μ W_tt d = g d`` and ``g > 0``, in principal axes.
+    """Sliding direction ``d`` from rest with ``W_tn - μ W_tt d = g d`` and ``g > 0``.
 
     ``|(μ W_tt + g)⁻¹ W_tn| = 1`` has one solution, as the left side falls from above 1 to 0.
     """
@@ -254,7 +254,7 @@ _GONE = math.log(1e-14)  # of the speed at the start: sliding has stopped
 
 
 def swerve(course, goal):
-    """The course up to the goal, or to where sliding stops; and whether it got to the goal."""
+    """State after sliding with turning direction, to the goal or stop; whether at the goal."""
     path = _Path(course)
     y, h = path.start, 0.1 / np.linalg.norm(course.W) / (1 + course.friction)
     while True:
@@ -283,7 +283,7 @@ class _Path:
         self.size = [1.0, 1.0, size, size, size, size * course.scale]
 
     def rates(self, y):
-        """Rates of sliding direction, log of speed, impulses and work along the path."""
+        """Rates of sliding angle, log speed, impulses and work along the sliding path."""
         (nn, n1, n2), (_, a, b), (_, _, c) = self.W
         d1, d2, s, mu = math.cos(y[0]), math.sin(y[0]), math.exp(y[1]), self.mu
         r1, r2 = n1 - mu * (a * d1 + b * d2), n2 - mu * (b * d1 + c * d2)
@@ -292,7 +292,7 @@ class _Path:
         return turn, slow, s, -mu * s * d1, -mu * s * d2, zeta_n * s
 
     def step(self, y, h):
-        """State after ``h``, and the error relative to what is tolerated."""
+        """Sliding state after a Runge-Kutta step ``h``, and its error relative to tolerance."""
         k, state = [], y
         for a in DORMAND_PRINCE.a:
             state = _move(y, h, a, k)
@@ -303,7 +303,7 @@ class _Path:
         return state, max(abs(e) / (_TOLERANCE * z) for e, z in zip(error, sizes, strict=True))
 
     def course(self, y):
-        """The course at a state."""
+        """``ImpactState`` at a point ``y`` of the sliding path."""
         impulse = np.array(y[2:5])
         zeta = self.given.zeta + self.given.W @ impulse
         total = self.given.impulse + impulse
@@ -311,7 +311,7 @@ class _Path:
 
 
 def _move(y, h, weights, k):
-    """``y + h Σ w k``."""
+    """Runge-Kutta combination ``y + h Σ w k`` of a state and weighted rates."""
     if not weights:
         return y
     return [
@@ -321,7 +321,7 @@ def _move(y, h, weights, k):
 
 
 def _to_goal(path, goal, y, h, at_end):
-    """Length of the step that ends at the goal."""
+    """Length of the path step that ends exactly at the goal."""
 
     def distance(length):
         return goal.distance(path.course(path.step(y, length)[0]))
@@ -330,7 +330,7 @@ def _to_goal(path, goal, y, h, at_end):
 
 
 def _stop(course):
-    """The course with sliding exactly zero: the last of it costs an impulse in the noise."""
+    """State with sliding set exactly to zero by a final tangential impulse."""
     rest = np.linalg.lstsq(course.W[1:, 1:], -course.zeta[1:], rcond=1e-14)[0]
     impulse = np.array([0, *rest])
     zeta = course.zeta + course.W @ impulse

@@ -101,7 +101,7 @@ def forward_dynamics(
     gap_tolerance: float = 1e-6,
     velocity_tolerance: float = 1e-6,
 ) -> ContactMotion:
-    """Accelerations and contact forces of a mechanism in contact.
+    """Accelerations and contact forces of a mechanism in rigid contact.
 
     Args:
         model: the mechanism; loops are kept.
@@ -160,7 +160,7 @@ class _Instant(NamedTuple):
 
 
 def _refuse_hitting(problem, states):
-    """Raise ContactError for contacts that are closing: an impact comes first."""
+    """Raise ContactError for contacts that are closing and need an impact first."""
     for name, state, zeta in zip(problem.names, states, problem.zeta, strict=True):
         if state == HITTING:
             raise ContactError(
@@ -183,7 +183,7 @@ def _arrays(model, q, qd, tau):
 
 
 def _finish(at, problem, lam, states, velocity_tolerance):
-    """The result of forces ``lam``, (n, 3), of all contacts of a problem."""
+    """``ContactDynamics`` result of the forces ``lam`` (n, 3) of a problem's contacts."""
     qdd = problem.motion(lam)
     w = np.einsum("nav,v->na", problem.J, qdd) + problem.bias
     slip, slides = directions(problem.zeta, velocity_tolerance)
@@ -201,7 +201,7 @@ def _finish(at, problem, lam, states, velocity_tolerance):
 
 
 def _mode(state, w, mu, slides, small):
-    """Word for how a contact moves: apart, separates, touches, slides or sticks."""
+    """Name of a contact's motion: apart, separates, touches, slides or sticks."""
     if state != TOUCHING:
         return "apart"
     if w[0] > small:
@@ -212,7 +212,7 @@ def _mode(state, w, mu, slides, small):
 
 
 def forces_are_unique(problem, lam, w, slip, slides, closed) -> bool:
-    """Whether no other forces of the contacts that stay closed have the same effect."""
+    """Whether no other admissible forces of the closed contacts have the same effect."""
     small = _STILL * max(problem.scale, 1e-300)
     on = np.flatnonzero(closed & (w[:, 0] <= small))
     if len(on) == 0:
@@ -228,7 +228,7 @@ def forces_are_unique(problem, lam, w, slip, slides, closed) -> bool:
 
 
 def _residuals(at, problem, qdd, lam, w, closed, tangential):
-    """Errors of the equation of motion and of the contact laws."""
+    """Residuals of the equation of motion and of the contact laws."""
     missing = tree_force(at.model, at.q, at.qd, qdd) - at.tau - problem.rows.T @ lam.ravel()
     friction, most = np.hypot(lam[:, 1], lam[:, 2]), problem.mu * lam[:, 0]
     return ContactResiduals(
@@ -241,7 +241,7 @@ def _residuals(at, problem, qdd, lam, w, closed, tangential):
 
 
 def _friction_errors(friction, most, w, slip, modes):
-    """Errors of the friction law, (n,): of contacts that slide, begin to, or stick."""
+    """Friction-law errors (n,) of contacts that slide, begin to slide, or stick."""
     size, speed = np.hypot(*friction.T), np.hypot(*w.T)
     moves = np.any(slip != 0, axis=1)
     sliding = np.hypot(*(friction + most[:, None] * slip).T)
@@ -252,7 +252,7 @@ def _friction_errors(friction, most, w, slip, modes):
 
 
 def _largest(x):
-    """Largest entry, zero for none."""
+    """Largest entry of an array, zero if it is empty."""
     return float(np.max(x, initial=0.0))
 
 
@@ -290,7 +290,7 @@ def body_contact(
     normals: ArrayLike,
     normal_rates: ArrayLike | None = None,
 ) -> BodyContact:
-    """Contact forces on one body, and its acceleration.
+    """Frictionless contact forces on one rigid body, and its spatial acceleration.
 
     Args:
         inertia: spatial inertia of the body.

@@ -38,14 +38,14 @@ class Reduced(NamedTuple):
 
 
 def directions(zeta, velocity_tolerance):
-    """Unit vectors of sliding, (n, 2), and whether contacts slide, (n,)."""
+    """Unit sliding directions (n, 2), zero if not sliding, and whether contacts slide (n,)."""
     speed = np.hypot(zeta[:, 1], zeta[:, 2])
     slides = speed > velocity_tolerance
     return zeta[:, 1:] / np.where(slides, speed, 1.0)[:, None] * slides[:, None], slides
 
 
 def reduce_unknowns(mu, slip, slides) -> Reduced:
-    """Unknowns of contacts with coefficients ``mu`` that slide along ``slip``, or rest."""
+    """Reduced force unknowns of contacts: 3 if resting, 1 if sliding or frictionless."""
     n = len(mu)
     rests = (mu > 0) & ~slides
     resting, single = np.flatnonzero(rests), np.flatnonzero(~rests)
@@ -60,7 +60,7 @@ def reduce_unknowns(mu, slip, slides) -> Reduced:
 
 
 def solve(problem, velocity_tolerance, method="auto", thorough=True):
-    """Forces of a ``Problem`` along normals and tangents, (n, 3).
+    """Contact forces (n, 3) of a ``RigidProblem`` along normals and tangents.
 
     Args:
         problem: contacts that are closed.
@@ -97,7 +97,7 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
 
 
 def _resting(M, d, problem, of):
-    """Without contacts that slide with friction: a symmetric problem."""
+    """Forces of contacts that rest or have no friction: a symmetric cone problem."""
     mu, m = problem.mu[of.resting], len(of.single)
     found = cones.solve(M, d, mu, low=np.zeros(m), high=np.full(m, np.inf))
     if not found.converged and found.residuals.scaled > 1e-9:
@@ -106,7 +106,7 @@ def _resting(M, d, problem, of):
 
 
 def _solve_mixed(M, d, problem, of):
-    """Contacts that slide, and others that rest: Newton's method.
+    """Forces of sliding and resting contacts together, by Newton's method.
 
     It starts from where the friction of the former is taken as known.
     """
@@ -135,7 +135,7 @@ def _solve_mixed(M, d, problem, of):
 
 
 def _row_names(problem, of):
-    """Name of the contact of every unknown."""
+    """Contact name of every reduced unknown."""
     owners = [*np.repeat(of.resting, 3), *of.single]
     return [problem.names[k] for k in owners]
 
@@ -153,7 +153,7 @@ _ENUMERATED = 10  # contacts up to which all solutions are looked for
 
 
 def resistances(M, mu, slip):
-    """Separation accelerations per normal force of contacts that slide, and without friction.
+    """Separation accelerations per normal force: with sliding, without friction, and friction's.
 
     Args:
         M: accelerations at contacts per force there, (3n, 3n).
@@ -168,7 +168,7 @@ def resistances(M, mu, slip):
 
 
 def sliding_forces(M, d, problem, slip, thorough=True):
-    """Normal forces of contacts that all slide, or have no friction, (n,).
+    """Normal forces (n,) of contacts that all slide or are frictionless, by Lemke.
 
     Args:
         M: their matrix, not symmetric, (n, n).
@@ -200,7 +200,7 @@ def sliding_forces(M, d, problem, slip, thorough=True):
 
 
 def check_painleve(d, problem, of, slip):
-    """Raise PainleveError where a sliding contact among resting ones has no resistance."""
+    """Raise PainleveError if a sliding contact among resting ones has no resistance."""
     resistance, smooth, _ = resistances(problem.M, problem.mu, slip)
     weak = [k for k in of.single[of.sliding] if resistance[k] <= 1e-9 * smooth[k]]
     if weak:
@@ -211,7 +211,7 @@ def check_painleve(d, problem, of, slip):
 
 
 def _refuse_paradox(d, problem, slip, kind, solutions):
-    """Raise PainleveError about the contact whose friction lets it resist least."""
+    """Raise PainleveError that names the sliding contact with least resistance."""
     resistance, smooth, along = resistances(problem.M, problem.mu, slip)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(problem.mu > 0, resistance / smooth, np.inf)
@@ -248,7 +248,7 @@ quadratic programs, which are texts of ``kinetree.textbook``."""
 
 
 def require_method(method):
-    """Raise UnknownNameError for an unknown method."""
+    """Raise UnknownNameError for an unknown method of solving frictionless contact."""
     if method not in METHODS:
         raise UnknownNameError(
             f"there is no method {method!r} for contact forces; "
@@ -257,7 +257,7 @@ def require_method(method):
 
 
 def frictionless_forces(problem, method="auto"):
-    """Forces along the normals of a ``Problem``, (n,), a basic solution.
+    """Normal forces (n,) of a frictionless ``RigidProblem``, a basic solution.
 
     Raises:
         InfeasibleContactError: there are none.

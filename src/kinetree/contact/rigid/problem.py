@@ -48,19 +48,19 @@ class RigidProblem:
 
     @cached_property
     def M(self):
-        """Accelerations at the contacts per contact force, (3n, 3n), symmetric."""
+        """Contact accelerations per contact force, (3n, 3n), symmetric."""
         rows = self.rows
         M = rows @ self.A @ rows.T
         return (M + M.T) / 2
 
     @cached_property
     def d(self):
-        """Accelerations at the contacts without contact forces, (3n,)."""
+        """Contact accelerations without contact forces, (3n,)."""
         return self.rows @ self.free + self.bias.ravel()
 
     @property
     def rows(self):
-        """``J`` as a matrix, (3n, nv)."""
+        """Contact Jacobian as a matrix, (3n, nv)."""
         return self.J.reshape(3 * len(self.J), self.J.shape[-1])
 
     @property
@@ -70,23 +70,23 @@ class RigidProblem:
 
     @cached_property
     def scale(self) -> float:
-        """Size of the accelerations at hand [m/s²]."""
+        """Largest contact acceleration without contact forces, by absolute terms [m/s²]."""
         terms = np.abs(self.rows) @ np.abs(self.free) + np.abs(self.bias).ravel()
         return float(np.max(terms, initial=0.0))
 
     def motion(self, lam):
-        """Joint accelerations under contact forces (n, 3)."""
+        """Joint accelerations (nv,) under contact forces (n, 3)."""
         return self.free + self.A @ (self.rows.T @ np.ravel(lam))
 
     def select(self, which) -> "RigidProblem":
-        """Problem of some of the contacts, the others without force."""
+        """``RigidProblem`` of some contacts only; the others exert no force."""
         n = np.arange(self.size)[which]
         parts = (self.J[n], self.A, self.free, self.bias[n], self.zeta[n], self.mu[n])
         return RigidProblem(*parts, tuple(self.names[k] for k in n))
 
 
 def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> RigidProblem:
-    """The problem of all ``contacts``, with coefficients of friction ``mu``.
+    """``RigidProblem`` of all ``contacts`` at a state with friction coefficients ``mu``.
 
     Joints that are ``given`` accelerate by ``qdd``.
     """
@@ -116,7 +116,7 @@ APART, HITTING, LEAVING, TOUCHING = "1", "2a", "2b", "3"
 def contact_states(
     gap: ArrayLike, zeta: ArrayLike, gap_tolerance: float = 1e-6, velocity_tolerance: float = 1e-6
 ) -> tuple[str, ...]:
-    """The states of contacts, as RBDA Fig. 11.4 numbers them.
+    """States of contacts (apart, hitting, leaving, touching), see RBDA Fig. 11.4.
 
     Args:
         gap: distances [m], (n,).
@@ -134,7 +134,7 @@ def contact_states(
 
 
 def require_solution(found, names):
-    """Raise InfeasibleContactError for a complementarity problem that was not solved.
+    """Raise InfeasibleContactError for a complementarity problem without solution.
 
     Args:
         found: a solution from ``complementarity``.
@@ -162,7 +162,7 @@ def require_solution(found, names):
 
 
 def require_no_closing(problem, stiff):
-    """Raise InfeasibleContactError for a contact that closes while both sides are prescribed.
+    """Raise InfeasibleContactError for a closing contact that no force can move.
 
     Args:
         problem: a ``RigidProblem``.
@@ -181,7 +181,7 @@ _EXACT = 1e-10  # part of the size of a set of contacts
 
 
 def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
-    """Nonnegative combination of other rows that is nearest to row ``k``, and the residual.
+    """Nonnegative combination of the other rows nearest to row ``k``, and the residual.
 
     Row ``k`` is positively dependent on the others if the residual is zero — RBDA §11.6. The
     coefficient of the row itself is zero.
@@ -198,13 +198,13 @@ def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
 
 
 def _combine(vectors, target):
-    """Coefficients >= 0 of rows that come nearest to a vector, and the distance that is left."""
+    """Nonnegative coefficients of rows nearest to a vector, and the remaining distance."""
     x = nonnegative_least_squares(vectors.T, target)
     return x, float(np.linalg.norm(x @ vectors - target))
 
 
 def reduced(contacts: Contacts, accuracy: float | None = None) -> Contacts:
-    """A minimal set of contacts that can replace all others, in their order.
+    """Minimal subset of contacts whose forces can replace those of all others.
 
     Every pair of bodies is treated separately. Of equivalent contacts, those with the smallest
     gap are kept.
@@ -225,7 +225,7 @@ def reduced(contacts: Contacts, accuracy: float | None = None) -> Contacts:
 
 
 def _reduced_group(contacts, group, accuracy):
-    """Numbers of the contacts of one pair of bodies to keep."""
+    """Indices of one body pair's contacts that a minimal subset keeps."""
     group = group[np.argsort(np.asarray(contacts.gap)[group], kind="stable")]
     vectors, size = _lengths(contacts.chosen(group))
     kept = list(range(len(group)))
@@ -239,7 +239,7 @@ def _reduced_group(contacts, group, accuracy):
 
 
 def _lengths(contacts):
-    """Normals as vectors of six lengths: moments about the middle, forces times the size."""
+    """Contact normals as 6-vectors of lengths (moment, scaled force), and the scale [m]."""
     middle = contacts.point.mean(axis=0)
     moved = contacts._replace(point=contacts.point - middle)
     size = max(float(np.abs(moved.point).max()), 1e-9)
@@ -247,7 +247,7 @@ def _lengths(contacts):
 
 
 def _covering(vectors, accuracy):
-    """Enough vectors for all others to be within ``accuracy`` of what they span: worst first."""
+    """Indices of vectors whose cone comes within ``accuracy`` of all others, worst first."""
     kept, rests = [0], np.full(len(vectors), np.inf)
     rests[0] = 0
     while (worst := int(np.argmax(rests))) not in kept and rests[worst] > accuracy:

@@ -43,17 +43,17 @@ class JointRows(NamedTuple):
     tendon_friction: tuple = ()
 
     def level(self, c: Any, v: Any) -> Any:
-        """Friction of a variable with the level ``c`` that slides at ``v``."""
+        """Dry friction limit of a variable of level ``c`` at sliding velocity ``v``."""
         more, fades = self.stiction
         return c + more * c / (1 + (v / fades) ** 2) if more else c
 
     @property
     def has_tendons(self) -> bool:
-        """Whether there are rows of tendons or loop joints, which the engine alone has."""
+        """Whether tendons or loop joints have rows, which only the engine supports."""
         return bool(self.tendon_stops or self.tendon_friction)
 
     def has_loop_joints(self, model: Any) -> bool:
-        """Whether there are rows of joints that close loops."""
+        """Whether joints that close loops have rows of stops or friction."""
         numbers = [number for number, *_ in (*self.tendon_stops, *self.tendon_friction)]
         return max(numbers, default=-1) >= len(model.tendons)
 
@@ -106,17 +106,17 @@ class StepConstraints:
     friction: Any = None
 
     def with_friction(self, friction) -> "StepConstraints":
-        """Constraints with coefficients of friction of any kind of number, (c,)."""
+        """Copy with other friction coefficients of the contacts, (c,), traceable."""
         return replace(self, friction=friction)
 
     def with_levels(self, levels) -> "StepConstraints":
-        """Constraints with levels of dry joint friction of any kind of number, (nv,)."""
+        """Copy with other dry-friction levels of the joints, (nv,), traceable."""
         friction = tuple((i, levels[i]) for i, _ in self.joints.friction)
         return replace(self, joints=self.joints._replace(friction=friction))
 
     @cached_property
     def size(self) -> float:
-        """A length of the mechanism [m]: of its largest shape, or between joints of one body."""
+        """Length scale of the mechanism [m]: its largest shape, or a joint distance."""
         shapes = self.scene.detection.tables.shapes
         moving = (shapes.body > 0) & np.isfinite(shapes.radius)
         spans = 2 * np.linalg.norm(shapes.box[moving, 3:], axis=1)
@@ -124,7 +124,7 @@ class StepConstraints:
 
     @cached_property
     def units(self):
-        """Units of the velocity variables: 1 for angles, ``size`` for lengths, (nv,)."""
+        """Scales of the velocity variables: 1 for angles, ``size`` for lengths, (nv,)."""
         followers = {c.joint for c in self.model.couplings}
         joints = [joint for i, joint in enumerate(self.model.joint) if i and i not in followers]
         units = [unit for joint in joints for unit in joint.velocity_units()]
@@ -132,29 +132,29 @@ class StepConstraints:
 
     @property
     def on_grounds(self) -> bool:
-        """Whether all contacts are with planes and height fields, which have no other side."""
+        """Whether every contact pair includes a plane or height field."""
         grounds = (Plane, HeightField)
         return all(any(isinstance(g.shape, grounds) for g in p[:2]) for p in self.scene.pairs)
 
     @property
     def closes(self) -> bool:
-        """Whether there are loops."""
+        """Whether the model has loops to keep closed."""
         return self.model.is_constrained
 
     @property
     def _counting(self):
-        """Rows of the loops without those that are nearly redundant."""
+        """Indices of the loop rows that are not nearly redundant."""
         rows = rank_policy(self.model).rows
         return slice(None) if rows is None else rows
 
     def count(self, contacts) -> int:
-        """Number of rows for a number of contacts."""
+        """Total number of rows for this number of contacts."""
         every = loop_errors(self.model, self.model.neutral()) if self.closes else np.zeros(0)
         errors = len(every[self._counting]) if self.closes else 0
         return 3 * contacts + len(self.joints.stops) + len(self.joints.friction) + errors
 
     def at(self, model, q, qd) -> ConstraintInstant:
-        """The rows at a state, of any kind of number."""
+        """Constraint rows (Jacobian, gaps, limits) at a state, traceable."""
         gap, J, bias, mu, e, names = self._contacts(model, q, qd)
         stops, friction = self.joints.stops, self.joints.friction
         unit, c = np.eye(model.nv, dtype=int), len(mu)
@@ -182,7 +182,7 @@ class StepConstraints:
         )
 
     def is_fast(self, model, q, qd, time):
-        """Whether a shape moves farther than it is thin within some time [s]."""
+        """Whether some shape moves farther than its thickness within ``time`` seconds."""
         tables = self.scene.detection.tables
         moving = [int(k) for k in np.flatnonzero(tables.shapes.body > 0)]
         geometry = [self.model.geometry[tables.numbers[k]] for k in moving]
@@ -192,13 +192,13 @@ class StepConstraints:
         return largest(ways, 0.0) > 0 if ways else False
 
     def gaps(self, model, q):
-        """Gaps of contacts and ends of travel, and errors of loops, at a configuration."""
+        """Gaps of contacts and stops, and errors of loops, at a configuration."""
         gap = self.scene.candidate_positions(model, q)[0] if self.scene.candidates.size else []
         errors = loop_errors(model, q)[self._counting] if self.closes else np.zeros(0)
         return _join([*gap, *self._travel(q)]), errors
 
     def _contacts(self, model, q, qd):
-        """Rows of the contacts that may close: names, Jacobians, friction, gaps."""
+        """Gaps, Jacobians, biases, coefficients and names of the potential contacts."""
         known = self.scene.candidates
         if not known.size:
             return [], np.zeros((0, 3, model.nv), dtype=int), [], np.zeros(0), np.zeros(0), ()
@@ -207,12 +207,12 @@ class StepConstraints:
         return *terms, mu, known.restitution, known.names
 
     def _travel(self, q):
-        """Distances of joints to their stops."""
+        """Distances of joint variables to their stops, as a list."""
         return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]
 
 
 def _join(numbers):
-    """An array, of objects where some are traced."""
+    """Array of numbers, some of which may be traced; (0,) for none."""
     return np.array(numbers) if len(numbers) else np.zeros(0)
 
 
@@ -224,19 +224,19 @@ _EACH = 500  # as much code for each row as the equations of this number of pair
 
 
 def is_short(constraints: StepConstraints, most) -> bool:
-    """Whether a step has no more code than one with ``most`` rows in one group."""
+    """Whether an unrolled step has no more code than one coupled group of ``most`` rows."""
     if 3 * _EACH * len(constraints.scene.pairs) > _length(most):  # a contact each, at least
         return False
     return sum(map(_length, coupled_rows(constraints))) <= _length(most)
 
 
 def _length(rows):
-    """How much code a step with ``rows`` rows takes."""
+    """Estimated code size of a step with ``rows`` coupled rows."""
     return rows * (_EACH + rows * rows)
 
 
 def coupled_rows(constraints: StepConstraints) -> list[int]:
-    """Numbers of rows in each group, where contacts are known beforehand; loops make it one."""
+    """Row counts of the groups that a step couples: one per tree, or one with loops."""
     model, known = constraints.model, constraints.scene.candidates
     if constraints.closes or model.couplings:
         return [constraints.count(known.size)]

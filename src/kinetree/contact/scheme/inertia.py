@@ -29,7 +29,7 @@ class EffectiveInertia:
         self.L = self._factor(model, M)
 
     def _factor(self, model, M):
-        """Factors of an inertia matrix; an error names the joint that moves no inertia."""
+        """LTDL factors of an inertia matrix; the error names a joint that moves no inertia."""
 
         def message(k):
             i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
@@ -42,24 +42,24 @@ class EffectiveInertia:
         return ltl.ltdl(M, self.lam, message)
 
     def solve(self, b):
-        """``M⁻¹ b``."""
+        """Velocities ``M⁻¹ b`` for a joint-space impulse ``b``."""
         return ltl.solve_ltdl(self.L, self.lam, b)
 
     def half(self, b):
-        """``z = L⁻ᵀ b``, half of ``M⁻¹ b = L⁻¹ D⁻¹ z``."""
+        """Half solution ``z = L⁻ᵀ b``, from which ``M⁻¹ b = L⁻¹ D⁻¹ z``."""
         return ltl.solve_lt(self.L, self.lam, b, unit=True)
 
     def halves(self, G):
-        """``Y``, the halves of all rows: ``G M⁻¹ Gᵀ = Y D⁻¹ Yᵀ``; G is (m, nv)."""
+        """Half solutions ``Y`` of the rows of G (m, nv): ``G M⁻¹ Gᵀ = Y D⁻¹ Yᵀ``."""
         return [self.half(row) for row in G * self.free]
 
     def along(self, Y, z):
-        """``G M⁻¹ b``, (m,), from ``halves(G)`` and ``half(b)``."""
+        """Row velocities ``G M⁻¹ b``, (m,), from ``halves(G)`` and ``half(b)``."""
         scaled = z / np.diagonal(self.L)
         return np.array([_product(scaled, y) for y in Y]) if Y else np.zeros(0)
 
     def mobility(self, Y):
-        """``G M⁻¹ Gᵀ``, (m, m), from ``halves(G)``."""
+        """Delassus matrix ``G M⁻¹ Gᵀ``, (m, m), from ``halves(G)``."""
         n, D = len(Y), np.diagonal(self.L)
         A = np.zeros((n, n), dtype=self.L.dtype)
         for i, row in enumerate(Y):
@@ -69,25 +69,25 @@ class EffectiveInertia:
         return A
 
     def half_of(self, Y, forces, z: Any = 0):
-        """The half of ``Gᵀ forces + b``, (nv,), from ``halves(G)`` and ``half(b)``."""
+        """Half solution of ``Gᵀ forces + b``, (nv,), from ``halves(G)`` and ``half(b)``."""
         return z + sum(f * y for f, y in zip(forces, Y, strict=True))
 
     def response(self, Y, forces):
-        """``M⁻¹ Gᵀ forces``, (nv,), from ``halves(G)``."""
+        """Velocity change ``M⁻¹ Gᵀ forces``, (nv,), from ``halves(G)``."""
         return self.whole(self.half_of(Y, forces))
 
     def whole(self, total):
-        """``M⁻¹ b``, from ``half(b)``."""
+        """Full solution ``M⁻¹ b``, (nv,), from its half ``half(b)``."""
         return ltl.solve_l(self.L, self.lam, total / np.diagonal(self.L), unit=True)
 
 
 def _product(x, y):
-    """``x · y`` without the products of zeros that are known beforehand."""
+    """Scalar product of two vectors that skips structural zeros."""
     return sum(a * b for a, b in zip(x, y, strict=True) if not (is_zero(a) or is_zero(b)))
 
 
 def is_zero(x) -> bool:
-    """Whether a number is known to be zero."""
+    """Whether a number is a structural zero: a plain int or float equal to 0."""
     return isinstance(x, (int, float)) and x == 0
 
 
@@ -114,7 +114,7 @@ class Flying(NamedTuple):
 
 
 def quotient(A, b):
-    """``A⁻¹ b`` of a 3×3 matrix by Cramer's rule, zero where it has no inverse."""
+    """Solution ``A⁻¹ b`` of a 3 x 3 system by Cramer's rule, zero if singular."""
     x, y, z = np.transpose(A)
     u = cross(y, z)
     det = x @ u
@@ -123,14 +123,14 @@ def quotient(A, b):
 
 
 def flying(inertia, alone) -> Flying:
-    """``Flying`` of a body with some inertia."""
+    """``Flying`` inertia (centre of mass, central inertia, flag) of a body."""
     m = inertia.mass
     c = inertia.first_moment / select(less(0, m), m, 1)
     return Flying(c, inertia.rotational - m * (c @ c * identity3() - np.outer(c, c)), alone)
 
 
 def alone(model):
-    """1 for the variables of free bodies that are all of their tree, 0 for others, (nv,)."""
+    """Indicator (nv,): 1 for variables of free bodies that are a tree by themselves."""
     found, numbers = np.zeros(len(model.zero_velocity)), range(1, model.body_count + 1)
     carriers = {model.parent[i] for i in numbers}
     for i in numbers:
@@ -140,7 +140,7 @@ def alone(model):
 
 
 def ballistic_motion(model, q, qd, x, h, alone):
-    """Positions after a time without forces from ``x`` on, and ``qd`` along the axes there.
+    """Positions and velocities after free motion for a time, from positions ``q``.
 
     Args:
         model: the mechanism.
@@ -161,22 +161,22 @@ def ballistic_motion(model, q, qd, x, h, alone):
 
 
 def straight_motion(model, q, qd, h):
-    """State after ``h`` seconds without forces: see ``ballistic_motion``."""
+    """State after ``h`` seconds of force-free motion, see ``ballistic_motion``."""
     return ballistic_motion(model, q, qd, qd, [h], alone(model))
 
 
 def turning(model, qd):
-    """Part of the accelerations that is there without any force, (nv,)."""
+    """Accelerations (nv,) that free joints have without any force, as gyroscopic terms."""
     return _join(model, turning_part, qd)
 
 
 def turn_velocities(model, qd, move):
-    """Velocities ``qd`` along the axes that bodies have after a displacement, (nv,) each."""
+    """Velocities (nv,) along the body axes after a displacement ``move``, (nv,)."""
     return _join(model, turned_part, qd, move)
 
 
 def _join(model, function, *vectors):
-    """Values of a function of each joint and its body, as one vector."""
+    """Concatenated results of a function of each joint and its body, (nv,)."""
     parts, flies = [model.zero_velocity[:0]], alone(model)
     for i in range(1, model.body_count + 1):
         at = model.v_slice[i]
@@ -187,12 +187,13 @@ def _join(model, function, *vectors):
 
 @singledispatch
 def turning_part(joint: AbstractJoint, body, v):
-    """``turning`` of one joint."""
+    """Acceleration of one joint without any force: zero unless it is free or planar."""
     return 0 * v
 
 
 @turning_part.register
-def _(joint: Free, body, v):
+def _turning_of_free(joint: Free, body, v):
+    """Force-free acceleration of a free joint, (6,), gyroscopic if its body is alone."""
     w, a = v[:3], 0 * v[:3]
     if not is_zero(body.alone[0]):
         a = body.alone[0] * quotient(body.I, cross(body.I @ w, w))
@@ -200,14 +201,15 @@ def _(joint: Free, body, v):
 
 
 @turning_part.register
-def _(joint: Planar, body, v):
+def _turning_of_planar(joint: Planar, body, v):
+    """Force-free acceleration of a planar joint, (3,)."""
     w, x, y = v[0], v[1] - v[0] * body.c[1], v[2] + v[0] * body.c[0]
     return np.array([0 * w, w * y, -w * x])
 
 
 @singledispatch
 def turn_part(joint: AbstractJoint, body, u):
-    """The displacement of one joint without forces that begins with ``u``, velocity times time.
+    """Force-free displacement of one joint that starts as ``u``, velocity times time.
 
     A free body turns about the mean of its angular velocities before and after that, by
     ``φ = (ω + ω⁺)/2``. Then its energy stays: ``2 ΔE = (ω + ω⁺) · (H⁺ - H)``, and its angular
@@ -218,7 +220,8 @@ def turn_part(joint: AbstractJoint, body, u):
 
 
 @turn_part.register
-def _(joint: Free, body, u):
+def _turn_of_free(joint: Free, body, u):
+    """Force-free displacement of a free joint that conserves energy, from ``u``."""
     if is_zero(body.alone[0]):
         return u
     w, I = u[:3], body.I
@@ -234,12 +237,13 @@ def _(joint: Free, body, u):
 
 @singledispatch
 def turned_part(joint: AbstractJoint, body, v, u):
-    """Velocities of one joint along the axes after a displacement ``u``."""
+    """Velocities of one joint, along its moved axes, after a displacement ``u``."""
     return v
 
 
 @turned_part.register
-def _(joint: Free, body, v, u):
+def _turned_free(joint: Free, body, v, u):
+    """Velocities of a free joint along its moved axes after a displacement ``u``."""
     E, w, after = _rotation(u[:3]), v[:3], v[:3]
     if not is_zero(body.alone[0]):
         H = body.I @ w
@@ -248,25 +252,27 @@ def _(joint: Free, body, v, u):
 
 
 @turned_part.register
-def _(joint: Planar, body, v, u):
+def _turned_planar(joint: Planar, body, v, u):
+    """Velocities of a planar joint along its moved axes after a displacement ``u``."""
     w, x, y = v[0], v[1] - v[0] * body.c[1], v[2] + v[0] * body.c[0]
     cos, sin = np.cos(u[0]), np.sin(u[0])
     return np.array([w, cos * x + sin * y + w * body.c[1], cos * y - sin * x - w * body.c[0]])
 
 
 def _rotation(phi):
-    """``rotation_exp`` by the quaternion that positions need anyway."""
+    """Rotation matrix of the rotation vector ``phi``, by way of a quaternion."""
     return rotation_from_quaternion(quaternion_exp(phi))
 
 
 @singledispatch
 def moved_part(joint: AbstractJoint, body, q, u):
-    """Positions of one joint after a displacement ``u`` with the centre of mass going straight."""
+    """Positions of one joint after displacement ``u``, its centre of mass moving straight."""
     return joint.integrate(q, u)
 
 
 @moved_part.register
-def _(joint: Free, body, q, u):
+def _moved_free(joint: Free, body, q, u):
+    """Positions of a free joint after displacement ``u`` with a straight centre of mass."""
     E, c, turn = _rotation(u[:3]), body.c, u[:3]
     way = u[3:] + cross(turn, c) + c - E.T @ c  # of the origin, along the axes at the start
     way = E @ way if joint.translation == "child" else rotation_from_quaternion(q[3:]).T @ way
@@ -275,7 +281,8 @@ def _(joint: Free, body, q, u):
 
 
 @moved_part.register
-def _(joint: Planar, body, q, u):
+def _moved_planar(joint: Planar, body, q, u):
+    """Positions of a planar joint after displacement ``u`` with a straight centre of mass."""
     c, w = body.c, u[0]
     x, y, s = u[1] - w * c[1], u[2] + w * c[0], stumpff(w * w)
     k = s[1] / (2 * s[2])

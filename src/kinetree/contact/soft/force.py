@@ -104,7 +104,7 @@ class SoftContact:
 
     @property
     def state_size(self) -> int:
-        """Number of states of one contact: those of the normal law, and a vector of friction."""
+        """Number of states per contact: of the normal law, plus 3 for friction with memory."""
         return self.normal.size + (3 if self.tangential.size else 0)
 
     def __call__(self, model, t, q, qd):
@@ -128,7 +128,7 @@ class SoftContact:
         state: ArrayLike | None = None,
         elapsed: float = 0.0,
     ) -> Array:
-        """Forces on the successors along (normal, tangent 1, tangent 2) [N], (..., n, 3).
+        """Contact forces on successors along normal and tangents [N], (..., n, 3).
 
         Args:
             model: the mechanism.
@@ -151,7 +151,7 @@ class SoftContact:
         return self.normal.energy(self.scene.candidate_positions(model, q)[0]).sum(-1)
 
     def _local(self, gap, J, qd, z, x, elapsed):
-        """Forces (..., n, 3), and rates of the states ``z`` and ``x``."""
+        """Contact forces (..., n, 3) in contact axes, and rates of the states ``z`` and ``x``."""
         v = _times(J, qd[..., None, :])
         f_n, zd = self.normal(z, gap, v[..., 0], elapsed)
         f_t, xd = self.tangential(x, v[..., 1:], f_n, self.friction)
@@ -159,7 +159,7 @@ class SoftContact:
         return f, (zd, xd)
 
     def _joint_force(self, model, q, qd, J, f):
-        """Joint forces of contact forces (..., 3), with drag along the motion."""
+        """Joint forces (..., nv) of contact forces (..., n, 3), plus drag."""
         tau = (J * f[..., None]).sum((-3, -2))
         if not self.drag:
             return tau
@@ -169,18 +169,18 @@ class SoftContact:
 
     @cached_property
     def _point_jacobian(self):
-        """Jacobian of the contact points, made at the first call."""
+        """Jacobian kernel of contact points, made at the first call."""
         return contact_point_jacobian(self.scene)
 
     # --- with memory: states that a simulation integrates ------------------------------------
 
     @property
     def rate(self) -> float:
-        """Fastest decay of a state [1/s]; steps must be short compared with its inverse."""
+        """Fastest decay rate of a state [1/s]; steps must be short compared with 1 / rate."""
         return max(float(getattr(law, "rate", 0.0)) for law in (self.normal, self.tangential))
 
     def start(self, model: Model, q: ArrayLike) -> Array:
-        """States of surfaces in equilibrium with their load, (..., n, state_size)."""
+        """Initial states (..., n, state_size): surfaces in equilibrium with their load."""
         gap = self.scene.candidate_positions(model, q)[0]
         z = np.asarray(self.normal.start(gap), dtype=float)
         zeros = np.zeros((*gap.shape, self.state_size - self.normal.size))
@@ -215,7 +215,7 @@ class SoftContact:
     def end_states(
         self, model: Model, q: ArrayLike, before: ArrayLike, after: ArrayLike, h: float
     ) -> Array:
-        """States at the end of a step: in touch, and in the tangent plane as it is now.
+        """States at the end of a step, adjusted to the contact geometry there.
 
         Args:
             model: the mechanism.
@@ -236,15 +236,15 @@ class SoftContact:
         return np.concatenate([z, longer[..., None] * flat], axis=-1)
 
     def _parts(self, state):
-        """States of the normal law and of the tangential law."""
+        """State split into that of the normal law and that of the tangential law."""
         return state[..., : self.normal.size], state[..., self.normal.size :]
 
     def _tangents(self, model, q):
-        """Tangents of all contacts."""
+        """Tangent vectors of all contacts, (..., n, 2, 3)."""
         return self.scene.candidate_positions(model, q)[2][..., 1:, :]
 
     def _turning(self, model, q, qd, x):
-        """``ω × x`` with the angular velocities of the surfaces, (..., n, 3)."""
+        """Rates ``ω × x`` of vectors carried by the predecessors' rotation, (..., n, 3)."""
         if not self._moving:
             return 0 * x
         w = body_motions(model, q, qd)[0][..., self.scene.candidates.predecessor, :3]
@@ -255,7 +255,7 @@ class SoftContact:
 
 
 def _times(matrices, vectors):
-    """``A x`` for many, (..., m, k) and (..., k)."""
+    """Matrix-vector products ``A x``: (..., m, k) and (..., k) to (..., m)."""
     return (matrices * vectors[..., None, :]).sum(-1)
 
 
@@ -280,7 +280,7 @@ def _laws(law, stiffness, damping, tangential):
 
 
 def contact_point_jacobian(scene):
-    """A kernel of ``(model, q)``: velocities of contact points on surfaces per ``qd``, (n, 2, nv).
+    """Kernel of ``(model, q)``: contact point velocities over surfaces per qd, (n, 2, nv).
 
     Args:
         scene: whose candidates the contact points are.

@@ -21,7 +21,7 @@ _PENETRATION, _TOUCHING = (Residuals._fields.index(x) for x in ("penetration", "
 
 
 def soft_contacts(forces) -> tuple[SoftContact, ...]:
-    """Soft contacts among some forces."""
+    """``SoftContact`` members of a tuple of forces."""
     return tuple(f for f in forces if isinstance(f, SoftContact))
 
 
@@ -46,7 +46,7 @@ class SoftTerms:
         return tuple(np.concatenate(x, axis=0) for x in zip(*parts, strict=True))
 
     def along(self, model, q, qd, memory=None) -> tuple:
-        """Contacts of many states, (..., nq) and (..., nv), with (..., m) of forces."""
+        """Contact terms of many states (..., nq), (..., nv), with force memories (..., m)."""
         start = model.neutral(), np.zeros(model.nv)
         if memory is None:
             return _of_state.compiled(model, *start, terms=self).call(q, qd)
@@ -56,13 +56,13 @@ class SoftTerms:
 
 @kernel
 def _of_state(model, q, qd, *, terms):
-    """Terms of contact in a state, as a kernel."""
+    """Kernel of soft-contact terms at a state, without memory."""
     return terms(model, q, qd)
 
 
 @kernel
 def _with_memory(model, q, qd, memory, *, terms):
-    """Terms of contact in a state with a memory, as a kernel."""
+    """Kernel of soft-contact terms at a state with the forces' memory."""
     return terms(model, q, qd, memory)
 
 
@@ -90,7 +90,7 @@ class SoftHistory(ContactHistory):
 
     @cached_property
     def _found(self):
-        """Arrays of the history, found when first read."""
+        """Gaps, points, normals and forces of the history, computed when first read."""
         return tuple(map(np.asarray, self.__dict__["_of"]()))
 
     @property
@@ -100,7 +100,7 @@ class SoftHistory(ContactHistory):
 
     @property
     def point(self) -> Array:
-        """Where bodies touch, in base coordinates [m], (T, ..., contacts, 3)."""
+        """Contact points in base coordinates [m], (T, ..., contacts, 3)."""
         return self._found[1]
 
     @property
@@ -115,23 +115,23 @@ class SoftHistory(ContactHistory):
 
     @property
     def joint_force(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """None: stops, dry friction and loops are not solved for, (T, ..., 0)."""
+        """Empty array (T, ..., 0): soft contact solves for no joint forces."""
         return np.zeros((*self.gap.shape[:-1], 0))
 
     @cached_property
     def residuals(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Overlaps, and whether anything touches, in the places of ``Residuals``, (T, ..., 10)."""
+        """Penetrations and contact flags in the fields of ``Residuals``, (T, ..., 10)."""
         found = np.zeros((*self.gap.shape[:-1], len(Residuals._fields)))
         found[..., _PENETRATION] = np.max(-self.gap, axis=-1, initial=0.0)
         found[..., _TOUCHING] = np.any(self.force != 0, axis=(-2, -1))
         return found
 
     def at(self, which: Any) -> "SoftHistory":
-        """History at some of the times, or, with a tuple, of some motions of a batch."""
+        """History at some of the times or, given a tuple, of some motions of a batch."""
         return SoftHistory(self.__dict__["_softs"], lambda: tuple(x[which] for x in self._found))
 
     def contacts(self, index: Any) -> tuple[Contacts, Array]:
-        """Contacts at one time, of one motion, and their forces, (contacts, 3)."""
+        """Contacts at one time of one motion, and their forces, (contacts, 3)."""
         gap, point, normal, force = (x[index] for x in self._found)
         first, second = self.__dict__["bodies"]
         return Contacts(first, second, point, normal, gap, self.names), force

@@ -44,11 +44,11 @@ class NormalLaw(ABC):
 
     @property
     def usual_friction(self) -> "TangentialLaw":
-        """Law of friction where none is given."""
+        """Default law of tangential friction for this normal law."""
         return Regularized()
 
     def energy(self, p: ArrayLike) -> Array:
-        """Energy stored at a gap [J], of laws without memory."""
+        """Stored energy at a gap [J]; raises an error for laws with memory."""
         raise UnknownNameError(f"{type(self).__name__} has no energy of positions alone")
 
     @abstractmethod
@@ -56,11 +56,11 @@ class NormalLaw(ABC):
         """Forces [N], (...,), and rates of the states, (..., k)."""
 
     def start(self, p: ArrayLike) -> Array:
-        """States of contacts in equilibrium with their load, (..., k)."""
+        """Initial contact states (..., k) in equilibrium with their load."""
         return np.zeros((*np.shape(p), self.size))
 
     def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
-        """States at the end of a step.
+        """Contact states at the end of a step, adjusted to the gaps there.
 
         Args:
             z0: at its start.
@@ -98,7 +98,7 @@ class Linear(NormalLaw):
         return select(less(p, 0), f, 0 * f), z
 
     def energy(self, p: ArrayLike) -> Array:
-        """Stored in the springs [J]."""
+        """Elastic energy at gap ``p`` [J], zero when open."""
         return self.stiffness * select(less(p, 0), p, 0 * p) ** 2 / 2
 
 
@@ -135,7 +135,7 @@ class HuntCrossley(NormalLaw):
         return select(less(p, 0), f, 0 * f), z
 
     def _spring(self, p):
-        """Elastic force at a gap: a power of the depth."""
+        """Elastic force at gap ``p`` [N], proportional to a power of the depth."""
         depth = select(
             less(p, 0), -p, 0 * p + 1
         )  # keep roots and their derivatives finite in the air
@@ -143,23 +143,23 @@ class HuntCrossley(NormalLaw):
         return self.stiffness * depth**whole * (root(depth) if half else 1)
 
     def energy(self, p: ArrayLike) -> Array:
-        """Stored in the springs [J]."""
+        """Elastic energy at gap ``p`` [J], zero when open."""
         stored = self._spring(p) * -p / (self.exponent + 1)
         return select(less(p, 0), stored, 0 * stored)
 
 
 def root(x):
-    """Square roots, element by element; traced numbers and plain ones may be mixed."""
+    """Elementwise square roots of an array in which some numbers may be traced."""
     return _each_root(x) if np.asarray(x).dtype == object else np.sqrt(x)
 
 
 def positive(x):
-    """``max(0, x)``."""
+    """Elementwise ``max(0, x)``, traceable."""
     return select(less(0, x), x, 0 * x)
 
 
 def require_positive(law, *, zero=False, **values):
-    """Raise ModelError for parameters that are not finite and positive, or zero if it may be."""
+    """Raise ModelError for law parameters that are not finite and positive."""
     for name, value in values.items():
         if not (
             np.ndim(value) == 0 and np.isfinite(value) and (value > 0 or (zero and value == 0))
@@ -234,7 +234,7 @@ class Stiction(TangentialLaw):
 
     @property
     def rate(self) -> float:
-        """Decay of ``x`` while it slips [1/s]."""
+        """Decay rate of the bristle deflection ``x`` during slip [1/s]."""
         return self.stiffness / self.damping
 
     def __call__(self, x, v, f_n, mu):
@@ -261,7 +261,7 @@ class Dahl(TangentialLaw):
 
     @property
     def rate(self) -> float:
-        """Recovery without load [1/s]."""
+        """Recovery rate of the deflection without load [1/s]."""
         return self.recovery
 
     def __call__(self, x, v, f_n, mu):
@@ -277,7 +277,7 @@ class Dahl(TangentialLaw):
 
 
 def cut(f, limit):
-    """Vectors (..., 2), shortened to the length ``limit`` where they are longer."""
+    """Vectors (..., 2) shortened to the length ``limit`` where they are longer."""
     square = _square(f)
     long = less(limit**2, square)
     length = root(select(long, square, 0 * square + 1))
@@ -285,5 +285,5 @@ def cut(f, limit):
 
 
 def _square(v):
-    """Squared length of tangential vectors."""
+    """Squared length of tangential vectors (..., 2)."""
     return v[..., 0] * v[..., 0] + v[..., 1] * v[..., 1]

@@ -45,7 +45,7 @@ class Patch(NormalLaw):
 
     @property
     def usual_friction(self) -> TangentialLaw:
-        """A patch of friction with the same stiffness and damping."""
+        """Default friction: ``Stiction`` with the same stiffness and damping."""
         return Stiction(self.stiffness, self.damping)
 
     def __post_init__(self):
@@ -53,11 +53,11 @@ class Patch(NormalLaw):
 
     @property
     def rate(self) -> float:
-        """Decay of the state, if it is integrated [1/s]."""
+        """Decay rate of the patch's deformation if it is integrated, else 0 [1/s]."""
         return self.stiffness / self.damping if self.integrated else 0.0
 
     def _left(self, z, elapsed):
-        """Place of the patch after a while in which nothing acts on it."""
+        """Deformation of an unloaded patch after ``elapsed`` seconds of free recovery."""
         return z * np.exp(-self.stiffness / self.damping * elapsed)
 
     def __call__(self, z, p, pd, elapsed):
@@ -70,16 +70,16 @@ class Patch(NormalLaw):
         return f, zd[..., None]
 
     def start(self, p: ArrayLike) -> Array:
-        """A patch that is in touch with the body."""
+        """Initial deformation (..., 1) of a patch in touch with the other body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
     def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
-        """Not above the body, and in touch with it if it was up to rounding."""
+        """Deformations at the end of a step: at least the overlap, equal to it in touch."""
         z = z1[..., 0] if self.integrated else self._left(z0[..., 0], h)
         return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
 
     def energy(self, z: ArrayLike) -> Array:
-        """Stored in the springs [J]."""
+        """Elastic energy of the deformed patch [J]."""
         return self.stiffness * z[..., 0] ** 2 / 2
 
 
@@ -117,11 +117,11 @@ class NonlinearPatch(NormalLaw):
         return f, ((self.spring(back) - f) / self.damper(back))[..., None]
 
     def start(self, p: ArrayLike) -> Array:
-        """A patch that is in touch with the body."""
+        """Initial deformation (..., 1) of a patch in touch with the other body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
     def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
-        """Not above the body."""
+        """Deformations at the end of a step, at most 0 and in touch where overlapping."""
         z = select(less(z1[..., 0], 0), z1[..., 0], 0 * z1[..., 0])
         return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
 
@@ -149,7 +149,7 @@ class SeriesSpring(NormalLaw):
 
     @property
     def rate(self) -> float:
-        """Decay of ``y`` [1/s]."""
+        """Decay rate of the damper's deformation ``y`` [1/s]."""
         return (self.stiffness + self.series) / self.damping
 
     def __call__(self, z, p, pd, elapsed):
@@ -159,7 +159,7 @@ class SeriesSpring(NormalLaw):
         return f, (-(self.stiffness * y + f) / self.damping)[..., None]
 
     def energy(self, z: ArrayLike, p: ArrayLike) -> Array:
-        """Stored in the springs [J]."""
+        """Elastic energy of both springs [J]."""
         y = z[..., 0]
         return (self.stiffness * y**2 + self.series * positive(y - p) ** 2) / 2
 
@@ -179,7 +179,7 @@ class TwoSurfaces(NormalLaw):
 
     @property
     def rate(self) -> float:
-        """Fastest decay of a state [1/s]."""
+        """Faster decay rate of the two surfaces' deformations [1/s]."""
         return max(s.stiffness / s.damping for s in (self.first, self.second))
 
     def __call__(self, z, p, pd, elapsed):
@@ -192,20 +192,20 @@ class TwoSurfaces(NormalLaw):
         return f, np.stack([back[0] - f / a.damping, back[1] - f / b.damping], axis=-1)
 
     def start(self, p: ArrayLike) -> Array:
-        """Both pressed with the same force."""
+        """Initial deformations (..., 2) with equal forces on both surfaces."""
         k = self.first.stiffness, self.second.stiffness
         depth = select(less(p, 0), p, 0 * p)
         return np.stack([depth * k[1] / sum(k), depth * k[0] / sum(k)], axis=-1)
 
     def end_states(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
-        """State after overlaps: in contact if there is one; the excess deformation is shared."""
+        """Deformations at the end of a step, made equal in sum to the overlap."""
         apart = z1[..., 0] + z1[..., 1] - p
         too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)
         return z1 - too_much[..., None] / 2
 
 
 def lumped(first: Patch, second: Patch) -> Patch:
-    """One patch equivalent to two — RBDA §11.8, for surfaces with the same ``K/D``."""
+    """Single ``Patch`` equivalent to two surfaces of equal ``K/D`` in series (RBDA §11.8)."""
     ratios = first.stiffness / first.damping, second.stiffness / second.damping
     if not np.isclose(*ratios, rtol=1e-9, atol=0):
         raise ModelError(

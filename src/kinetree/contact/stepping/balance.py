@@ -36,12 +36,12 @@ class Balance(NamedTuple):
 
     @property
     def work(self):
-        """Change of kinetic and potential energy that is accounted for."""
+        """Accounted change of kinetic and potential energy in the step [J]."""
         return self.joints + self.contact - self.lost - self.taken
 
 
 def balance_energy(start, end, after, balance):
-    """Velocities ``after`` a step that do not hold too much energy, the balance, and the energies.
+    """Velocities after a step with excess energy removed, the balance, and the energies.
 
     ``start`` and ``end`` are the kinetic and potential energies there, (2,).
     """

@@ -28,7 +28,7 @@ _NAMED = 3  # pairs that a message names
 
 
 def time_stepper(settings, effects, method, field, q, events, *, compiled):
-    """Stepper and hooks for ``TimeStepping``."""
+    """Stepper and hooks of a simulation with ``TimeStepping`` contact."""
     model, batch = effects.model, q.shape[:-1]
     key = "steps", compiled, settings, tiers.setting()
     if key not in effects.known:
@@ -64,7 +64,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
 
 
 def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str | None]:
-    """The constraints of steps, and the tier of their code if only one can take them."""
+    """Constraints of contact steps, and the only possible code tier, or None for a choice."""
     model, scene, prescription = effects.model, settings.scene, field.prescription
     joints = joint_rows(effects, prescription)
     if prescription is not None:
@@ -80,7 +80,7 @@ def _possible(settings, effects, field, compiled) -> tuple[StepConstraints, str 
 
 
 def differs_unrolled(constraints, field) -> bool:
-    """Whether unrolled steps differ from those of the engine by more than errors of solutions.
+    """Whether unrolled steps may differ from the engine's beyond solver tolerance.
 
     What bounces does so at the surface in the engine, in the middle of unrolled steps. Servos of
     every kind are implicit in the engine, and bounded in the step; so are springs across branches,
@@ -96,7 +96,7 @@ def differs_unrolled(constraints, field) -> bool:
 
 
 def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) -> ContactStep:
-    """The step of a rollout: of numbers of one precision, without decisions in Python.
+    """Traceable contact step for rollouts: unrolled, or with slots for large scenes.
 
     It is unrolled; on a device, scenes that are too large for that have slots for the contacts that
     are close.
@@ -124,7 +124,7 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
 
 
 def tier_of_rollout(settings, effects, field, samples, *, only=None) -> str:
-    """The tier of the steps of a rollout: ``"specialised"`` for the unrolled step, ``"general"``.
+    """Code tier of a rollout's steps: ``"specialised"`` (unrolled) or ``"general"``.
 
     Args:
         settings: ``TimeStepping``.
@@ -151,12 +151,12 @@ def tier_of_rollout(settings, effects, field, samples, *, only=None) -> str:
 
 
 def _bounces(scene, joints):
-    """Whether anything bounces: at the surface in the engine, in the middle of unrolled steps."""
+    """Whether any contact or joint stop has restitution."""
     return joints.restitution > 0 or np.any(np.asarray(scene.restitution) > 0)
 
 
 def _require_unrolled(model, scene, constraints, most):
-    """Raise ModelError, with the reason, where a step cannot be unrolled for a scene."""
+    """Raise ModelError, with the reason, if a scene's step cannot be unrolled."""
     special = (
         ("moving surfaces", scene.moving_surfaces),
         ("friction that resists rolling", scene.resisting_pairs),
@@ -184,7 +184,7 @@ def _require_unrolled(model, scene, constraints, most):
 
 
 def _warn_of_python(model, field):
-    """Say which functions are called in every step, since they cannot be part of it."""
+    """Warn of Python functions that every step must call outside of compiled code."""
     parts = [f"force {_call(f)!r}" for f in field.forces if not is_traceable(f)]
     if field.prescription is not None and not field.prescription.traceable:
         parts.append(
@@ -205,7 +205,7 @@ def _call(force) -> str:
 
 
 def _deep_starts(engine, q, known):
-    """Index of every sample with contacts that overlap, with names and gaps of its contacts.
+    """Samples that start with penetration: index, contact names and gaps of each.
 
     Args:
         engine: of the scene.
@@ -226,7 +226,7 @@ def _deep_starts(engine, q, known):
 
 
 def _starts_inside(found, q) -> str:
-    """The pairs of shapes that are inside each other, deepest first, in words; "" for none."""
+    """Description of initially penetrating pairs, deepest first; "" for none."""
     deepest = {}
     for index, (names, gaps) in found:
         for k in np.flatnonzero(np.asarray(gaps) < -CLOSED):
@@ -242,7 +242,7 @@ def _starts_inside(found, q) -> str:
 
 
 def _start_gaps(constraints, q):
-    """Index of every sample, with names and gaps of its contacts."""
+    """Contact names and gaps at the start of every sample, with its index."""
     scene, indices = constraints.scene, list(np.ndindex(q.shape[:-1]))
     known = scene.candidates
     if not known.size:
@@ -256,7 +256,7 @@ def _start_gaps(constraints, q):
 
 
 def joint_rows(effects, prescription=None) -> JointRows:
-    """Rigid limits and exact friction of the variables that do not move prescribed, as rows."""
+    """``JointRows`` of rigid limits and dry friction of all unprescribed variables."""
     model = effects.model
     free = np.ones(model.nv) if prescription is None else prescription.others(model)
     key = "rows", free.tobytes()
@@ -266,7 +266,7 @@ def joint_rows(effects, prescription=None) -> JointRows:
 
 
 def _joint_rows(effects, free):
-    """Stops and dry friction of joints, as rows of contact problems."""
+    """New ``JointRows`` of rigid limits and dry friction of the ``free`` variables."""
     model = effects.model
     stops, restitution, friction, stiction = (), 0.0, (), JointRows().stiction
     if effects.limits is not None:
@@ -292,7 +292,7 @@ def _joint_rows(effects, free):
 
 
 def require_movable(scene, prescription):
-    """Raise for pairs of bodies that only prescribed joints could keep apart."""
+    """Raise an error for pairs of bodies that only prescribed joints could separate."""
     model = scene.model
     fixed = set(prescription.joints)
     fixed |= {c.joint for c in model.couplings if fixed.issuperset(c.leaders)}

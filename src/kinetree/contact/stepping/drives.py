@@ -55,7 +55,7 @@ class StepStart(NamedTuple):
     inputs: Any
 
     def halfway(self, model, half) -> "Instant":
-        """The step with its middle, where motion at constant velocity arrives in ``half`` [s]."""
+        """``Instant`` with the step's middle, after ``half`` seconds of force-free motion."""
         middle, v = straight_motion(model, self.q, self.qd, half)
         return Instant(self.t, self.h, half, self.q, self.qd, self.inputs, middle, v)
 
@@ -96,7 +96,7 @@ class Push(NamedTuple):
     lag: Any
 
     def resisting(self, K, D, own, h, alpha) -> "Push":
-        """Actuator with stiffness and damping, on joints that have inertias ``own``."""
+        """Actuator with implicit coefficients from stiffness, damping and inertias ``own``."""
         if not self.arms or (is_zero(K) and is_zero(D)):
             return self
         mobility = sum(x * x / own[i] for i, x in self.arms)
@@ -105,7 +105,7 @@ class Push(NamedTuple):
 
 
 def _spring(arms, length, rate):
-    """A spring and damper as an actuator, with its stiffness and damping.
+    """Spring and damper as an actuator ``Push``, with its stiffness and damping.
 
     Args:
         arms: variable and arm, of those that are not zero.
@@ -131,21 +131,21 @@ class Resisting(NamedTuple):
     across: Any
 
     def against(self, change):
-        """Decrease of the forces of actuators by a change of velocities, (nv,)."""
+        """Decrease (nv,) of the actuators' joint forces by a velocity change."""
         return self.lag @ change + self.more(change)
 
     @property
     def crosses(self) -> bool:
-        """Whether there is any such pair."""
+        """Whether actuators couple joints of different branches of the tree."""
         return self.across.dtype == object or bool(np.any(self.across))
 
     def more(self, change):
-        """Forces that ``across`` exerts less where velocities change, (nv,) or zero."""
+        """Cross-branch resisting forces of a velocity change, (nv,), or 0 without any."""
         return self.across @ change if self.crosses else 0
 
 
 def limited_drives(model) -> dict[int, tuple]:
-    """Bounds of the drives of a model by number: of actuators, then of the variables of joints."""
+    """Finite force bounds of actuators, then of joint variables, by number."""
     full = model.uncoupled
     found = dict(enumerate(tuple(a.effort) for a in full.actuators))
     for i, bounds in enumerate(effort_bounds(full).tolist() if found else ()):
@@ -191,19 +191,19 @@ class StepForces:
             self.place = {k: n for n, k in enumerate(self.bounds)}
 
     def _compensation(self):
-        """Forces of gravity compensation in the middle of the step, (nv,) or zero."""
+        """Gravity-compensation forces at mid-step, (nv,), or 0 without any."""
         if not self.full.gravity_compensation:
             return 0
         tau = compensation_force(self.full, self._middle[0])
         return tau if self.G is None else self.G.T @ tau
 
     def _springs(self, own, alpha):
-        """Springs and dampers of tendons and loop joints, on joints that have inertias ``own``."""
+        """Tendon and loop-joint springs as actuators, for joint inertias ``own``."""
         found = [*self._springs_of_tendons(), *self._springs_of_loops()]
         return [push.resisting(K, D, own, self.at.h, alpha) for push, K, D in found]
 
     def _springs_of_tendons(self):
-        """Springs, each with stiffness and damping, from lengths where the step begins.
+        """Tendon springs with stiffness and damping, lengths at the start of the step.
 
         Those of tendons through space are lengths in the middle, taken back.
         """
@@ -223,7 +223,7 @@ class StepForces:
             yield _spring(arms, (x, K), (rate, t.damping))
 
     def _springs_of_loops(self):
-        """Springs of loop joints, whose lengths in the middle are taken back to the start."""
+        """Loop-joint springs with stiffness and damping, lengths at the start of the step."""
         for loop in springs_of_loops(self.model):
             at, rate, B = loop_joint_motion(self.full, *self._middle, [loop])
             x, given = stretch(loop, at) - self.at.h / 2 * rate, loop.dynamics
@@ -233,7 +233,7 @@ class StepForces:
                 yield _spring(arms, (x[k], K), (rate[k], D))
 
     def _resistance(self, settings, rest, held):
-        """Stiffness and damping of the variables of all joints: of joints, controller, limits."""
+        """Stiffness and damping of all joint variables: joints, controller and limits."""
         model, at, of_v = self.model, self.at, slice(None)
         if model.couplings:
             of_v = model.independent_variables[1]
@@ -246,7 +246,7 @@ class StepForces:
         return found
 
     def _pushes(self, field, own, alpha):
-        """The actuators, on joints that have inertias ``own``."""
+        """Actuators of the step as ``Push``, for joint inertias ``own``."""
         model, full, at = self.model, self.full, self.at
         start, middle = self._start, self._middle
         given = at.t + at.h / 2, at.middle, at.v, at.inputs
@@ -270,14 +270,14 @@ class StepForces:
     # --- what bounds leave --------------------------------------------------------------------
 
     def resisting(self, bound) -> Resisting:
-        """Resistance of forces in the step, under some bounds."""
+        """Implicit resistance matrices of the step's forces, under these force bounds."""
         found = self._matrices(bound)
         if self.G is not None:
             found = [self.G.T @ R @ self.G for R in found]
         return Resisting(*(np.array(R.tolist()).reshape(R.shape) for R in found))
 
     def _matrices(self, bound):
-        """``Resisting`` of the variables of all joints, (nv, nv) each."""
+        """Implicit resistance matrices in the variables of all joints, (nv, nv) each."""
         nv = self.full.nv
         lead, lag, across = (np.zeros((nv, nv), dtype=object) for _ in range(3))
         for i in range(nv):
@@ -291,7 +291,7 @@ class StepForces:
         return lead, lag, across
 
     def _add(self, matrices, push, inside, arms):
-        """Add ``r rᵀ`` of an actuator, to the diagonal where neither joint carries the other."""
+        """Add ``r rᵀ`` of an actuator to the matrices; cross-branch terms go to the diagonal."""
         (lead, lag, across), lam = matrices, self.full.expanded_parent
         if is_zero(push.lag):
             return
@@ -309,7 +309,7 @@ class StepForces:
                     across[u, u], across[u, v] = across[u, u] - _absolute(y), across[u, v] + y
 
     def applied_force(self, bound):
-        """Joint forces without what resists, (nv,), under some bounds."""
+        """Joint forces (nv,) without implicit resistance, under these force bounds."""
         if not (self.pushes or self.springs):
             return self.held
         n, tau = len(self.pushes), np.zeros(self.full.nv, dtype=object)
@@ -328,14 +328,14 @@ class StepForces:
         return self.held + (tau if self.G is None else self.G.T @ tau)
 
     def _inside(self, bound, k):
-        """1 where a force is between its bounds, 0 where not."""
+        """Factor of force ``k``: 1 between its bounds, 0 at a bound."""
         if k not in self.place:
             return 1
         side = bound[self.place[k]]
         return select(side * side > 0.5, 0.0, 1.0)
 
     def _cut(self, bound, k, force):
-        """A force, or the bound where it is."""
+        """Force ``k`` replaced by its bound's value if it is at a bound."""
         if k not in self.place:
             return force
         side, (low, high) = bound[self.place[k]], self.bounds[k]
@@ -345,11 +345,11 @@ class StepForces:
     # --- which bounds are reached -------------------------------------------------------------
 
     def first_bounds(self):
-        """Bounds that the forces reach where the step begins: 1 upper, -1 lower, 0 between."""
+        """Bounds that forces reach at the start of the step: 1 upper, -1 lower, 0 between."""
         return self._find_bounds([push.request for push in self.pushes])
 
     def next_bounds(self, bound, after, attempts):
-        """Bounds to solve with, where those of a solution lead to velocities ``after`` it."""
+        """Bounds for the next solution, from those that velocities ``after`` lead to."""
         after = after if self.G is None else self.G @ after
         forces = [push.request - self._given_way(push, after) for push in self.pushes]
         found = []
@@ -363,13 +363,13 @@ class StepForces:
         return np.array(found)
 
     def _given_way(self, push, after):
-        """Force by which an actuator misses its request where velocities ``after`` are reached."""
+        """Decrease of an actuator's force due to implicit resistance at velocities ``after``."""
         return sum(
             x * (push.lead * self.v[i] + push.lag * (after[i] - self.v[i])) for i, x in push.arms
         )
 
     def _find_bounds(self, forces):
-        """Bounds that forces of the actuators reach, and those of joints with them."""
+        """Bounds that forces of actuators, and of joints with them, reach."""
         tau = [0.0] * self.full.nv
         for k, (f, push) in enumerate(zip(forces, self.pushes, strict=True)):
             low, high = self.bounds.get(k, (-np.inf, np.inf))
@@ -381,7 +381,7 @@ class StepForces:
         return np.array([_side(every[k], *bounds) for k, bounds in self.bounds.items()])
 
     def settle(self, solve, nothing):
-        """Bounds of the step, and results of ``solve`` with them.
+        """Force bounds of the step by repeated attempts, and the results of ``solve`` with them.
 
         Args:
             solve: function from bounds to a tuple of arrays, of which the first are the velocities
@@ -407,7 +407,7 @@ class StepForces:
 
 
 def once_for_all(function, forces: StepForces):
-    """A function of bounds; where there are none, its result is computed once."""
+    """``function`` of bounds; without any bounds, a constant function of its single result."""
     if forces.bounds:
         return function
     found = function(np.zeros(0))
@@ -415,7 +415,7 @@ def once_for_all(function, forces: StepForces):
 
 
 def _resistances(K, D, H, h, alpha):
-    """``lead`` and ``lag`` of all variables, see ``resistance``; zero where nothing resists."""
+    """Implicit coefficients ``lead`` and ``lag`` of all variables, (2, nv)."""
     found = [
         (0.0, 0.0) if is_zero(k) and is_zero(d) else resistance.python(k, d, m, h, alpha)
         for k, d, m in zip(K, D, H, strict=True)
@@ -424,17 +424,17 @@ def _resistances(K, D, H, h, alpha):
 
 
 def _positive(x):
-    """Positive part of a number."""
+    """Positive part of a number, traceable."""
     return max(x, 0.0) if isinstance(x, (int, float)) else select(x > 0, x, 0.0)
 
 
 def _absolute(x):
-    """Absolute value of a traced number."""
+    """Absolute value of a number, traceable."""
     return abs(x) if isinstance(x, (int, float)) else select(x < 0, -x, x)
 
 
 def _side(f, low, high):
-    """1 for a force at an upper bound or beyond it, -1 at a lower one, 0 between."""
+    """Side of the bounds that a force has reached: 1 upper, -1 lower, 0 between; traceable."""
     slack, found = INSIDE * _absolute(f), 0.0
     if np.isfinite(low):
         found = select(f > low - slack, found, -1.0)

@@ -50,7 +50,7 @@ class GapProjection:
     accuracy: Accuracy = DOUBLE
 
     def of(self, model, q, qd, farthest, *, once=False) -> ProjectedState:
-        """Positions without penetration, and ``qd`` along the axes there.
+        """State moved out of penetration, no variable by more than ``farthest``.
 
         No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. By
         Gauss–Seidel; gaps are evaluated after each of a few rounds, which run only where they are
@@ -85,12 +85,12 @@ class GapProjection:
 
     @property
     def _which(self):
-        """Rows with their own position: contacts and ends of travel, then loops."""
+        """Numbers of the rows with a position: contacts and stops, then loops."""
         rows = self.rows
         return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
 
     def _shift(self, gap, error):
-        """Displacements of the joints, (nv,), that open the gaps and close the loops."""
+        """Joint displacements (nv,) that open the gaps and close the loops, by Gauss-Seidel."""
         which, A, sided = self._which, self.A, len(self.rows.one_sided)
         g, shifts = [*gap, *error], [0.0] * len(which)
         for _ in range(SWEEPS):
@@ -104,13 +104,13 @@ class GapProjection:
 
 
 def limit_shift(shift, units, left):
-    """Part of a shift that is ``left`` of the way that joints may go, and what is left then."""
+    """Displacement scaled to the remaining travel ``left``, and the travel left after it."""
     way = largest(np.abs(shift) / units)
     part = select(way > left, left / select(way > left, way, 1.0), 1.0)
     return part * shift, left - part * way
 
 
 def look(constraints, model, q):
-    """Positions, gaps and errors of loops there, and the largest penetration and error."""
+    """Gaps and loop errors at positions ``q``, with the largest penetration and error."""
     gap, error = constraints.gaps(model, q)
     return q, gap, error, largest(-gap), largest(np.abs(error))

@@ -93,7 +93,7 @@ AIM = {"float32": 1.0, "float64": 0.1}
 
 
 def _is_plain(joint):
-    """Whether the columns of a joint are fixed to the body beyond it."""
+    """Whether a joint's motion subspace is constant in its child body (and not planar)."""
     return joint.constant_subspace and not isinstance(joint, Planar)
 
 
@@ -113,7 +113,7 @@ class Divided(NamedTuple):
     resists: Resisting
 
     def response(self, u):
-        """Velocities from what slots add to ``root`` times the halves of impulses, (nv,)."""
+        """Velocity change (nv,) of impulses given as scaled half solutions ``u``."""
         return self.inertia.whole(np.diagonal(self.inertia.L) * self.root * u)
 
 
@@ -126,11 +126,11 @@ class SlotStep(ContactStep):
 
     @property
     def slots(self) -> int:
-        """Contacts that may act at once."""
+        """Number of contact slots: how many contacts may act at once."""
         return min(int(self.settings.slots), self.columns.size)
 
     def require(self) -> None:
-        """Raise ModelError, with the reason, where there are no such steps."""
+        """Raise ModelError, with the reason, if slot steps do not support the model or scene."""
         constraints, model = self.constraints, self.constraints.model
         scene, joints = constraints.scene, constraints.joints
         checks = (
@@ -158,7 +158,7 @@ class SlotStep(ContactStep):
                 )
 
     def _without_narrow_phase(self) -> str:
-        """Name a pair that slots have no narrow phase for, or ""."""
+        """Message about a pair without a narrow phase for slots, or ""."""
         scene = self.constraints.scene
         for name, pair in zip(scene.pair_names, scene.pairs, strict=True):
             if self._is_found(pair) and not self._has_narrow_phase(pair):
@@ -167,18 +167,18 @@ class SlotStep(ContactStep):
         return ""
 
     def _has_narrow_phase(self, pair) -> bool:
-        """Whether there is one for the kinds of the two shapes."""
+        """Whether slots have a narrow phase for the kinds of a pair's two shapes."""
         return self._kinds_of(pair) in NARROW
 
     def _kinds_of(self, pair) -> tuple[int, int]:
-        """Numbers of the kinds of the two shapes, the lower one first."""
+        """Numbers of the kinds of a pair's two shapes, the lower one first."""
         shapes, numbers = self.constraints.scene.detection.tables.shapes, self._numbers_of_shapes
         first, second = sorted(int(shapes.kind[numbers[id(g)]]) for g in pair[:2])
         return first, second
 
     @cached_property
     def columns(self) -> Candidates:
-        """All contacts that there may be, by pair: ``Scene.candidates`` where these are known.
+        """Table of all potential contacts by pair, each a column of the contact forces.
 
         Pairs without a closed form have as many as ``points_of_kinds`` says.
         """
@@ -197,12 +197,12 @@ class SlotStep(ContactStep):
         return Candidates(bodies[:, 0], bodies[:, 1], names, mu, e, pair)
 
     def _is_found(self, pair) -> bool:
-        """Whether contacts of a pair are found by narrow phases, instead of always looked at."""
+        """Whether a pair's contacts come from narrow phases rather than fixed points."""
         return id(pair) in self._found
 
     @cached_property
     def _found(self) -> set[int]:
-        """Pairs of shapes that move, or have no closed form; others too, where these are many."""
+        """Ids of the pairs whose contacts come from narrow phases."""
         scene = self.constraints.scene
         others = [(k, p) for k, p in enumerate(scene.pairs) if _points(p) is None]
         found = {id(p) for k, p in others if p.first.body or k in scene.open_pairs}
@@ -213,11 +213,11 @@ class SlotStep(ContactStep):
 
     @property
     def rows(self) -> int:
-        """Numbers that a step passes on: of every slot its contact, from 1 on, and three forces."""
+        """Size of the memory passed between steps: contact number and 3 forces per slot."""
         return 4 * self.slots
 
     def contact_forces(self, memory, numbers):
-        """Forces of all potential contacts, (..., contacts, 3), from memories (..., n)."""
+        """Forces (..., contacts, 3) of all potential contacts from memories (..., n)."""
         known = numbers(np.arange(1.0, self.columns.size + 1))
         slots = memory[..., : self.rows].reshape(*memory.shape[:-1], self.slots, 4)
         each = [
@@ -227,7 +227,7 @@ class SlotStep(ContactStep):
         return sum(each[1:], each[0])
 
     def forces_of(self, memory):
-        """Forces of all potential contacts, (contacts, 3), from a memory that is traced."""
+        """Forces (contacts, 3) of all potential contacts from a traced memory."""
         count = self.columns.size
         sizes, force = {"columns": count, "slots": self.slots}, memory[: self.rows]
         return routine(slot_forces, sizes, {"force": force}, {"found": (count, 3)})[0]
@@ -278,14 +278,14 @@ class SlotStep(ContactStep):
         return Ended(q, qd, balance.work, held, np.array([*residuals]), energy)
 
     def _worst_error(self, at, there, found, after, reported):
-        """Largest error of velocity: of contacts with a slot, and of those without."""
+        """Largest velocity error of contacts, with a slot and without."""
         given = {**there, "found": found, "after": after, "numbers": self._numbers(at)}
         work = 6 * self._tables["bodies"]
         (missed,) = self._routine(slot_missed, given, {"missed": (1,)}, work)
         return select(missed[0] > reported[0], missed[0], reported[0])
 
     def _numbers(self, at) -> list:
-        """Lengths of the step and of its first half, and tolerances, for the procedures."""
+        """Step lengths and tolerances that the slot procedures take, as a list."""
         tolerance = AIM[self._dtype] * self.settings.tolerance
         nothing = self.accuracy.deep / 2 if self.accuracy.sweeps and self._couples else 0.0
         deep = self.accuracy.deep
@@ -293,17 +293,18 @@ class SlotStep(ContactStep):
 
     @property
     def _dtype(self) -> str:
+        """Name of the float type in which slot steps are solved."""
         return "float32" if self.accuracy.sweeps else "float64"
 
     def _bounded_inertia(self, forces, at, H, bound) -> "Divided":
-        """Inertia and forces of the step, with drives at bounds."""
+        """Factored inertia and forces of the step with drives at these force bounds."""
         resists = forces.resisting(bound)
         inertia = EffectiveInertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
         root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
         return Divided(inertia, root, forces.applied_force(bound) - resists.lead @ at.v, resists)
 
     def _solve_slots(self, system, at, entered, start):
-        """Velocities after the step, their mean, and what slots hold and report.
+        """Velocities after the step, their mean, held contact forces and reports.
 
         Args:
             system: what ``_bounded_inertia`` returns.
@@ -340,7 +341,7 @@ class SlotStep(ContactStep):
 
     @property
     def _coupled_work(self) -> dict[str, int]:
-        """Sizes of the arrays of ``slot_classes.Coupled``, by name."""
+        """Array sizes of the ``Coupled`` workspace of several moving bodies, by name."""
         tables, slots, nv, deep = self._tables, self.slots, len(self._chains), self._tables["deep"]
         sizes = sorted(np.diff(tables["trunk"]).tolist())
         return {
@@ -362,7 +363,7 @@ class SlotStep(ContactStep):
         }
 
     def _enter_slots(self, at, there, force):
-        """Arrays of the contacts with slots by name, without rows, and with ``start``."""
+        """Arrays of the contacts assigned to slots, by name, with initial impulses."""
         known, slots = self.columns, self.slots
         mu = known.friction if self.constraints.friction is None else self.constraints.friction
         given = {**there, "friction": mu, "force": force, "numbers": self._numbers(at)}
@@ -378,7 +379,7 @@ class SlotStep(ContactStep):
         return dict(zip(results, made, strict=True))
 
     def _with_rows(self, system, there, known):
-        """Arrays of the slots for ``slot_impulses``, by name, and impulses to start from."""
+        """Arrays for ``slot_impulses`` with contact rows ``Y``, and initial impulses."""
         tables, slots = self._tables, self.slots
         given = {**there, **known, "inverse": self._inverse(system.inertia.L, system.root)}
         results = {"Y": (3 * slots * tables["deep"],), "own": (6 * slots,)}
@@ -390,7 +391,7 @@ class SlotStep(ContactStep):
 
     @property
     def _passes(self) -> int:
-        """Passes over the equations: one where no force depends on the mean velocity."""
+        """Number of passes over the step's equations: 1 if no force depends on mean velocity."""
         model, settings = self.constraints.model, self.settings
         plain = not (np.any(settings.damping) or np.any(settings.stiffness))
         free = plain and not model.fluid_forces and bool(np.all(alone(model)))
@@ -398,7 +399,7 @@ class SlotStep(ContactStep):
 
     @property
     def _solver(self) -> dict[str, Any]:
-        """Settings of ``slot_impulses``."""
+        """Solver settings of ``slot_impulses`` by name."""
         only_sweeps = self._dtype == "float32" and not self.settings.thorough
         solver = {**SOLVER[self._dtype], **(SWEEPS_ALONE if only_sweeps else {})}
         if self._couples and self._dtype == "float32" and not only_sweeps:
@@ -408,7 +409,7 @@ class SlotStep(ContactStep):
 
     @cached_property
     def _tables(self) -> dict[str, Any]:
-        """Sizes and tables of the model, for the procedures of ``engine.slots``."""
+        """Sizes and index tables of model and contacts for the slot procedures."""
         model, known = self.constraints.model, self.columns
         n, nv, tree = model.body_count + 1, model.nv, [0] * (model.body_count + 1)
         support, couples = self._support, self._couples
@@ -455,26 +456,26 @@ class SlotStep(ContactStep):
 
     @cached_property
     def _couples(self) -> list[tuple[int, int]]:
-        """Bodies that both move and may touch each other, the lower number first."""
+        """Ordered pairs of moving bodies that may touch each other."""
         known = self.columns
         pairs = zip(known.predecessor.tolist(), known.successor.tolist(), strict=True)
         support = self._support
         return sorted({(a, b) for a, b in pairs if support[a]})
 
     def _moved_by(self, a, b) -> list[int]:
-        """Variables that move one of two bodies: of both, others of the second, of the first."""
+        """Variables that move body a or b: common ones, others of b, then others of a."""
         one, other = self._support[a], self._support[b]
         both = [k for k in one if k in other]
         return [*other, *(k for k in one if k not in both)]
 
     @cached_property
     def _numbers_of_shapes(self) -> dict[int, int]:
-        """Numbers of the shapes in the tables of detection."""
+        """Number in the detection tables of every shape, by id."""
         tables, shapes = self.constraints.scene.detection.tables, self.constraints.model.geometry
         return {id(shapes[k]): n for n, k in enumerate(tables.numbers)}
 
     def _pair_tables(self, column) -> PairTables:
-        """Pairs whose contacts are found by narrow phases."""
+        """``PairTables`` of the pairs whose contacts come from narrow phases."""
         scene, known, n = self.constraints.scene, self.columns, self.constraints.model.body_count
         shapes, numbers = scene.detection.tables.shapes, self._numbers_of_shapes
         carrier = {pair: n + 1 + k for k, pair in enumerate(self._couples)}
@@ -516,7 +517,7 @@ class SlotStep(ContactStep):
 
     @cached_property
     def _support(self) -> list[list[int]]:
-        """Variables that move each body, from the base outward."""
+        """Velocity variables that move each body, from the base outward."""
         model = self.constraints.model
         at = [list(range(model.nv)[s]) if s else [] for s in [None, *model.v_slice[1:]]]
         moving = [model.support[b] if b else () for b in range(model.body_count + 1)]
@@ -524,13 +525,13 @@ class SlotStep(ContactStep):
 
     @property
     def _chains(self) -> list[list[int]]:
-        """For each variable those above it, from the base outward, and itself."""
+        """For each velocity variable its chain from the base outward, itself last."""
         nv, support = self.constraints.model.nv, self._support
         return [next(s[: s.index(k) + 1] for s in support if k in s) for k in range(nv)]
 
     @cached_property
     def _shapes(self) -> dict[str, Any]:
-        """Tables of the contacts; of those with other shapes than planes, places in ``traced``."""
+        """Tables of fixed potential contacts with planes; indices of the traced others."""
         kind, shape, ground, frame, spot, plane = [], [], [], [], [], []
         pairs = self.constraints.scene.pairs
         counts = np.bincount(self.columns.pair, minlength=len(pairs))
@@ -567,7 +568,7 @@ class SlotStep(ContactStep):
         }
 
     def _near_pairs(self, there, time) -> dict[str, Any]:
-        """Contacts of shapes that may touch within some time, for the procedures."""
+        """Contact points of moving shapes that may touch within ``time`` seconds."""
         pairs = self._tables["pairs"]
         room = max(pairs.each * pairs.room, 1)
         most = max(pairs.most, 1)
@@ -581,7 +582,7 @@ class SlotStep(ContactStep):
         return dict(zip(results, found, strict=True))
 
     def _rows_of_a_pair(self) -> dict[str, Any]:
-        """Records for the two shapes of a pair, with the tables of hulls, and for its points."""
+        """Workspace records for one pair's two shapes and its contact points."""
         shapes = self.constraints.scene.detection.tables.shapes
         own = Shapes(
             pose=np.zeros((2, 12)),
@@ -602,7 +603,7 @@ class SlotStep(ContactStep):
         return {"shapes": own, "touch": touch}
 
     def _routine(self, procedure, arguments, results, work, given=None, own=None):
-        """Results of a procedure of ``engine.slots``, which takes of these what it wants."""
+        """Results of a slot procedure, given those of the arguments that it takes."""
         names = wanted_by(procedure, {"pairs", *(own or {})})
         known = {n: x for n, x in self._tables.items() if n in names}
         arguments = {n: x for n, x in arguments.items() if n in names}
@@ -613,7 +614,7 @@ class SlotStep(ContactStep):
         return routine(procedure, given, arguments, results, work, own, SHARED, lanes)
 
     def _poses(self, model, q):
-        """Transforms of bodies relative to the origin of their tree, their poses, these origins."""
+        """Body transforms relative to their tree's origin, poses, and the origins."""
         X, S = joint_transforms(model, q)
         origin = [np.zeros(3)]
         for i in range(1, model.body_count + 1):
@@ -626,7 +627,7 @@ class SlotStep(ContactStep):
         return X_0, S, {"pose": np.array(pose), "origin": np.array(origin)}
 
     def _place_bodies(self, model, q, v, h) -> dict[str, Any]:
-        """Poses, columns and motion of bodies along the axes of the world; other contacts."""
+        """Poses, joint columns and motions of all bodies in world axes, by name."""
         X_0, S, found = self._poses(model, q)
         columns, zero = [np.zeros((0, 6))], Motion(np.zeros(3), np.zeros(3))
         twist, rate, turn = [zero], [zero], turning(model, v)
@@ -651,7 +652,7 @@ class SlotStep(ContactStep):
         }
 
     def _inverse(self, L, root):
-        """Rows of ``L⁻¹ D^{-1/2}`` along chains, one after the other — RBDA Table 6.5."""
+        """Rows of ``L⁻¹ D^{-1/2}`` along each variable's chain, concatenated (RBDA Table 6.5)."""
         found = []
         for k, chain in enumerate(self._chains):
             x = {k: 1.0}
@@ -661,7 +662,7 @@ class SlotStep(ContactStep):
         return np.array(found)
 
     def _trace_contacts(self, model, q, v):
-        """Gap, point, its rate, axes and their rates of the contacts that no table has, (n, 25)."""
+        """Gap, point, axes and rates of contacts evaluated by traced code, (n, 25)."""
         pairs = self.constraints.scene.pairs
         pairs = [p for p in pairs if _points(p) is None and not self._is_found(p)]
         if not pairs:
@@ -683,7 +684,7 @@ class SlotStep(ContactStep):
         return np.array(found)
 
     def _project_positions(self, model, q, qd, farthest, system, entered):
-        """State without penetration, and what remains of it: see ``projection``."""
+        """State moved out of penetration, and the remaining penetration."""
         closed, units = self.accuracy.closed, self.constraints.units
         there = largest([entered["found"][2]], self.accuracy.grown) + self.accuracy.same
         most = select(there < closed, there, closed)
@@ -715,7 +716,7 @@ class SlotStep(ContactStep):
 
 
 def _points(pair):
-    """Kind, place and radius of the contacts of a shape with a plane; None of other pairs."""
+    """Kind, position and radius of a shape's contacts with a plane; None for other pairs."""
     a, b = pair[:2]
     if not isinstance(a.shape, Plane) or a.body != 0:
         return None

@@ -36,21 +36,21 @@ class Problem(NamedTuple):
     speed: float = 0.0
 
     def scale(self):
-        """Matrix, vector and rows in comparable units, and the units."""
+        """Matrix, vector and rows of the problem in comparable units, and the units."""
         rows = MixedRows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
         if self.speed:
             rows = rows._replace(speed=np.full(len(self.b), self.speed))
         return scale(self.A, self.b, rows)
 
     def errors(self, lam):
-        """Errors of the laws of all rows, as speeds [m/s or rad/s], (m,)."""
+        """Law violations of all rows under forces ``lam``, as speeds [m/s or rad/s], (m,)."""
         A, b, rows, units = self.scale()
         force = lam / units
         return (force - obey(rows, force, A @ force + b)) / units
 
 
 def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
-    """Forces, and their largest error [m/s or rad/s], after a limited number of rounds.
+    """Contact forces by semismooth Newton in a kernel, and their error [m/s or rad/s].
 
     A round is a semismooth step on the functions of Alart and Curnier, which is exact once it is
     known what sticks, slides and opens. It is kept whether or not the error has become smaller.
@@ -111,7 +111,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
 
 
 def solve_by_sweeps(problem, warm, tolerance, rounds):
-    """Forces, and their largest error [m/s or rad/s], by sweeps of Gauss and Seidel alone.
+    """Contact forces by Gauss-Seidel sweeps in a kernel, and their error [m/s or rad/s].
 
     Contacts are solved one after the other, each exactly, until nothing changes by more than the
     tolerance, or ``rounds`` times: the forces are within their cones and bounds. Feet of a robot
@@ -137,7 +137,7 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
 
 
 def differentiable(problem, lam, least=1e-6):
-    """The forces ``lam`` that solve a problem, with derivatives by the implicit function theorem.
+    """Forces ``lam`` of a solved problem with derivatives by the implicit function theorem.
 
     In comparable units ``F(lam) = lam - obeyed = 0`` defines the forces as functions of all else:
     their derivative is ``-J⁻¹ dF`` with ``J = dF/dlam``, that of a step of Newton's method whose
@@ -163,7 +163,7 @@ def differentiable(problem, lam, least=1e-6):
 
 
 def _fix(x):
-    """Numbers as constants: derivatives do not go through them."""
+    """Copy of numbers as constants, through which no derivatives flow."""
     return _each_held(x) if np.asarray(x).dtype == object else np.real(x)
 
 

@@ -163,17 +163,17 @@ class ContactStep:
 
     @property
     def columns(self) -> Candidates:
-        """All contacts that there may be, by pair."""
+        """Table of all potential contacts by pair: the scene's candidates."""
         return self.constraints.scene.candidates
 
     @property
     def rows(self) -> int:
-        """Numbers that a step passes on: forces of all rows, if relaxed of every pass; bounds."""
+        """Size of the memory passed between steps: row forces, and drive bounds."""
         rows = self.constraints.count(self.constraints.scene.candidates.size)
         return (rows * PASSES if self.is_relaxed else rows) + self.bounds
 
     def contact_forces(self, memory, numbers):
-        """Forces of all potential contacts, (..., contacts, 3), from memories (..., n).
+        """Forces (..., contacts, 3) of all potential contacts from memories (..., n).
 
         Memories begin with what a step passes on; ``numbers`` makes arrays of their kind.
         """
@@ -181,16 +181,16 @@ class ContactStep:
         return memory[..., : 3 * count].reshape(*memory.shape[:-1], count, 3)
 
     def forces_of(self, memory):
-        """Forces of all potential contacts, (contacts, 3), from a memory that is traced."""
+        """Forces (contacts, 3) of all potential contacts from a traced memory."""
         return self.contact_forces(memory, np.asarray)
 
     @property
     def is_relaxed(self) -> bool:
-        """Whether the laws of contact are relaxed."""
+        """Whether the contact laws are relaxed (smoothed)."""
         return self.settings.relaxation > 0
 
     def of(self, model, friction=None, levels=None) -> "ContactStep":
-        """The step of a model with other parameters.
+        """Step of a model with other parameters, friction or joint friction levels.
 
         Args:
             model: the mechanism.
@@ -203,7 +203,7 @@ class ContactStep:
         return replace(self, constraints=rows, tree=model.spanning_tree)
 
     def energies(self, q, qd):
-        """Kinetic and potential energy [J], (2,), or zero where steps do not balance it."""
+        """Kinetic and potential energy (2,) [J]; zeros if energy is not balanced."""
         if not self.settings.conserving or self.prescription is not None:
             return np.zeros(2)
         T = dynamics.kinetic_energy(self.tree, q, qd)
@@ -244,7 +244,7 @@ class ContactStep:
         )
 
     def _begin(self, field, model, start, force) -> Begun:
-        """Rows and forces in the middle of the step."""
+        """Rows, inertia and forces at the middle of the step."""
         h = start.h
         fast = self._looks_back and self.constraints.is_fast(model, start.q, start.qd, h / 2)
         at = start.halfway(model, select(fast, 0.0, h / 2))
@@ -256,7 +256,7 @@ class ContactStep:
         return Begun(at, rows._replace(gap=gap), given, H, before, ahead, forces, warm)
 
     def _settle(self, begun, system, found):
-        """Bounds of the drives, and the solution; that of forces ``found`` before, if any."""
+        """Drive bounds and solution of the step, recomputed from ``found`` forces if given."""
         solve = partial(self._solve, begun, system)
         if found is not None:
             bound = found[len(found) - self.bounds :]
@@ -266,7 +266,7 @@ class ContactStep:
         return bound, Solved(*results)
 
     def _joint_impulses(self, begun, system, solved, lam):
-        """Impulses of the forces of joints, (nv,), with those of prescribed ones."""
+        """Joint-space impulses (nv,) of all forces but contact, with prescribed drives."""
         at, given, change = begun.at, begun.given, solved.after - begun.at.v
         fluid = self._fluid(at.middle, solved.mean)
         pushes = at.h * (system.explicit + fluid - system.resists.against(change))
@@ -278,7 +278,7 @@ class ContactStep:
         return pushes * given.free + taken * (1 - given.free)
 
     def _end_state(self, model, begun, system, after, *, once) -> ProjectedState:
-        """The state at the end of the step, from velocities ``after`` it."""
+        """State at the end of the step from velocities ``after``, projected out of overlap."""
         at, rows = begun.at, begun.rows
         q, qd = straight_motion(model, at.middle, after, at.h - at.half)
         if self.prescription is not None:
@@ -292,7 +292,7 @@ class ContactStep:
 
     @staticmethod
     def _residuals(rows, solved, end, balance) -> Residuals:
-        """Residuals of a step: laws, penetration, energy."""
+        """``Residuals`` of a step: law violations, penetration and energy."""
         lam = solved.passes[: len(rows.G)]
         return Residuals(
             velocity=solved.error,
@@ -308,18 +308,18 @@ class ContactStep:
         )
 
     def _passed_on(self, forces, bound):
-        """Numbers for the next step: forces of all rows, and bounds of drives where they count."""
+        """Memory for the next step: forces of all rows, and bounds of limited drives."""
         if not self.bounds:
             return forces
         return np.concatenate([forces, bound if len(bound) else np.zeros(self.bounds)])
 
     def _nothing(self, nv, rows):
-        """Zeros in the shape of what ``_solve`` returns."""
+        """Zero arrays in the shapes of the results of ``_solve``."""
         passes = PASSES * rows if self.is_relaxed else rows
         return *(np.zeros(n) for n in (nv, nv, rows, rows, passes)), 0.0
 
     def _system(self, begun, bound) -> System:
-        """The equations of the step, with drives at bounds."""
+        """Factored equations of the step with drives at these force bounds."""
         at, given, forces = begun.at, begun.given, begun.forces
         resists = forces.resisting(bound)
         inertia = EffectiveInertia(self.tree, begun.H, at.h * resists.lag, given.free)
@@ -330,7 +330,7 @@ class ContactStep:
         return System(inertia, Y, inertia.mobility(Y), explicit, resists)
 
     def _solve(self, begun, system, start, bound, *, implied=False) -> Solved:
-        """Solution of the equations under some bounds.
+        """Solution of the step's equations under given drive bounds.
 
         Args:
             begun: what does not depend on bounds.
@@ -366,7 +366,7 @@ class ContactStep:
         return Solved(after, mean, w, targets, passes, error)
 
     def _pass(self, begun, system, state, *, implied):
-        """One pass: velocities and impulses with velocity products at a mean velocity."""
+        """Velocities and impulses after one pass, with bias forces at a mean velocity."""
         mean, lam, loose = state[:3]
         at, rows, given, before = begun.at, begun.rows, begun.given, begun.before
         inertia, Y, A, explicit, resists = system
@@ -394,30 +394,30 @@ class ContactStep:
 
     @property
     def _looks_back(self) -> bool:
-        """Whether bodies may pass through others; through a ground they do not, it pushes them out.
+        """Whether fast bodies need contacts from the step's start against tunnelling.
 
         In double precision steps are those of the engine, which looks at all of them.
         """
         return not self.accuracy.sweeps or not self.constraints.on_grounds
 
     def _solve_problem(self, problem, warm, tolerance, loose):
-        """Forces and their error; the first time forces that are ``loose``ly solved for will do."""
+        """Contact forces and their error; a loose tolerance suffices if ``loose``."""
         if not self.accuracy.sweeps or self.is_relaxed:
             return solve_in_kernel(problem, warm, tolerance, self.settings.rounds, loose)
         tolerance = select(loose > 1, FIRST * tolerance, tolerance)
         return solve_by_sweeps(problem, warm, tolerance, self.accuracy.sweeps)
 
     def _bias(self, q, qd):
-        """``C`` without what needs no force: bodies that are alone turn as they do."""
+        """Bias forces without gyroscopic terms of single free bodies, (nv,)."""
         qd = np.where(alone(self.tree) > 0, 0, qd)
         return dynamics.inverse_dynamics(self.tree, q, qd, turning(self.tree, qd))
 
     def _fluid(self, q, qd):
-        """Forces of fluids, (nv,) or zero."""
+        """Joint forces of fluids, (nv,), or 0 without any."""
         return fluid_joint_force(self.tree, q, qd) if self.tree.fluid_forces else 0
 
     def _ahead(self, rows, half, time, force, before):
-        """Velocities that the rates of the rows add in some time, and gaps without them.
+        """Velocity targets and gaps of rows from their curvature rates and impacts.
 
         A contact that goes on, with a force in the last step, arrives with the velocity that its
         rate gave it, and the gap that this opened in the ``half`` step before is closed by the
@@ -453,7 +453,7 @@ class ContactStep:
         return np.array([*ahead[: 3 * len(rows.mu)], *others]), np.array(gap)
 
     def _targets(self, rows, h, w, before, smooth):
-        """Velocities added to those of all rows before they must not be negative, (m,)."""
+        """Velocity offsets (m,) of all rows from gaps and restitution."""
         targets, deep = [0.0] * len(rows.G), self.accuracy.deep
         if smooth:  # velocities take out what penetration there is, at the speed of positions
             deep = h * self.settings.correction_speed * self.constraints.size
@@ -468,7 +468,7 @@ class ContactStep:
         return np.array(targets)
 
     def _or_flight(self, contact, lam, method, field, model, start):
-        """The integrator's step instead of the contact step, if nothing touches during either."""
+        """State by the smooth integrator if nothing touches in the step, else by contact."""
 
         def fly(state):
             q, qd, *_ = state
@@ -488,12 +488,12 @@ class ContactStep:
 
 
 def _times(h, bounds):
-    """Bounds of impulses from those of forces, infinite ones as they are."""
+    """Impulse bounds from force bounds over ``h`` seconds; infinite ones unchanged."""
     return np.array([x if isinstance(x, float) and np.isinf(x) else h * x for x in bounds])
 
 
 def _cone_error(mu, lam):
-    """Largest excess of a tangential impulse over ``mu`` times the normal one."""
+    """Largest excess of tangential impulses over ``mu`` times normal impulses, at least 0."""
     contacts = [lam[3 * k : 3 * k + 3] for k in range(len(mu))]
     excess = [
         np.sqrt(x[1] * x[1] + x[2] * x[2]) - m * x[0] for m, x in zip(mu, contacts, strict=True)
@@ -502,7 +502,7 @@ def _cone_error(mu, lam):
 
 
 def _power_error(rows, lam, w):
-    """Largest ``|lam_n w_n|``, and ``|lam_t · w_t + mu lam_n |w_t||``; ``w`` with its targets."""
+    """Largest violation of complementarity ``lam_n w_n`` and of maximal dissipation."""
     found = [np.abs(lam[k] * w[k]) for k in rows.one_sided]
     for k, mu in enumerate(rows.mu):
         n, t = lam[3 * k], slice(3 * k + 1, 3 * k + 3)
@@ -529,7 +529,7 @@ class PrescribedStep(NamedTuple):
 
 
 def prescribed_over(prescription, model, at: Instant) -> PrescribedStep:
-    """Motion of prescribed joints in a step, along the axes in its middle.
+    """Velocity changes of prescribed joints over a step, and the mask of free variables.
 
     Args:
         prescription: ``at(model, t, q, qd)`` gives the state with prescribed joints in place,

@@ -20,7 +20,7 @@ from kinetree.integration.step import Scheme, Stepper, step_length
 
 @kernel
 def _contact_steps(model, times, q, qd, inputs, force, *, step, scheme):
-    """Steps with the same inputs: state, work, forces of the last, residuals of all.
+    """Kernel of several contact steps with equal inputs: state, work, forces, residuals.
 
     ``times`` are the beginning of the first, the length of each, and how many there are.
     """
@@ -63,30 +63,30 @@ class ContactStepper(Stepper):
         self.flight = with_loop(method) if step.settings.flight and not rigid else None
 
     def copy_memory(self):
-        """Memory that steps leave for the next beside the state, by name: copies."""
+        """Contact forces of the last step, by name, for a warm start."""
         return {"force": np.array(self.notes.force)}
 
     def restore(self, memory):
-        """Go on with what ``copy_memory`` returned, or with nothing where it is of other steps."""
+        """Set the warm-start forces to those of ``copy_memory``, if of the same size."""
         if "force" in memory and memory["force"].shape == self.notes.force.shape:
             self.notes.force = np.array(memory["force"])
 
     def release(self):
-        """Leave to the next simulation what can be used again; no step follows."""
+        """Return the fallback engine, if one was made, for use by the next simulation."""
         if "_engine" in vars(self):
             self._engine.release()
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds."""
+        """State and work after one contact step of ``h`` seconds."""
         q, qd, work, *_ = self._take_steps(t, h, q, qd, tau, 1)
         return Stepped(q, qd, work)
 
     def steps(self, t, h, q, qd, tau, count):
-        """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
+        """State and work after ``count`` contact steps with constant ``tau``, compiled."""
         return self._take_steps(t, h, q, qd, tau, count)[:3]
 
     def walk(self, instants, q, qd, tau, dt):
-        """States after each of several steps; compiled code takes as many as it can solve."""
+        """States after each of several steps, by unrolled code as far as it converges."""
         states = self._unrolled_walk(instants, q, qd, tau, dt)
         if states:
             q, qd = states[-1][:2]
@@ -95,7 +95,7 @@ class ContactStepper(Stepper):
         return states
 
     def _unrolled_walk(self, instants, q, qd, tau, dt):
-        """States after steps, up to the first one that unrolled code does not solve."""
+        """States after steps up to the first that unrolled code does not solve."""
         found, force, call = [], self.notes.force, self._kernel.call
         try:
             for t, end in pairwise(instants):
@@ -115,7 +115,7 @@ class ContactStepper(Stepper):
         return [after[:3] for after in good]
 
     def drive_forces(self, arrays):
-        """Joint forces of the controller, and of the drives of prescribed joints, (T, ..., nv).
+        """Joint forces of controller and prescribed drives at all times, (T, ..., nv).
 
         Those that go with the contact forces of the step that ended at each time.
 
@@ -136,7 +136,7 @@ class ContactStepper(Stepper):
         return found
 
     def _take_steps(self, t, h, q, qd, tau, count):
-        """States after ``count`` unrolled steps; by the engine where these fail."""
+        """State, work and residuals after ``count`` steps; unsolved motions by the engine."""
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
         times = np.array([t, h, count], dtype=float)
@@ -149,17 +149,17 @@ class ContactStepper(Stepper):
         return after
 
     def _all_fine(self, residuals):
-        """Whether unrolled code has solved for the forces of all motions, whatever their speed."""
+        """Whether unrolled code met the tolerance for all motions, whatever their speed."""
         error = residuals.item(0) if residuals.ndim == 1 else residuals[..., 0].max(initial=0.0)
         return error <= self.contact_step.settings.tolerance
 
     def _is_fine(self, residuals, qd):
-        """For which motions unrolled code has solved for the forces, (...)."""
+        """Mask (...) of motions whose forces unrolled code solved within tolerance."""
         speed = np.max(np.abs(qd), axis=-1, initial=0.0)
         return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
     def _by_engine(self, t, h, q, qd, tau, count, after, wrong):
-        """Results with the motions that were not solved taken by the engine."""
+        """Results in which the engine has retaken the unsolved motions."""
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
             start = q[index], qd[index], tau[index]
@@ -177,7 +177,7 @@ class ContactStepper(Stepper):
         return EngineStepper(*given, compiled=True).ready()
 
     def _forces_of(self, q):
-        """Forces of all rows, from those of the engine: contacts by pair, the nearest point."""
+        """Forces of all rows from the engine's, contacts matched by nearest points."""
         force, known = np.zeros(self.notes.rows), self.contact_step.constraints.scene.candidates
         machine = self._engine.machine
         if machine.motions.bare[0]:
@@ -197,7 +197,7 @@ class ContactStepper(Stepper):
 
     @cached_property
     def _kernel(self):
-        """Compiled code of several steps with contact."""
+        """Compiled kernel of several contact steps."""
         examples = [0.0, 1.0, 1.0], *self._zeros(), np.zeros(self.notes.rows)
         scheme = Scheme(self.flight, self.field)
         kernel = _contact_steps.compiled(
@@ -209,7 +209,7 @@ class ContactStepper(Stepper):
 
 
 def _push(rows, history, at):
-    """Joint forces, (nv,), of all rows but loops, at one stored time."""
+    """Joint forces (nv,) of all rows but loops at one stored time."""
     known = dict(zip(history.names, history.force[at], strict=True))
     contacts = [known.get(name, np.zeros(3)) for name in rows.names]
     forces, count = np.concatenate([*contacts, history.joint_force[at]]), len(rows.error)
