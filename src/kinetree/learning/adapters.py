@@ -20,17 +20,17 @@ from kinetree.learning.environment import Environment
 
 
 def _numpy(x):
-    """NumPy array of an array of any library."""
+    """NumPy array of an array of NumPy, CuPy or torch."""
     return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
 
 
 def _where(which, a, b):
-    """``a`` in some worlds, else ``b``."""
+    """Elementwise choice by world: ``a`` in the worlds of mask ``which``, else ``b``."""
     return namespace(b).where(which.reshape(-1, *[1] * (b.ndim - 1)), a, b)
 
 
 def _boxes(env, spaces):
-    """Spaces of one world: of observations, and of actions."""
+    """Gymnasium spaces of one world: observations, and actions within their limits."""
     low, high = env.program.limits
     seen = spaces.Box(-np.inf, np.inf, (env.observation_size,), np.float32)
     return seen, spaces.Box(low, high, (env.action_size,), np.float32)

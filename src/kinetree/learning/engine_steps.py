@@ -39,16 +39,16 @@ class EnginePhysics(Physics):
 
     @property
     def is_rigid(self) -> bool:
-        """There is rigid contact."""
+        """Whether there is rigid contact: always with the engine."""
         return True
 
     def forces_of(self, force):
-        """Forces of the contacts [N], (contacts, 3), which are what is stored."""
+        """Contact forces [N], (contacts, 3), from the stored vector."""
         return np.asarray(force).reshape(-1, 3)
 
 
 def engine_physics_of(setup: Setup, dt: float) -> EnginePhysics:
-    """Steps of a setup with rigid contact, by the engine."""
+    """``EnginePhysics`` of a setup with rigid contact."""
     contact: Any = setup.contact
     scene = contact.scene
     names = () if scene.is_large or scene.open_pairs else scene.candidates.names
@@ -57,7 +57,7 @@ def engine_physics_of(setup: Setup, dt: float) -> EnginePhysics:
 
 
 def chosen_physics(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
-    """Steps of a setup: unrolled where the scene is small enough, else by the engine.
+    """``Physics`` of a setup: unrolled steps for small scenes, else steps of the engine.
 
     Arguments as of ``physics_of``. On a GPU there is no engine.
     """
@@ -132,7 +132,7 @@ class EngineSteps:
         )
 
     def _numbers(self, state, arguments):
-        """Arrays of all worlds by name, in double precision."""
+        """State and arguments of all worlds by name, as float64 arrays (worlds, ...)."""
         shapes = {**self.program.arguments, **self.program.shapes}
         return {
             name: np.broadcast_to(np.asarray(x, dtype=float), (self.worlds, *shapes[name]))
@@ -140,7 +140,7 @@ class EngineSteps:
         }
 
     def _requested_actions(self, values, actions):
-        """Actions that reach the joints in each step, (decimation, worlds, n)."""
+        """Delayed actions that reach the joints in each step, (decimation, worlds, n)."""
         step = self.program
         late = values.get("delay", np.full(self.worlds, float(step.delay[1])))[:, None]
         found = []
@@ -152,7 +152,7 @@ class EngineSteps:
         return np.array(found)
 
     def _step_inputs(self, values, wanted):
-        """Arrays that go into steps, beside activations."""
+        """Input arrays of the engine's steps, apart from activations, from the actions."""
         step, model, act = self.program, self.setup.model, self.program.kernels.get("act")
         size = wanted.shape[2:]
         if act is not None:
@@ -174,7 +174,7 @@ class EngineSteps:
         return tuple(given)
 
     def _run(self, given, values):
-        """The steps as a rollout of the engine, whose batch stays the same."""
+        """Results of one control step's mechanics, as a rollout of the engine."""
         step, setup = self.program, self.setup
         dt, contact = step.physics.dt, setup.contact
         time = values["steps"] * (dt * step.decimation)
@@ -201,7 +201,7 @@ class EngineSteps:
         return run
 
     def _give_friction(self, batch, factor):
-        """Multiply the coefficients of friction of all shapes, by a number for each world."""
+        """Multiply all shapes' friction coefficients by one factor per world."""
         if self._friction is None:
             self._friction = batch.engine.tables.shapes.friction.copy()
         table = np.tile(self._friction, (self.worlds, 1, 1))

@@ -188,7 +188,7 @@ class Environment:
         )
 
     def reset(self, seed: int | None = None, *, worlds: ArrayLike | None = None) -> Array:
-        """Begin new episodes, and return the first observations, (worlds, k).
+        """Start new episodes in all or some worlds; returns first observations (worlds, k).
 
         Args:
             seed: of all random numbers from now on; by default the sequence continues.
@@ -209,7 +209,7 @@ class Environment:
         return self._place.result(seen)
 
     def step(self, action: ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
-        """Take a control step in all worlds; those whose episode ends begin a new one.
+        """Take a control step in all worlds; finished episodes restart.
 
         Args:
             action: (worlds, n), of the kind of arrays that come back, or of NumPy's.
@@ -243,7 +243,7 @@ class Environment:
         what: str | Sequence[str] = "color",
         **options: Any,
     ) -> Array | dict[str, Array]:
-        """Picture of a camera in every world now, (worlds, rows, columns, ...).
+        """Camera image of every world at present, (worlds, rows, columns, ...).
 
         On a GPU depths, shapes and bodies are arrays there, of the kind of ``state``. Colours are
         NumPy arrays.
@@ -261,7 +261,7 @@ class Environment:
     # --- what goes in ------------------------------------------------------------------------
 
     def _arguments(self, given, kernels, parameters):
-        """Shapes and arrays of the arguments by name."""
+        """Shapes and arrays of the kernels' arguments by name."""
         wanted = {n for k in kernels.values() for n in tuple(k.signature.parameters)[1:]}
         own = {value: name for name, value in parameters.items() if value not in wanted}
         wanted |= set(own)
@@ -287,7 +287,7 @@ class Environment:
         return shapes, found
 
     def _by_engine(self, *given):
-        """The results of a control step whose mechanics the engine takes."""
+        """Results of a control step whose mechanics the engine computes."""
         *after, actions = self._call("update", *given)
         state = dict(zip(self.program.shapes, after, strict=True))
         arguments = {name: self._place.numpy(x) for name, x in self.arguments.items()}
@@ -310,7 +310,7 @@ class Environment:
     # --- compiled ----------------------------------------------------------------------------
 
     def _call(self, what, *arrays):
-        """The results of a control step, or of a reset, for all worlds."""
+        """Results of the compiled program ``what`` (step or reset) for all worlds."""
         kernel = self._kernels.get(what)
         if kernel is None:
             kernel = self._kernels[what] = compile_program(self.program, what)
@@ -323,7 +323,7 @@ class Environment:
 
 
 def _delay_range(delay):
-    """Fewest and most control steps by which actions are late."""
+    """Smallest and largest delay of actions, in steps of the mechanics."""
     both = delay if isinstance(delay, tuple) else (delay, delay)
     return tuple(whole_number(x, "delay") for x in both)
 
@@ -352,7 +352,7 @@ class ArrayPlace:
         return f"{self.dtype} in {self.kind} arrays on {self.device}"
 
     def array(self, x):
-        """The array in the kind of arrays of the environment, without a copy if it is one."""
+        """``x`` as an array of the environment's library and device, copied only if needed."""
         if self.kind == "torch":
             dtype = getattr(self.library, self.dtype)
             if not self.library.is_tensor(x):
@@ -361,24 +361,24 @@ class ArrayPlace:
         return self.library.asarray(x, dtype=self.dtype)
 
     def numpy(self, x):
-        """The array as one of NumPy's, the same memory on the CPU."""
+        """NumPy array of an environment's array, sharing memory on the CPU."""
         if self.kind == "torch":
             return x.cpu().numpy()
         return x.get() if self.kind == "cupy" else x
 
     def wrapped(self, results):
-        """Results of compiled code on the CPU, as arrays of the environment's kind."""
+        """Results of compiled CPU code as a list of arrays of the environment's library."""
         if self.kind == "torch":
             return [self.library.from_numpy(x) for x in results]
         return list(results)
 
     def result(self, x):
-        """Outputs for the agent, in float32."""
+        """Output for the agent, converted to float32."""
         if self.kind == "torch":
             return x.float()
         return x.astype("float32", copy=False)
 
     def where(self, which, new, old):
-        """``new`` in some worlds, else ``old``."""
+        """Elementwise choice by world: ``new`` in the worlds of mask ``which``, else ``old``."""
         which = which.reshape(-1, *[1] * (len(old.shape) - 1))
         return self.library.where(which, new, old)

@@ -50,17 +50,17 @@ class Physics:
         return self.contact is not None
 
     def forces_of(self, force):
-        """Forces of the contacts [N], (contacts, 3), from those of the rows."""
+        """Contact forces [N], (contacts, 3), from the stored row forces."""
         contact: Any = self.contact
         return contact.forces_of(force)
 
     @property
     def states(self) -> int:
-        """Activations of actuators."""
+        """Number of activation states of the actuators."""
         return 0 if self.servos is None else self.servos.states
 
     def of(self, model, friction=None) -> "Physics":
-        """Steps of a model with its own parameters; outside of loops, for these are many steps.
+        """Copy of the physics for a model with other parameters, or scaled friction.
 
         Args:
             model: the mechanism.
@@ -104,7 +104,7 @@ class Physics:
 
 
 def setup_of(model, contact, *, controls, **options) -> Setup:
-    """How a model is stepped, with contact or without; a bare ``Scene`` is rigid.
+    """Simulation setup of a model with or without contact; a bare ``Scene`` is rigid.
 
     Args:
         model: the mechanism.
@@ -121,7 +121,7 @@ def setup_of(model, contact, *, controls, **options) -> Setup:
 
 
 def physics_of(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
-    """The steps of a setup.
+    """``Physics`` with the unrolled steps of a setup.
 
     Args:
         setup: of the mechanism.

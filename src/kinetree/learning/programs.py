@@ -26,7 +26,7 @@ OUTPUTS = (
 
 
 def compile_program(step: ControlStep, what: str) -> Kernel:
-    """A function of an environment.
+    """Compiled function of an environment: "reset", "step", "update" or "finish".
 
     Args:
         step: the texts.
@@ -81,25 +81,25 @@ def compile_program(step: ControlStep, what: str) -> Kernel:
 
 
 def _reset(step, tick, arguments, more, draws) -> list[Any]:
-    """The state at the start of an episode, and the first observation."""
+    """Initial state of an episode and its first observation, as a list."""
     state = step.begin(arguments, draws)
     return [*state.values(), step.observe(state, arguments, draws)]
 
 
 def _step(step, state, arguments, more, draws) -> list[Any]:
-    """The state after a control step, and ``OUTPUTS``."""
+    """State after a control step, and the ``OUTPUTS``, as a list."""
     state, info = step(state, arguments, draws, more["wanted"])
     return [*state.values(), *(info[name] for name in OUTPUTS)]
 
 
 def _update(step, state, arguments, more, draws) -> list[Any]:
-    """The state before the steps of the mechanics, and the actions to carry out."""
+    """State before the steps of the mechanics, and the delayed actions, as a list."""
     after, actions = step.update(state, arguments, draws, more["wanted"])
     return [*(after[name] for name in state), np.array(actions)]
 
 
 def _finish(step, state, arguments, more, draws) -> list[Any]:
-    """The rest of a control step, from the state after the steps of the mechanics."""
+    """State and outputs of a control step, from the state after its mechanics."""
     before = {"q": more["q before"], "qd": more["qd before"]}
     tau = step.driving_forces({**state, **before}, arguments, more["wanted"])
     # ``update`` has drawn its numbers in another call, and these are different draws.

@@ -24,18 +24,18 @@ _ROUNDS = 14
 
 
 def words(seed: int) -> np.ndarray:
-    """A seed of any size as three words of 12 bits."""
+    """Seed of any size as three floats of 12 bits each."""
     return np.random.SeedSequence(abs(int(seed))).generate_state(3) % WORD * 1.0
 
 
 def _split(x):
-    """Low and high word of an integer below 2²⁴."""
+    """Low and high 12-bit words of an integer below 2²⁴, traceable."""
     high = np.floor(x * (1 / WORD))
     return x - WORD * high, high
 
 
 def uniform(seed, world, counter, draw):
-    """A number in [0, 1), a multiple of 2⁻²⁴, for numbers of any kind.
+    """Counter-based uniform random number in [0, 1), a multiple of 2⁻²⁴, traceable.
 
     Args:
         seed: three words.
@@ -66,7 +66,7 @@ class Draws(NamedTuple):
     taken: dict
 
     def uniform(self, what, n):
-        """``n`` numbers between 0 and 1."""
+        """``n`` uniform random numbers in [0, 1) for the named use."""
         first = sum(self.taken.values())
         if what in self.taken or first + n > DRAWS:
             raise ValueError(f"{what!r} draws twice, or a step draws more than {DRAWS} numbers")
@@ -75,7 +75,7 @@ class Draws(NamedTuple):
         return np.array([uniform(*given, draw) for draw in range(first, first + n)])
 
     def normal(self, what, n):
-        """``n`` numbers with mean 0 and variance 1, by Box and Muller's transformation."""
+        """``n`` standard normal random numbers for the named use, by Box-Muller."""
         u = self.uniform(what, n + n % 2)
         found = []
         for a, b in zip(u[::2], u[1::2], strict=True):

@@ -78,7 +78,7 @@ class ControlStep:
 
     @property
     def history(self) -> int:
-        """Actions of earlier control steps that may still have to be carried out."""
+        """Number of earlier control steps whose actions may still be pending."""
         return -(-self.delay[1] // self.decimation)
 
     def __call__(self, state, arguments, draws, action):
@@ -96,7 +96,7 @@ class ControlStep:
         return self.finish(state, arguments, draws, history, Moved(previous, tau, error, True))
 
     def update(self, state, arguments, draws, action):
-        """The state before the steps of the mechanics; actions to be carried out, latest first."""
+        """State before the steps of the mechanics, and pending actions, latest first."""
         low, high = self.limits
         action = np.array([_clip(x, low, high) for x in action])
         if "update" in self.kernels:
@@ -106,7 +106,7 @@ class ControlStep:
         return state, [action, *state.get("history", ())]
 
     def finish(self, state, arguments, draws, history, moved):
-        """Result of ``__call__``, from the state after the steps of the mechanics.
+        """New state and outputs of a control step, from the state after its mechanics.
 
         Args:
             state: by name.
@@ -146,7 +146,7 @@ class ControlStep:
         }
 
     def begin(self, arguments, draws):
-        """The state at the start of an episode."""
+        """Initial state of an episode by name."""
         values = {**arguments, **self.random_numbers("reset", draws)}
         found = self.call_kernel("reset", values)
         state = {name: np.zeros(shape)[()] for name, shape in self.shapes.items()}
@@ -165,7 +165,7 @@ class ControlStep:
     # --- parts -------------------------------------------------------------------------------
 
     def _move(self, state, arguments, history):
-        """The state after the steps of the mechanics, the last joint forces, the largest error."""
+        """State after the steps of the mechanics, last joint forces, and largest error."""
         model, friction = self._own_model(state, arguments)
         physics = self.physics.of(model, friction)
         dt, rows, states = physics.dt, physics.rows, physics.states
@@ -190,7 +190,7 @@ class ControlStep:
         return state | after, tau, worst
 
     def driving_forces(self, state, arguments, wanted):
-        """Joint forces of ``act``, or controls, in the last step of the mechanics from a state."""
+        """Joint forces or controls that ``act`` requests in the last step of the mechanics."""
         if "act" not in self.kernels:
             return wanted
         held = {n: x for n, x in state.items() if n not in _MOVES}
@@ -200,7 +200,7 @@ class ControlStep:
         return self.call_kernel("act", values, self._own_model(state, arguments)[0])
 
     def _delayed_action(self, history, state, k):
-        """The action that reaches the joints in step ``k`` of the mechanics."""
+        """Action that reaches the joints in step ``k`` of the mechanics."""
         late = state.get("delay", float(self.delay[1]))
         wanted = history[0]
         for age, old in enumerate(history[1:], start=1):
@@ -208,12 +208,13 @@ class ControlStep:
         return wanted
 
     def _own_model(self, state, arguments):
-        """The model with the parameters of this world, and its factor of friction."""
+        """Model with this world's parameters, and its friction factor or None."""
         values = {p: {**arguments, **state}[name] for p, name in self.parameters.items()}
         friction = values.pop(FRICTION, None)
         return with_parameters(self.model, values) if values else self.model, friction
 
     def _is_over(self, state, arguments, draws, more):
+        """Whether the ``terminate`` kernel ends the episode; False without that kernel."""
         if "terminate" not in self.kernels:
             return False
         found = self._of("terminate", state, arguments, draws, more)
@@ -222,12 +223,12 @@ class ControlStep:
         return found if isinstance(found, Condition) else found > 0.5
 
     def _of(self, role, state, arguments, draws, more, what=None):
-        """The result of a kernel that looks at a state."""
+        """Result of the kernel of a role, such as "reward", at a state."""
         values = self.values_of(state, arguments, draws, role, what=what, action=state["action"])
         return self.call_kernel(role, values | more)
 
     def values_of(self, state, arguments, draws, role, what=None, **more):
-        """Values that kernels can take, by name."""
+        """Values that kernels may take as inputs, by name: state, arguments, time, forces."""
         t = state["steps"] * (self.physics.dt * self.decimation)
         values = {**arguments, **state, "t": t, **more}
         if self.physics.names:
@@ -235,11 +236,11 @@ class ControlStep:
         return values | self.random_numbers(role, draws, what)
 
     def random_numbers(self, role, draws, what=None):
-        """Random numbers for a kernel that takes some."""
+        """Random inputs of the kernel of a role, by kind; {} if it takes none."""
         return random_inputs(self.kernels[role], what or role, draws)
 
     def call_kernel(self, role, values, model=None):
-        """The result of a kernel, which takes what it needs of ``values``, by name."""
+        """Result of the kernel of a role, with its inputs picked from ``values`` by name."""
         kernel = self.kernels[role]
         names = tuple(kernel.signature.parameters)[1:]
         missing = [n for n in names if n not in values]
@@ -254,7 +255,7 @@ class ControlStep:
             return kernel.function(model or self.model, **{n: values[n] for n in names})
 
     def merge(self, state, found, role):
-        """The state with what a kernel returned, a dict, in place."""
+        """State updated with the dict that a kernel returned; errors name wrong entries."""
         name = self.kernels[role].__name__
         if not isinstance(found, dict):
             raise ShapeError(
@@ -274,7 +275,7 @@ class ControlStep:
 
 
 def random_inputs(kernel, what, draws):
-    """Random numbers that a kernel takes, by kind."""
+    """Random numbers that a kernel takes as inputs, by kind."""
     parameters, found = kernel.signature.parameters, {}
     for kind in RANDOM:
         if kind in parameters:
@@ -284,22 +285,22 @@ def random_inputs(kernel, what, draws):
 
 
 def _clip(x, low, high):
-    """Number within two bounds."""
+    """Number limited to the interval from ``low`` to ``high``, traceable."""
     return select(x < low, low, select(x > high, high, x))
 
 
 def flag(condition):
-    """1 where a condition holds, else 0."""
+    """Number 1.0 where a condition holds, else 0.0, traceable."""
     return select(condition, 1.0, 0.0)
 
 
 def _next(counter):
-    """The number of the next control step; after 2²⁴ of them random numbers come again."""
+    """Number of the next control step, wrapped to 0 after 2²⁴."""
     return select(counter >= WORD * WORD - 1, 0.0, counter + 1)
 
 
 def _is_fine(state):
-    """Whether the mechanism is within ``FAR``, and all other numbers are finite."""
+    """Whether positions and velocities are within ``FAR``, and all numbers finite."""
     fine = True
     for name, value in state.items():
         most = FAR if name in ("q", "qd") else FINITE
@@ -309,5 +310,5 @@ def _is_fine(state):
 
 
 def _reorder(old, new):
-    """The new state in the order of the old one."""
+    """Dict of new state values in the order of the old ones."""
     return {name: new[name] for name in old}

@@ -15,7 +15,7 @@ SEES = ("t", "steps", "action", "previous_action", "tau", "contact_force", "term
 
 
 def kernels_of(**given):
-    """Kernels of a task by role, checked."""
+    """Kernels of a task by role, after checks; TypeError for a missing one."""
     for role in ("observe", "reward", "reset"):
         if given[role] is None:
             raise TypeError(f"Environment needs a kernel {role}=, got None")
@@ -37,7 +37,7 @@ def kernels_of(**given):
 
 
 def action_size(model, act) -> int:
-    """Entries of an action."""
+    """Number of entries of an action: of ``act``'s argument, or one per actuator or joint."""
     if act is None:
         return len(model.actuators) or model.nv
     p = act.signature.parameters.get("action")
@@ -51,7 +51,7 @@ def action_size(model, act) -> int:
 
 
 def starts_of(model, reset, numbers, count=8):
-    """States at which episodes begin, (count, nq) and (count, nv), as ``reset`` returns them.
+    """Sample states (count, nq) and (count, nv) at which episodes begin.
 
     Args:
         model: the mechanism.
@@ -70,6 +70,7 @@ def starts_of(model, reset, numbers, count=8):
 
 
 def _shape_error(role, step, what, result):
+    """ShapeError for a kernel whose result has a wrong shape."""
     name = step.kernels[role].__name__
     return ShapeError(
         f"Environment: {role} kernel {name!r} must return {what}, got shape {np.shape(result)}"
@@ -77,7 +78,7 @@ def _shape_error(role, step, what, result):
 
 
 def try_kernels(step, numbers) -> int:
-    """Call every kernel once on numbers: for shapes, and for its own errors.
+    """Call every kernel once to check it; fills the step's shapes, returns observation size.
 
     Args:
         step: the ``ControlStep``, whose ``shapes`` are filled in.
@@ -134,6 +135,7 @@ def try_kernels(step, numbers) -> int:
 
 
 def _check_parameters(step, values):
+    """Raise an error for model parameters tied to unknown argument names."""
     for name, value in step.parameters.items():
         if not isinstance(value, str) or value not in values:
             names = sorted(n for n in values if n not in OWN)

@@ -45,46 +45,51 @@ class LearningTask:
 
 
 def _pendulum() -> Model:
-    """A rod of 1 m and 1 kg, hinged at an end, upright at zero; its limit of speed is a kernel."""
+    """Model of a 1 m, 1 kg rod pendulum, upright at zero."""
     b = ModelBuilder("pendulum", gravity=(0, 0, -10.0))
     rod = shapes.rod(1.0, mass=1.0, at=(0, 0, 0.5))
     return b.body("rod", joint=Revolute("y"), inertia=rod, joint_name="pivot").build()
 
 
 def _wrapped(angle):
-    """The angle between -π and π."""
+    """Angle wrapped to the interval from -π to π [rad]."""
     return angle - 2 * np.pi * np.floor((angle + np.pi) / (2 * np.pi))
 
 
 @kernel
 def _pendulum_seen(model, q, qd):
+    """Observation of the pendulum: cosine, sine and clipped angular velocity."""
     return np.array([np.cos(q[0]), np.sin(q[0]), _clip(qd[0], 8.0)])
 
 
 @kernel
 def _pendulum_before(model, q, qd):
+    """State update before a pendulum step: clipped velocity and cost."""
     speed = _clip(qd[0], 8.0)
     return {"qd": np.array([speed]), "cost": _wrapped(q[0]) ** 2 + 0.1 * speed**2}
 
 
 @kernel
 def _pendulum_reward(model, cost: (), action):
+    """Reward of the pendulum: minus the cost of state and torque."""
     return -(cost + 0.001 * action[0] ** 2)
 
 
 @kernel
 def _pendulum_start(model, uniform: (2,)):
+    """Random initial state of the pendulum from uniform numbers."""
     spread = 2 * uniform - 1
     return {"q": np.pi * spread[:1], "qd": spread[1:], "cost": 0.0 * spread[0]}
 
 
 @kernel
 def _pendulum_force(model, action: (1,)):
+    """Joint force of the pendulum: the action as torque."""
     return action
 
 
 def _clip(x, most):
-    """The number within plus and minus ``most``."""
+    """Number limited to the interval from ``-most`` to ``most``, traceable."""
     return select(x > most, most, select(x < -most, -most, x))
 
 
@@ -93,11 +98,13 @@ def _clip(x, most):
 
 @kernel
 def _swing_seen(model, q, qd):
+    """Observation of the cart-pole: position, pole angle (cos, sin) and velocities."""
     return np.array([q[0], np.cos(q[1]), np.sin(q[1]), qd[0], qd[1]])
 
 
 @kernel
 def _swing_reward(model, q, qd, action):
+    """Reward of cart-pole swing-up: upright, centred, with little force and speed."""
     upright, centred = (1 - np.cos(q[1])) / 2, 1 / (1 + q[0] ** 2)
     calm, slow = (4 + 1 / (1 + action[0] ** 2)) / 5, (1 + 1 / (1 + 0.04 * qd[1] ** 2)) / 2
     return upright * centred * calm * slow
@@ -105,16 +112,19 @@ def _swing_reward(model, q, qd, action):
 
 @kernel
 def _swing_start(model, normal: (4,)):
+    """Random initial state of the cart-pole near hanging, from normal numbers."""
     return {"q": 0.01 * normal[:2], "qd": 0.01 * normal[2:]}
 
 
 @kernel
 def _swing_force(model, action: (1,)):
+    """Joint forces of the cart-pole: the scaled action on the cart alone."""
     return np.array([10 * action[0], 0])
 
 
 @kernel
 def _swing_end(model, q):
+    """Whether the cart has left its track of 3 m to either side."""
     return np.abs(q[0]) > 3.0
 
 
@@ -127,6 +137,7 @@ _TARGET = (0.1, -0.1)
 
 @kernel
 def _reach_seen(model, q, qd):
+    """Observation of the reacher: angles, target, velocities and tip error."""
     error = pose(model, q, "fingertip")[:2, 3] - pose(model, q, "target")[:2, 3]
     angles = [np.cos(q[0]), np.cos(q[1]), np.sin(q[0]), np.sin(q[1])]
     place = [q[2] + _TARGET[0], q[3] + _TARGET[1]]
@@ -135,12 +146,14 @@ def _reach_seen(model, q, qd):
 
 @kernel
 def _reach_reward(model, q, action):
+    """Reward of the reacher: minus tip error and squared action."""
     error = pose(model, q, "fingertip")[:3, 3] - pose(model, q, "target")[:3, 3]
     return -np.sqrt(error @ error) - action @ action
 
 
 @kernel
 def _reach_start(model, uniform: (6,)):
+    """Random initial state and target of the reacher from uniform numbers."""
     radius, angle = 0.2 * np.sqrt(uniform[2]), 2 * np.pi * uniform[3]
     start, speed = 0.2 * uniform[:2] - 0.1, 0.01 * uniform[4:] - 0.005
     goal = [radius * np.cos(angle) - _TARGET[0], radius * np.sin(angle) - _TARGET[1]]
@@ -159,24 +172,27 @@ _STANDING = 1.25
 
 @kernel
 def _runner_before(model, q):
+    """State update before a runner's step: its forward position."""
     return {"before": q[0]}
 
 
 @kernel
 def _legged_seen(model, q, qd):
+    """Observation of a legged runner: height, angles and clipped velocities."""
     speeds = [_clip(qd[k], 10.0) for k in range(model.nv)]
     return np.array([q[1] + _STANDING, *(q[k] for k in range(2, model.nq)), *speeds])
 
 
 @kernel
 def _legged_start(model, uniform: (18,)):
+    """Random initial state of a legged runner near standing, from uniform numbers."""
     n = model.nq
     spread = 0.01 * uniform - 0.005
     return {"q": spread[:n], "qd": spread[9 : 9 + n], "before": spread[0]}
 
 
 def _legged_reward(least, most, tilt):
-    """Reward for speed and for being up, at a control step of 8 ms."""
+    """Reward kernel of a legged runner (speed, upright bonus), and its end condition."""
 
     def is_down(model, q, qd):
         z = q[1] + _STANDING
@@ -201,22 +217,25 @@ def _legged_reward(least, most, tilt):
 
 @kernel
 def _cheetah_seen(model, q, qd):
+    """Observation of the half-cheetah: positions without x, and velocities."""
     return np.array([*(q[k] for k in range(1, 9)), *(qd[k] for k in range(9))])
 
 
 @kernel
 def _cheetah_reward(model, q, action, before: ()):
+    """Reward of the half-cheetah: forward speed minus control cost."""
     return (q[0] - before) / 0.05 - 0.1 * action @ action
 
 
 @kernel
 def _cheetah_start(model, uniform: (9,), normal: (9,)):
+    """Random initial state of the half-cheetah from uniform and normal numbers."""
     spread = 0.2 * uniform - 0.1
     return {"q": spread, "qd": 0.1 * normal, "before": spread[0]}
 
 
 def _of_gymnasium(name):
-    """Function that loads a robot that Gymnasium brings along."""
+    """Function that loads a robot model from Gymnasium's MuJoCo assets."""
 
     def load() -> Model:
         from kinetree.loaders.load import read
@@ -228,7 +247,7 @@ def _of_gymnasium(name):
 
 
 def _runner(name, reward, end, seen=_legged_seen, start=_legged_start, **steps):
-    """Task of a legged robot that runs forward."""
+    """``LearningTask`` of a legged robot of Gymnasium that runs forward."""
     options = {"observe": seen, "reward": reward, "terminate": end, "reset": start}
     options |= {"update": _runner_before, "dt": 2e-3, "decimation": 4} | steps
     return LearningTask(_of_gymnasium(name), options, contact=True)
@@ -266,12 +285,12 @@ TASKS = {
 
 @cache
 def _model(name) -> Model:
-    """Model of a task."""
+    """Model of a standard task by name."""
     return TASKS[name].model()
 
 
 def make(name: str, worlds: int, **options: Any) -> Environment:
-    """The environment of a standard task.
+    """``Environment`` of a standard task by name, with options.
 
     Args:
         name: ``"Pendulum"``, ``"CartPoleSwingUp"``, ``"Reacher"``, ``"Hopper"``, ``"Walker2d"`` or
@@ -293,7 +312,7 @@ def make(name: str, worlds: int, **options: Any) -> Environment:
 
 
 def many_worlds(num_envs: int, task: str, render_mode=None, **options: Any) -> Any:
-    """A task as a ``gymnasium.vector.VectorEnv``; ``autoreset`` is that of ``gymnasium_env``."""
+    """Standard task as a ``gymnasium.vector.VectorEnv`` of ``num_envs`` worlds."""
     del render_mode
     steps = options.pop("max_episode_steps", EPISODES[task])
     autoreset = options.pop("autoreset", "same_step")
@@ -301,7 +320,7 @@ def many_worlds(num_envs: int, task: str, render_mode=None, **options: Any) -> A
 
 
 def one_world(task: str, render_mode=None, **options: Any) -> Any:
-    """A task as a ``gymnasium.Env``, whose episodes end by the conditions of the task."""
+    """Standard task as a single ``gymnasium.Env``."""
     gymnasium = need("gymnasium", "one_world", "learning")
     if render_mode not in (None, "rgb_array"):
         raise UnknownNameError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
@@ -342,7 +361,7 @@ def one_world(task: str, render_mode=None, **options: Any) -> Any:
 
 
 def _eye(env):
-    """A camera beside the root of the robot."""
+    """Camera beside the root of the robot of the first world."""
     from kinetree.model.cameras import camera
 
     x = float(np.asarray(env.state["q"])[0][0]) if "before" in env.state else 0.0

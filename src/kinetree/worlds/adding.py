@@ -132,7 +132,7 @@ class AddingParts(WorldCore):
         return parts[0] if places is None else parts
 
     def _add_one(self, what, at, given):
-        """The part that is added, as a ``_New`` says."""
+        """``Part`` of one robot, object or fixed shape that is added with these options."""
         make = self._robot if isinstance(what, Model) else self._moved_object
         piece = make(what, at, given)
         shapes = piece.shapes if piece.model is None else piece.model.geometry
@@ -145,7 +145,7 @@ class AddingParts(WorldCore):
         return self._part(piece.name)
 
     def _robot(self, model, at, given):
-        """Add a robot; errors for options that only objects have."""
+        """``Piece`` of a robot model; ModelError for options that only objects have."""
         wrong = [
             x for x in ("mass", "density", "inertia", "joint") if getattr(given, x) is not None
         ]
@@ -164,7 +164,7 @@ class AddingParts(WorldCore):
         return pieces.robot(model, name, at, prefix, *state, keep_overlaps=keep)
 
     def _moved_object(self, what, at, given):
-        """Piece of an object that starts with a given ``q`` and ``qd``."""
+        """``Piece`` of an object or fixed shape, with its initial ``q`` and ``qd`` if given."""
         piece, (q, qd) = self._object(what, at, given), (given.q, given.qd)
         if q is None and qd is None:
             return piece
@@ -178,7 +178,7 @@ class AddingParts(WorldCore):
         return piece
 
     def _object(self, what, at, given):
-        """Add an object or a fixed shape; errors for options that only robots have."""
+        """``Piece`` of an object or fixed shape; ModelError for options that only robots have."""
         name, joint, inertia = given.name, given.joint, given.inertia
         mass, density = given.mass, given.density
         solids = pieces.solids_of(what, given.surface, given.color)
@@ -209,7 +209,7 @@ class AddingParts(WorldCore):
         color: ArrayLike | None = None,
         **coefficients: Any,
     ) -> "Part":
-        """Add a plane that is solid below.
+        """Add a fixed plane, solid below, and return its ``Part``.
 
         Args:
             height: of level ground [m].
@@ -228,7 +228,7 @@ class AddingParts(WorldCore):
         )
 
     def _unique(self, name):
-        """The name, with a number where it is taken."""
+        """Unused name of a part: the given one, with a number appended if it is taken."""
         if not isinstance(name, str) or not name or SEPARATOR in name or "/" in name:
             raise ModelError(
                 f"the name of a part must be a string without {SEPARATOR!r} and '/', got {name!r}"
@@ -244,7 +244,7 @@ class AddingParts(WorldCore):
 
 
 def surface_of(surface, coefficients, method) -> Surface | None:
-    """A surface, or the one with these coefficients, which ``method`` takes by name."""
+    """``Surface`` given by ``surface``, or built from coefficients by name; None for neither."""
     unknown = [key for key in coefficients if key not in _SURFACE]
     if unknown:
         known = [*_named_parameters(method), *_SURFACE]
@@ -255,7 +255,7 @@ def surface_of(surface, coefficients, method) -> Surface | None:
 
 
 def _shared_inertia(what, name, mass, density) -> dict[str, Any]:
-    """Options of copies of an object, by which all of them have one inertia."""
+    """Mass options for copies of an object, replaced by one inertia that all copies share."""
     solids = pieces.solids_of(what, None, None)
     if solids is None:
         return {}
@@ -264,22 +264,22 @@ def _shared_inertia(what, name, mass, density) -> dict[str, Any]:
 
 
 def _acting(coefficients):
-    """Coefficients of a surface with as many directions (``condim``) as they act in."""
+    """Surface coefficients with the ``condim`` that rolling and torsional friction need."""
     rolls, spins = (coefficients.get(name) for name in ("rolling", "torsion"))
     dim = {"condim": 6} if rolls else {"condim": 4} if spins else {}
     return dim | coefficients
 
 
 def _named_parameters(function):
-    """Names of the parameters that are given by name."""
+    """Names of the keyword-only parameters of a function."""
     return [x.name for x in signature(function).parameters.values() if x.kind is x.KEYWORD_ONLY]
 
 
 def _rename(g: Geometry, name: str) -> Geometry:
-    """Shape with another name."""
+    """Copy of a shape with another name."""
     return relabel(g, name=name)
 
 
 def _place(g: Geometry, at: Plucker) -> Geometry:
-    """Shape moved on its body."""
+    """Copy of a shape moved on its body by the placement ``at``."""
     return replace(g, placement=g.placement @ at)

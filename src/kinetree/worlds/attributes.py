@@ -45,12 +45,12 @@ _ADDED = {
 
 
 def no_attribute(world, name: str) -> str:
-    """Hint what to write in place of an attribute that a world does not have."""
+    """Error message for a missing attribute of ``World``, with a hint what to write instead."""
     return f"a World has no attribute {name!r}; {_advice(world, name)}"
 
 
 def _advice(world, name):
-    """Advice for an attribute that worlds of other libraries have."""
+    """Hint for an attribute name that world classes of other libraries have."""
     verb, _, what = name.partition("_")
     if name in _ELSEWHERE:
         return f"write {_ELSEWHERE[name]}"

@@ -54,16 +54,16 @@ class Worlds:
 
     @cached_property
     def _shapes(self):
-        """Sizes of all shapes, world by world."""
+        """Shape parameters (friction, restitution, sizes) of all worlds, (n, shapes, ...)."""
         return shape_arrays(self)
 
     @cached_property
     def _inertias(self):
-        """Inertias of all bodies, world by world."""
+        """Inertia parameters of all bodies in all worlds, (n, bodies, 10)."""
         return inertias_of(self)
 
     def _give(self, batch):
-        """Give the worlds of a batch their numbers."""
+        """Write the worlds' individual parameters (shapes, inertias, gains) to a machine."""
         columns, drives = self.columns, self._drives
         if {"friction", "restitution", "size"} & {*columns}:
             batch.samples.give_shapes(self._shapes)
@@ -76,7 +76,7 @@ class Worlds:
             batch.samples.give_gains(factors)
 
     def simulation_start(self) -> "Simulated":
-        """Start of ``kinetree.rollout(worlds, ...)``."""
+        """Initial states, parameters and laws with which ``kinetree.rollout`` starts."""
         given: dict[str, Any] = {"check": self._check}
         given["give"] = self._give if self.columns else None
         if {"mass", "size"} & {*self.columns}:
@@ -104,7 +104,7 @@ class Worlds:
         what: str | Sequence[str] = "color",
         **options: Any,
     ) -> np.ndarray | dict[str, np.ndarray]:
-        """Picture of every world by a camera, (n, rows, columns, ...), as ``World.render``.
+        """Camera image of every world, (n, rows, columns, ...), as ``World.render``.
 
         Args:
             camera: a ``Camera`` or the name of one of the worlds; by default the first one.
@@ -135,31 +135,33 @@ class Worlds:
 
     @property
     def failed(self) -> np.ndarray:
-        """Worlds whose state did not stay finite, (n,): they stop until reset."""
+        """Mask (n,) of worlds that stopped because their state became non-finite."""
         return self._batch.failed
 
     @property
     def q(self) -> np.ndarray:
-        """Positions, (n, nq): a copy."""
+        """Positions of all worlds, (n, nq): a copy."""
         return self._batch.q
 
     @q.setter
     def q(self, q: ArrayLike):
+        """Set the positions of all worlds, (n, nq) or (nq,); quaternions are normalised."""
         q = self.world._whole.with_unit_quaternions(self._rows("q", q, self.model.nq))
         self._is_checked[np.any(q != self.q, axis=1)] = False
         self._batch.put(q, self.qd)
 
     @property
     def qd(self) -> np.ndarray:
-        """Velocities, (n, nv): a copy."""
+        """Velocities of all worlds, (n, nv): a copy."""
         return self._batch.qd
 
     @qd.setter
     def qd(self, qd: ArrayLike):
+        """Set the velocities of all worlds, (n, nv), or (nv,) for equal ones."""
         self._batch.put(self.q, self._rows("qd", qd, self.model.nv))
 
     def _rows(self, what, values, size):
-        """Array with a row for each world; an error if the shape does not fit."""
+        """``values`` as an array (n, size), one row per world; ShapeError if they do not fit."""
         try:
             rows = np.broadcast_to(np.asarray(values, dtype=float), (len(self), size))
         except ValueError:
@@ -177,7 +179,7 @@ class Worlds:
         tau: ArrayLike | Callable | None = None,
         forces: Any = None,
     ) -> None:
-        """Take ``n`` steps in all worlds.
+        """Take ``n`` steps in all worlds; worlds whose state becomes non-finite stop.
 
         A world whose state does not stay finite keeps its last one and is ``failed``; a warning
         names it, and the others continue.
@@ -223,7 +225,7 @@ class Worlds:
             )
 
     def _judge(self, n):
-        """Say which worlds took steps that cannot be trusted; once, or an error if strict."""
+        """Warn, or raise an error if strict, of worlds with unreliable steps."""
         counts = self._batch.motions.counts[:, 1] * bool(n) * ~self.failed
         wrong = np.flatnonzero(counts)
         if not wrong.size or (self._is_warned and not self.world.strict):
@@ -243,7 +245,7 @@ class Worlds:
         )
 
     def _check(self, starts=None):
-        """Look at the states that were set; at the start of the batch once, if all are alike.
+        """Check newly set states for overlaps, exceeded limits and open loops; warns of them.
 
         Or at ``starts``, positions of the worlds that they are not in.
         """
@@ -273,7 +275,7 @@ class Worlds:
         self._steps.start.check_batch(faults, len(self))
 
     def _close_loops(self, new, q):
-        """Close loops of some worlds that are open by little; positions of all worlds."""
+        """Close slightly open loops in the numbered worlds; returns all positions."""
         b, qd, closed = self._batch, self.qd, q.copy()
         for k in new:
             closed[k], qd[k] = self._steps.start.close_loops(b.engine, q[k], qd[k])
@@ -282,7 +284,7 @@ class Worlds:
         return closed
 
     def _take(self, n, u, tau):
-        """Several steps with held controls and joint forces."""
+        """Take ``n`` steps in all worlds with constant controls and joint forces."""
         own = ()
         if {"mass", "size"} & {*self.columns}:
             own = (self._inertias.reshape(len(self), -1),)
@@ -292,17 +294,17 @@ class Worlds:
 
     @cached_property
     def _models(self):
-        """Models of the worlds, for what is computed from them in Python."""
+        """Models of all worlds, with their individual parameters, for functions in Python."""
         return [sample_model(self.world, self.columns, k) for k in range(len(self))]
 
     def reset(self, which: ArrayLike | None = None) -> None:
-        """Reset all worlds, or some by numbers or a mask, to the start of the batch."""
+        """Reset all worlds, or some by numbers or a mask, to the batch's initial state."""
         numbers = np.arange(len(self)) if which is None else np.arange(len(self))[np.asarray(which)]
         for k in np.atleast_1d(numbers):
             self._set(k, self._start)
 
     def _state(self, k) -> "State":
-        """State of one world of the batch."""
+        """``State`` of world ``k``: time, positions, velocities, activations and memory."""
         b = self._batch
         return self._start._replace(
             time=float(b.time[k]),
@@ -313,41 +315,41 @@ class Worlds:
         )
 
     def _set(self, k, state):
-        """Set the state of one world of the batch."""
+        """Set world ``k`` to a ``State``, solver memory included."""
         self._is_checked[k] = False
         self._batch.restore(k, state.q, state.qd, state.memory)
         self._batch.time[k], self.activation[k] = state.time, state.activation
 
     @property
     def state(self) -> "tuple[State, ...]":
-        """The states of all worlds."""
+        """``State`` of every world, a tuple."""
         return tuple(self._state(k) for k in range(len(self)))
 
     def set_state(self, states: "Sequence[State]") -> None:
-        """Go back to states of these worlds."""
+        """Set every world to one of the given states."""
         for k, state in zip(range(len(self)), states, strict=True):
             self._set(k, state)
 
     def _touching(self, k):
-        """Contacts of world ``k`` with forces, moments and velocities, as of the last step."""
+        """Contacts of world ``k`` with forces, moments and slip velocities of the last step."""
         b = self._batch
         if b.motions.ends[k, 3]:
             return contact_rows(b.forces(k))
         return without_forces(self.model, b.q[k], b.qd[k], b.contacts(k))
 
     def contacts(self) -> tuple[Contacts, ...]:
-        """The tables of contacts of all worlds, as of ``World.contacts``."""
+        """``Contacts`` table of every world, a tuple."""
         return tuple(self._contacts_of(k) for k in range(len(self)))
 
     def _contacts_of(self, k):
-        """Contacts of world ``k``: those stored in its last step, else those of its state."""
+        """``Contacts`` of world ``k``: of its last step, else detected at its state."""
         b, labels = self._batch, self._steps.labels
         if not b.motions.ends[k, 3]:
             return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)
         return of_stored(*b.listed_contacts(k), labels)
 
     def read_sensors(self) -> Readings:
-        """Readings of all worlds, (n, ...) each, as of ``World.read_sensors``."""
+        """Readings of all sensors in all worlds by name, (n, ...) each."""
         b, found, q, qd = self._batch, sensors(self.model), self.q, self.qd
         kinds, still = {s.kind for s in found.values()}, b.motions.ends[:, 3] == 0
         qdd = (qd - b.before) / self.world.timestep
@@ -374,13 +376,13 @@ class Worlds:
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """Reports of the last call of ``step``, one for each world."""
+        """``Report`` of every world on the last call of ``step``, a tuple."""
         b, h, times = self._batch.motions, self.world.timestep, self.times.tolist()
         return tuple(report_of(b, k, t, h) for k, t in enumerate(times))
 
 
 def whole_number_of_steps(n: Any) -> int:
-    """A number of steps, as it is."""
+    """``n`` as an int; ShapeError unless it is a nonnegative integer."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ShapeError(f"n must be an integer number of steps, got {n!r}")
     return int(n)
@@ -389,7 +391,7 @@ def whole_number_of_steps(n: Any) -> int:
 def batch(
     world: "World", n: int, given: Mapping[str, Any], device: Any = "cpu", arrays: str = "cupy"
 ) -> "Worlds | DeviceWorlds":
-    """``n`` copies of a world with the given numbers; see ``World.batch``."""
+    """``Worlds`` of ``n`` copies of a world with individual parameters."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapeError(f"a batch needs an integer number of worlds, got {n!r}")
     columns = {what: columns_of(world, what, x, n) for what, x in given.items() if x is not None}

@@ -73,7 +73,7 @@ class Carried:
 
 
 def carried_from(whole: "Whole") -> Carried:
-    """State that an assembled world hands over to the next one."""
+    """Solver memory and activations of an assembled world, for the next assembly."""
     steps = whole.__dict__.get("steps")
     found = Carried(whole.pieces)
     if steps is None:  # not stepped since it was assembled
@@ -89,7 +89,7 @@ def carried_from(whole: "Whole") -> Carried:
 
 
 def activation_of(model, carried: Carried | None) -> np.ndarray:
-    """Activations of a model's actuators; zero where none were carried."""
+    """Activations of a model's actuators by carried values; zero for new ones."""
     known = {} if carried is None else carried.activation
     return np.array([known.get(name, 0.0) for name in states_of(model.actuators)])
 
@@ -98,7 +98,7 @@ _OF_VARIABLES = ("change", "last", "tau")
 
 
 def _take(found, places, engine, memory):
-    """Fill ``found`` with the contacts, rows and trees of a memory, by piece."""
+    """Fill ``found`` with contacts, rows and trees of a solver memory, keyed by piece."""
     numbers, rows, tree = engine.tables.numbers.tolist(), engine.rows, engine.tree
     shapes = [places.shapes[k] for k in numbers]
     numbers_kept = (memory[x] for x in ("kept", "ended", "spot", "bent"))
@@ -120,7 +120,7 @@ def _take(found, places, engine, memory):
 
 
 def _variables(places, engine) -> dict[int, tuple]:
-    """Names of velocity variables: piece, body and number in the joint; tendons ``-1 - t``.
+    """Velocity variables by key (piece, body, number in joint); tendons as ``-1 - t``.
 
     Those are the numbers that rows of joints and tendons have.
     """
@@ -130,7 +130,7 @@ def _variables(places, engine) -> dict[int, tuple]:
 
 
 def _roots(engine) -> dict[int, int]:
-    """First body of every tree of the engine that moves."""
+    """Number of the first body of every moving tree of an engine, by tree."""
     found: dict[int, int] = {}
     for i, t in enumerate(engine.sleep.tree.tolist()):
         if t >= 0:
@@ -139,7 +139,7 @@ def _roots(engine) -> dict[int, int]:
 
 
 def restore_memory(carried: Carried, whole: "Whole", engine: Any) -> dict[str, np.ndarray]:
-    """The memory of an engine from what was carried over to it."""
+    """Solver memory for a new engine from the one carried over from the last assembly."""
     places, rows, tree = PiecePlaces(whole.pieces), engine.rows, engine.tree
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
     kept = [x for x in carried.contacts if x[0] in shape and x[1] in shape]
@@ -172,7 +172,7 @@ def restore_memory(carried: Carried, whole: "Whole", engine: Any) -> dict[str, n
 
 
 def reached_faults(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:
-    """Faults that the check of the next start leaves out: those that steps have led to."""
+    """Overlaps and exceeded limits that steps led to, which the next check must ignore."""
     if not carried.is_reached:
         return None
     places, old = PiecePlaces(whole.pieces), {id(piece) for piece in carried.pieces}
@@ -185,7 +185,7 @@ def reached_faults(carried: Carried, whole: "Whole", engine: Any) -> Reached | N
 
 
 def _asleep(carried, places, engine, shape):
-    """Trees that sleep on: those of piles that lost nothing, where nothing else has changed."""
+    """Trees that can stay asleep: their island lost no body and touches nothing new."""
     roots = _roots(engine)
     tree = {places.bodies[i]: t for t, i in roots.items()}
     woken = {pile for key, (_, pile, _) in carried.trees.items() if key not in tree}
@@ -210,5 +210,5 @@ def _asleep(carried, places, engine, shape):
 
 
 def _bodies_of(engine, shape):
-    """Number of the body of every shape, by key."""
+    """Body number of every shape, by the shape's key."""
     return {key: int(engine.tables.shapes.body[n]) for key, n in shape.items()}

@@ -26,7 +26,7 @@ class Labels:
         self._numbers, self._pairs = numbers, {}
 
     def pair(self, i: int, j: int) -> str:
-        """Name of a pair of shapes that can touch."""
+        """Name ``first/second`` of a pair of shapes, by their numbers in the tables."""
         found = self._pairs.get((i, j))
         if found is None:
             both = (self._own[int(self._numbers[k])] for k in (i, j))
@@ -35,7 +35,7 @@ class Labels:
 
     @cached_property
     def members(self) -> dict[str, tuple[set[int], set[int]]]:
-        """Numbers of bodies and of shapes by every name that stands for them.
+        """Numbers of the bodies and shapes that each name of a part, body or shape covers.
 
         ``dog.foot[1]`` is also one of ``dog.foot`` and of ``dog``.
         """
@@ -68,29 +68,29 @@ class Contacts:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the two shapes, with a number for each point: ``"ground/box:0"``."""
+        """Names of contacts: both shapes and a feature number, such as ``"ground/box:0"``."""
         pair = self._labels.pair
         return tuple(f"{pair(i, j)}:{feature}" for i, j, feature, *_ in self._which.tolist())
 
     @cached_property
     def bodies(self) -> tuple[tuple[str, str], ...]:
-        """Names of the two bodies, the one that the normal leaves first."""
+        """Names of both bodies of every contact, the one that the normal leaves first."""
         names = self._labels.bodies
         return tuple((names[a], names[b]) for *_, a, b in self._which.tolist())
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Names of all bodies and shapes of the world."""
+        """Names of all bodies, shapes and parts of the world that queries accept."""
         return tuple(self._labels.members)
 
     @property
     def point(self) -> np.ndarray:
-        """Where they touch, in world coordinates [m], (n, 3)."""
+        """Contact points in world coordinates [m], (n, 3)."""
         return self._numbers[:, 0:3]
 
     @property
     def normal(self) -> np.ndarray:
-        """Unit vectors from the first body to the second, (n, 3)."""
+        """Unit contact normals from the first body to the second, (n, 3)."""
         return self._numbers[:, 3:6]
 
     @property
@@ -100,12 +100,12 @@ class Contacts:
 
     @property
     def force(self) -> np.ndarray:
-        """On the second body, in world coordinates [N], (n, 3)."""
+        """Contact forces on the second body, in world coordinates [N], (n, 3)."""
         return self._numbers[:, 7:10]
 
     @property
     def moment(self) -> np.ndarray:
-        """On the second body at the point, in world coordinates [N·m], (n, 3).
+        """Contact moments on the second body about the points, in the world [N·m], (n, 3).
 
         Torsional friction acts about the normal, rolling friction about the tangents.
         """
@@ -113,7 +113,7 @@ class Contacts:
 
     @property
     def slip(self) -> np.ndarray:
-        """Velocity of the second body against the first in the plane of contact [m/s], (n, 3)."""
+        """Tangential velocity of the second body relative to the first [m/s], (n, 3)."""
         return self._numbers[:, 13:16]
 
     def __len__(self):
@@ -121,25 +121,25 @@ class Contacts:
 
     @property
     def normal_force(self) -> np.ndarray:
-        """Force along the normal [N], (n,)."""
+        """Contact force along the normal, positive in compression [N], (n,)."""
         return np.einsum("ni,ni->n", self.force, self.normal)
 
     def between(self, first: str, second: str) -> "Contacts":
-        """Contacts between two bodies or parts, in either order; of a robot, all its bodies."""
+        """``Contacts`` between two bodies or parts, in either order."""
         one, two = self._sides(first), self._sides(second)
         return self._some((one & two[:, ::-1]).any(axis=1))
 
     def of(self, name: str) -> "Contacts":
-        """Contacts of one body or part, such as a robot or the ground."""
+        """``Contacts`` of one body or part, such as a robot or the ground."""
         return self._some(self._sides(name).any(axis=1))
 
     def force_on(self, name: str) -> np.ndarray:
-        """Sum of the contact forces on a body or part from others [N], (3,)."""
+        """Resultant contact force on a body or part from all others [N], (3,)."""
         side = self._sides(name).astype(float)
         return (side[:, 1] - side[:, 0]) @ self.force
 
     def _sides(self, name):
-        """Mask of the bodies of contacts that have a name, or belong to that part, (n, 2)."""
+        """Mask (n, 2) of contact sides whose body or shape belongs to the named part."""
         members = self._labels.members
         if name not in members:
             hint = did_you_mean(str(name), list(members))
@@ -152,11 +152,11 @@ class Contacts:
         return np.array(found, dtype=bool).reshape(-1, 2)
 
     def _some(self, mask):
-        """Contacts of a mask."""
+        """``Contacts`` selected by a mask (n,)."""
         return Contacts(self._numbers[mask], self._which[mask], self._labels)
 
     def to_pandas(self) -> Any:
-        """A table with a row for each contact."""
+        """``pandas.DataFrame`` of the contacts, one row for each."""
         pandas = need("pandas", "Contacts.to_pandas", "tables")
         columns: dict[str, Any] = {"first": [a for a, _ in self.bodies]}
         columns["second"] = [b for _, b in self.bodies]
@@ -170,13 +170,13 @@ class Contacts:
         return notebook.text_table(self._rows()) if len(self) else "no contacts"
 
     def _repr_html_(self):
-        """Table for notebooks."""
+        """HTML table of the contacts, for notebooks."""
         count = "no contacts" if not len(self) else _count(len(self), "contact")
         head, *rows = self._rows()
         return notebook.block(count, notebook.table(head, rows) if rows else "")
 
     def _rows(self):
-        """Cells of a table, the head first."""
+        """Rows of text cells of the contact table, the header first."""
         head = ("contact", "gap [m]", "normal force [N]", "friction [N]", "slip [m/s]", "point [m]")
         normal = self.normal_force
         along = np.linalg.norm(self.force - normal[:, None] * self.normal, axis=1)
@@ -199,12 +199,12 @@ class Contacts:
 
 
 def _round(x, digits=3):
-    """A number without rounding errors of zero."""
+    """Number as text with significant digits; "0" for rounding errors of zero."""
     return f"{x:.{digits}g}" if abs(x) > 1e-12 else "0"
 
 
 def _count(n, what):
-    """Words for a number of things."""
+    """Count with its noun, such as "1 contact" or "2 contacts"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
@@ -212,7 +212,7 @@ def _count(n, what):
 
 
 def of_stored(place: np.ndarray, ids: np.ndarray, labels: Labels) -> Contacts:
-    """The contacts of the last step of a world, as ``engine.motions`` stores them."""
+    """``Contacts`` from the engine's lists of a world's last step."""
     n = len(place)
     numbers, which = np.empty((n, WIDTH)), np.empty((n, 5), dtype=np.int64)
     if n:
@@ -221,7 +221,7 @@ def of_stored(place: np.ndarray, ids: np.ndarray, labels: Labels) -> Contacts:
 
 
 def contacts_at(engine, found, q, qd, labels: Labels) -> Contacts:
-    """Contacts that ``engine.contacts`` has just found at a state: they exert no forces yet."""
+    """``Contacts`` just detected at a state, without forces."""
     f = engine.found
     at = np.flatnonzero(f.gap[: f.count] <= 0.0)
     place, ids = np.zeros((found.size, 18)), np.zeros((found.size, 5), dtype=np.int64)
@@ -234,14 +234,14 @@ def contacts_at(engine, found, q, qd, labels: Labels) -> Contacts:
 
 
 def contact_rows(found):
-    """Contacts that touch or exert forces, with forces, moments and velocities, (n, 3) each."""
+    """Contacts that touch or exert forces, with forces, moments and slip, (n, 3) each."""
     near = (found.contacts.gap <= NEAR) | np.any(found.force, axis=1)
     rest = (x[near] for x in (found.force, found.moment, found.velocity))
     return found.contacts.chosen(near), *rest
 
 
 def without_forces(model, q, qd, found):
-    """Contacts at a state to which no step has led."""
+    """Contacts at a state, with zero forces and their relative velocities, (n, 3)."""
     none = np.zeros((found.size, 3))
     moving = found.size and model.nv
     return found, none, none, np.array(velocity(model, q, qd, found)) if moving else none

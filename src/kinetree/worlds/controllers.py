@@ -49,7 +49,7 @@ class PartLoop:
 
 @procedure
 def act_on_part(s: PartLoop) -> None:
-    """Forces of a part and of those that follow."""
+    """Compute the joint forces of one part's controller, then those of the parts after it."""
     if s.first:
         for i in range(s.size):
             s.out[i] = 0.0
@@ -118,7 +118,7 @@ class PartControllers:
         return tau
 
     def is_same(self, other: Any) -> bool:
-        """Whether another one has the same controllers."""
+        """Whether another object has the same controllers for the same parts."""
         others: tuple = getattr(other, "key", ())
         if len(self.key) != len(others):
             return False
@@ -126,13 +126,13 @@ class PartControllers:
         return all(a == x and b is y for (a, b), (x, y) in pairs)
 
     def reset(self) -> None:
-        """Let controllers forget the last motion."""
+        """Reset the internal state of all controllers that have a ``reset`` method."""
         for _, controller, _, _ in self._parts:
             if hasattr(controller, "reset"):
                 controller.reset()
 
     def compiled_control(self, model: Any) -> "CompiledParts | None":
-        """Controllers for loops of compiled code; None where a part has a controller in Python."""
+        """``CompiledParts`` of all controllers; None if one of them is Python code."""
         if model.couplings:
             return None
         found = []
@@ -157,7 +157,7 @@ class CompiledParts:
         self.original, self._parts = original, parts
 
     def tie(self, t, q, qd, out) -> Code:
-        """Machine code that reads a state and writes forces."""
+        """Bind the compiled controllers to state arrays; returns their machine code."""
         rest, last = tied_code(None), True
         for k in reversed(range(len(self._parts))):
             made, (q_at, v_at) = self._parts[k]
@@ -183,19 +183,19 @@ class CompiledParts:
         return rest
 
     def expect(self, times: np.ndarray) -> None:
-        """Note the forces at some times of the motion that comes."""
+        """Prepare controllers that plan ahead for the times of the coming motion."""
         for made, _ in self._parts:
             if hasattr(made, "expect"):
                 made.expect(times)
 
     def tell(self) -> None:
-        """Warn of what gave way in compiled steps."""
+        """Issue the warnings that compiled controllers have collected."""
         for made, _ in self._parts:
             if hasattr(made, "tell"):
                 made.tell()
 
     def call(self, t, q, qd) -> np.ndarray:
-        """Forces in states, (..., nv)."""
+        """Joint forces (..., nv) of all parts' controllers at given times and states."""
         tau = np.zeros(qd.shape)
         for made, (q_at, v_at) in self._parts:
             tau[..., v_at] = made.call(t, q[..., q_at], qd[..., v_at])
@@ -203,7 +203,7 @@ class CompiledParts:
 
 
 def control_of(model: Any, controller: Any) -> Any:
-    """A controller for loops of compiled code, or None where it is Python."""
+    """Compiled form of a controller for step loops; None if it is Python code."""
     checked = as_controller(call_with_model(controller, model), model, (model.nv,))
     kernel = getattr(checked, "as_kernel", None)
     return None if kernel is None else kernel()

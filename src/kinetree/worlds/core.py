@@ -61,7 +61,7 @@ class WorldCore:
     # --- the whole ---------------------------------------------------------------------------
 
     def _note_change(self, *, wakes: bool = False, rules: bool = False):
-        """Forget what was put together; every piece keeps its state, and the solver its memory."""
+        """Discard the assembled model after a change, keeping states and solver memory."""
         self._require_rest("add to it, remove from it or change its pairs")
         whole = self.__dict__.pop("_whole", None)
         if whole is not None:
@@ -74,17 +74,17 @@ class WorldCore:
 
     @cached_property
     def _whole(self) -> Whole:
-        """World put together: model, scene, state and steps."""
+        """Assembled world: model, scene, state and stepper; built when first needed."""
         return Whole(self)
 
     @property
     def model(self) -> Model:
-        """The whole world as one model."""
+        """``Model`` of the whole world with all its parts."""
         return self._whole.model
 
     @property
     def scene(self) -> Scene:
-        """Scene of the shapes that can touch."""
+        """``Scene`` of all shapes of the world that may touch."""
         return self._whole.scene
 
     @property
@@ -94,7 +94,7 @@ class WorldCore:
 
     @property
     def _bodies(self):
-        """Bodies of the world."""
+        """Number of every body of the world, by its name."""
         return self._whole.bodies
 
     @property
@@ -108,7 +108,7 @@ class WorldCore:
         return self._base.gravity
 
     def _require_rest(self, what):
-        """Reject what a controller, or another thread, may not do to a world that is stepped."""
+        """Raise SimulationError if the world is being stepped, naming the rejected action."""
         if self._is_stepping:
             raise SimulationError(
                 f"world {self.name!r} is being stepped: controllers and other threads cannot "
@@ -118,7 +118,7 @@ class WorldCore:
     # --- parts by name -----------------------------------------------------------------------
 
     def _touching(self, name: str) -> list[str]:
-        """Names of the links or shapes of a part, which may also be one of these itself."""
+        """Names of the links or shapes of a part; of a link or shape, its own name."""
         if name not in self._parts:
             self._require_known(name)
             return [name]
@@ -130,7 +130,7 @@ class WorldCore:
         return [piece.prefix + link for link in links]
 
     def _require_known(self, name):
-        """Raise UnknownNameError unless pieces have a body, link, frame or shape of this name."""
+        """Raise UnknownNameError unless some part has a body, link, frame or shape so named."""
         known = {self._base.base_name, *self._parts}
         for piece in self._pieces:
             m = piece.model
@@ -144,7 +144,7 @@ class WorldCore:
             )
 
     def _actuators(self, name):
-        """Actuators of a part."""
+        """Numbers of the actuators of the named part."""
         return self[name].actuators
 
     if not TYPE_CHECKING:  # checkers of types find unknown names themselves
@@ -163,7 +163,7 @@ class WorldCore:
         )
 
     def _part(self, name) -> Part:
-        """Part with a name."""
+        """``Part`` with this name."""
         return Part(cast("World", self), name)
 
     def __iter__(self) -> Iterator[str]:
@@ -188,5 +188,5 @@ class WorldCore:
         return f"<World {self._base.name!r}: {parts or 'empty'}; t = {self._time:.6g} s>"
 
     def _repr_html_(self):
-        """Picture for notebooks."""
+        """HTML picture of the world, for notebooks."""
         return block(repr(self)[1:-1], show(self) if self._parts else "")

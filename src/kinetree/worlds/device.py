@@ -62,7 +62,7 @@ class DeviceWorlds:
         self._activation = np.tile(start.activation, (n, 1))
 
     def _own_numbers(self, machine):
-        """Numbers of all worlds, and those of the first for the machine that they start as."""
+        """Individual parameters of all worlds, for the device; the template gets the first's."""
         numbers = OwnNumbers(machine.engine, self._n)
         Worlds._give(self, SimpleNamespace(samples=numbers))  # pyright: ignore[reportArgumentType]
         self._first._give(machine)
@@ -82,7 +82,7 @@ class DeviceWorlds:
     # --- arrays ------------------------------------------------------------------------------
 
     def _out(self, x):
-        """An array in the library of the caller."""
+        """Device array as an array of the caller's library (NumPy, CuPy or torch)."""
         if self.arrays == "numpy":
             return x if isinstance(x, np.ndarray) else x.get()
         if self.arrays == "torch" and not isinstance(x, np.ndarray):
@@ -91,7 +91,7 @@ class DeviceWorlds:
         return x
 
     def _in(self, x, what, size) -> Any:
-        """An array of numbers for all worlds, (n, size) or (1, size), on the device."""
+        """Caller's array as a device array, (n, size) or (1, size); ShapeError if it misfits."""
         xp = self._on.xp
         if kind_of(x) == "torch" and not x.is_cuda:
             x = x.numpy()
@@ -107,34 +107,36 @@ class DeviceWorlds:
 
     @property
     def q(self) -> Array:
-        """Positions, (n, nq): a copy; assigning sets them."""
+        """Positions of all worlds, (n, nq): a copy; assignable."""
         return self._out(self._batch.q[:, self._of_q])
 
     @q.setter
     def q(self, q: ArrayLike):
+        """Set the positions of all worlds, (n, nq) or (nq,)."""
         self._set(self._in(q, "q", self.model.nq), None)
 
     @property
     def qd(self) -> Array:
-        """Velocities, (n, nv): a copy; assigning sets them."""
+        """Velocities of all worlds, (n, nv): a copy; assignable."""
         return self._out(self._batch.v[:, self._of_v])
 
     @qd.setter
     def qd(self, qd: ArrayLike):
+        """Set the velocities of all worlds, (n, nv) or (nv,)."""
         self._set(None, self._in(qd, "qd", self.model.nv))
 
     @property
     def _of_q(self):
-        """Independent position variables among all, on the device."""
+        """Indices of the independent position variables among all, on the device."""
         return self._on.xp.asarray(self._batch.engine.of_q)
 
     @property
     def _of_v(self):
-        """Independent velocity variables among all, on the device."""
+        """Indices of the independent velocity variables among all, on the device."""
         return self._on.xp.asarray(self._batch.engine.of_v)
 
     def _set(self, q, qd):
-        """Set positions or velocities, quaternions of unit length and couplings as they follow."""
+        """Set positions, velocities or both; normalises quaternions and updates couplings."""
         xp, n = self._on.xp, self._n
         q = self._batch.q[:, self._of_q] if q is None else xp.broadcast_to(q, (n, q.shape[1]))
         qd = self._batch.v[:, self._of_v] if qd is None else xp.broadcast_to(qd, (n, qd.shape[1]))
@@ -163,17 +165,17 @@ class DeviceWorlds:
 
     @property
     def failed(self) -> Array:
-        """Worlds whose state did not stay finite, (n,): they stop until reset."""
+        """Mask (n,) of worlds that stopped because their state became non-finite."""
         return self._out(self._batch.failed)
 
     @property
     def residuals(self) -> Array:
-        """Residuals of the last call of ``step``, (n, 12): ``Residuals``, work and gain [J]."""
+        """Residuals over the last call of ``step``, (n, 12): ``Residuals``, work and gain [J]."""
         return self._out(self._batch.get("since"))
 
     @property
     def activation(self) -> Array:
-        """Activations of the actuators that have one, (n, m)."""
+        """Activations of the actuators that have one, (n, m): a copy."""
         return self._out(self._on.xp.asarray(self._activation))
 
     # --- steps -------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ class DeviceWorlds:
         tau: ArrayLike | None = None,
         forces: Any = None,
     ) -> None:
-        """Take ``n`` steps in all worlds; a world whose state does not stay finite is ``failed``.
+        """Take ``n`` steps in all worlds; worlds whose state becomes non-finite stop.
 
         Args:
             n: how many.
@@ -212,7 +214,7 @@ class DeviceWorlds:
         self._judge(before)
 
     def _hold(self, control, tau):
-        """Let controls and joint forces act."""
+        """Set controls and joint forces of all worlds for the next steps."""
         xp, engine, n = self._on.xp, self._batch.engine, self._n
         u = None
         if control is not None:
@@ -236,7 +238,7 @@ class DeviceWorlds:
         self._batch.hold(timed, held, driven=u is not None, activation=states)
 
     def _judge(self, before):
-        """Say which worlds failed, and which took steps that cannot be trusted, once."""
+        """Warn of worlds that have failed, and once of worlds with unreliable steps."""
         xp, batch, name = self._on.xp, self._batch, self.world.name
         new = xp.flatnonzero(batch.failed & ~before)
         if len(new):
@@ -265,7 +267,7 @@ class DeviceWorlds:
         )
 
     def reset(self, which: ArrayLike | None = None) -> None:
-        """Reset all worlds, or some by numbers or a mask, to the start of the batch."""
+        """Reset all worlds, or some by numbers or a mask, to the batch's initial state."""
         xp = self._on.xp
         numbers = xp.arange(self._n)
         if which is not None:
@@ -281,7 +283,7 @@ class DeviceWorlds:
     # --- one of them -------------------------------------------------------------------------
 
     def _state(self, k) -> "State":
-        """The state of a world, with the memory of its solver."""
+        """``State`` of world ``k`` with its solver memory, copied from the device."""
         self._batch.into(self._first._batch, k)
         state = self._first._state(0)
         activation = self._activation[k]
@@ -300,7 +302,7 @@ class DeviceWorlds:
         return world
 
     def contacts(self, k: int) -> Contacts:
-        """The table of contacts of world ``k`` as of its last step, as of ``World.contacts``."""
+        """``Contacts`` table of world ``k`` in its last step."""
         self._batch.into(self._first._batch, range(self._n)[k])
         b = self._first._batch.motions
         count = int(b.listed[0])
@@ -308,7 +310,7 @@ class DeviceWorlds:
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """Reports of the last call of ``step``, one for each world."""
+        """``Report`` of every world on the last call of ``step``, a tuple."""
         names = ("since", "counts", "ends", "errors")
         found = {x: self._batch.get(x) for x in names}
         found = {x: y if isinstance(y, np.ndarray) else y.get() for x, y in found.items()}
@@ -317,12 +319,12 @@ class DeviceWorlds:
 
 
 def _first(columns):
-    """First row of every column."""
+    """First row (1, ...) of every column of parameters, by name."""
     return {name: values[:1] for name, values in columns.items()}
 
 
 def gpu_of(device: Any) -> Gpu:
-    """The GPU that ``"cuda"`` or ``"cuda:1"`` means."""
+    """GPU selected by a device name such as ``"cuda"`` or ``"cuda:1"``."""
     kind, _, number = str(device).partition(":")
     if kind != "cuda" or not (number or "0").isdigit():
         raise DeviceError(f"device must be 'cpu', 'cuda' or 'cuda:1', got {device!r}")

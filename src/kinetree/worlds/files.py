@@ -23,7 +23,7 @@ FORMAT = "kinetree world 1"
 
 
 def save(world, path) -> Path:
-    """Write a world with its state; numbers keep all their digits."""
+    """Write a world with its state to an ``.npz`` file, at full precision."""
     path, state, model = Path(path), world.state, world.model
     if path.suffix.lower() != ".npz":
         raise LoadError(
@@ -54,7 +54,7 @@ def save(world, path) -> Path:
 
 
 def load(cls, path):
-    """The world that ``save`` wrote; LoadError for whatever is wrong with the file."""
+    """World read from a file that ``save`` wrote; LoadError if the file is invalid."""
     try:
         return _read(cls, path)
     except LoadError:
@@ -68,7 +68,7 @@ def load(cls, path):
 
 
 def _read(cls, path):
-    """World from a file."""
+    """World read from an ``.npz`` file, without translating errors."""
     with Archive(path) as file:
         if "about" not in file:
             raise LoadError(f"{path}: this is not a file of World.save")
@@ -94,7 +94,7 @@ def _read(cls, path):
 
 
 def _check_memory(whole, memory):
-    """Let the engine take a memory at once: a wrong one is the file's fault, not that of a step."""
+    """Raise ValueError if a file's solver memory does not fit the world."""
     engine, key = whole.steps.engine, memory.get("key", np.zeros((0, 3), int))
     shapes = engine.tables.shapes.count
     if key.dtype.kind not in "iu" or key.ndim != 2 or key.shape[1] != 3:
@@ -105,7 +105,7 @@ def _check_memory(whole, memory):
 
 
 def from_file(cls, path, options):
-    """The world in a file of robots and objects."""
+    """World with the robots and objects of a model file as parts."""
     own = inspect.signature(cls).parameters
     of_file = {k: options.pop(k) for k in list(options) if k in inspect.signature(read).parameters}
     posture, keep = options.pop("posture", None), options.pop("keep_overlaps", False)
@@ -124,7 +124,7 @@ def from_file(cls, path, options):
 
 
 def fill(world, model, state, parts, keep_overlaps=True):
-    """Make a model the first piece of an empty world, with parts by the numbers of their bodies."""
+    """Make a model the only piece of an empty world, with named parts by body numbers."""
     world._base = Model((), name=world.name, gravity=world.gravity, base_name=model.base_name)
     named = model if model.name == world.name else model.replace(name=world.name)
     at = Plucker.identity()

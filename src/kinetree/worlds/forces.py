@@ -45,13 +45,13 @@ class WorldForces:
         return bool(self._wrenches or self._functions)
 
     def give(self, engine: Engine) -> None:
-        """Let an engine know on which bodies they act, and where."""
+        """Set the bodies and points on which the external wrenches act in an engine."""
         x = engine.pushes
         x.count, x.body, x.point = len(self._body), self._body, self._point
         x.turns, x.wrench = self._turns, np.zeros((x.count, 6))
 
     def wrenches(self, t: float) -> np.ndarray:
-        """Moments and forces at a time, (count, 6), or (n, count, 6) of a batch."""
+        """External wrenches (moment, force) at time ``t``, (count, 6), or (n, count, 6)."""
         found = np.zeros((self.n or 1, len(self._body), 6))
         for k, f in enumerate(self._wrenches):
             w = np.asarray(f.at(t), dtype=float)
@@ -66,12 +66,12 @@ class WorldForces:
         return found if self.n else found[0]
 
     def joint_forces(self, t: Any, q: np.ndarray, qd: np.ndarray) -> Any:
-        """Sum of the functions' joint forces, (..., nv), or zero without any."""
+        """Sum of the joint forces (..., nv) of force functions; zero without any."""
         return sum((np.asarray(f(self.model, t, q, qd)) for f in self._functions), 0.0)
 
 
 def _force_on(model, name, force, n):
-    """A force along the axes of the world on a body or frame."""
+    """``ExternalForce`` on a body or frame along world axes, its shape checked."""
     f = as_reals(force, f"the force on {name!r}")
     if f.shape not in ((3,), (6,), (n, 3), (n, 6)):
         rows = f", or ({n}, 3) and ({n}, 6)" if n else ""

@@ -13,7 +13,7 @@ from kinetree.worlds.controllers import PartControllers
 
 
 def reader_of(tau, model):
-    """A function ``(t, q, qd)`` to joint forces, (nv,)."""
+    """Function ``(t, q, qd)`` of checked joint forces (nv,), from an array or a function."""
     if callable(tau):
         function = call_with_model(tau, model)
         return lambda t, q, qd: _check(function(t, q, qd), model)
@@ -22,7 +22,7 @@ def reader_of(tau, model):
 
 
 def by_part(tau, world, n=None):
-    """Joint forces, (nv,) or (n, nv), where they are given by part, ``{"left": (nv,)}``."""
+    """Joint forces (nv,) or (n, nv), assembled if given by part as ``{"left": (nv,)}``."""
     if callable(tau):
         if hasattr(tau, "compiled_control") or isinstance(tau, UserKernel):
             return tau
@@ -45,7 +45,7 @@ def by_part(tau, world, n=None):
 
 
 def _check(tau, model):
-    """Joint forces of a world as an array of finite numbers."""
+    """Joint forces (nv,) of a world as a float array; ShapeError unless finite and of that size."""
     tau = as_reals(tau, "tau")
     if tau.shape != (model.nv,) or not np.all(np.isfinite(tau)):
         raise ShapeError(
@@ -55,7 +55,7 @@ def _check(tau, model):
 
 
 def hold(machine, u, tau, activation, more=()):
-    """Let controls and joint forces act in the next steps of all worlds.
+    """Set controls and joint forces for the next steps of all worlds of a machine.
 
     Args:
         machine: takes the steps.
@@ -86,7 +86,7 @@ class ActuatorInputs:
         self.shape = (self.count,) if self.count else None  # of what the engine takes
 
     def reader(self, control, parts):
-        """A function ``(t, q, qd)`` to the controls of all actuators, and whether they are held.
+        """Function ``(t, q, qd)`` of all actuator controls, and whether it is constant.
 
         Args:
             control: as in ``World.step``.
@@ -99,7 +99,7 @@ class ActuatorInputs:
         return (lambda t, q, qd: value), True
 
     def rows(self, control, parts, n=1) -> np.ndarray:
-        """Controls of all actuators of ``n`` worlds, (n, count), or (1, count) of all the same.
+        """Controls of all actuators in ``n`` worlds, (n, count), or (1, count) if all equal.
 
         Args:
             control: not a function, otherwise as in ``World.step``; with a row for each world.

@@ -28,7 +28,7 @@ class WorldMotion(WorldState):
         tau: ArrayLike | Callable | None = None,
         forces: Any = None,
     ) -> None:
-        """Take steps of ``timestep`` seconds.
+        """Take ``n`` steps of ``timestep`` seconds.
 
         Args:
             n: how many.
@@ -67,7 +67,7 @@ class WorldMotion(WorldState):
                 self._time += steps.taken * self._timestep
 
     def _step(self, steps, n, control, tau, forces):
-        """Take steps that something beside controls acts in, or that a function decides about."""
+        """Take ``n`` steps with joint forces, external forces or a control function."""
         whole, t, h = self._whole, self._time, self._timestep
         if tau is None and forces is None and n and callable(control):
             steps.follow(whole, t, h, n, control, self._actuators)
@@ -76,27 +76,27 @@ class WorldMotion(WorldState):
             steps.advance(whole, t, h, n, control, acting, self._actuators)
 
     def contacts(self) -> Contacts:
-        """The contacts of the last step as a table, with their forces."""
+        """``Contacts`` of the last step with their forces, as a table."""
         return self._whole.steps.contacts(self._whole)
 
     def report(self) -> Report:
-        """Accuracy of all steps since the last report: errors in units, energy, unsolved steps."""
+        """Accuracy of all steps since the last report: errors, energy, unsolved steps."""
         return self._whole.steps.report(self._time, self._timestep)
 
     # --- sensors -----------------------------------------------------------------------------
 
     @property
     def sensors(self) -> Sensors:
-        """The sensors of all parts, by name."""
+        """Sensors of all parts, by name."""
         return sensors(self.model)
 
     def read_sensors(self) -> Readings:
-        """Readings now, with the contact forces and accelerations of the last step."""
+        """Present sensor readings by name, with forces and accelerations of the last step."""
         return self._whole.steps.readings(self._whole, self.sensors, self._time)
 
     @property
     def cameras(self) -> tuple[Camera, ...]:
-        """The cameras of all parts."""
+        """Cameras of all parts, a tuple."""
         return self.model.cameras
 
     def render(
@@ -107,7 +107,7 @@ class WorldMotion(WorldState):
         collision: bool = False,
         shadows: bool = True,
     ) -> np.ndarray | dict[str, np.ndarray]:
-        """Picture of the world by a camera, as ``kinetree.render``.
+        """Camera image of the world, as ``kinetree.render``.
 
         Args:
             camera: a ``Camera`` or the name of one of the world; by default its first one.
@@ -119,7 +119,7 @@ class WorldMotion(WorldState):
 
 
 def _number_of_steps(n) -> int:
-    """``n`` as an integer that is not negative."""
+    """``n`` as an int; ShapeError unless it is a nonnegative integer."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
         raise ShapeError(f"n must be an integer number of steps, got {n!r}")
     return int(n)

@@ -23,7 +23,7 @@ SETTINGS = tuple(
 
 
 def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]) -> None:
-    """Raise an error that names an option of a world which cannot be one.
+    """Raise an error that names an invalid option of ``World``.
 
     Args:
         constructor: of the world, for the names of its parameters.
@@ -58,16 +58,16 @@ def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]
 
 
 def options_of(joints: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a world by its ``joints``, where limits, friction and motors are."""
+    """``World`` options ``limits``, ``friction`` and ``motors`` from joint laws by name."""
     names = {"limits": "limits", "friction": "joint_friction", "motors": "motors"}
     return {name: joints[own] for own, name in names.items() if own in joints}
 
 
 def corners_of(motors: Mapping[str, Any]) -> dict[str, Any]:
-    """Torque–speed curves as numbers, by name of the actuator."""
+    """Torque–speed curves as dicts of speeds and forces, by actuator name."""
     return {name: {"speeds": x.speeds, "forces": x.forces} for name, x in motors.items()}
 
 
 def _law(law, usual):
-    """A law of joints, the usual one in place of ``"auto"``."""
+    """Joint law given by an option, with the default for ``"auto"``."""
     return usual if isinstance(law, str) and law == "auto" else law

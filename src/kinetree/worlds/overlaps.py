@@ -25,12 +25,12 @@ _ENDLESS = (Plane, HeightField)
 
 
 def link_of(model: Model, g: Geometry) -> str:
-    """Name of the link, or else body, of a shape."""
+    """Name of the link that a shape belongs to, or else of its body."""
     return g.link or model.body_names[g.body]
 
 
 def without_base_overlaps(model: Model, q: np.ndarray, name: str) -> Model:
-    """The model, whose base does not touch the links on it that overlap it at ``q``.
+    """Copy of a model in which the base ignores contact with links that overlap it at ``q``.
 
     A warning names them. Terrain counts as a base nowhere, and neither do shapes of no link: those
     of a file's world.
@@ -66,7 +66,7 @@ def without_base_overlaps(model: Model, q: np.ndarray, name: str) -> Model:
 
 
 def _base_pairs(model):
-    """Shapes of the base and of links that a joint with constraints connects to it."""
+    """Pairs of base shapes with shapes of links that are jointed to the base."""
     on_base = [
         k
         for k, g in enumerate(model.geometry)
@@ -87,7 +87,7 @@ def _base_pairs(model):
 
 
 def _span(g):
-    """Size of a shape [m]; that of a mesh is not worth reading it."""
+    """Approximate size of a shape [m], without reading mesh files."""
     s = g.shape
     for name in ("size", "radii"):
         if hasattr(s, name):
@@ -99,7 +99,7 @@ def _span(g):
 
 
 def overlapping_links(world: "WorldCore", margin: float) -> list[tuple[str, str]]:
-    """Links of one robot each that are nearer to each other than ``margin`` now."""
+    """Pairs of links of the same robot that are nearer than ``margin`` [m] at present."""
     model, found = world.model, world.scene.contacts(world._whole.q, margin=margin)
     number = {name: k for k, name in enumerate(names_of(model).own)}
     owner = {i: name for name in world for i in world[name].numbers}
@@ -119,7 +119,7 @@ def overlapping_links(world: "WorldCore", margin: float) -> list[tuple[str, str]
 
 
 def _is_own_base(model, a, b):
-    """Whether a shape of a base belongs to the robot of the other: it is a link, and not free."""
+    """Whether one shape is on the base link of the other's fixed robot."""
     base, other = (a, b) if not a.body else (b, a)
     root = model.support[other.body][0] if other.body else 0
     fixed = root and not isinstance(model.joint[root], Free)
@@ -127,5 +127,5 @@ def _is_own_base(model, a, b):
 
 
 def _pieces_of_shapes(world) -> "list[Piece]":
-    """The piece that each shape of the model comes from; pieces add theirs in order."""
+    """``Piece`` of every shape of the world's model, in order."""
     return [piece for piece in world._pieces for _ in range(piece.shape_count)]

@@ -60,7 +60,7 @@ class Part:
 
     @property
     def _indices(self) -> Indices:
-        """Numbers of the bodies and variables of the part."""
+        """Indices of the part's bodies and variables in the world's model."""
         whole = self.world._whole
         found = whole.indices.get(self.name)
         if found is None:
@@ -69,61 +69,63 @@ class Part:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of its bodies in the model of the world."""
+        """Numbers of the part's bodies in the world's model."""
         return self._indices.numbers
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Names of its bodies in the model of the world."""
+        """Names of the part's bodies in the world's model."""
         return tuple(self.world.model.body_names[i] for i in self.numbers)
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Names of its joints in the model of the world."""
+        """Names of the part's joints in the world's model."""
         return tuple(self.world.model.joint_names[i - 1] for i in self.numbers)
 
     @property
     def postures(self) -> tuple[str, ...]:
-        """Names of the postures of its model."""
+        """Names of the postures of the part's model, () for objects."""
         piece, _ = self.world._parts.get(self.name, (None, None))
         model = None if piece is None else piece.model
         return () if model is None else tuple(p.name for p in model.postures)
 
     @property
     def actuators(self) -> np.ndarray:
-        """Numbers of the actuators that drive it, in the model of the world."""
+        """Numbers of the part's actuators in the world's model, (m,)."""
         return self._indices.actuators.copy()
 
     @property
     def q_indices(self) -> np.ndarray:
-        """Where its positions are in ``world.q``."""
+        """Indices of the part's positions in ``world.q``."""
         return self._indices.q.copy()
 
     @property
     def v_indices(self) -> np.ndarray:
-        """Where its velocities are in ``world.qd``."""
+        """Indices of the part's velocities in ``world.qd``."""
         return self._indices.v.copy()
 
     @property
     def q(self) -> np.ndarray:
-        """Positions, (nq,): a copy."""
+        """Positions of the part, (nq,): a copy."""
         return self.world._whole.q[self._indices.q]
 
     @q.setter
     def q(self, q: ArrayLike):
+        """Set the positions of the part, (nq,), or a scalar for all of them."""
         self._set("q", q, self._indices.q)
 
     @property
     def qd(self) -> np.ndarray:
-        """Velocities, (nv,): a copy."""
+        """Velocities of the part, (nv,): a copy."""
         return self.world._whole.qd[self._indices.v]
 
     @qd.setter
     def qd(self, qd: ArrayLike):
+        """Set the velocities of the part, (nv,), or a scalar for all of them."""
         self._set("qd", qd, self._indices.v)
 
     def _set(self, what, values, at):
-        """Set positions or velocities of the part."""
+        """Set the part's positions or velocities at these indices; ShapeError if they misfit."""
         values = as_reals(values, f"{what} of {self.name!r}")
         if values.shape not in ((at.size,), ()):
             raise ShapeError(
@@ -138,7 +140,7 @@ class Part:
 
     @property
     def pose(self) -> np.ndarray:
-        """Pose of its body, (4, 4); of a robot that of its first body, or fixed base."""
+        """World pose (4, 4) of the part's first body, or of its fixed base."""
         whole, at = self.world._whole, self._indices
         if at.free_q >= 0:
             q = whole.current()[0][at.free_q : at.free_q + 7].tolist()
@@ -151,6 +153,7 @@ class Part:
 
     @pose.setter
     def pose(self, pose: Any):
+        """Set the world pose of a part on a free joint: (4, 4) or a ``Plucker``."""
         joint, i = self._free("its pose cannot be set: add it elsewhere, with at=")
         X = as_placement(pose) @ self.world.model.tree_transform[i].inverse()
         q = self.world.q
@@ -159,7 +162,7 @@ class Part:
 
     @property
     def position(self) -> np.ndarray:
-        """Where its body is in the world [m], (3,)."""
+        """World position of the part's first body [m], (3,)."""
         start = self._indices.free_q
         if start < 0:
             return self.pose[:3, 3]
@@ -167,12 +170,12 @@ class Part:
 
     @property
     def velocity(self) -> np.ndarray:
-        """Velocity of the origin of its body, along the axes of the world [m/s], (3,)."""
+        """Velocity of the first body's origin along world axes [m/s], (3,)."""
         return self._motion(3)
 
     @property
     def spin(self) -> np.ndarray:
-        """Angular velocity of its body, along the axes of the world [rad/s], (3,)."""
+        """Angular velocity of the part's first body along world axes [rad/s], (3,)."""
         return self._motion(0)
 
     def set_velocity(
@@ -195,14 +198,14 @@ class Part:
         self.world.qd = qd
 
     def _free(self, why):
-        """Free joint of the part and its number; an error if it has none."""
+        """Free joint of the part with its number; ModelError if it has none."""
         i, model = self._indices.root, self.world.model
         if i and isinstance(model.joint[i], Free) and model.parent[i] == 0:
             return model.joint[i], i
         raise ModelError(f"{self.name!r} is not on a free joint, so {why}")
 
     def _motion(self, at):
-        """Three components of the velocity of its body from ``at`` on, along the world's axes."""
+        """Three components of the first body's spatial velocity from index ``at``, world axes."""
         whole, of = self.world._whole, self._indices
         if not of.root:
             return np.zeros(3)
@@ -232,7 +235,7 @@ def _rotation(w, x, y, z):
 
 
 def indices_of(world: "World", name: str) -> Indices:
-    """Where a part, or a body with all that it carries, is in the model of its world."""
+    """``Indices`` of a part, or of a body with its subtree, in the world's model."""
     whole, model, fixed = world._whole, world.model, None
     if name in world._parts:
         piece, inside = world._parts[name]
@@ -264,13 +267,13 @@ def indices_of(world: "World", name: str) -> Indices:
 
 
 def _gather(slices, numbers):
-    """Numbers of variables of some bodies."""
+    """Concatenated variable indices of numbered bodies, from their slices."""
     found = [np.arange(slices[i].start, slices[i].stop) for i in numbers]
     return np.concatenate([np.zeros(0, dtype=int), *found])
 
 
 def _actuators_of(model, bodies):
-    """Numbers of the actuators that drive some bodies."""
+    """Numbers of the actuators that drive joints or frames of the given bodies."""
 
     def ends(a):
         if a.tendon:
@@ -284,5 +287,5 @@ def _actuators_of(model, bodies):
 
 
 def tree_parts(model) -> dict[str, tuple[int, ...]]:
-    """Bodies of every tree of a model, by the name of the body that stands on the base."""
+    """Body numbers of each kinematic tree, by the name of its root body."""
     return {model.body_names[i]: model.subtree[i] for i in model.children[0]}

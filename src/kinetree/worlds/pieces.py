@@ -79,16 +79,16 @@ class Piece:
 
     @property
     def body_count(self) -> int:
-        """Number of its bodies."""
+        """Number of bodies of the piece."""
         return self.model.body_count if self.model is not None else int(self.body is not None)
 
     @property
     def shape_count(self) -> int:
-        """Number of its shapes."""
+        """Number of shapes of the piece."""
         return len(self.shapes) if self.model is None else len(self.model.geometry)
 
     def in_posture(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """``q`` and ``qd`` of a posture of its model, in the variables of the world."""
+        """Positions and velocities of a named posture of the piece; None if it has none."""
         if self.model is None or all(p.name != name for p in self.model.postures):
             return None
         posture = self.model.posture(name)
@@ -106,7 +106,7 @@ def robot(
     *,
     keep_overlaps: bool = True,
 ) -> Piece:
-    """The piece of a model in a posture, in positions (nq,), or where it starts by itself.
+    """``Piece`` of a robot model, in a given state or its usual initial posture.
 
     Without ``keep_overlaps``, links that overlap with their own base do not touch it.
     """
@@ -132,7 +132,7 @@ def robot(
 
 
 def as_state(model, name, q, qd):
-    """Positions and velocities of a piece, checked."""
+    """Positions and velocities of a piece as float arrays; ModelError unless finite."""
     for what, x, size in (("q", q, model.nq), ("qd", qd, model.nv)):
         if np.shape(x) != (size,) or not np.all(np.isfinite(np.asarray(x, dtype=float))):
             raise ModelError(
@@ -144,7 +144,7 @@ def as_state(model, name, q, qd):
 def object_of(
     name: str, solids: Sequence[Geometry], inertia: Inertia, joint: AbstractJoint, at: Plucker
 ) -> Piece:
-    """The piece of a body with shapes on a joint."""
+    """``Piece`` of a single body with shapes on a joint."""
     free = isinstance(joint, Free)
     body = Body(name, 0, joint, HERE if free else at, inertia, f"{name}_joint")
     if free and joint.translation == "parent" and np.array_equal(at.E, HERE.E):
@@ -155,7 +155,7 @@ def object_of(
 
 
 def give_velocity(piece: Piece, velocity: Any, spin: Any) -> None:
-    """Let a piece on a free joint start with a velocity along the axes of the world, (3,) each."""
+    """Set the initial velocity and spin of a free piece along world axes, (3,) each."""
     if piece.model is not None and (roots := free_roots(piece.model)):
         i = min(roots)
         model = piece.model
@@ -174,7 +174,7 @@ def give_velocity(piece: Piece, velocity: Any, spin: Any) -> None:
 
 
 def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, list[str]]) -> None:
-    """Move a piece on free joints vertically until it touches another one.
+    """Move a free piece vertically until it touches another piece from above.
 
     From above, along the tangents of the gaps: gaps of convex shapes are convex functions of the
     height, so that no step goes too far.
@@ -223,7 +223,7 @@ def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, li
 def compose(
     base: Model, pieces: Sequence[Piece], pairs: Sequence = ()
 ) -> tuple[Model, list[range]]:
-    """The model of all pieces, and the numbers of the bodies of each.
+    """Model of all pieces together, and the body numbers of each piece.
 
     Args:
         base: a model without bodies, whose name, gravity and base name are taken.
@@ -250,7 +250,7 @@ def compose(
 
 
 def _with_constraints(model, pieces, numbers) -> Model:
-    """The model of all pieces with the constraints that these have, each for its own variables."""
+    """Copy of the composed model with the pieces' user-defined constraints."""
     found = []
     for piece, own in zip(pieces, numbers, strict=True):
         if piece.model is not None and piece.model.constraints:
@@ -260,7 +260,7 @@ def _with_constraints(model, pieces, numbers) -> Model:
 
 
 def _whole(base, piece) -> Model | None:
-    """The model of a piece if it is that of the world, as one loaded from a file is."""
+    """Model of a single piece if the world can use it unchanged, else None."""
     model = piece.model
     if model is None or piece.prefix or model.sensors or model.cameras:
         return None
@@ -271,7 +271,7 @@ def _whole(base, piece) -> Model | None:
 
 
 def _postures(pieces, actuators) -> list[Posture]:
-    """Postures by name; pieces without one of that name are where they start."""
+    """Postures of the world by name; pieces without that posture are in their initial state."""
     robots = [piece for piece in pieces if piece.model is not None]
     found = []
     for name in dict.fromkeys(p.name for piece in robots for p in piece.model.postures):
@@ -291,7 +291,7 @@ def _postures(pieces, actuators) -> list[Posture]:
 
 
 def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
-    """The model in a file, on a free joint where ``fixed`` is False, or the sample of that name."""
+    """Model from a file, or sample of that name; on a free joint where ``fixed`` is False."""
     path = Path(name)
     if path.exists() or str(name).startswith(robots.PREFIX):
         model = announce(read(name))
@@ -306,12 +306,12 @@ def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
 
 
 def _is_free(model):
-    """Whether the first body is on a free joint."""
+    """Whether the first body of a model is on a free joint."""
     return any(isinstance(b.joint, Free) for b in model.bodies[:1])
 
 
 def on_base(model: Model, name: str, fixed: bool | None) -> Model:
-    """The model on a fixed base, or on a free joint, depending on ``fixed``."""
+    """Copy of the model on a fixed base or free joint, as ``fixed`` demands; None keeps it."""
     if fixed is None or fixed is not _is_free(model):
         return model
     if fixed:
@@ -324,7 +324,7 @@ def on_base(model: Model, name: str, fixed: bool | None) -> Model:
 
 
 def placements(at: Any) -> list[Plucker] | None:
-    """Places of several copies: positions (n, 3) or poses (n, 4, 4); None for one place."""
+    """Placements of several copies from (n, 3) or (n, 4, 4); None for a single place."""
     if isinstance(at, (list, tuple)) and at and all(isinstance(x, Plucker) for x in at):
         return list(at)
     shape = () if at is None or isinstance(at, Plucker) else np.shape(at)
@@ -336,7 +336,7 @@ _TERRAIN = (geometry.Plane, geometry.HeightField)
 
 
 def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] | None:
-    """Shapes of an object: one, or several with their places on it; None where it is not one."""
+    """Shapes of an object as ``Geometry`` list; None if ``what`` is not made of shapes."""
     several: Any = what if isinstance(what, (list, tuple)) and what else [what]
     pairs: list[Any] = [
         x if isinstance(x, (list, tuple)) and len(x) == 2 else (x, None) for x in several
@@ -350,12 +350,12 @@ def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] 
 
 
 def kind_of(solids: Sequence[Geometry]) -> str:
-    """Name of an object that has none: that of its shape."""
+    """Default name of an object: its shape's type, or "object" for several shapes."""
     return type(solids[0].shape).__name__.lower() if len(solids) == 1 else "object"
 
 
 def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -> Inertia:
-    """Inertia of solids of uniform density, from their mass together or their density."""
+    """Inertia of solids of uniform density, from total mass or density."""
     for g in solids:
         if isinstance(g.shape, _TERRAIN):
             raise ModelError(
@@ -379,7 +379,7 @@ def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -
 
 
 def _inertia(g, density):
-    """Inertia of a shape of uniform density, in coordinates of its body."""
+    """Inertia of one shape of uniform density, in coordinates of its body."""
     s, at = g.shape, g.placement
     if isinstance(s, geometry.Solid):
         return s.inertia(density, at)
@@ -388,7 +388,7 @@ def _inertia(g, density):
 
 
 def with_surface(model: Model, changes: dict) -> Model:
-    """The model with some coefficients of all its shapes changed."""
+    """Copy of the model with some surface coefficients of all shapes changed."""
     if not changes:
         return model
     return model.replace(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def remove_part(world: "WorldCore", name: str) -> None:
-    """Take a part out of a world that is not assembled, with the rules of contact about it."""
+    """Remove a part from an unassembled world, with all contact rules about it."""
     piece, inside = world._parts.pop(name)
     if inside is None:
         gone = {piece.name, *(piece.prefix + x for x in _names(piece))}
@@ -28,14 +28,14 @@ def remove_part(world: "WorldCore", name: str) -> None:
 
 
 def _names(piece):
-    """Names of bodies, links and shapes of a robot, or of shapes."""
+    """Names of the bodies, links and shapes of a piece."""
     shapes = piece.shapes if piece.model is None else piece.model.geometry
     bodies = () if piece.model is None else piece.model.body_names[1:]
     return [*bodies, *(x for g in shapes for x in (g.name, g.link) if x)]
 
 
 def _cut(world, piece, name, inside):
-    """Take bodies, or shapes fixed to the world, out of a piece that has several parts."""
+    """Remove some bodies, or base shapes, from a piece that consists of several parts."""
     old, gone = piece.model, {*inside}
     base = [
         k
@@ -64,7 +64,7 @@ def _cut(world, piece, name, inside):
 def renumber(
     carried: Carried, piece: "Piece", bodies: dict[int, int], shapes: dict[int, int]
 ) -> None:
-    """Give bodies and shapes of a piece new numbers; those that are gone get none."""
+    """Renumber a piece's bodies and shapes in carried solver memory, dropping removed ones."""
     of = id(piece)
 
     def renew(key: Key, numbers) -> Key:
@@ -84,7 +84,7 @@ def renumber(
 
 
 def drop_rules(world: "WorldCore", first: list[str], second: list[str]) -> None:
-    """Forget what was decided about contact between these links and shapes."""
+    """Remove contact rules between two groups of links and shapes from the world."""
     pairs = {frozenset((a, b)) for a in first for b in second}
     world._pairs = [p for p in world._pairs if frozenset((p.first, p.second)) not in pairs]
     for piece in world._pieces:

@@ -54,12 +54,12 @@ class Report(NamedTuple):
 
     @property
     def penetration(self) -> float:
-        """Deepest [m or rad]."""
+        """Largest penetration, or excess over joint stops [m or rad]."""
         return float(self.residuals.penetration)
 
     @property
     def can_be_trusted(self) -> bool:
-        """Whether all steps were solved."""
+        """Whether all steps of the report were solved to tolerance."""
         return self.unsolved == 0
 
     def __repr__(self):
@@ -82,7 +82,7 @@ def _count(n, what):
 
 
 def report_of(motions, k: int, t: float, h: float) -> Report:
-    """Accuracy of the steps of motion ``k`` that are counted, the last of which ended at ``t``.
+    """``Report`` on motion ``k``'s counted steps, the last of which ended at ``t``.
 
     Args:
         motions: of a machine.
@@ -102,6 +102,6 @@ def report_of(motions, k: int, t: float, h: float) -> Report:
 
 
 def _ledger(since) -> Energy:
-    """The ledger of steps from their sums: residuals, work, and gains."""
+    """``Energy`` balance of steps from their summed residuals, work and gains."""
     held = since[5] - since[6]
     return Energy(since[10] - held + since[7], held, since[7], since[11])

@@ -15,7 +15,7 @@ _ALL = Surface(contype=-1, conaffinity=-1)
 
 
 def columns_of(world, what, given, n):
-    """Values by part, (n,) each; "" stands for all parts."""
+    """Parameter values (n,) of the batch by part name; "" stands for all parts."""
     if what == "mass" and not isinstance(given, Mapping):
         raise ModelError("mass of a batch must be given by part, such as {'box': masses}")
     named = given if isinstance(given, Mapping) else {"": given}
@@ -33,7 +33,7 @@ def columns_of(world, what, given, n):
 
 
 def sample_model(world, columns, k) -> Model:
-    """The model of sample ``k``."""
+    """Model of batch sample ``k`` with its individual masses, sizes and coefficients."""
     model = world.model
     geometry, inertia = list(model.geometry), dict(enumerate(model.inertia))
     actuators = list(model.actuators)
@@ -63,12 +63,12 @@ def sample_model(world, columns, k) -> Model:
 
 
 def _grown_inertia(I, factor):
-    """Inertia of a body whose lengths grow by a factor; its mass stays."""
+    """Inertia of a body whose lengths scale by ``factor`` at constant mass."""
     return Inertia(I.mass, I.first_moment * factor, I.rotational * factor**2)
 
 
 def _grow(g: Geometry, factor: float) -> Geometry:
-    """Shape with all sizes multiplied; an error if it is not a solid."""
+    """Shape with all sizes scaled by ``factor``; an error unless it is a solid."""
     if not isinstance(g.shape, Solid):
         known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
         raise BATCH_SIZES.of(
@@ -80,7 +80,7 @@ def _grow(g: Geometry, factor: float) -> Geometry:
 
 
 def shape_arrays(worlds):
-    """Friction, restitution and sizes in the tables of shapes that differ, (n, shapes, ...)."""
+    """Shape parameters that differ between worlds, by field, (n, shapes, ...)."""
     tables = worlds._batch.engine.tables
     names = {
         "friction": ("friction",),
@@ -108,7 +108,7 @@ def shape_arrays(worlds):
 
 
 def inertias_of(worlds):
-    """Inertias of all bodies, (n, bodies, 10): mass, first moment, moments of inertia."""
+    """Inertia parameters of all bodies in all worlds, (n, bodies, 10)."""
     model, numbers = worlds.model, worlds._batch.engine.numbers
     others = {"gravity compensation": model.gravity_compensation, "a fluid": model.fluid_forces}
     baked = [what for what, found in others.items() if found]
@@ -131,7 +131,7 @@ def inertias_of(worlds):
 
 
 def _of_part(world, part):
-    """Numbers of the bodies and of the shapes of a part in the model; "" stands for all parts."""
+    """Numbers of the bodies and shapes of a part in the model; "" stands for all."""
     model = world.model
     bodies = {*world[part].numbers} if part else {*range(model.body_count + 1)}
     found = enumerate(model.geometry)

@@ -31,7 +31,7 @@ class Faults(NamedTuple):
 
     @property
     def inside(self) -> str:
-        """The pairs in words."""
+        """Description of the overlapping pairs, with the largest depth."""
         return f"{some(self.pairs)}, up to {self.depth:.3g} m"
 
 
@@ -61,7 +61,7 @@ class StartCheck:
         self.reached: Reached | None = None
 
     def faults(self, engine: Engine, which: np.ndarray, q: np.ndarray) -> Faults:
-        """Joints beyond limits at positions ``q``, and pairs inside each other.
+        """``Faults``: joints beyond limits at ``q``, and pairs that overlap.
 
         Args:
             engine: which has found the contacts at ``q``.
@@ -81,7 +81,7 @@ class StartCheck:
         return Faults(self._beyond(q), pairs, -float(found.gap[new[0][0]]) if new else 0.0)
 
     def _beyond(self, q):
-        """Joints beyond their limits, with by how much."""
+        """Names of joints beyond their limits at ``q``, with the excess."""
         beyond = np.maximum(self._low - q, q - self._high) if self._limited else _NONE
         if self.reached is not None and self._limited:
             beyond = np.where(self.reached.q, 0.0, beyond)
@@ -97,19 +97,19 @@ class StartCheck:
     def close_loops(
         self, engine: Engine, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A state with loops closed that are open by little, as ``simulate`` closes them."""
+        """State with slightly open loops closed; unchanged if they are closed."""
         if engine.opening(q) <= OPEN:
             return q, qd
         return closed_start(self.model, q, qd, f"the start of world {self.model.name!r}")
 
     def check(self, engine: Engine, q: np.ndarray) -> None:
-        """Warn of what is wrong at positions ``q``, to which steps have led in part."""
+        """Warn of overlaps and exceeded limits at ``q``, but for those that steps caused."""
         found = self.faults(engine, engine.find(q), q)
         self.reached = None
         self.warn_of(found)
 
     def warn_of(self, found: Faults) -> None:
-        """Warn of what is wrong with the start of a world."""
+        """Warn of the overlaps and exceeded limits at the start of a world."""
         start = f"world {self.model.name!r}"
         if found.joints:
             warn_of_joints(f"{start} starts with joints beyond their limits: {some(found.joints)}")
@@ -117,7 +117,7 @@ class StartCheck:
             warn_of_pairs(f"{start} starts with bodies inside each other: {found.inside}")
 
     def check_batch(self, faults: dict[int, Faults], n: int) -> None:
-        """Warn of what is wrong with the starts of some of ``n`` worlds, by number."""
+        """Warn of the overlaps and exceeded limits at the starts of a batch of ``n`` worlds."""
         of = f"of {n} worlds {self.model.name!r} start with"
         joints = [f"world {k}: {some(x.joints)}" for k, x in faults.items() if x.joints]
         if joints:
@@ -129,12 +129,12 @@ class StartCheck:
 
 
 def some(names: list[str], between: str = ", ") -> str:
-    """The first of several names."""
+    """First few names joined as text, with "..." if there are more."""
     return between.join(names[:_LISTED]) + (f"{between}..." if len(names) > _LISTED else "")
 
 
 def warn_of_joints(start: str) -> None:
-    """Warn of joints beyond limits, with what to do."""
+    """Warn of a start with joints beyond their limits, with advice."""
     warn(
         f"{start}; they are pushed back slowly. Start elsewhere: world.add(..., q=...); or leave "
         f"limits out: kinetree.World(limits=None)",
@@ -143,7 +143,7 @@ def warn_of_joints(start: str) -> None:
 
 
 def warn_of_pairs(start: str) -> None:
-    """Warn of bodies inside each other, with what to do."""
+    """Warn of a start with overlapping bodies, with advice."""
     warn(
         f"{start}; they are pushed apart slowly. To start apart: world.add(..., on='ground'), or "
         f"at=; to let links of a robot pass through each other: world.exclude_overlaps(), or "

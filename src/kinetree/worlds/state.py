@@ -17,11 +17,12 @@ class WorldState(WorldCore):
 
     @property
     def time(self) -> float:
-        """Time since the start [s]."""
+        """Simulated time since the start [s]."""
         return self._time
 
     @time.setter
     def time(self, t: float):
+        """Set the simulated time [s]."""
         self._time = as_seconds(t, "time")
 
     @property
@@ -31,6 +32,7 @@ class WorldState(WorldCore):
 
     @timestep.setter
     def timestep(self, h: float):
+        """Set the length of a step [s]."""
         self._timestep = as_seconds(h, "timestep", least=0.0)
 
     @property
@@ -40,6 +42,7 @@ class WorldState(WorldCore):
 
     @q.setter
     def q(self, q: ArrayLike):
+        """Set the positions of all parts, (nq,); quaternions are normalised."""
         self._whole.set(q, self._whole.qd)
 
     @property
@@ -49,16 +52,17 @@ class WorldState(WorldCore):
 
     @qd.setter
     def qd(self, qd: ArrayLike):
+        """Set the velocities of all parts, (nv,)."""
         self._whole.set(self._whole.q, qd)
 
     @property
     def activation(self) -> np.ndarray:
-        """Activations of the actuators that have one, (m,): a copy."""
+        """Activations of all actuators that have one, (m,): a copy."""
         return self._whole.activation.copy()
 
     @property
     def state(self) -> State:
-        """Time, positions, velocities, activations, and the memory of the solver."""
+        """``State`` of the world: time, positions, velocities, activations, solver memory."""
         whole = self._whole
         return State(
             self._time,
@@ -69,7 +73,7 @@ class WorldState(WorldCore):
         )
 
     def set_state(self, state: State) -> None:
-        """Return to a state of this world, or of one that was built in the same way."""
+        """Set the world to a ``State`` of this world, or of one built in the same way."""
         if not isinstance(state, State):
             raise TypeError(f"set_state takes the state of a world, got {type(state).__name__}")
         whole = self._whole
@@ -78,7 +82,7 @@ class WorldState(WorldCore):
         self._time = state.time
 
     def reset(self, posture: str | Posture | Mapping[str, str] | None = None) -> None:
-        """Go back to the start, at time 0.
+        """Reset the world to its initial state, or to a posture, at time 0.
 
         Args:
             posture: name of a posture: parts that have one of that name take it, the others go to
@@ -106,7 +110,7 @@ class WorldState(WorldCore):
 
     @property
     def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities to which ``reset`` returns."""
+        """Initial positions and velocities, to which ``reset`` returns."""
         states = [piece.start for piece in self._pieces]
         q, qd = ([x[k] for x in states] for k in (0, 1))
         return np.concatenate([np.zeros(0), *q]), np.concatenate([np.zeros(0), *qd])

@@ -61,7 +61,7 @@ class WorldSteps:
 
     @cached_property
     def machine(self) -> Machine:
-        """Machine that takes the steps: a batch of one."""
+        """``Machine`` of a single motion that takes the world's steps."""
         new = Machine(self.new_engine, 1)
         new.raise_errors()
         new.engine.parts.strict, new.engine.parts.warned = int(self.strict), 0
@@ -69,11 +69,11 @@ class WorldSteps:
 
     @property
     def engine(self) -> Engine:
-        """Engine of the machine."""
+        """``Engine`` of the world's machine."""
         return self.machine.engine
 
     def new_engine(self, own: bool = False) -> Engine:
-        """Another engine, whose code may read its own tables."""
+        """New engine for the world; with ``own``, code that reads its parameters from tables."""
         model, field, native = self.model, self.field, {}
         # Tables of smooth laws are those of all worlds, and the laws follow from inertias.
         plain = is_plain(field) and not (own and smooth_laws(field) != (None, None))
@@ -85,17 +85,17 @@ class WorldSteps:
         return engine_of(*given, own=own, **self.solving, **native)
 
     def forget(self):
-        """Start without memory."""
+        """Clear the solver's warm-start memory."""
         self.restore({})
 
     def copy_memory(self) -> dict[str, np.ndarray]:
-        """Memory of the solver, for ``State``."""
+        """Copy of the solver's warm-start memory, for ``State``."""
         if self.memory is None:
             return self.machine.memory_of(0)
         return {name: np.array(x) for name, x in self.memory.items()}
 
     def restore(self, memory: dict[str, np.ndarray]):
-        """Go on with a memory that ``copy_memory`` returned, from the next step on."""
+        """Set the solver's memory for the next step to one of ``copy_memory``."""
         self.memory: dict[str, np.ndarray] | None = memory
         self.end, self.checked = None, False
         self.taken, self.plain, self.is_driven = 0, None, None
@@ -103,7 +103,7 @@ class WorldSteps:
         self.controller: tuple = (None, None)
 
     def check(self, whole):
-        """Warn of what is wrong with a start, unless it was checked since it was set."""
+        """Check a newly set state: close loops, and warn of overlaps and exceeded limits."""
         if not self.checked:
             self.checked = True
             q, qd = self.start.close_loops(self.engine, whole.q, whole.qd)
@@ -112,7 +112,7 @@ class WorldSteps:
             self.start.check(self.engine, q)
 
     def check_starts(self, q):
-        """Warn of what is wrong with positions (..., nq) that are not those of the world."""
+        """Warn of overlaps and exceeded limits at positions (..., nq) of a rollout."""
         starts = np.asarray(q, dtype=float).reshape(-1, self.model.nq)
         find, engine = self.machine.find, self.engine
         faults = {k: self.start.faults(engine, find(0, x), x) for k, x in enumerate(starts)}
@@ -122,7 +122,7 @@ class WorldSteps:
         self.start.check_batch(faults, len(starts))
 
     def advance(self, whole, t, h, n, control, acting, parts):
-        """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows.
+        """Take ``n`` steps of ``h`` seconds from ``t`` with inputs, updating ``whole``'s state.
 
         ``acting``: joint forces, and ``WorldForces``.
         """
@@ -153,7 +153,7 @@ class WorldSteps:
         self.plain, self.is_driven = h if in_place else None, None
 
     def _advance_compiled(self, whole, t, h, n, tau) -> bool:
-        """Take ``n`` steps in one call under a controller in compiled code, if there is one."""
+        """Take ``n`` steps in one call under a compiled controller; False if it is none."""
         if not callable(tau) or not self.model.nv or not n or self.has_states:
             return False
         before = self.controller[0]
@@ -179,7 +179,7 @@ class WorldSteps:
         return True
 
     def load(self, whole):
-        """Let the machine have the state of a world, and the memory that belongs to it."""
+        """Write a world's positions, velocities and solver memory to the machine."""
         if self.memory is not None:
             self.machine.restore(0, whole.q, whole.qd, self.memory)
             self.memory = None
@@ -187,17 +187,17 @@ class WorldSteps:
             self.machine.put(whole.q[None], whole.qd[None])
 
     def _load(self, whole, t):
-        """Write state, time and activations into the machine."""
+        """Write a world's state, time and activations to the machine."""
         self.load(whole)
         self.machine.time[0], self._activation[0] = t, whole.activation
 
     @cached_property
     def _activation(self):
-        """Activations of the actuators, (1, m), which the machine reads and writes."""
+        """Activations of the actuators, (1, m), shared with the machine."""
         return np.zeros((1, self.drives.states.size))
 
     def go_on(self, whole, h, n, u) -> bool:
-        """Take ``n`` more steps in place, if nothing acts but actuators.
+        """Take ``n`` more steps in place with actuators alone; False if other inputs act.
 
         Args:
             whole: the world, whose state the machine must have.
@@ -222,7 +222,7 @@ class WorldSteps:
 
     @cached_property
     def _at_once(self):
-        """Built-in function that takes steps with held inputs."""
+        """Compiled function that takes several steps with constant inputs."""
         return self.machine.at_once
 
     @cached_property
@@ -231,7 +231,7 @@ class WorldSteps:
         return 1 if self.machine.is_wide else SLICE
 
     def _go_far(self, whole, h, n) -> bool:
-        """Take steps that Ctrl-C may come between, or that change activations."""
+        """Take many interruptible steps, or steps with activations; False if invalid."""
         if self.is_driven and not np.isfinite(self._u).all():
             return False
         self._activation[0] = before = whole.activation
@@ -240,7 +240,7 @@ class WorldSteps:
         return True
 
     def _take(self, whole, h, n):
-        """Take steps, between which Ctrl-C is heard."""
+        """Take ``n`` steps in slices, between which Ctrl-C is handled."""
         pace = Pace(self._slice)
         count = pace.size
         with Interrupt(n > count) as interrupt:
@@ -254,7 +254,7 @@ class WorldSteps:
 
     @contextmanager
     def _arriving(self, whole, h):
-        """Let the world be where a call of the machine has led, also where it ends early."""
+        """Context in which the machine steps, and after which the world's state is updated."""
         ends = self.machine.motions.ends
         ends[0, 3] = 0
         try:
@@ -268,7 +268,7 @@ class WorldSteps:
                 whole.activation = self._activation[0].copy()
 
     def _give(self, u) -> bool:
-        """Let controls act in the next steps, or None, if they have the form that these take."""
+        """Set the next steps' controls, or None; False if their form differs from before."""
         if u is not None:
             if type(u) is not np.ndarray or u.shape != self.drives.shape or u.dtype != float:
                 return False
@@ -279,17 +279,17 @@ class WorldSteps:
 
     @cached_property
     def _u(self):
-        """Controls that are held, (count,), which the machine reads."""
+        """Controls held during steps, (count,), shared with the machine."""
         return np.zeros(self.drives.count)
 
     def _switch(self, driven):
-        """Let actuators act in the next steps, or not."""
+        """Enable or disable the actuators for the next steps."""
         self.is_driven, u = driven, self._u if driven else None
         hold(self.machine, None if u is None else u[None], None, self._activation)
         self.inputs = np.zeros(self.model.nv), u, None
 
     def follow(self, whole, t, h, n, control, parts):
-        """Take ``n`` steps with controls that a function of time and state gives before each."""
+        """Take ``n`` steps with controls from a function of time and state before each."""
         read, _ = self.drives.reader(control, parts)
         for k in range(n):
             u = read(t + k * h, whole.q, whole.qd)
@@ -299,7 +299,7 @@ class WorldSteps:
                 )
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
-        """The state that the machine has reached."""
+        """Positions and velocities that the machine has reached: copies."""
         q, qd = self.machine.view(0)
         if self.model.couplings:
             self.end = q[self.engine.of_q]
@@ -308,7 +308,7 @@ class WorldSteps:
         return self.end, qd.copy()
 
     def report(self, t: float, h: float) -> Report:
-        """Accuracy of all steps since the last report, at time ``t``, in steps of ``h`` seconds."""
+        """``Report`` on all steps since the last one, at time ``t`` with steps of ``h`` seconds."""
         if not self.model.nv:
             return Report(self.taken, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
         b = self.machine.motions
@@ -318,7 +318,7 @@ class WorldSteps:
         return self.reported
 
     def _refuse(self, qd, h):
-        """Raise the error of a step that did not end in finite numbers."""
+        """Raise SimulationError for a step whose result is not finite, naming a joint."""
         fastest = int(np.argmax(np.where(np.isfinite(qd), np.abs(qd), np.inf)))
         at = next(i for i, x in enumerate(self.model.v_slice) if x.start <= fastest < x.stop)
         raise SimulationError(
@@ -327,13 +327,13 @@ class WorldSteps:
         )
 
     def _touching(self, whole):
-        """Contacts, their forces, moments and velocities along normal and tangents, (n, 3)."""
+        """Contacts of the world with forces, moments and velocities, (n, 3) each."""
         if self.model.nv and whole.q is self.end:  # which reading q brings up to date
             return contact_rows(self.machine.forces(0))
         return without_forces(self.model, whole.q, whole.qd, self.engine.contacts(whole.q))
 
     def contacts(self, whole) -> Contacts:
-        """The contacts of the last step; after a change, those at the state of ``whole``."""
+        """``Contacts`` of the last step, or at the present state if that was changed."""
         q = whole.q  # which brings the state up to date
         if self.model.nv and q is self.end:
             return of_stored(*self.machine.listed_contacts(0), self.labels)
@@ -341,11 +341,11 @@ class WorldSteps:
 
     @cached_property
     def labels(self) -> Labels:
-        """Names of bodies and shapes, for contacts."""
+        """``Labels`` with the names of bodies and shapes, for contacts."""
         return Labels(self.model, self.engine.tables.numbers)
 
     def readings(self, whole, sensors, t):
-        """Readings of sensors, with what the last step did."""
+        """Sensor readings at time ``t``, with forces and accelerations of the last step."""
         tau, u, before = self.inputs
         given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
         if u is not None and whole.q is not self.end:

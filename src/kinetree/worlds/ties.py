@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def tie(world: "WorldCore", name: str, first: str, second: str, joint: Any, at: Any) -> None:
-    """Hold two bodies or frames to each other where they are now."""
+    """Connect two bodies or frames by a loop joint at their present relative pose."""
     model, whole = world.model, world._whole
     joint = Fixed() if joint is None else joint
     if not isinstance(joint, AbstractJoint):
@@ -55,7 +55,7 @@ def tie(world: "WorldCore", name: str, first: str, second: str, joint: Any, at: 
 
 
 def release(world: "WorldCore", name: str) -> None:
-    """Let a loop, a coupling or a tie go."""
+    """Open a loop joint, coupling or tie by name."""
     if name in world._ties:
         world._note_change(wakes=True)
         del world._ties[name]
@@ -71,7 +71,7 @@ def release(world: "WorldCore", name: str) -> None:
 
 
 def hold(world: "WorldCore", name: str) -> None:
-    """Let a loop or a coupling hold again."""
+    """Close a released loop joint, or enforce a released coupling, again."""
     known = (*world._released, *world._uncoupled)
     require_known(name, known, f"world {world.name!r} has not released {name!r}")
     if name in world._uncoupled:
@@ -82,7 +82,7 @@ def hold(world: "WorldCore", name: str) -> None:
 
 
 def _uncouple(world, name):
-    """Give a joint that follows others separate variables, where it is and as fast as it is."""
+    """Give a coupled joint independent variables, at its present position and velocity."""
     world._note_change(wakes=True)
     for piece in world._pieces:
         model = piece.model
@@ -97,13 +97,13 @@ def _uncouple(world, name):
 
 
 def _by_name(model, coupling):
-    """A coupling with the names of its joints, whose numbers may change."""
+    """Coupling with joint names instead of numbers, which may change."""
     names = ("", *model.joint_names)
     return with_joints(coupling, lambda i, _: names[i])
 
 
 def _couple(world, name):
-    """Let a joint follow again, which is where it belongs; its velocity is that of its leaders."""
+    """Enforce a released coupling again; the joint takes the velocity of its leaders."""
     piece, given = world._uncoupled[name]
     require_known(piece.name, world._parts, f"{name!r} cannot hold: its robot was removed")
     world._note_change(wakes=True)
@@ -113,7 +113,7 @@ def _couple(world, name):
 
 
 def _recouple(piece, model):
-    """Give the robot of a piece other couplings, in the same state; an error where they differ."""
+    """Replace a piece's model by one with other couplings, in the same state."""
     found = []
     for q, qd in ((piece.q, piece.qd), piece.start):
         full = piece.model.expand(q), piece.model.expand_velocity(q, qd)
@@ -123,7 +123,7 @@ def _recouple(piece, model):
 
 
 def with_ties(world: "WorldCore", model: Model) -> Model:
-    """The model with the loops that hold: its own but the released ones, and ties.
+    """Copy of the world's model with ties added and released loops removed.
 
     Bodies that a loop connects do not touch; where it is released, they overlap at its joint still.
     """

@@ -14,7 +14,7 @@ class TouchingParts(AddingParts):
     """Contact between the parts of a world, ties between them, and their removal."""
 
     def remove(self, name: str) -> None:
-        """Remove a part: a robot, an object or a fixed shape, with the rules of contact about it.
+        """Remove a part with all contact rules about it; the other parts keep their states.
 
         The others keep their states, and the solver what it knows of their contacts.
 
@@ -26,7 +26,7 @@ class TouchingParts(AddingParts):
         remove_part(self, name)
 
     def exclude(self, first: str, second: str) -> None:
-        """Let shapes pass through each other: those of two parts, bodies, links or shapes.
+        """Disable contact between two parts, bodies, links or shapes, until ``include``.
 
         ``include`` undoes it. The last call of ``exclude``, ``contact_pair`` and ``include`` for
         two of them counts.
@@ -34,7 +34,7 @@ class TouchingParts(AddingParts):
         self._pair(first, second, touch=False, surface=None)
 
     def include(self, first: str, second: str) -> None:
-        """Let two parts, bodies, links or shapes touch by the usual rules again.
+        """Restore the default contact rules between two parts, bodies, links or shapes.
 
         It undoes ``exclude``, ``contact_pair`` and ``exclude_overlaps``, and also what the files
         of robots, or their overlaps with their own base, have decided about the two.
@@ -44,7 +44,7 @@ class TouchingParts(AddingParts):
         drop_rules(self, *ends)
 
     def tie(self, name: str, first: str, second: str, *, joint: Any = None, at: Any = None) -> None:
-        """Hold two bodies or frames to each other as they are now, until ``release(name)``.
+        """Connect two bodies or frames as they are now by a joint, until ``release(name)``.
 
         Args:
             name: unique name, among the joints of the world.
@@ -57,14 +57,14 @@ class TouchingParts(AddingParts):
         tie(self, name, first, second, joint, at)
 
     def release(self, name: str) -> None:
-        """Let go what ``tie`` holds, a joint that closes a loop, or a coupling; see ``hold``.
+        """Release a tie, a loop joint or a coupling by name; ``hold`` closes it again.
 
         A joint that followed others has variables of its own then: ``q`` of the robot is longer.
         """
         release(self, name)
 
     def hold(self, name: str) -> None:
-        """Let a joint that closes a loop, or a coupling, hold again after ``release``.
+        """Close a loop joint, or enforce a coupling, again after ``release``.
 
         Its ends must be where it closes, a joint where it follows; ``tie`` holds bodies where they
         are.
@@ -72,7 +72,7 @@ class TouchingParts(AddingParts):
         hold(self, name)
 
     def exclude_overlaps(self, margin: float = 0.0) -> list[tuple[str, str]]:
-        """Let links of one robot that overlap in this posture pass through each other; their names.
+        """Disable contact of links of the same robot that overlap now; returns their names.
 
         Links of many robot files overlap at a joint or two in every posture, and would be pushed
         apart. Contacts between parts stay as they are.
@@ -88,7 +88,7 @@ class TouchingParts(AddingParts):
     def contact_pair(
         self, first: str, second: str, *, surface: Surface | None = None, **coefficients: Any
     ) -> None:
-        """Let two parts, bodies, links or shapes touch, with their own coefficients.
+        """Enable contact between two parts, bodies, links or shapes, with own coefficients.
 
         Args:
             first: name of a part, body, link or shape of the world.
@@ -101,7 +101,7 @@ class TouchingParts(AddingParts):
         )
 
     def _pair(self, first, second, *, touch, surface):
-        """Rule for all shapes of two parts."""
+        """Replace the contact rules between all shapes of two parts by one rule."""
         ends = [self._touching(first), self._touching(second)]
         self._note_change(rules=True)
         drop_rules(self, *ends)

@@ -48,7 +48,7 @@ class Simulated(NamedTuple):
     """Of a batch that was stepped, what steps have left in world ``k``: a function of ``k``."""
 
     def laws(self, friction: Any, limits: Any, motors: Any = None) -> dict[str, Any]:
-        """Laws of joints in a call: those of the world where they are ``"auto"``, or no motors."""
+        """Joint laws of a call: the world's where ``"auto"`` or, for motors, None."""
         own = self.joints
         return {
             "friction": own["friction"] if _is_auto(friction) else friction,
@@ -58,7 +58,7 @@ class Simulated(NamedTuple):
 
 
 def _is_auto(law):
-    """Whether a law is to be chosen."""
+    """Whether a joint law is the string ``"auto"``."""
     return isinstance(law, str) and law == "auto"
 
 
@@ -89,41 +89,43 @@ class Whole:
         self.indices: dict[str, Indices] = {}  # of parts that were read
 
     def _state(self):
-        """Positions and velocities, fetched from the engine where it is ahead."""
+        """Positions and velocities, fetched from the engine if it is ahead."""
         if self.is_ahead:
             self.is_ahead = False
             self._q, self._qd = self.steps.current()
         return self._q, self._qd
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities to read from at once: the next step may write over them."""
+        """Views of positions and velocities for immediate use; the next step overwrites them."""
         if self.is_ahead and not self.model.couplings:
             return self.steps.machine.view(0)
         return self._state()
 
     @property
     def q(self) -> np.ndarray:
-        """Positions."""
+        """Positions of all parts, (nq,)."""
         return self._state()[0]
 
     @q.setter
     def q(self, q: np.ndarray):
+        """Set the positions without checks."""
         self._state()
         self._q = q
 
     @property
     def qd(self) -> np.ndarray:
-        """Velocities."""
+        """Velocities of all parts, (nv,)."""
         return self._state()[1]
 
     @qd.setter
     def qd(self, qd: np.ndarray):
+        """Set the velocities without checks."""
         self._state()
         self._qd = qd
 
     @cached_property
     def scene(self) -> Scene:
-        """Scene of the shapes that can touch."""
+        """``Scene`` of the shapes that may touch, by the world's contact rules."""
         with warnings.catch_warnings():
             empty = not any(g.body == 0 for g in self.model.geometry)  # nothing to fall through
             if empty or self._world._pairs:  # or what touches was chosen
@@ -132,14 +134,14 @@ class Whole:
 
     @cached_property
     def contact(self) -> TimeStepping:
-        """The contact model."""
+        """``TimeStepping`` contact model with the world's settings."""
         settings: dict[str, Any] = {"tolerance": 1e-3 * self._world.tolerance, "flight": False}
         settings |= self._world.settings
         return TimeStepping(self.scene, **settings)
 
     @cached_property
     def steps(self) -> WorldSteps:
-        """Stepper of the world."""
+        """``WorldSteps`` that steps the assembled world."""
         world = self._world
         solving = {"tolerance": world.tolerance, "sleeping": world.sleeping}
         new = WorldSteps(self.model, self.contact, world.joints, solving, world.strict)
@@ -155,7 +157,7 @@ class Whole:
 
     @cached_property
     def unit_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numbers of joints with unit quaternions and where these are, (n,) and (n, length)."""
+        """Joints with unit quaternions, and the indices of these in ``q``, by length."""
         model, found = self.model, {}
         for i in range(1, model.body_count + 1):
             at = model.q_slice[i]
@@ -168,7 +170,7 @@ class Whole:
         ]
 
     def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
-        """A copy of ``q``, whose quaternions may have any length but zero."""
+        """Copy of ``q`` with normalised quaternions; ShapeError for zero ones."""
         model, q = self.model, np.array(q, dtype=float)
         for joints, where in self.unit_parts:
             sizes = np.linalg.norm(q[..., where], axis=-1)
@@ -184,7 +186,7 @@ class Whole:
         return q
 
     def set(self, q, qd, *, activation=None):
-        """Set the state, checked; quaternions are made unit."""
+        """Set positions, velocities and activations after checks; normalises quaternions."""
         for what, x, size in (("q", q, self.model.nq), ("qd", qd, self.model.nv)):
             x = as_reals(x, what)
             if x.shape != (size,) or not np.all(np.isfinite(x)):

@@ -85,7 +85,7 @@ class World(TouchingParts, WorldMotion):
     # --- copies, and other functions of kinetree ---------------------------------------------
 
     def simulation_start(self) -> Simulated:
-        """Start of ``kinetree.simulate(world, ...)``."""
+        """Model, state and joint laws with which ``kinetree.simulate`` starts."""
         whole = self._whole
         return Simulated(
             whole.model,
@@ -103,7 +103,7 @@ class World(TouchingParts, WorldMotion):
         )
 
     def with_model(self, model: Model) -> "World":
-        """A copy of the world with other parameters of its model: masses, sizes, gravity.
+        """Copy of the world with other parameters of its model: masses, sizes, gravity.
 
         Args:
             model: the model of the world, changed by ``model.replace(...)``; bodies, joints and
@@ -124,7 +124,7 @@ class World(TouchingParts, WorldMotion):
         return new
 
     def copy(self) -> "World":
-        """Another world in the same state."""
+        """Copy of the world in the same state."""
         return self.with_model(self.model)
 
     def batch(
@@ -173,17 +173,17 @@ class World(TouchingParts, WorldMotion):
     # --- files, batches, pictures ------------------------------------------------------------
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write the world with its state to a file, ``.npz``; ``World.load`` reads it."""
+        """Write the world with its state to an ``.npz`` file for ``World.load``."""
         return save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "World":
-        """The world in a file that ``save`` wrote; it continues with bit-identical results."""
+        """World read from a file of ``save``; it continues with bit-identical results."""
         return load(cls, path)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, **options: Any) -> "World":
-        """The world in an MJCF, SDF or other file, with its robots and objects as parts.
+        """World with the robots and objects of an MJCF, SDF or other file as parts.
 
         Every body on the base, with everything it carries, becomes a part under its own name; all
         names are those of the file. Gravity and, of MJCF and SDF, the time step are those of the
@@ -197,7 +197,7 @@ class World(TouchingParts, WorldMotion):
         return from_file(cls, path, options)
 
     def view(self, **options: Any) -> Any:
-        """Show the world as it is in the browser: ``kinetree.view(world, **options)``."""
+        """Show the world in the browser: ``kinetree.view(world, **options)``."""
         import kinetree  # the viewer is a higher layer, reached through the public interface
 
         return kinetree.view(self, **options)
