@@ -5,7 +5,7 @@ from time import process_time
 import numpy as np
 
 import kinetree as kt
-from kinetree.model.geometry import Sphere
+from kinetree.model.geometry import Box, Sphere
 
 
 def _build(n):
@@ -38,3 +38,15 @@ def test_names_of_copies_are_numbered_and_their_inertias_equal():
     masses = [world.model.inertia[b.numbers[0]].mass for b in balls]
     assert masses == [2.0, 2.0, 2.0]
     assert [b.position.tolist() for b in balls] == np.eye(3).tolist()
+
+
+def test_more_contacts_do_not_double_the_room_of_factors():
+    """A spread of boxes has factors of 36 numbers each, however often lists of contacts grow."""
+    world = kt.World(timestep=2e-3)
+    world.add_ground()
+    at = [(0.3 * (k % 20), 0.3 * (k // 20), 0.05) for k in range(400)]
+    world.add(Box((0.1, 0.1, 0.1)), mass=1.0, at=at)
+    world.step(3)
+    engine = world._whole.steps.engine
+    assert engine.rows.groups_room >= 1600
+    assert len(engine.work.H) <= 4 * len(engine.problem.M)

@@ -453,7 +453,7 @@ class Engine:
         elif code == of_step.FULL:
             self._make_room(2 * self.rows.groups_room)
             have_room(self.parts.before, self.rows)
-            enlarge(self.work, self.problem)
+            enlarge(self.work, self.problem, 1)  # factors had enough
         else:
             enlarge(self.work, self.problem)
 

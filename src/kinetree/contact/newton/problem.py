@@ -380,8 +380,11 @@ def workspace(problem: Problem) -> Work:
     return work
 
 
-def enlarge(work: Work, problem: Problem) -> None:
-    """Enlarge a workspace for the present sizes of a problem; discards the matrix pattern."""
+def enlarge(work: Work, problem: Problem, times: int = 2) -> None:
+    """Enlarge a workspace for the present sizes of a problem; discards the matrix pattern.
+
+    Factors and what belongs to them get ``times`` the room that they had.
+    """
     free = int(np.sum(problem.node_count**2))
     sizes = {
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
@@ -389,10 +392,10 @@ def enlarge(work: Work, problem: Problem) -> None:
         "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
         "discs": 24 * (len(problem.kind) + 1), "slots": 2 * len(problem.kind) + 2,
         "coupled": problem.trees + len(problem.kind) + len(problem.entry_node) + 1,
-        "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
-        "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
-        "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),
-        "room": max(2 * work.room, 2 * len(problem.M) + free),
+        "panels": max(times * work.panels_room, 4 * len(problem.block_at)),
+        "pairs": max(times * work.pairs_room, 6 * len(problem.entry_node)),
+        "pool": max(times * work.pool_room, 16 * len(problem.block_at) + 64),
+        "room": max(times * work.room, 2 * len(problem.M) + free),
     }  # fmt: skip
     most = MOST_CONDENSED if problem.condenses else 0
     sizes |= {
