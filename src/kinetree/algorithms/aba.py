@@ -54,7 +54,7 @@ class ArticulatedBodies(NamedTuple):
 
 @refuses("loops", "couplings", use="implicit.forward_dynamics, which supports both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
-    """The three passes of Table 7.1 with their by-products."""
+    """Articulated-body algorithm, RBDA Table 7.1: accelerations and intermediate quantities."""
     lam, X_T, I = model.parent, model.tree_transform, model.inertia
     X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
     IA, qdd = model.copy_table(I), model.table(model.zero_velocity[:0])
@@ -96,12 +96,12 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
 @refuses("loops", use="implicit.forward_dynamics")
 @instead(crba.forward_dynamics)
 def forward_dynamics(model, q, qd, tau, f_ext=None):
-    """``qdd = H⁻¹ (tau - C)``: joint accelerations that the joint forces ``tau`` produce."""
+    """Joint accelerations ``qdd = H⁻¹ (tau - C)`` that the joint forces ``tau`` produce, (nv,)."""
     return articulated_bodies(model, q, qd, tau, f_ext).qdd
 
 
 def accelerations_at_rest(model, q, tau, forces):
-    """``qdd`` of bodies at rest that need the forces of ``rnea_tensor.inertia_forces``.
+    """Joint accelerations (nv,) of the mechanism at rest under ``tau`` and given body forces.
 
     Where ``U D⁻¹`` is one (``kept_rows``), a joint passes ``tau`` itself on to its parent, and the
     acceleration of its body comes from ``D⁻¹ (tau - Sᵀ pA)`` and the other rows alone.
@@ -140,11 +140,11 @@ def accelerations_at_rest(model, q, tau, forces):
 
 
 def _mask_rows(x, keep):
-    """A spatial vector, or columns, with zeros in rows that are not kept."""
+    """Copy of a spatial vector, or of columns, with zeros in the rows where ``keep`` is 0."""
     return type(x)((x.angular.T * keep[:3]).T, (x.linear.T * keep[3:]).T)
 
 
 def joint_forces(bodies):
-    """``f[i]`` transmitted across joint ``i`` from parent to body — RBDA (7.25)."""
+    """Spatial force ``f[i]`` transmitted across joint ``i`` from parent to body — RBDA (7.25)."""
     passed_on = zip(bodies.IA[1:], bodies.a[1:], bodies.pA[1:], strict=True)
     return [None] + [IA @ a + pA for IA, a, pA in passed_on]

@@ -49,7 +49,7 @@ class ArticulatedBodies(NamedTuple):
 
 @refuses("couplings", use="kinematics.base_velocities, or model.uncoupled")
 def bodies_in_base(model, q, qd, f_ext=None):
-    """Pass 1 — RBDA (7.32)–(7.36)."""
+    """Velocities, axes and bias forces in base coordinates — RBDA (7.32)–(7.36)."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
     X, S, v_J, c_J, v, c, I, p = ([None] * (NB + 1) for _ in range(8))
     for i in range(1, NB + 1):
@@ -71,7 +71,7 @@ def bodies_in_base(model, q, qd, f_ext=None):
 
 @refuses("loops", "couplings", use="implicit.forward_dynamics, which supports both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
-    """The three passes with their by-products."""
+    """Articulated-body algorithm in base coordinates: accelerations and intermediate quantities."""
     lam, NB, at = model.parent, model.body_count, model.v_slice
     _, S, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
     a, D_inv = [None] * (NB + 1), [None] * (NB + 1)
@@ -98,5 +98,5 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
 @refuses("loops", use="implicit.forward_dynamics")
 @instead(crba.forward_dynamics)
 def forward_dynamics(model, q, qd, tau, f_ext=None):
-    """``qdd``, by the articulated-body algorithm in base coordinates."""
+    """Joint accelerations (nv,) by the articulated-body algorithm in base coordinates."""
     return articulated_bodies(model, q, qd, tau, f_ext).qdd

@@ -42,7 +42,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 def forward_dynamics_derivatives(
     model, q, qd, tau, f_ext=None, *, composite_bodies=rnea_derivatives.composite_bodies
 ):
-    """Derivatives of ``aba.forward_dynamics`` with respect to ``q``, ``qd`` and ``tau``.
+    """Derivatives of the joint accelerations ``qdd`` with respect to ``q``, ``qd`` and ``tau``.
 
     ``composite_bodies`` chooses the coordinates: the function of this name in
     ``rnea_derivatives`` or in ``body_coordinates``.
@@ -69,7 +69,7 @@ def forward_dynamics_derivatives(
 def forward_dynamics_derivatives_by_articulated_bodies(
     model, q, qd, tau, f_ext=None, *, wrt=("q", "qd", "tau")
 ):
-    """Derivatives as far as ``wrt`` asks for them, with ``H⁻¹`` acting through articulated bodies.
+    """Derivatives of ``qdd`` by those in ``wrt``, with ``H⁻¹`` applied by articulated bodies.
 
     On one column after the other, as code for every robot needs it.
     """
@@ -87,7 +87,7 @@ def forward_dynamics_derivatives_by_articulated_bodies(
 
 @refuses("loops", "couplings", use="kinetree.differentiate")
 def forward_dynamics_by_inertias(model, q, qd, tau, f_ext=None, *, bodies=None):
-    """``∂qdd/∂p = -H⁻¹ Y``, (nv, 10 body_count), with the regressor ``Y`` at the true ``qdd``.
+    """Derivatives of ``qdd`` by inertial parameters, (nv, 10 body_count): ``-H⁻¹ Y``.
 
     ``bodies`` are those whose columns are wanted, all by default.
     """
@@ -98,7 +98,7 @@ def forward_dynamics_by_inertias(model, q, qd, tau, f_ext=None, *, bodies=None):
 
 
 def _free_root_columns(model, bodies, forces):
-    """Columns that a floating base takes upon itself, by variable: its rows and their values.
+    """Known derivatives of ``qdd`` by a floating base's variables: rows and values, by variable.
 
     When it turns, gravity turns in its coordinates; when its linear velocity changes, it moves
     through them. Both add the same motion ``m`` to the accelerations of all bodies, the forces
@@ -122,7 +122,7 @@ def _free_root_columns(model, bodies, forces):
 
 
 def _solve_columns(L, lam, B, known):
-    """``-H⁻¹ B`` of several ``B`` from the factors of ``H``, but for the columns that are known.
+    """Solve ``-H⁻¹ B`` for several ``B`` from the factors of ``H``; ``known`` columns are given.
 
     Column ``j`` of ``B`` is zero but for the variables that support ``j`` or hang on it. So is it
     after the first half of the solution; in the second half the others follow those that they
@@ -160,7 +160,7 @@ def _solve_columns(L, lam, B, known):
 
 
 def _alike(path, i, pair):
-    """Columns of a pair by how variable ``i`` is related to them.
+    """Columns of a pair of variables, grouped by how variable ``i`` is related to each in the tree.
 
     That is, whether one supports the other, and how many variables support both. Columns that have
     nothing to do with ``i`` are left out.
@@ -174,14 +174,14 @@ def _alike(path, i, pair):
 
 
 def _less(x, row, column, indices):
-    """``x`` minus a product, term by term."""
+    """Difference ``x - Σ row[k] column[k]`` over the indices, term by term."""
     for k in indices:
         x = x - row[k] * column[k]
     return x
 
 
 def _following(L, path, i, count, W):
-    """How variable ``i`` follows the first ``count`` variables of its path, kept in ``W``."""
+    """Coefficients by which variable ``i`` follows the first ``count`` ones on its path."""
     if (i, count) not in W:
         between = path[i][count:-1]
         w = {k: _following(L, path, k, count, W) for k in between}

@@ -42,7 +42,7 @@ class Transmission(NamedTuple):
 
 @for_all_joints(lambda result, at: result._replace(arms=force(result.arms, at)))
 def transmission(model, q, qd) -> Transmission:
-    """Lengths, velocities and moment arms of all actuators."""
+    """Lengths (n,), velocities (n,) and moment arms (nv, n) of all actuators."""
     lengths, arms = [], np.zeros((model.nv, len(model.actuators)), model.scalar_type(q, qd))
     for k, a in enumerate(model.actuators):
         length, arms[:, k] = transmission_of(model, a, q, qd)
@@ -51,7 +51,7 @@ def transmission(model, q, qd) -> Transmission:
 
 
 def transmission_of(model, a, q, qd):
-    """Length and moment arms of one actuator."""
+    """Length and moment arms (nv,) of one actuator."""
     gear, arms = np.array(a.gear), np.zeros(model.nv)
     if a.adhesion:  # which only contacts give something to pull at
         return 0 * q.sum(), arms
@@ -69,7 +69,7 @@ def transmission_of(model, a, q, qd):
 
 
 def _displacement(joint, q):
-    """Position of a joint from neutral, (nv,): of a ball joint the rotation vector.
+    """Displacement of a joint from neutral, (nv,); the rotation vector of a ball joint.
 
     A free joint has no length, as in MuJoCo.
     """
@@ -77,7 +77,7 @@ def _displacement(joint, q):
 
 
 def _of_frame(model, a, q):
-    """Length and moment arms of a wrench on a frame, against a reference if there is one.
+    """Length and moment arms (nv,) of an actuator whose wrench acts on a frame.
 
     As MuJoCo has it: moment arms are those of the wrench in the axes of the reference; joints that
     carry both frames do not count.
@@ -100,7 +100,7 @@ def _of_frame(model, a, q):
 
 
 def _of_crank(model, a, q, frame, slider):
-    """Length and moment arms of a rod from a frame to what slides along z of another frame."""
+    """Length and moment arms of a slider-crank actuator: a rod from a frame to a slider along z."""
     x, y, z = frame_pose(model, q, frame, slider)[:3, 3]
     J = frame_jacobian(model, q, frame, "aligned", observer=slider)[3:]
     square = a.crank**2 - x * x - y * y
@@ -115,13 +115,13 @@ def _of_crank(model, a, q, frame, slider):
 
 
 def actuator_forces(model, q, qd, controls, activation=None):
-    """Forces ``f`` of all actuators before their gears, (n,)."""
+    """Scalar forces of all actuators before their gears, (n,)."""
     return _forces(model, transmission(model, q, qd), controls, activation)
 
 
 @for_all_joints(force)
 def driving_force(model, q, qd, controls, activation=None):
-    """Joint forces of all actuators, (nv,), each joint's within its limits of effort.
+    """Joint forces of all actuators, (nv,), clipped to each joint's effort limits.
 
     An effort of zero means that it is unknown. Gravity compensation that counts as a force of
     actuators uses up a part of the effort; ``passive_force`` has it, as it has all of it.
@@ -131,13 +131,13 @@ def driving_force(model, q, qd, controls, activation=None):
 
 @for_all_joints(force)
 def force_with_compensation(model, q, qd, controls, activation=None):
-    """``driving_force`` with the gravity compensation that counts as a force of actuators."""
+    """Joint forces of all actuators and of the gravity compensation counted with them, (nv,)."""
     tau, compensation = _bounded_force(model, q, qd, controls, activation)
     return tau + compensation
 
 
 def _bounded_force(model, q, qd, controls, activation):
-    """Joint forces of all actuators within their bounds, and compensation that counts, (nv,)."""
+    """Joint forces of all actuators within effort limits, and the counted compensation."""
     through = transmission(model, q, qd)
     tau = through.arms @ _forces(model, through, controls, activation)
     more, found = compensation_within_effort(model, q), []
@@ -148,7 +148,7 @@ def _bounded_force(model, q, qd, controls, activation):
 
 
 def compensation_within_effort(model, q):
-    """Gravity compensation that counts as a force of actuators, (nv,), without couplings."""
+    """Gravity compensation counted as an actuator force, (nv,), of a model without couplings."""
     counted = counted_compensation(model)
     if not counted.any():
         return np.zeros(model.nv, dtype=int)
@@ -157,7 +157,7 @@ def compensation_within_effort(model, q):
 
 
 def resistance(model, q, qd, controls, activation=None):
-    """Diagonals of ``-∂tau/∂q`` and ``-∂tau/∂qd`` of servos that resist, (nv,) each.
+    """Diagonals of ``-∂tau/∂q`` and ``-∂tau/∂qd`` of the actuators' servo laws, (nv,) each.
 
     Of those at joints of one variable that follow no others; none where a bound cuts the force of
     the actuator, or that of all actuators at the joint.
@@ -185,7 +185,7 @@ def resistance(model, q, qd, controls, activation=None):
 
 
 def _within_efforts(model, q, qd, forces):
-    """1 where the joint forces of actuators are within the efforts of the joints, 0 where not."""
+    """For each variable, 1 where the actuators' forces are within its effort limits, else 0."""
     full, of_v = model.uncoupled, slice(None)
     if model.couplings:
         at, of_v = Gearing(model, q, qd), model.independent_variables[1]
@@ -199,14 +199,14 @@ def _within_efforts(model, q, qd, forces):
 
 
 def _forces(model, through, controls, activation):
-    """Force of each actuator before its gear, within its bounds."""
+    """Force of each actuator before its gear, clipped to its force range, (n,)."""
     laws = force_laws(model, through.length, through.velocity, controls, activation)
     pairs = zip(model.actuators, laws, strict=True)
     return np.array([_clip(force, *a.effort) for a, (_, force) in pairs])
 
 
 def force_laws(model, length, velocity, controls, activation):
-    """``u``, and the force that bounds have not cut yet, of every actuator."""
+    """Input ``u`` (control or activation) and unclipped force of every actuator, one by one."""
     states = iter(() if activation is None else activation)
     for k, a in enumerate(model.actuators):
         u = next(states, 0) if a.activation else _clip(controls[k], *a.control)
@@ -221,21 +221,21 @@ def force_laws(model, length, velocity, controls, activation):
 
 
 def slopes(a, length, velocity, u) -> tuple[Any, Any]:
-    """How the force of an actuator changes with its length and its velocity, before bounds."""
+    """Derivatives of an actuator's unclipped force by its length and by its velocity."""
     if a.muscle is not None:
         return muscle_force(a.muscle, length, velocity, u)[1:]
     return a.gain[1] * u + a.bias[1], a.gain[2] * u + a.bias[2]
 
 
 def _affine(coefficients, length, velocity):
-    """``c0 + c1 l + c2 ld``; coefficients that are zero cost nothing."""
+    """Affine force law ``c0 + c1 l + c2 ld``; coefficients of zero cost nothing."""
     value, first, second = coefficients
     value = value + first * length if first else value
     return value + second * velocity if second else value
 
 
 def _clip(x, low, high):
-    """Number within two bounds, of which either may be infinite."""
+    """Number clipped to two bounds, of which either may be infinite."""
     x = select(less(x, low), low, x) if np.isfinite(low) else x
     return select(less(high, x), high, x) if np.isfinite(high) else x
 
@@ -244,12 +244,12 @@ def _clip(x, low, high):
 
 
 def stateful(model) -> tuple:
-    """Names of all states of the actuators: activations first, then integrals."""
+    """Names of all state variables of the actuators: activations first, then integrals."""
     return tuple(states_of(model.actuators))
 
 
 def integrating(model) -> tuple:
-    """Numbers of the actuators with integral action, and of their integrals among the states."""
+    """Pairs (actuator number, state number) of the actuators with integral action."""
     found, n = [], 0
     for k, a in enumerate(model.actuators):
         n += bool(a.activation) + bool(a.integral)
@@ -259,23 +259,23 @@ def integrating(model) -> tuple:
 
 
 def integrate(u, act, times, time):
-    """``act' = u``."""
+    """Activation after ``time`` of an integrator, ``act' = u``."""
     return act + u * time
 
 
 def low_pass(u, act, times, time):
-    """``act' = (u - act) / times[0]``."""
+    """Activation after ``time`` of a first-order low-pass, ``act' = (u - act) / times[0]``."""
     return u + (act - u) * exp(-time / times[0]) if times[0] else u
 
 
 def ramp(u, act, times, time):
-    """``act' = ±1 / times[0]`` until it is ``u``."""
+    """Activation after ``time`` with limited rate, ``act' = ±1 / times[0]`` until it is ``u``."""
     most = time / times[0] if times[0] else 0
     return act + _between(u - act, most)
 
 
 def _between(x, most):
-    """``x`` within ``±most``, for numbers of any kind."""
+    """Number clipped to ``±most``."""
     x = select(less(x, -most), -most, x)
     return select(less(most, x), most, x)
 
@@ -288,7 +288,7 @@ AFTER = {"integrator": integrate, "filter": low_pass, "muscle": muscle_activatio
 
 
 def activation_after(model, controls, activation, time):
-    """Activations after a time with held controls, (m,); monotone, so that bounds only cut them.
+    """Activations (m,) after ``time`` [s] with constant controls, clipped to their ranges.
 
     Args:
         model: the mechanism.
@@ -306,14 +306,14 @@ def activation_after(model, controls, activation, time):
 
 
 def _activation(a, control, act, time):
-    """Activation of one actuator after a time under a constant control, within its range."""
+    """Activation of one actuator after ``time`` [s] with a constant control, within its range."""
     u = _clip(control, *a.control)
     act = AFTER[a.activation](u, act, (a.time_constant, a.deactivation_time), time)
     return _clip(act, *a.activation_range)
 
 
 def integral_motion(model, q, qd):
-    """Lengths of the actuators with integral action, and then their velocities, (2 m,)."""
+    """Lengths of the actuators with integral action, followed by their velocities, (2 m,)."""
     through = transmission(model, q, qd)
     at = [k for k, _ in integrating(model)]
     return np.concatenate([through.length[at], through.velocity[at]])
@@ -324,7 +324,7 @@ _NODES = ((0.5 - 15**0.5 / 10, 5 / 18), (0.5, 8 / 18), (0.5 + 15**0.5 / 10, 5 / 
 
 
 def states_after(model, controls, activation, time, start, end):
-    """Activations and integrals after a time with held controls, (m,).
+    """Activations and integrals of the actuators after ``time`` [s] with constant controls, (m,).
 
     Args:
         model: the mechanism.

@@ -8,23 +8,23 @@ import numpy as np
 
 
 def is_present(model, i) -> bool:
-    """Whether joint ``i`` has armature."""
+    """Whether joint ``i`` has armature (reflected rotor inertia)."""
     return i in model.armature_joints
 
 
 def forces(model, tau, qdd):
-    """``tau + A qdd``: joint forces, including those that accelerate the armature."""
+    """Joint forces ``tau + A qdd``, which also accelerate the armature ``A``, (nv,)."""
     return tau + model.armature * qdd if model.armature_joints else tau
 
 
 def force(model, i, tau, qdd):
-    """``tau + A_i qdd_i``: force of joint ``i``, including what accelerates its armature."""
+    """Force of joint ``i``, ``tau + A_i qdd_i``, which also accelerates its armature."""
     at = model.v_slice[i]
     return tau + model.armature[at] * qdd[at] if is_present(model, i) else tau
 
 
 def inertia(model, H):
-    """``H + A``: inertia matrix of the bodies, plus the armature on its diagonal."""
+    """Inertia matrix ``H + A`` of the bodies plus the armature on its diagonal."""
     if not model.armature_joints:
         return H
     H = H.astype(np.result_type(H, model.armature))
@@ -35,11 +35,11 @@ def inertia(model, H):
 
 
 def joint_inertia(model, i, D):
-    """``D + A_i``: joint-space inertia of joint ``i``, including its armature."""
+    """Joint-space inertia ``D + A_i`` of joint ``i``, its armature included."""
     return D + np.diag(model.armature[model.v_slice[i]]) if is_present(model, i) else D
 
 
 def power(model, i, P, qd, qdd):
-    """``P + qd_iᵀ A_i qdd_i``: power on the bodies plus power on the armature of joint ``i``."""
+    """Power ``P + qd_iᵀ A_i qdd_i`` on the bodies and on the armature of joint ``i`` [W]."""
     at = model.v_slice[i]
     return P + qd[at] @ (model.armature[at] * qdd[at]) if is_present(model, i) else P

@@ -70,7 +70,7 @@ def center_of_mass(model, q):
 
 @for_all_joints(columns)
 def momentum_matrix(model, q, *, centroidal=False):
-    """``A`` in ``h = A qd``: force columns along the axes of the base, about its origin.
+    """Momentum matrix ``A`` with ``h = A qd``, (6, nv), about the base origin, or the mass centre.
 
     With ``centroidal`` they are about the mass centre.
     """
@@ -78,7 +78,7 @@ def momentum_matrix(model, q, *, centroidal=False):
 
 
 def _momentum_columns(model, q, centroidal=False):
-    """Columns of each joint: momentum of all bodies beyond it, as one rigid body."""
+    """Columns of the momentum matrix by joint: momentum of the bodies beyond, rigidly joined."""
     light = condensed_view(model)  # inertia that it moves to the base has no momentum
     X_0 = _to_bodies(model, joint_transforms(light, q)[0], centroidal)
     IC, S = _composites(axial_view(light), q)
@@ -100,7 +100,7 @@ class _Columns(NamedTuple):
 
 
 def _momentum_column_rates(model, q, qd, centroidal=False):
-    """Momentum matrix, its rate and the momentum, column by column."""
+    """Momentum matrix, its time derivative and the momentum, joint by joint."""
     lam = model.parent
     X, v = body_velocities(model, q, qd)
     X_0 = _to_bodies(model, X, centroidal)
@@ -127,7 +127,7 @@ def _to_bodies(model, X, centroidal):
 
 
 def momentum_rate(model, q, qd, qdd):
-    """``dh/dt``: total force, gravity included, that gives all bodies their accelerations."""
+    """Rate of momentum ``dh/dt`` for ``qdd``, (6,): total external force, gravity included."""
     lam, I = model.parent, model.inertia
     X, v, a = body_accelerations(model, q, qd, qdd)
     f = model.sums(Force.zero())
@@ -139,12 +139,12 @@ def momentum_rate(model, q, qd, qdd):
 
 
 def total_inertia(model, q):
-    """Inertia of the mechanism with its joints locked, in base coordinates."""
+    """Spatial inertia of the mechanism with its joints locked, in base coordinates."""
     return _composites(axial_view(condensed_view(model)), q)[0][0]
 
 
 def _composites(model, q):
-    """``IC[i]`` in body coordinates and ``S[i]``; ``IC[0]`` is the whole mechanism."""
+    """Composite inertias ``IC[i]`` in body coordinates (0: all bodies), and axes ``S[i]``."""
     lam = model.parent
     X, S = joint_transforms(model, q)
     IC = model.sums(Inertia.zero() if model.inertia[0] is None else model.inertia[0])
@@ -159,7 +159,7 @@ def _composites(model, q):
 
 
 def centroidal_transforms(model, X):
-    """``X_G[i]``: transforms to body coordinates from base axes at the mass centre.
+    """Transforms ``X_G[i]`` to body coordinates from base axes at the mass centre.
 
     Positions are relative to a body that has mass, not to the base: far from the origin their
     differences would lose digits, and moments of inertia twice as many. ``X[i]`` are the transforms
@@ -185,7 +185,7 @@ def centroidal_transforms(model, X):
 
 
 def _path(model, X, X_0):
-    """Positions, relative to the first body that has mass, of the bodies from it to the base.
+    """Positions of the bodies on the path to the base, relative to the first one with mass.
 
     General code takes the mean position of the bodies on the base as origin instead, and returns
     the position of the base: any origin near the bodies will do.
@@ -218,13 +218,13 @@ def _sum_at_center(model, X_G, X, parts, total):
 
 @for_all_joints(columns)
 def centroidal_momentum_matrix(model, q):
-    """``A_G = ∂h_G/∂qd``, (6, nv)."""
+    """Centroidal momentum matrix ``A_G = ∂h_G/∂qd``, (6, nv)."""
     return model.columns(_momentum_columns(model, q, centroidal=True), 6, q)
 
 
 @for_all_joints(rates_of(centroidal_momentum_matrix))
 def centroidal_momentum_matrix_rate(model, q, qd):
-    """``dA_G/dt``, (6, nv)."""
+    """Time derivative of the centroidal momentum matrix, ``dA_G/dt``, (6, nv)."""
     A, A_rate, h = _momentum_column_rates(model, q, qd, centroidal=True)
     p, A_G_rate = model.total(), model.table()
     for i in model.inward():
@@ -236,7 +236,7 @@ def centroidal_momentum_matrix_rate(model, q, qd):
 
 
 def centroidal_momentum(model, q, qd):
-    """``h_G``: moment of momentum about the mass centre, and linear momentum, (6,)."""
+    """Centroidal momentum ``h_G``, (6,): angular about the mass centre, then linear."""
     (X, v), h = body_velocities(model, q, qd), model.table()
     for i in model.outward():
         h[i] = model.inertia[i] @ v[i]
@@ -244,7 +244,7 @@ def centroidal_momentum(model, q, qd):
 
 
 def centroidal_momentum_rate(model, q, qd, qdd):
-    """``dh_G/dt``, (6,): ``A_G qdd + dA_G/dt qd``, and what prescribed joints move."""
+    """Rate of centroidal momentum, (6,): ``A_G qdd + dA_G/dt qd``, with prescribed motions."""
     (X, v, a), f, I = body_accelerations(model, q, qd, qdd), model.table(), model.inertia
     for i in model.outward():
         f[i] = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
@@ -252,7 +252,7 @@ def centroidal_momentum_rate(model, q, qd, qdd):
 
 
 def centroidal_momentum_bias(model, q, qd):
-    """``dh_G/dt`` at ``qdd = 0``, (6,): ``dA_G/dt qd``, and what prescribed joints move."""
+    """Rate of centroidal momentum at ``qdd = 0``, (6,): ``dA_G/dt qd``, with prescribed motions."""
     return centroidal_momentum_rate(model, q, qd, model.zero_velocity)
 
 
@@ -276,7 +276,7 @@ def center_of_mass_acceleration(model, q, qd, qdd):
 
 @for_all_joints(columns)
 def center_of_mass_jacobian(model, q):
-    """``J = ∂v/∂qd`` of the velocity of the mass centre, (3, nv)."""
+    """Jacobian ``∂v/∂qd`` of the velocity of the mass centre, (3, nv)."""
     A, J, mass = _momentum_columns(model, q), model.table(), _mass(model)
     for i in model.outward():
         J[i] = A[i].linear / mass
@@ -310,7 +310,7 @@ def zero_moment_point(model, q, qd, qdd, point):
 
 
 def _in_flight(model):
-    """Message for a motion that the ground cannot support."""
+    """Error message for a motion that ground contact cannot support, such as free fall."""
     return (
         f"model {model.name!r} has no zero-moment point: to accelerate like this the ground would "
         f"have to pull it down, or need not touch it at all"
@@ -318,7 +318,7 @@ def _in_flight(model):
 
 
 def _mass(model):
-    """Total mass of a model; an error if it is zero."""
+    """Total mass of a model [kg]; an error if it is zero."""
     return check_pivot(
         total_mass(model), 0, lambda: f"model {model.name!r} has no mass, hence no mass centre"
     )

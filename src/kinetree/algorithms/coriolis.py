@@ -20,13 +20,13 @@ from kinetree.spatial.vector3 import identity3
 
 
 def coupled_coriolis(C, at):
-    """``Gᵀ(C G + H dG/dt)``: it keeps ``dH/dt - 2C`` skew-symmetric — RBDA (9.26)."""
+    """Coriolis matrix in independent variables, ``Gᵀ(C G + H dG/dt)`` — RBDA (9.26)."""
     C = C @ at.G
     return at.G.T @ (C + joint_space_inertia(at.model, at.q) @ at.G_rate if at.second else C)
 
 
 def _coupled_rate(rate, at):
-    """``d(GᵀHG)/dt``: rate of the inertia matrix of a model with couplings."""
+    """Rate ``d(GᵀHG)/dt`` of the inertia matrix of a model with couplings."""
     rate = congruent(rate, at)
     if not at.second:
         return rate
@@ -36,7 +36,7 @@ def _coupled_rate(rate, at):
 
 @for_all_joints(_coupled_rate)
 def inertia_rate(model, q, qd):
-    """``dH/dt = C + Cᵀ``, (nv, nv)."""
+    """Time derivative ``dH/dt = C + Cᵀ`` of the inertia matrix, (nv, nv)."""
     rate, at = model.matrix(q, qd), model.v_slice
 
     def store(i, j, C_ij, C_ji):
@@ -48,7 +48,7 @@ def inertia_rate(model, q, qd):
 
 @for_all_joints(coupled_coriolis)
 def half_inertia_rate(model, q, qd):
-    """``C`` with ``dH/dt = C + Cᵀ``, (nv, nv): the sum of ``Jᵀ (I dJ/dt + B J)`` over bodies."""
+    """Matrix ``C`` with ``dH/dt = C + Cᵀ``, (nv, nv): sum of ``Jᵀ (I dJ/dt + B J)`` over bodies."""
     C, at = model.matrix(q, qd), model.v_slice
 
     def store(i, j, C_ij, C_ji):
@@ -59,7 +59,7 @@ def half_inertia_rate(model, q, qd):
 
 
 def _at_rest(model, q):
-    """``X``, ``S`` and composite inertias, which do not depend on velocities."""
+    """Transforms ``X``, axes ``S`` and composite inertias of all bodies."""
     X, S = joint_transforms(model, q)
     lam, IC = model.parent, model.copy_table(model.inertia)
     for i in model.inward():
@@ -69,7 +69,7 @@ def _at_rest(model, q):
 
 
 def _recursion(model, q, qd, X, S, IC, v, store):
-    """Hand the blocks ``C_ij`` and ``C_ji`` to ``store``, of joints that support each other."""
+    """Compute the blocks ``C_ij``, ``C_ji`` of joints that support each other; calls ``store``."""
     lam, I = model.parent, model.inertia
     Sd, B, F, Fd, Ft = (model.table() for _ in range(5))
     for i in model.outward():
@@ -94,7 +94,7 @@ def _recursion(model, q, qd, X, S, IC, v, store):
 
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 def coriolis_matrix(model, q, qd):
-    """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
+    """Coriolis matrix ``C(q, qd)``, (nv, nv), with ``dH/dt - 2C`` skew-symmetric.
 
     Where ``qd`` is the rate of ``q``, it is the matrix of the Christoffel symbols,
     ``C_ij = Σ_k Γ_ijk qd_k`` — Lynch & Park (9.87). With prescribed joints no matrix does both.
@@ -104,7 +104,7 @@ def coriolis_matrix(model, q, qd):
 
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 def christoffel(model, q):
-    """``Γ_ijk`` with ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86), (9.87).
+    """Christoffel symbols with ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86).
 
     Where ``qd`` is the rate of ``q`` these are the Christoffel symbols of the first kind,
     symmetric in j and k. For spherical, free and similar joints they are the coefficients of the
@@ -120,7 +120,7 @@ def christoffel(model, q):
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 @instead(christoffel)
 def christoffel_by_planes(model, q):
-    """``christoffel`` by planes: the Coriolis matrix of one unit velocity after the other."""
+    """Christoffel symbols (nv, nv, nv), from the Coriolis matrix of each unit velocity."""
     lam, at = model.parent, model.v_slice
     X, S, IC = _at_rest(model, q)
     symbols, v = model.zeros(("nv", "nv", "nv"), q), model.table(model.zero_motion)
@@ -151,7 +151,7 @@ class BodyCoriolis:
 
     @classmethod
     def of(cls, I, v):
-        """For a rigid body with inertia ``I`` that moves at velocity ``v``."""
+        """Coriolis matrix ``B`` of a rigid body with inertia ``I`` at velocity ``v``."""
         m, h, w, u = I.mass, I.first_moment, v.angular, v.linear
         xx = np.trace(I.rotational) * identity3() / 2 - I.rotational  # Σ m x xᵀ
         return cls(-cross(w, xx) - skew(h) @ skew(u), m * u + cross(w, h))
@@ -163,20 +163,20 @@ class BodyCoriolis:
         return Force(self.P @ m.angular, -cross(self.p, m.angular))
 
     def arrays(self):
-        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays that the matrix consists of, for tables of recorded loops."""
         return [self.P, self.p]
 
     def like(self, arrays):
-        """A value of this kind made of other ``arrays``."""
+        """Coriolis matrix of a body made of other arrays; the inverse of ``arrays``."""
         return BodyCoriolis(*arrays)
 
     @property
     def T(self):
-        """``Bᵀ``, for products with motions."""
+        """Transposed matrix ``Bᵀ``, for products with motions."""
         return _Transposed(self)
 
     def inverse_transformed(self, X):
-        """``Xᵀ B X``: back to the old coordinates."""
+        """Coriolis matrix ``Xᵀ B X``, transformed back to the old coordinates."""
         if isinstance(X, AxialScrew):
             turn, r = X.rotation.inverse(), X.rotation.rows([0, 0, X.d])
             P, p = turn.general(self.P), turn.vectors(self.p)
@@ -200,7 +200,7 @@ class _Transposed:
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 @for_all_joints(coupled_coriolis)
 def coriolis_matrix_in_root_coordinates(model, q, qd):
-    """The matrix of ``coriolis_matrix`` in fewer operations for short chains, (nv, nv).
+    """Coriolis matrix (nv, nv) in root coordinates: fewer operations for short chains.
 
     A child of the base and what hangs on it form their own mechanism. In the coordinates of
     that child composite bodies are plain sums, and the axes of its joint are constants; in exchange

@@ -45,12 +45,12 @@ class Expansion(Gearing):
         self.state = {name: full[name] for name in state}
 
     def call(self, function, **state):
-        """Result of a function in this state of all joints, or in another one."""
+        """Result of a function for all joints, in this state or another one."""
         return function(self.model, **(state or self.state), **self.others)
 
 
 def for_all_joints(rule: Callable[..., Any] | None = None):
-    """Extend a function to models with couplings, by a rule for its result and the expansion.
+    """Decorator: evaluate a function for all joints of a coupled model, and reduce by a rule.
 
     Without a rule the result describes bodies and is returned unchanged.
     """
@@ -74,7 +74,7 @@ def for_all_joints(rule: Callable[..., Any] | None = None):
 
 
 def instead(other: Callable[..., Any]):
-    """Use another function for models with couplings: one that depends only on ``H`` and ``C``."""
+    """Decorator: call another function instead for models with couplings."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)
@@ -87,7 +87,7 @@ def instead(other: Callable[..., Any]):
 
 
 def _names(function):
-    """Names of the parameters after the model."""
+    """Names of a function's parameters after the model."""
     parameters = list(signature(function).parameters.values())[1:]
     plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     assert all(p.kind in plain for p in parameters), function
@@ -98,17 +98,17 @@ def _names(function):
 
 
 def force(tau, at):
-    """``Gᵀ tau``, of a vector or of columns."""
+    """Joint forces in the independent variables, ``Gᵀ tau``, of a vector or columns."""
     return at.G.T @ tau
 
 
 def columns(J, at):
-    """``J G``, of an array or of motions whose last axis counts velocity variables."""
+    """Jacobian in the independent variables, ``J G``."""
     return J @ at.G
 
 
 def congruent(H, at):
-    """``GᵀHG``, symmetric to the last digit."""
+    """Inertia matrix in the independent variables, ``GᵀHG``, exactly symmetric."""
     F = H @ at.G
     result = np.zeros((len(at.G.T),) * 2, dtype=F.dtype)
     for i, column in enumerate(at.G.T):
@@ -117,7 +117,7 @@ def congruent(H, at):
 
 
 def rates_of(function):
-    """The rule ``Jd G + J Gd`` for rates of the columns ``J`` that ``function`` computes."""
+    """Rule ``Jd G + J Gd`` for rates of a Jacobian ``J``, which ``function`` computes."""
 
     def rule(rate, at):
         rate = columns(rate, at)
@@ -127,7 +127,7 @@ def rates_of(function):
 
 
 def second_derivative_rule(function):
-    """The rule for second derivatives (..., nv, nv); ``function`` computes the first ones."""
+    """Rule for second derivatives (..., nv, nv) with couplings; ``function`` computes the first."""
 
     def rule(second, at):
         second = np.swapaxes(np.swapaxes(second @ at.G, -1, -2) @ at.G, -1, -2)
@@ -144,7 +144,7 @@ def second_derivative_rule(function):
 
 
 def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
-    """Use an algorithm that calls general code of all joints only for models with couplings.
+    """Selector of an algorithm that suits coupled models whose bodies have full inertia.
 
     All bodies must have full inertia, because pivots are compared with the diagonal only.
     """
@@ -157,7 +157,7 @@ def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _call_quantity(quantity, model, *arrays, f_ext=None):
-    """A quantity of the model without couplings, called where a program is traced."""
+    """Traced call of a quantity of the model without couplings."""
     extra = () if f_ext is None else ("f_ext",)
     forces = [] if f_ext is None else [np.array([f.to_array() for f in f_ext[1:]])]
     return call_in_trace(kernel_of(model, quantity, extra), (*arrays, *forces))
@@ -165,35 +165,35 @@ def _call_quantity(quantity, model, *arrays, f_ext=None):
 
 @for_couplings
 def called_inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``Gᵀ tau``: joint forces in the variables that follow no others."""
+    """Joint forces ``Gᵀ tau`` in the independent variables, by a call of general code."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
     return force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
 
 
 @for_couplings
 def called_bias_force(model, q, qd, f_ext=None):
-    """``Gᵀ(C + H g)``."""
+    """Bias force ``Gᵀ(C + H g)`` in the independent variables, by a call of general code."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": model.zero_velocity}, {})
     return force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
 
 
 @for_couplings
 def called_gravity_force(model, q):
-    """``Gᵀ`` times the forces that hold all joints against gravity."""
+    """Gravity force in the independent variables, by a call of general code."""
     at = Expansion(model, {"q": q}, {})
     return force(_call_quantity("gravity_force", at.model, at.q), at)
 
 
 @for_couplings
 def called_inertia(model, q):
-    """``GᵀHG``: inertia matrix in the variables that follow no others."""
+    """Inertia matrix ``GᵀHG`` in the independent variables, by a call of general code."""
     at = Expansion(model, {"q": q}, {})
     return congruent(_call_quantity("mass_matrix", at.model, at.q), at)
 
 
 @for_couplings
 def called_forward_dynamics(model, q, qd, tau, f_ext=None):
-    """``qdd`` from ``GᵀHG qdd = tau - Gᵀ(C + H g)``."""
+    """Accelerations from ``GᵀHG qdd = tau - Gᵀ(C + H g)``, by calls of general code."""
     at = Expansion(model, {"q": q, "qd": qd, "qdd": model.zero_velocity}, {})
     C = force(_call_quantity("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
     H = congruent(_call_quantity("mass_matrix", at.model, at.q), at)
@@ -233,7 +233,7 @@ class AllJoints(NamedTuple):
 
 
 def all_joints(model, q, qd, tau) -> AllJoints:
-    """A model without couplings, and constraint rows in their place."""
+    """Model without couplings in the same state, with couplings as constraint rows."""
     if not model.couplings:
         none = CouplingRows(np.zeros((0, model.nv)), np.zeros(0))
         return AllJoints(model, q, qd, tau, none)
@@ -244,7 +244,7 @@ def all_joints(model, q, qd, tau) -> AllJoints:
 
 
 def coupling_rows(model, q, qd) -> CouplingRows:
-    """The couplings of a model as equations.
+    """Couplings of a model as constraint equations ``K qdd = k``.
 
     Args:
         model: the mechanism.

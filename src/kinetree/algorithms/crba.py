@@ -31,7 +31,7 @@ class CompositeBodies(NamedTuple):
 
 @for_all_joints(lambda result, at: result._replace(H=congruent(result.H, at)))
 def composite_bodies(model, q):
-    """Table 6.2 with its by-products."""
+    """Composite-rigid-body algorithm, RBDA Table 6.2: ``H`` with intermediate quantities."""
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
 
@@ -52,7 +52,7 @@ def composite_bodies(model, q):
 
 
 def joint_space_inertia(model, q):
-    """``H(q)``, the joint-space inertia (mass) matrix, (nv, nv).
+    """Joint-space inertia (mass) matrix ``H(q)``, (nv, nv).
 
     Entries that the branching of the tree makes zero are never touched — RBDA §6.4.
     """
@@ -60,12 +60,12 @@ def joint_space_inertia(model, q):
 
 
 def composite_inertias(model, q):
-    """``IC[i]``, the inertia of everything beyond joint ``i`` as one rigid body — RBDA (6.17)."""
+    """Composite inertias ``IC[i]`` of everything beyond joint ``i`` — RBDA (6.17)."""
     return composite_bodies(model, q).IC
 
 
 def inertia_factors(model, q):
-    """``L`` and ``D`` with ``H = LᵀDL`` in one array, as ``ltl.ltdl`` returns them — RBDA §6.5.
+    """Factors ``L``, ``D`` of ``H = LᵀDL`` in one array, (nv, nv), as of ``ltl.ltdl`` — RBDA §6.5.
 
     A joint that moves no inertia has a diagonal entry of rounding errors, which the matrix alone
     cannot tell from a small inertia: it is compared with ``joint_inertia_bound``.
@@ -85,13 +85,13 @@ def inertia_factors(model, q):
 
 @refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics(model, q, qd, tau, f_ext=None):
-    """``qdd`` from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
+    """Joint accelerations (nv,) from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
     C = rnea.bias_force(model, q, qd, f_ext)
     return ltl.solve_ltdl(inertia_factors(model, q), model.expanded_parent, tau - C)
 
 
 def require_independent_joints(model, function):
-    """Raise SingularError when some combination of joints accelerates without any force.
+    """Raise SingularError if some combination of joints accelerates without force.
 
     A joint can move inertia by itself and still add nothing to what others move: a point mass on
     three hinges through one point. ``H`` is then singular in every configuration, but its entries

@@ -13,7 +13,7 @@ from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, 
 
 
 def _with_dual(operation):
-    """Make the other operand a ``Dual``; arrays go back to NumPy, element by element."""
+    """Decorator of binary operations: converts the other operand to ``Dual``, or elementwise."""
 
     def operator(self, other):
         if isinstance(other, np.ndarray):
@@ -84,29 +84,29 @@ class Dual(Elementary):
         return select(self < 0, -self, self)
 
     def sin(self):
-        """Sine."""
+        """Sine of a dual number."""
         return Dual(sin(self.value), cos(self.value) * self.rate)
 
     def cos(self):
-        """Cosine."""
+        """Cosine of a dual number."""
         return Dual(cos(self.value), -sin(self.value) * self.rate)
 
     def sqrt(self):
-        """Square root."""
+        """Square root of a dual number."""
         root = sqrt(self.value)
         return Dual(root, self.rate / (2 * root))
 
     def exp(self):
-        """Exponential."""
+        """Exponential of a dual number."""
         e = exp(self.value)
         return Dual(e, e * self.rate)
 
     def log(self):
-        """Natural logarithm."""
+        """Natural logarithm of a dual number."""
         return Dual(log(self.value), self.rate / self.value)
 
     def tanh(self):
-        """Hyperbolic tangent."""
+        """Hyperbolic tangent of a dual number."""
         t = tanh(self.value)
         return Dual(t, (1 - t * t) * self.rate)
 
@@ -132,13 +132,13 @@ class _Comparison:
         self.condition = condition
 
     def select(self, a, b):
-        """One of two dual numbers, by the condition."""
+        """Dual number ``a`` where the comparison holds, else ``b``."""
         a, b = (x if isinstance(x, Dual) else Dual(x) for x in (a, b))
         values, rates = (a.value, b.value), (a.rate, b.rate)
         return Dual(select(self.condition, *values), select(self.condition, *rates))
 
     def require(self):
-        """Check the condition when the program runs."""
+        """Raise an error, or trace a check, unless the comparison holds."""
         self.condition.require()
 
     def __and__(self, other):
@@ -154,7 +154,7 @@ class _Comparison:
 
 
 def _comparison(outcome):
-    """Outcome of a comparison of dual numbers."""
+    """Comparison of dual numbers, from the outcome for their values."""
     return outcome if isinstance(outcome, (bool, np.bool_)) else _Comparison(outcome)
 
 
@@ -169,17 +169,17 @@ def rate_of(array):
 
 
 def _part(array, part):
-    """Array of one part of all dual numbers."""
+    """Array of the values, or of the rates, of dual numbers."""
     array = np.asarray(array)
     return np.array([part(y) for y in array.ravel()]).reshape(array.shape)
 
 
 def duals(values, rates):
-    """An array of numbers with their rates, an array of the same shape."""
+    """Array of dual numbers from values and rates of the same shape."""
     pairs = zip(np.ravel(values), np.ravel(rates), strict=True)
     return np.array([Dual(a, b) for a, b in pairs], dtype=object).reshape(np.shape(values))
 
 
 def derivative_along(function, x, direction):
-    """``d/dt function(x + t direction)`` at ``t = 0``, for a function from array to array."""
+    """Directional derivative ``d/dt function(x + t direction)`` at ``t = 0``, by dual numbers."""
     return rate_of(function(duals(x, direction)))

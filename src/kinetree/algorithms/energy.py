@@ -28,7 +28,7 @@ from kinetree.spatial import crf
 
 @for_all_joints()
 def kinetic_energy(model, q, qd):
-    """``½ Σ v·Iv`` over the bodies, and that of the armature [J].
+    """Kinetic energy ``½ Σ v·Iv`` of the bodies and the armature [J].
 
     Without prescribed joints it is ``½ qdᵀ H qd``.
     """
@@ -40,7 +40,7 @@ def kinetic_energy(model, q, qd):
 
 
 def potential_energy(model, q):
-    """``-Σ m g·c`` over the bodies [J]; zero for a mass at the origin of the base."""
+    """Potential energy of gravity ``-Σ m g·c`` [J]; zero for masses at the base origin."""
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
     U = model.total()
     for i in model.outward():
@@ -52,7 +52,7 @@ def potential_energy(model, q):
 
 @for_all_joints()
 def elastic_energy(model, q):
-    """``spring_energy``, and ``+Σ m g·c`` of the masses that gravity compensation carries [J]."""
+    """Elastic energy of springs, and ``+Σ m g·c`` of gravity-compensated masses [J]."""
     energy = spring_energy(model, q)
     if model.gravity_compensation:
         X_0 = base_transforms(model, joint_transforms(model, q)[0])
@@ -64,7 +64,7 @@ def elastic_energy(model, q):
 
 @for_all_joints()
 def spring_energy(model, q):
-    """``½ Δᵀ k Δ`` of the springs in joints, those that close loops included, and tendons [J]."""
+    """Elastic energy ``½ Δᵀ k Δ`` of springs in joints, loop joints and tendons [J]."""
     energy = 0
     for i, body in enumerate(model.bodies, start=1):
         if has_dynamics(body, "stiffness"):
@@ -97,7 +97,7 @@ def total_energy(model, q, qd):
 
 @for_all_joints(force)
 def generalized_momentum(model, q, qd):
-    """``p = ∂T/∂qd``, (nv,), in O(n): ``H qd``, and what prescribed joints move."""
+    """Generalised momentum ``p = ∂T/∂qd = H qd`` plus prescribed motions, (nv,), in O(n)."""
     lam, I = model.parent, model.inertia
     X, v = body_velocities(model, q, qd)
     _, S = joint_transforms(model, q)
@@ -117,13 +117,13 @@ def mass_matrix_rate(model, q, qd):
 
 
 def mass_matrix_rate_by_axial_turns(model, q, qd):
-    """``dH/dt`` in fewer operations."""
+    """Time derivative ``dH/dt`` of the mass matrix, (nv, nv), with axial rotations factored out."""
     return inertia_rate(axial_view(condensed_view(model)), q, qd)
 
 
 @for_all_joints()
 def kinetic_energy_rate(model, q, qd, qdd):
-    """``dT/dt = Σ v·(I a + v ×* I v)`` over the bodies [W]."""
+    """Rate of kinetic energy ``dT/dt = Σ v·(I a + v ×* I v)`` over the bodies [W]."""
     I, T_rate = model.inertia, model.total()
     _, v, a = body_accelerations(model, q, qd, qdd)
     for i in model.outward():
@@ -133,13 +133,13 @@ def kinetic_energy_rate(model, q, qd, qdd):
 
 
 def potential_energy_rate(model, q, qd):
-    """``dU/dt = -m g·ċ`` over the bodies [W]."""
+    """Rate of potential energy ``dU/dt = -m g·ċ`` over the bodies [W]."""
     return -(model.gravity @ momentum(model, q, qd).linear)
 
 
 @for_all_joints(force)
 def generalized_force(model, q, f_ext):
-    """``Q = Σ J_iᵀ f_i``, (nv,), of forces on the bodies in base coordinates; entry 0 unused."""
+    """Generalised force ``Q = Σ J_iᵀ f_i``, (nv,), of forces on bodies in base coordinates."""
     lam = model.parent
     X, S = joint_transforms(model, q)
     X_0 = base_transforms(model, X)

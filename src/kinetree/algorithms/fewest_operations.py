@@ -25,7 +25,7 @@ from kinetree.model.views import axial_view, condensed_view, uncondensed_view
 
 
 def as_built(algorithm):
-    """A formulation with every inertia left where it is, not moved towards the base."""
+    """Formulation of an algorithm that leaves every body's inertia as the model has it."""
 
     def of_model(model, *arrays, **options):
         return algorithm(uncondensed_view(model), *arrays, **options)
@@ -38,7 +38,7 @@ _SMALL = 10
 
 
 def suits(model, algorithm) -> bool:
-    """Whether an algorithm can be the shortest; factors of a deep tree cannot, and take long."""
+    """Whether an algorithm may take the fewest operations for a model, so that it is tried."""
     if hasattr(algorithm, "as_built"):  # zeros of large robots are not worth tracing all twice
         return model.nv <= _SMALL and suits(model, algorithm.as_built)
     if algorithm not in (forward_dynamics_by_inertia_matrix, inverse_mass_matrix_by_factors):
@@ -47,55 +47,55 @@ def suits(model, algorithm) -> bool:
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``tau = H(q) qdd + C(q, qd)``."""
+    """Joint forces ``tau = H(q) qdd + C(q, qd)``, (nv,), in few operations."""
     return rnea_tensor.inverse_dynamics(condensed_view(model), q, qd, qdd, f_ext)
 
 
 def bias_force(model, q, qd, f_ext=None):
-    """``C(q, qd)``, gravity included."""
+    """Bias force ``C(q, qd)``, gravity included, (nv,), in few operations."""
     return rnea_tensor.bias_force(condensed_view(model), q, qd, f_ext)
 
 
 def gravity_force(model, q):
-    """``C(q, 0)``: gravity force, in few operations."""
+    """Gravity force ``C(q, 0)``, (nv,), in few operations."""
     return rnea.gravity_force(axial_view(condensed_view(model)), q)
 
 
 def joint_space_inertia(model, q):
-    """``H(q)``: inertia matrix, in few operations."""
+    """Joint-space inertia matrix ``H(q)``, (nv, nv), in few operations."""
     return crba.joint_space_inertia(axial_view(condensed_view(model)), q)
 
 
 def inertia_factors(model, q):
-    """``L`` and ``D`` of ``H(q)``."""
+    """Factors ``L``, ``D`` of ``H(q) = LᵀDL``, (nv, nv), in few operations."""
     return crba.inertia_factors(axial_view(condensed_view(model)), q)
 
 
 def coriolis_matrix_by_axial_turns(model, q, qd):
-    """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric."""
+    """Coriolis matrix ``C(q, qd)``, (nv, nv), with axial rotations factored out."""
     return coriolis.coriolis_matrix(axial_view(condensed_view(model)), q, qd)
 
 
 def coriolis_matrix_in_root_coordinates(model, q, qd):
-    """Coriolis matrix in root coordinates; shorter for short chains."""
+    """Coriolis matrix in root coordinates, (nv, nv); shorter for short chains."""
     if not is_applicable(model) or any(not j.constant_subspace for j in model.joint[1:]):
         return coriolis.coriolis_matrix(condensed_view(model), q, qd)
     return coriolis.coriolis_matrix_in_root_coordinates(condensed_view(model), q, qd)
 
 
 def inverse_mass_matrix(model, q):
-    """``H(q)⁻¹``: inverse of the inertia matrix, in few operations."""
+    """Inverse ``H(q)⁻¹`` of the inertia matrix, (nv, nv), in few operations."""
     return minv.inverse_mass_matrix(axial_view(condensed_view(model)), q)
 
 
 def inverse_mass_matrix_by_factors(model, q):
-    """``H(q)⁻¹``, by the sparse factors of ``H``."""
+    """Inverse ``H(q)⁻¹`` of the inertia matrix, (nv, nv), by its sparse factors."""
     return minv.inverse_mass_matrix_by_factors(axial_view(condensed_view(model)), q)
 
 
 @refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
-    """``qdd``, by articulated bodies of a mechanism at rest.
+    """Joint accelerations (nv,) by articulated bodies of the mechanism at rest.
 
     Their bias forces are what the bodies need for their motion at ``qdd = 0``; velocities and
     gravity are in these and nowhere else.
@@ -110,7 +110,7 @@ def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
 
 @refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
-    """``qdd``, by the inertia matrix and its sparse factors."""
+    """Joint accelerations (nv,) by the inertia matrix and its sparse factors."""
     L = inertia_factors(model, q)
     return ltl.solve_ltdl(L, model.expanded_parent, tau - bias_force(model, q, qd, f_ext))
 
@@ -132,7 +132,7 @@ def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None, *, in_body_coord
 
 
 def _coordinates(model, in_body_coordinates):
-    """Condensed model, and the composite bodies in the coordinates that are requested."""
+    """Model and composite-body function for body coordinates, or for those of one frame."""
     if in_body_coordinates:
         return axial_view(
             condensed_view(model)

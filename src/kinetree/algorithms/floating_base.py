@@ -43,14 +43,14 @@ class BaseEquation(NamedTuple):
 
 
 def _couple(equation, at):
-    """The coefficients in the variables that follow nothing."""
+    """Coefficients of the floating-base equation in the independent joint variables."""
     I0c, F, H, p0c, C = equation
     return BaseEquation(I0c, F @ at.G, congruent(H, at), p0c + F @ at.g, at.G.T @ (C + H @ at.g))
 
 
 @for_all_joints(_couple)
 def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> BaseEquation:
-    """Coefficients of the equation of motion — RBDA Table 9.5.
+    """Coefficients of the floating-base equation of motion — RBDA Table 9.5.
 
     Gravity enters as an acceleration of the base, and comes out in ``a_0``.
     """
@@ -153,7 +153,7 @@ def inverse_dynamics(model, I_0, q, v_0, qd, qdd, a_g, f_ext=None) -> FloatingMo
 
 
 def reduced_equation(equation):
-    """``H_fl`` and ``C_fl`` of ``H_fl qdd + C_fl = tau``, the base eliminated — RBDA (9.14)–(9.16).
+    """Joint equation ``H_fl qdd + C_fl = tau`` with the base eliminated — RBDA (9.14)–(9.16).
 
     ``H_fl`` is dense: through the base every joint feels every other.
     """
@@ -163,7 +163,7 @@ def reduced_equation(equation):
 
 
 def in_coordinates(equation, G, g):
-    """The equation for independent coordinates of the joints, with ``qdd = G ydd + g``.
+    """Floating-base equation in independent joint coordinates, ``qdd = G ydd + g``.
 
     Loops between the bodies, the base among them, leave its six motions as free as they were.
     """
@@ -178,7 +178,7 @@ def momentum(equation, v_0, qd):
 
 
 def jacobian_correction(equation):
-    """``-I0c⁻¹ F``, (6, nv): how the base moves when joints do and nothing pushes from outside.
+    """Base velocity per joint velocity at zero momentum, ``-I0c⁻¹ F``, (6, nv).
 
     Added to the Jacobian of a body, in base coordinates, it gives the generalised Jacobian, by
     which internal forces and impulses act — RBDA Example 9.4.
@@ -190,7 +190,7 @@ def jacobian_correction(equation):
 
 
 def _velocity_terms(model, I_0, q, v_0, qd, f_ext):
-    """``X, S, v, c`` of every body, and the forces ``v ×* I v - f_ext``; entry 0 is the base."""
+    """Transforms, axes, velocities, velocity products, bias forces of all bodies; 0: base."""
     lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
     X, S, c = ([None] * (NB + 1) for _ in range(3))
     v, p = [v_0] + [None] * NB, [crf(v_0, I_0 @ v_0)] + [None] * NB
@@ -207,12 +207,12 @@ def _velocity_terms(model, I_0, q, v_0, qd, f_ext):
 
 
 def _solver(I):
-    """The function ``f`` to ``I⁻¹ f`` on arrays, for any inertia with one."""
+    """Function from a spatial force array to ``I⁻¹ f``, for an inertia ``I``."""
     lam = dense(6)
     L = ltdl(I.to_matrix(), lam)
     return lambda f: solve_ltdl(L, lam, f)
 
 
 def _accelerate(I, f):
-    """Acceleration of a body under a force."""
+    """Acceleration ``I⁻¹ f`` of a body with inertia ``I`` under a force."""
     return Motion.from_array(_solver(I)(f.to_array()))

@@ -54,7 +54,7 @@ def fluid_force(model, q, qd):
 
 
 def _of_part(part, v, E) -> Force:
-    """Force on a shape with some velocity, in its frame; ``E`` turns base axes to the body's."""
+    """Fluid force on one shape at velocity ``v``, in its frame; ``E`` turns base to body axes."""
     w, u = v.angular, v.linear
     if any(part.wind):
         u = u - part.placement.E @ (E @ np.array(part.wind))
@@ -62,7 +62,7 @@ def _of_part(part, v, E) -> Force:
 
 
 def _of_box(part, w, u):
-    """Force of a fluid on a box that moves with ``w`` and ``u``, in its axes."""
+    """Fluid force on a box, in its axes, at angular and linear velocity ``w`` and ``u``."""
     rho, mu, s = exact(part.density), exact(part.viscosity), part.shape.size
     d = sum(s) / 3
     n, f = -mu * pi * d**3 * w, -mu * 3 * pi * d * u
@@ -75,7 +75,7 @@ def _of_box(part, w, u):
 
 
 def _of_ellipsoid(part, w, u):
-    """Force of a fluid on an ellipsoid that moves with ``w`` and ``u``, in its axes."""
+    """Fluid force on an ellipsoid, in its axes, at angular, linear velocity ``w``, ``u``."""
     rho, mu, r = part.density, part.viscosity, np.array(part.shape.radii, dtype=float)
     blunt, slender, turning, kutta, magnus = part.coefficients
     volume, (_, middle, large) = 4 / 3 * pi * np.prod(r), np.sort(r)
@@ -104,7 +104,7 @@ def _of_ellipsoid(part, w, u):
 
 
 def _norm(x):
-    """Length of a vector, with derivative zero where there is none."""
+    """Euclidean norm of a vector, with derivative zero at the zero vector."""
     s = x @ x
     some = less(_NOTHING, s)
     return select(some, sqrt(select(some, s, 1 + 0 * s)), 0 * s)

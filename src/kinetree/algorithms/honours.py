@@ -22,7 +22,7 @@ Text = TypeVar("Text", bound=Callable[..., Any])
 
 
 def refuses(*features, use):
-    """Make a function raise an error if the model has one of the features.
+    """Decorator: raise an error for models with one of the features, advising what to ``use``.
 
     Args:
         features: ``"loops"``, user-defined constraints among them; ``"constraints"``, these alone;

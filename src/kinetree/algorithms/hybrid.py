@@ -18,7 +18,7 @@ from kinetree.spatial import Force, crf, crm
 
 
 def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
-    """All joint forces and all joint accelerations — the four steps of RBDA §9.1.
+    """Forward dynamics of free joints and inverse dynamics of the others — RBDA §9.1.
 
     Args:
         model: the mechanism.
@@ -41,7 +41,7 @@ def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
 
 
 def response(model, q, free):
-    """``∂(qdd_1, tau_2)/∂(tau_1, qdd_2)``, (nv, nv): rows and columns in the order of joints.
+    """Derivatives of unknown by given forces and accelerations, (nv, nv), in joint order.
 
     Solved for the unknowns, (9.1) reads — RBDA (9.4)
 
@@ -66,7 +66,7 @@ def response(model, q, free):
 
 
 def given_forces_and_accelerations(model, tau, qdd, free):
-    """``tau`` with zeros for the prescribed joints, ``qdd`` with zeros for the free ones."""
+    """Forces, zero for prescribed joints, and accelerations, zero for free ones, (nv,)."""
     of_free = np.zeros(model.nv, int)
     of_free[variables(model, free)] = 1
     of_free = of_free.reshape(model.nv, *[1] * (np.ndim(tau) - 1))  # vectors, or columns
@@ -91,7 +91,7 @@ def variables(model, joints):
 
 
 def closed_hybrid_dynamics(allowed, tau, qdd, f_ext=None, *, free):
-    """Forces and accelerations of all joints of a mechanism with loops, (2, nv).
+    """Joint forces and accelerations of hybrid dynamics with loops, (2, nv).
 
     Args:
         allowed: the motions that loops allow (``closed.independent``), the variables of the
@@ -105,7 +105,7 @@ def closed_hybrid_dynamics(allowed, tau, qdd, f_ext=None, *, free):
 
 
 def closed_response(allowed, *, free):
-    """``response`` of a mechanism with loops: a column for each force or acceleration given."""
+    """Derivatives of hybrid dynamics with loops by what is given, a column for each."""
     units, none = np.eye(allowed.model.nv, dtype=int), 0 * allowed.g[:, None]
     zero = np.zeros((allowed.G.shape[1], 1), int)
     tau, qdd = _closed_hybrid(allowed, units, units, zero, none, free)
@@ -115,7 +115,7 @@ def closed_response(allowed, *, free):
 
 
 def _closed_hybrid(allowed, tau, qdd, bias, g, free):
-    """Forces and accelerations with loops, in independent coordinates."""
+    """Forces and accelerations of hybrid dynamics with loops, in independent coordinates."""
     model, G, H = allowed.model, allowed.G, allowed.inertia
     tau, given = given_forces_and_accelerations(model, tau, qdd, free)
     coordinates = np.array(allowed.columns, dtype=int)
@@ -139,7 +139,7 @@ TIED = 1e-6
 
 
 def tied_hybrid_dynamics(allowed, tau, qdd, f_ext=None, *, free):
-    """Forces and accelerations of all joints, and how far what was given is from what is allowed.
+    """Hybrid dynamics when loops tie the given accelerations; forces, accelerations, violation.
 
     Loops leave combinations of the given accelerations no choice. Those that are given must agree
     with them; of the forces that then produce the motion, the smallest are returned.
@@ -175,7 +175,7 @@ def tied_hybrid_dynamics(allowed, tau, qdd, f_ext=None, *, free):
 
 
 def moved_bodies(model, free):
-    """``ν(fd)``: for every body, whether a free joint supports it; entry 0 is the base — (9.5)."""
+    """Whether a free joint supports each body, ``ν(fd)`` of RBDA (9.5); entry 0: the base."""
     moved = [False] * (model.body_count + 1)
     for i in range(1, model.body_count + 1):
         moved[i] = i in free or moved[model.parent[i]]
@@ -183,14 +183,14 @@ def moved_bodies(model, free):
 
 
 def _from_whole(model, q, free):
-    """``H11`` as a part of ``H``, for models with couplings."""
+    """Inertia ``H11`` of the free joints, cut out of ``H``; for models with couplings."""
     at = variables(model, free)
     return crba.joint_space_inertia(model, q)[np.ix_(at, at)]
 
 
 @instead(_from_whole)
 def free_joint_inertia(model, q, free):
-    """``H11``, rows and columns of the free joints, and no other work — RBDA Table 9.1."""
+    """Inertia ``H11`` of the free joints alone, without other work — RBDA Table 9.1."""
     lam, at = model.parent, model.v_slice
     moved, row = moved_bodies(model, free), _rows(model, free)
     X, S = joint_transforms(model, q)
@@ -215,7 +215,7 @@ def free_joint_inertia(model, q, free):
 
 
 def _rows(model, free):
-    """Rows of ``H11`` that belong to each free joint."""
+    """Slices of the rows of ``H11`` that belong to each free joint."""
     rows, start = {}, 0
     for i in sorted(free):
         stop = start + model.v_slice[i].stop - model.v_slice[i].start
@@ -224,7 +224,7 @@ def _rows(model, free):
 
 
 def expanded_reduced_parent(model, free):
-    """``λ'`` with a node for every variable: the branches that make entries of ``H11`` zero."""
+    """Expanded parent array ``λ'`` of free joints only: structural zeros of ``H11``."""
     if model.couplings:
         at = variables(model, free)
         return elimination_tree(inertia_pattern(model)[np.ix_(at, at)])
@@ -233,7 +233,7 @@ def expanded_reduced_parent(model, free):
 
 
 def _solver(model, q, free):
-    """The function ``b`` to ``H11⁻¹ b``, by sparse factors."""
+    """Function from ``b`` to ``H11⁻¹ b``, by sparse factors."""
     owner = [i for i in sorted(free) for _ in range(*model.v_slice[i].indices(model.nv))]
     lam = expanded_reduced_parent(model, free)
     H11 = free_joint_inertia(model, q, free)
@@ -242,12 +242,12 @@ def _solver(model, q, free):
 
 
 def _solve(model, q, b, free):
-    """Accelerations of the free joints under forces ``b``."""
+    """Accelerations of the free joints under forces ``b``, (n,)."""
     return _solver(model, q, free)(b) if len(b) else b
 
 
 def _at_free(model, qdd_free, at):
-    """Accelerations of all joints, zero but for the free ones."""
+    """Accelerations of all joints, (nv,), zero but for the free ones."""
     qdd = np.zeros(model.nv, dtype=qdd_free.dtype if len(at) else int)
     qdd[at] = qdd_free
     return qdd
@@ -258,7 +258,7 @@ def _at_free(model, qdd_free, at):
 
 @instead(hybrid_dynamics)
 def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *, free):
-    """``hybrid_dynamics`` by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
+    """Hybrid dynamics by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
     lam, at, X_T, I = model.parent, model.v_slice, model.tree_transform, model.inertia
     X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
     IA = model.copy_table(I)
@@ -307,13 +307,13 @@ def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *,
 
 
 def _response_by_solves(model, q, *, free):
-    """For models with couplings."""
+    """Derivatives of hybrid dynamics, (nv, nv), by solving with ``H11``; with couplings."""
     return response(model, q, free)
 
 
 @instead(_response_by_solves)
 def response_by_articulated_bodies(model, q, *, free):
-    """``response`` by columns: two passes over bodies at rest for each, without gravity."""
+    """Derivatives of hybrid dynamics, (nv, nv), by articulated bodies, column by column."""
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
     R, IA = model.matrix(q), model.copy_table(model.inertia)

@@ -68,25 +68,25 @@ class RelativeFrame:
 
     @property
     def bodies(self):
-        """All bodies that move one frame against the other, parents first."""
+        """Numbers of all bodies that move the frame relative to the observer, parents first."""
         return (*self.near, *self.far) if self.far else self.near
 
     def before(self, i):
-        """Bodies of ``bodies`` that come before body ``i``."""
+        """Numbers in ``bodies`` that come before body ``i``."""
         if self.observer is None:
             return self.model.above(i)
         return self.bodies[: self.bodies.index(i)]
 
     def carries(self, j, i):
-        """Whether body ``i`` moves with joint ``j``, which comes before it."""
+        """Whether joint ``j`` moves body ``i``, which comes after it in ``bodies``."""
         return self.observer is None or j in self.model.support[i]
 
     def is_near(self, i):
-        """Whether joint ``i`` moves the frame; if not, it moves the observer."""
+        """Whether joint ``i`` moves the frame; otherwise it moves the observer."""
         return self.observer is None or i in self.near
 
     def place(self, X):
-        """Place the bodies in reference coordinates.
+        """Compute the transforms between the bodies and the reference coordinates.
 
         Args:
             X: transforms from parent to body, for ``bodies``.
@@ -98,7 +98,7 @@ class RelativeFrame:
             self.center = p if self.reference == "aligned" else None
 
     def carry(self, i, x):
-        """A motion in coordinates of body ``i``, in reference coordinates."""
+        """Motion given in coordinates of body ``i``, in reference coordinates."""
         goes_up = i != self.root and self.is_near(i) == (self.reference == "body")
         X_i = self.up[i] if goes_up else self.down[i]
         if self.center is not None:
@@ -106,15 +106,15 @@ class RelativeFrame:
         return X_i.apply(x) if goes_up else X_i.inv_apply(x)
 
     def column(self, i, s):
-        """Columns of joint ``i`` with axes ``s``: its part in the motion of frame and observer."""
+        """Jacobian columns of joint ``i`` with axes ``s``, negative if it moves the observer."""
         return self.with_sign(i, self.carry(i, s))
 
     def with_sign(self, i, x):
-        """``x`` if joint ``i`` moves the frame, ``-x`` if it moves the observer."""
+        """Quantity ``x`` with the sign of joint ``i``: negative if it moves the observer."""
         return x if self.is_near(i) else -x
 
     def transform(self, X):
-        """From observer to frame coordinates."""
+        """Transform from observer to frame coordinates."""
         if self.observer is None:
             self._place(X, 0, Plucker.identity(), self.far, self.near)
         else:
@@ -122,7 +122,7 @@ class RelativeFrame:
         return self.placement @ self.down[self.frame.body]
 
     def coordinate_velocity(self, v):
-        """Velocity of the reference coordinates when the bodies have velocities ``v``."""
+        """Velocity of the reference coordinates, given the bodies' velocities ``v``."""
         of_frame, of_observer = self.motions(v)
         if self.reference == "body":
             return of_frame
@@ -131,13 +131,13 @@ class RelativeFrame:
         return Motion(of_observer.angular, of_frame.linear)
 
     def motions(self, v):
-        """Motions of frame and observer in reference coordinates."""
+        """Velocities of frame and observer in reference coordinates, given those of the bodies."""
         here, there = self.frame.body, self.observer
         still = Motion.zero() if there is None else self.carry(there.body, v[there.body])
         return self.carry(here, v[here]), still
 
     def _place(self, X, end, placement, here, there):
-        """From bodies on the way up to the coordinates of one end; from these to the others."""
+        """Set the transforms of bodies on both branches relative to the frame or observer."""
         lam, up, down, root = self.model.parent, self.up, self.down, self.root
         reaches_root = end == root or self.observer is not None
         up[end] = placement
@@ -151,14 +151,14 @@ class RelativeFrame:
 
 
 def frame_pose(model, q, frame, observer=None):
-    """The 4×4 pose of a frame in the base or observer: maps frame coordinates of points to it."""
+    """Homogeneous pose (4, 4) of a frame in the base or observer."""
     seen = RelativeFrame(model, frame, observer=observer)
     X, _ = joint_transforms(model, q, seen.bodies)
     return seen.transform(X).to_pose()
 
 
 def all_poses(model, q):
-    """The poses of all moving bodies, (body_count, 4, 4)."""
+    """Homogeneous poses of all moving bodies in the base, (body_count, 4, 4)."""
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
     T = model.table()
     for i in model.outward():
@@ -168,7 +168,7 @@ def all_poses(model, q):
 
 @for_all_joints(columns)
 def body_jacobian(model, q, i):
-    """``J_i``, motion columns in base coordinates with ``J_i qd = v_i`` — RBDA (4.6)."""
+    """Body Jacobian ``J_i`` in base coordinates, ``J_i qd = v_i`` — RBDA (4.6)."""
     kappa, J = model.chain(i), model.zeros((6, "nv"), q)
     X, S = joint_transforms(model, q, kappa)
     X_0 = base_transforms(model, X, kappa)
@@ -179,7 +179,7 @@ def body_jacobian(model, q, i):
 
 @for_all_joints(columns)
 def all_jacobians(model, q, reference="world"):
-    """Jacobians of all moving bodies, (body_count, 6, nv), tutorial (60)."""
+    """Jacobians of all moving bodies, (body_count, 6, nv), in ``reference`` coordinates."""
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
     J = model.zeros(("body_count", 6, "nv"), q)
@@ -201,7 +201,7 @@ def all_jacobians(model, q, reference="world"):
 
 
 def _seen_from(p, J):
-    """Motions as an array, with the velocities of a point ``p``."""
+    """Motion columns as an array, with the linear velocities of the point ``p``."""
     return (Plucker(np.eye(3, dtype=int), p) @ J).to_array()
 
 
@@ -227,7 +227,7 @@ def frame_jacobian(model, q, frame, reference="world", point=None, observer=None
 
 @for_all_joints(rates_of(frame_jacobian))
 def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, observer=None):
-    """Time derivative of the entries of ``frame_jacobian``, (6, nv)."""
+    """Time derivative of ``frame_jacobian``, (6, nv), entry by entry."""
     seen = RelativeFrame(model, frame, reference, point, observer)
     rate = model.zeros((6, "nv"), q, qd)
     X, v = body_velocities(model, q, qd, seen.bodies)
@@ -243,7 +243,7 @@ def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, obse
 
 @for_all_joints(second_derivative_rule(frame_jacobian))
 def frame_hessian(model, q, frame, reference="world", point=None, observer=None):
-    """Derivatives of ``frame_jacobian``: entry [:, j, k] along the k-th velocity variable.
+    """Derivatives of ``frame_jacobian`` along the velocity variables, (6, nv, nv): ``[:, j, k]`` by the k-th.
 
     A joint carries the axes of those beyond it along, ``∂J_j/∂q_k = J_k × J_j``; and it moves the
     reference coordinates. The result has the shape (6, nv, nv).
@@ -266,18 +266,18 @@ def frame_hessian(model, q, frame, reference="world", point=None, observer=None)
 
 
 def _cross_columns(u, J):
-    """``u_k × J_j`` of all pairs of columns, (6, j, k)."""
+    """Cross products ``u_k × J_j`` of all pairs of motion columns, (6, j, k)."""
     return _by_variable(u.angular.shape[1], J, lambda e_k: crm(u @ e_k, J))
 
 
 def _by_variable(n, J, motion):
-    """Motions for each of ``n`` unit vectors, (6, j, k)."""
+    """Stack of motions for each of ``n`` unit vectors, (6, j, k)."""
     parts = [motion(e_k).to_array() for e_k in np.eye(n, dtype=int)]
     return np.stack(parts, axis=-1) if parts else 0 * J.to_array()[..., None][..., :0]
 
 
 def _own_rates(model, q, seen, i, J):
-    """Rates of the columns of a joint along its own variables: its axes may move in the body."""
+    """Rates of a joint's Jacobian columns along its own variables, as axes may move in the body."""
     crossed = _cross_columns(J - _coordinate_motion(seen, i, J), J)
     joint, q_i, still = model.joint[i], q[model.q_slice[i]], model.zero_motion
     return crossed + _by_variable(
@@ -286,7 +286,7 @@ def _own_rates(model, q, seen, i, J):
 
 
 def _coordinate_motion(seen, i, J_k):
-    """Velocities of the reference coordinates when variables of joint ``i`` alone move."""
+    """Velocities of the reference coordinates per variable of joint ``i``."""
     near, none = seen.is_near(i), 0 * J_k.angular
     if seen.reference == "aligned":
         return Motion(none, J_k.linear) if near else Motion(J_k.angular, none)
@@ -294,7 +294,7 @@ def _coordinate_motion(seen, i, J_k):
 
 
 def frame_velocity(model, q, qd, frame, reference="world", point=None, observer=None):
-    """Velocity of a frame, (6,), in the coordinates that ``reference`` names."""
+    """Spatial velocity of a frame, (6,), in the coordinates that ``reference`` names."""
     seen = RelativeFrame(model, frame, reference, point, observer)
     X, v = body_velocities(model, q, qd, seen.bodies)
     seen.place(X)
@@ -334,7 +334,7 @@ def frame_acceleration(
 
 
 def frame_bias_acceleration(model, q, qd, *frame, **options):
-    """Acceleration of a frame at ``qdd = 0``, (6,); options as in ``frame_acceleration``.
+    """Frame acceleration at ``qdd = 0``, (6,); options as for ``frame_acceleration``.
 
     It is ``Jd qd``: of kind spatial in the references world and body, classical in aligned, where
     ``J qd`` holds the velocity of a point.
@@ -347,7 +347,7 @@ def frame_bias_acceleration(model, q, qd, *frame, **options):
 
 @refuses("loops", use="kinetree.joint_velocity, which supports loops")
 def joint_velocity(model, q, velocity, frame, reference="world", *, rows=range(6), **options):
-    """``qd = J⁻¹ V``, (nv,); the smallest there is where the joints are more than the rows.
+    """Joint velocity ``J⁻¹ V``, (nv,), for a frame velocity; least norm for redundant joints.
 
     Args:
         model: the mechanism.
@@ -372,7 +372,7 @@ def joint_velocity(model, q, velocity, frame, reference="world", *, rows=range(6
 def joint_acceleration(
     model, q, qd, acceleration, frame, reference="world", *, rows=range(6), **options
 ):
-    """``qdd = J⁻¹ (dV/dt - Jd qd)``, (nv,), with ``dV/dt`` classical for the reference aligned."""
+    """Joint acceleration ``J⁻¹ (dV/dt - Jd qd)``, (nv,), for a frame's acceleration."""
     J, rows = frame_jacobian(model, q, frame, reference, **options), list(rows)
     kind = "classical" if reference == "aligned" else "spatial"
     bias = frame_bias_acceleration(model, q, qd, frame, reference, kind, **options)
@@ -382,7 +382,7 @@ def joint_acceleration(
 
 
 def _smallest_solution(J, b, message):
-    """The smallest ``x`` with ``J x = b``, by orthogonalising the rows: ``J = U Y``, last first.
+    """Least-norm solution of ``J x = b`` by orthogonalising the rows.
 
     ``U`` is unit upper triangular and the rows of ``Y`` are orthogonal, so that ``Y x = U⁻¹ b`` is
     solved row by row. What is left of a dependent row is far below the threshold of pivots, as
@@ -402,7 +402,7 @@ def _smallest_solution(J, b, message):
 
 
 def singular_jacobian(model, frame):
-    """Message for a frame whose Jacobian has no inverse."""
+    """Error message for a frame whose Jacobian is singular."""
     return (
         f"the Jacobian of {frame.name!r} is singular in this configuration of model "
         f"{model.name!r}: no joint velocities give the frame every velocity. Ask for fewer "

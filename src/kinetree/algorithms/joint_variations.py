@@ -27,21 +27,21 @@ class JointVariation(NamedTuple):
     """``∂c_J/∂qd_k``."""
 
     def map(self, function) -> "JointVariation":
-        """The variation in other coordinates."""
+        """Copy of the variation with ``function`` applied to each motion, e.g. a transform."""
         return JointVariation(tuple(map(function, self.S_q)), *map(function, self[1:]))
 
     def acceleration(self, qdd) -> Any:
-        """``∂(S qdd + c_J)/∂q_k``, one column for each variable."""
+        """Derivatives ``∂(S qdd + c_J)/∂q_k`` of a joint's acceleration, a column per variable."""
         columns = [(S_k @ qdd).to_array() for S_k in self.S_q]
         return Motion.from_array(np.stack(columns, axis=1)) + self.c_q
 
     def force(self, f) -> np.ndarray:
-        """``(∂S/∂q_k)ᵀ f``, one column for each variable."""
+        """Derivatives ``(∂S/∂q_k)ᵀ f`` of a joint's force, a column per variable."""
         return np.stack([S_k.T @ f for S_k in self.S_q], axis=1)
 
 
 def can_vary(joint) -> bool:
-    """Whether a joint's equations can be differentiated; a class of the user's may not let us."""
+    """Whether a joint's equations can be differentiated; user-defined classes may fail."""
     if joint.constant_subspace or type(joint).__module__.startswith("kinetree."):
         return True
     try:
@@ -52,7 +52,7 @@ def can_vary(joint) -> bool:
 
 
 def joint_variation(model, i, q, qd) -> JointVariation | None:
-    """Variation of joint ``i``, in child coordinates; None where its axes are constants."""
+    """Derivatives of joint ``i``'s axes and velocity by its variables; None for constant axes."""
     joint = model.joint[i]
     if joint.constant_subspace or joint.nv == 0:
         return None
@@ -70,12 +70,12 @@ def joint_variation(model, i, q, qd) -> JointVariation | None:
 
 
 def _columns(motions):
-    """Motions as the columns of one."""
+    """Motions side by side as the columns of one."""
     return Motion.from_array(np.stack([_rates(m.to_array()) for m in motions], axis=1))
 
 
 def _rates(x):
-    """First derivatives of an array of jets and plain numbers."""
+    """First derivatives in an array of jets; zero for plain numbers."""
     found = np.empty(x.size, dtype=object)
     found[:] = [getattr(a, "first", 0) for a in x.ravel()]
     found = found.reshape(x.shape)

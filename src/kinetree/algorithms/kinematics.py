@@ -13,13 +13,13 @@ from kinetree.spatial import Motion, crm
 
 
 def _bodies_or_all(model, bodies):
-    """The bodies, or a walk over all of them for None."""
+    """The given bodies, or all moving ones for None."""
     return model.outward() if bodies is None else bodies
 
 
 @for_all_joints()
 def joint_transforms(model, q, bodies=None):
-    """``X[i]`` from parent to body coordinates and ``S[i]``, for every body."""
+    """Transforms ``X[i]`` from parent to body coordinates, and axes ``S[i]``, of every body."""
     X_T = model.tree_transform
     X, S = model.table(), model.table()
     for i in _bodies_or_all(model, bodies):
@@ -29,7 +29,7 @@ def joint_transforms(model, q, bodies=None):
 
 
 def base_transforms(model, X, bodies=None):
-    """``X_0[i]`` from base to body coordinates — RBDA Example 4.3."""
+    """Transforms ``X_0[i]`` from base to body coordinates — RBDA Example 4.3."""
     lam, X_0 = model.parent, model.table(model.identity_transform)
     for i in _bodies_or_all(model, bodies):
         X_0[i] = X[i] @ X_0[lam[i]] if lam[i] != 0 else X[i]
@@ -38,7 +38,7 @@ def base_transforms(model, X, bodies=None):
 
 @for_all_joints()
 def base_velocities(model, q, qd):
-    """``X_0[i]`` and the spatial velocity ``v[i]`` in base coordinates — RBDA Example 4.4."""
+    """Transforms ``X_0[i]``, and spatial velocities ``v[i]`` in base coordinates — Example 4.4."""
     lam, X_T = model.parent, model.tree_transform
     X_0, v = model.table(model.identity_transform), model.table(model.zero_motion)
     for i in model.outward():
@@ -51,7 +51,7 @@ def base_velocities(model, q, qd):
 
 @for_all_joints()
 def body_velocities(model, q, qd, bodies=None):
-    """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
+    """Spatial velocities ``v[i]`` in body coordinates, and transforms ``X[i]``, of every body."""
     lam, X_T = model.parent, model.tree_transform
     X, v = model.table(), model.fill_table(model.zero_motion)
     for i in _bodies_or_all(model, bodies):
@@ -63,7 +63,7 @@ def body_velocities(model, q, qd, bodies=None):
 
 @for_all_joints()
 def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
-    """Spatial acceleration ``a[i]`` of every body, in body coordinates, with ``X[i]`` and ``v[i]``.
+    """Spatial accelerations ``a[i]`` in body coordinates, with ``X[i]``, ``v[i]``, of every body.
 
     ``qdd = 0`` gives the velocity-product accelerations; ``a_0 = -a_g`` the gravity trick.
     """
@@ -79,7 +79,7 @@ def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
 
 
 def external_forces(model, X, f_ext):
-    """External forces, given in base coordinates, in body coordinates — RBDA (5.20)."""
+    """External forces transformed from base to body coordinates — RBDA (5.20)."""
     X_0, f = base_transforms(model, X), model.table()
     for i in model.outward():
         f[i] = X_0[i].star @ f_ext[i]
@@ -87,7 +87,7 @@ def external_forces(model, X, f_ext):
 
 
 def subspace_rate(model, i, q, qd, v):
-    """``Ṡ = S° + v × S``: rates of the columns of ``S[i]`` on a body with velocity ``v``.
+    """Rates ``Ṡ = S° + v × S`` of the axes of joint ``i`` on a body with velocity ``v``.
 
     In body coordinates; ``S°`` is the rate of the coordinates of ``S`` — RBDA §3.5.
     """
@@ -95,7 +95,7 @@ def subspace_rate(model, i, q, qd, v):
 
 
 def joint_subspace_rate(joint, q_i, qd_i, v):
-    """``subspace_rate`` of a joint with its own variables."""
+    """Rates ``Ṡ = S° + v × S`` of a joint's axes, given the joint and its variables."""
     S = joint.motion_subspace(q_i)
     if joint.constant_subspace:
         return crm(v, S)
@@ -108,7 +108,7 @@ def joint_subspace_rate(joint, q_i, qd_i, v):
 
 
 def _polarised_rate(joint, q, qd):
-    """``S°`` from ``c_J = S° qd`` alone, where ``qd`` is the rate of ``q``.
+    """Apparent rate ``S°`` recovered from ``c_J = S° qd``, for joints with ``dq/dt = qd``.
 
     ``c_J`` is a quadratic form in ``qd``, whose polarisation is the part of ``∂s_j/∂q_k``
     symmetric in j and k. The mixed derivatives of ``X_J`` are equal, which makes the other part

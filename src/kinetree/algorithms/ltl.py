@@ -16,7 +16,7 @@ def dense(n):
 
 
 def ancestors(lam, k):
-    """``lam[k]``, ``lam[lam[k]]``, … up to the base."""
+    """Ancestors ``lam[k]``, ``lam[lam[k]]``, … of a variable up to the base."""
     while lam[k] >= 0:
         k = lam[k]
         yield k
@@ -32,7 +32,7 @@ def not_positive(k):
 
 
 def ltl(H, lam, message=not_positive):
-    """Lower-triangular ``L`` with ``H = LᵀL``; reads the lower triangle only."""
+    """Cholesky-like factor ``L`` (lower triangular) with ``H = LᵀL``; reads the lower triangle."""
     L = np.tril(H)
     for k in reversed(range(len(lam))):
         L[k, k] = sqrt(check_pivot(L[k, k], H[k, k], lambda k=k: message(k)))
@@ -45,7 +45,7 @@ def ltl(H, lam, message=not_positive):
 
 
 def ltdl(H, lam, message=not_positive, check=check_pivot):
-    """``L`` (unit lower triangular, below the diagonal) and ``D`` (on it) with ``H = LᵀDL``."""
+    """Factors with ``H = LᵀDL`` in one array: unit lower ``L`` below the diagonal, ``D`` on it."""
     L = np.tril(H)
     for k in reversed(range(len(lam))):
         L[k, k] = check(L[k, k], H[k, k], lambda k=k: message(k))
@@ -58,7 +58,7 @@ def ltdl(H, lam, message=not_positive, check=check_pivot):
 
 
 def solve_l(L, lam, b, unit=False):
-    """``x = L⁻¹ b``."""
+    """Solution ``L⁻¹ b`` of a sparse lower-triangular system."""
     x = list(b)
     for i in range(len(lam)):
         for j in ancestors(lam, i):
@@ -68,7 +68,7 @@ def solve_l(L, lam, b, unit=False):
 
 
 def solve_lt(L, lam, b, unit=False):
-    """``x = L⁻ᵀ b``."""
+    """Solution ``L⁻ᵀ b`` of a sparse lower-triangular system, transposed."""
     x = list(b)
     for i in reversed(range(len(lam))):
         x[i] = x[i] if unit else x[i] / L[i, i]
@@ -78,18 +78,18 @@ def solve_lt(L, lam, b, unit=False):
 
 
 def solve_ltl(L, lam, b):
-    """``x = H⁻¹ b`` from ``L = ltl(H, lam)``."""
+    """Solution ``H⁻¹ b`` from the factor ``L`` of ``ltl(H, lam)``."""
     return solve_l(L, lam, solve_lt(L, lam, b))
 
 
 def solve_ltdl(L, lam, b):
-    """``x = H⁻¹ b`` from ``L = ltdl(H, lam)``."""
+    """Solution ``H⁻¹ b`` from the factors of ``ltdl(H, lam)``."""
     y = solve_lt(L, lam, b, unit=True)
     return solve_l(L, lam, [y[k] / L[k, k] for k in range(len(lam))], unit=True)
 
 
 def two_columns_at_a_time(n):
-    """Places ``(row, column)`` of a square matrix in an order that suits generated code.
+    """Index pairs (row, column) of a square matrix, two columns at a time, for generated code.
 
     It keeps the order of the source, and writes neighbours to memory together if they are adjacent.
     """
@@ -99,7 +99,7 @@ def two_columns_at_a_time(n):
 
 
 def inverse_ltdl(L, lam):
-    """``H⁻¹ = A D⁻¹ Aᵀ`` with ``A = L⁻¹``, from ``L = ltdl(H, lam)``: one triangle, mirrored.
+    """Inverse ``H⁻¹ = L⁻¹ D⁻¹ L⁻ᵀ`` from the factors of ``ltdl(H, lam)``.
 
     ``A`` has the zeros of ``L``. An entry of ``H⁻¹`` is a sum over the variables that support both
     its row and its column, or zero if there is none.
@@ -117,7 +117,7 @@ def inverse_ltdl(L, lam):
 
 
 def inverse(H, lam, message=not_positive):
-    """``H⁻¹``, full."""
+    """Inverse ``H⁻¹`` as a full matrix, by sparse factorisation."""
     return inverse_ltdl(ltdl(H, lam, message), lam)
 
 
@@ -141,11 +141,11 @@ class Inverse:
         return (self @ np.transpose(B)).T
 
     def arrays(self):
-        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays that the factors consist of, for tables of recorded loops."""
         return [self.L]
 
     def like(self, arrays):
-        """A value of this kind made of other ``arrays``."""
+        """Inverse made of other arrays; the inverse function of ``arrays``."""
         made = object.__new__(Inverse)
         made.lam, made.L = self.lam, arrays[0]
         return made
@@ -155,7 +155,7 @@ class Inverse:
 
 
 def multiply_l(L, lam, x, unit=False):
-    """``y = L x``."""
+    """Product ``L x`` with a sparse lower-triangular factor."""
     y = [x[i] if unit else L[i, i] * x[i] for i in range(len(lam))]
     for i in range(len(lam)):
         for j in ancestors(lam, i):
@@ -164,7 +164,7 @@ def multiply_l(L, lam, x, unit=False):
 
 
 def multiply_lt(L, lam, x, unit=False):
-    """``y = Lᵀ x``."""
+    """Product ``Lᵀ x`` with a sparse lower-triangular factor."""
     y = [x[i] if unit else L[i, i] * x[i] for i in range(len(lam))]
     for i in range(len(lam)):
         for j in ancestors(lam, i):
@@ -173,7 +173,7 @@ def multiply_lt(L, lam, x, unit=False):
 
 
 def multiply(H, lam, x):
-    """``y = H x`` from the lower triangle of a symmetric ``H``."""
+    """Product ``H x`` from the lower triangle of a sparse symmetric ``H``."""
     y = [H[i, i] * x[i] for i in range(len(lam))]
     for i in range(len(lam)):
         for j in ancestors(lam, i):

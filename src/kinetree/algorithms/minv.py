@@ -21,14 +21,14 @@ from kinetree.spatial import Force, Motion
 
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 def inverse_mass_matrix_by_factors(model, q):
-    """``H⁻¹`` (nv, nv) from the sparse factors of ``H``."""
+    """Inverse mass matrix ``H⁻¹``, (nv, nv), from the sparse factors of ``H``."""
     return ltl.inverse_ltdl(inertia_factors(model, q), model.expanded_parent)
 
 
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 @instead(inverse_mass_matrix_by_factors)
 def inverse_mass_matrix(model, q):
-    """``H⁻¹`` (nv, nv) by an articulated-body recursion, ``H`` never formed."""
+    """Inverse mass matrix ``H⁻¹``, (nv, nv), by an articulated-body recursion without ``H``."""
     lam, NB, n, at = model.parent, model.body_count, model.nv, model.v_slice
     X, S = joint_transforms(model, q)
     U, D_inv, u, a = ([None] * (NB + 1) for _ in range(4))
@@ -64,7 +64,7 @@ def inverse_mass_matrix(model, q):
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 @instead(inverse_mass_matrix_by_factors)
 def inverse_mass_matrix_by_columns(model, q):
-    """``H⁻¹`` (nv, nv), each column by its own recursion."""
+    """Inverse mass matrix ``H⁻¹``, (nv, nv), each column by a separate recursion."""
     H_inv = model.matrix(q)
     solve_columns(model, articulated_joints(model, q), inverse=H_inv)
     return H_inv
@@ -72,7 +72,7 @@ def inverse_mass_matrix_by_columns(model, q):
 
 @refuses("loops", "couplings", use="crba.inertia_factors")
 def articulated_joints(model, q):
-    """Response of the joints to forces, by the inward pass of Table 7.1."""
+    """Articulated inertias and joint responses, by the inward pass of RBDA Table 7.1."""
     lam = model.parent
     X, S = joint_transforms(model, q)
     U, D_inv, IA = model.table(), model.table(), model.copy_table(model.inertia)
@@ -85,7 +85,7 @@ def articulated_joints(model, q):
 
 
 def solve_columns(model, joints, *matrices, inverse=None, columns=None):
-    """Replace each column ``b`` of matrices by ``-H⁻¹ b``, and fill in ``H⁻¹`` itself.
+    """Replace each column ``b`` of matrices by ``-H⁻¹ b``; fill in ``H⁻¹`` itself, too.
 
     A column is the acceleration that joint forces ``-b``, or a unit force, cause in the mechanism
     at rest, without gravity: two passes over the bodies, side by side for all matrices.

@@ -30,7 +30,7 @@ def muscle_force(muscle: Any, length: Any, velocity: Any, u: Any) -> tuple[Any, 
 
 
 def force_length(muscle, L):
-    """``FL``, and its slope: four parabolas, 1 at the optimal length, 0 beyond the ends."""
+    """Active force-length factor of a muscle and its derivative: four parabolas, 1 at optimum."""
     low, high, one = muscle.lmin, muscle.lmax, 1.0 + 0 * L
     up, down = (1 - low) / 2, (high - 1) / 2
     x, y = (L - low) / up, (high - L) / down
@@ -44,7 +44,7 @@ def force_length(muscle, L):
 
 
 def force_velocity(muscle, V):
-    """``FV``, and its slope; ``V`` is negative where the muscle shortens."""
+    """Force-velocity factor of a muscle and its derivative; ``V`` < 0 where it shortens."""
     y = muscle.fvmax - 1
     pushed = _where(V, 0.0, ((V + 1) * (V + 1), 2 * (V + 1)), (muscle.fvmax + 0 * V, 0 * V))
     if y > 0:
@@ -55,7 +55,7 @@ def force_velocity(muscle, V):
 
 
 def passive_force_length(muscle, L):
-    """``FP``, and its slope: a parabola, and a line beyond the middle between 1 and ``lmax``."""
+    """Passive force-length factor of a muscle and its derivative: a parabola, then a line."""
     b = (muscle.lmax - 1) / 2
     x, most = (L - 1) / b, muscle.fpmax
     beyond = _where(L, 1 + b, (most * x * x / 2, most * x / b), (most * (x - 0.5), most / b))
@@ -63,7 +63,7 @@ def passive_force_length(muscle, L):
 
 
 def _where(x, bound, below, above):
-    """Value and slope of one curve below a bound, and of another above."""
+    """Value and derivative of one curve below a bound, and of another above."""
     return tuple(select(less(x, bound), a, b) for a, b in zip(below, above, strict=True))
 
 
@@ -88,6 +88,6 @@ def muscle_activation(u: Any, a: Any, times: tuple, time: Any) -> Any:
 
 
 def _unit(x):
-    """Number within 0 and 1."""
+    """Number clipped to the range from 0 to 1."""
     x = select(less(x, 0), 0 * x, x)
     return select(less(1, x), 1 + 0 * x, x)

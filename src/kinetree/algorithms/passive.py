@@ -15,7 +15,7 @@ from kinetree.spatial.ops import less, select
 
 @for_all_joints(force)
 def passive_force(model, q, qd):
-    """``-k Δ - d qd - c sign(qd)`` of every joint, (nv,); dry friction is zero at rest.
+    """Passive joint forces ``-k Δ - d qd - c sign(qd)``, (nv,); dry friction is zero at rest.
 
     ``Δ`` is the displacement from the rest position on the manifold of the joint,
     ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``closed.forces``,
@@ -29,7 +29,7 @@ def passive_force(model, q, qd):
 
 
 def _of_joints(model, q, qd, force):
-    """Forces of all joints, (nv,)."""
+    """Sum of a force function over the joints of the tree, (nv,)."""
     tau = model.table(model.zero_velocity[:0])
     for i in model.outward():
         tau[i] = force(model.bodies[i - 1], q[model.q_slice[i]], qd[model.v_slice[i]])
@@ -37,13 +37,13 @@ def _of_joints(model, q, qd, force):
 
 
 def own_force(part, q, qd):
-    """Spring, damper and dry friction of the joint of a body, or of a loop joint."""
+    """Spring, damper and dry-friction force of one tree or loop joint, (nv,)."""
     return _spring_and_damper(part, q, qd) + _friction(part, qd)
 
 
 @for_all_joints(force)
 def spring_and_damper_force(model, q, qd):
-    """``-k Δ - d qd`` of every joint and so on, (nv,): ``passive_force`` without dry friction."""
+    """Passive joint forces ``-k Δ - d qd``, (nv,), without dry friction."""
     tau = _of_joints(model, q, qd, _spring_and_damper)
     tau = _with_tendons(model, q, qd, tau, _spring_and_damper_pull)
     return _with_loops(model, q, qd, tau, _spring_and_damper, ("stiffness", "damping"))
@@ -51,18 +51,18 @@ def spring_and_damper_force(model, q, qd):
 
 @for_all_joints(force)
 def joint_spring_force(model, q, qd):
-    """``-k Δ - d qd`` of the joints of the tree, (nv,): without tendons, loops, carried weight."""
+    """Spring and damper forces ``-k Δ - d qd`` of tree joints alone, (nv,)."""
     return _of_joints(model, q, qd, _spring_and_damper)
 
 
 @for_all_joints(force)
 def fluid_joint_force(model, q, qd):
-    """Joint forces of fluids alone, (nv,)."""
+    """Joint forces of the fluids around bodies, (nv,)."""
     return fluid_force(model, q, qd)
 
 
 def _with_loops(model, q, qd, tau, force, names):
-    """``tau`` and what loop joints with some dynamics of these names exert."""
+    """Joint forces ``tau`` plus those of loop joints that have springs, dampers or friction."""
     for loop in model.loops:
         if any(has_dynamics(loop, name) for name in names):
             q_k, qd_k, B = loop_joint_motion(model, q, qd, [loop])
@@ -71,7 +71,7 @@ def _with_loops(model, q, qd, tau, force, names):
 
 
 def _spring_and_damper(part, q, qd):
-    """``-k Δ - d qd`` of the joint of a body, or of a loop joint."""
+    """Spring and damper force ``-k Δ - d qd`` of one tree or loop joint."""
     f = np.zeros(part.joint.nv, dtype=int)
     if has_dynamics(part, "stiffness"):
         f = f - np.array(part.dynamics.stiffness) * stretch(part, q)
@@ -81,14 +81,14 @@ def _spring_and_damper(part, q, qd):
 
 
 def _friction(part, qd):
-    """Dry friction of a joint that slides, (nv,)."""
+    """Dry friction ``-c sign(qd)`` of a joint, (nv,)."""
     if not has_dynamics(part, "friction"):
         return np.zeros(part.joint.nv, dtype=int)
     return -np.array(part.dynamics.friction) * np.array([_sign(x) for x in qd])
 
 
 def stretch(part, q):
-    """Displacement ``Δ`` of the spring of a body's joint, or of a loop joint, (nv,)."""
+    """Displacement ``Δ`` of a joint's spring from rest, tree or loop joint, (nv,)."""
     rest = np.array(part.dynamics.rest) if part.dynamics.rest else part.joint.neutral()
     return part.joint.difference(rest, q)
 
@@ -97,7 +97,7 @@ def stretch(part, q):
 
 
 def _with_tendons(model, q, qd, tau, pull):
-    """``tau`` with the forces of the tendons, of gravity compensation and of fluids."""
+    """Joint forces ``tau`` plus those of tendons, gravity compensation and fluids."""
     for t in model.tendons:
         if t.has("stiffness", "damping", "friction"):
             L, arms = tendon_motion(model, t, q)
@@ -107,7 +107,7 @@ def _with_tendons(model, q, qd, tau, pull):
 
 
 def _pull(t, L, Ld):
-    """Pull of a tendon: spring, damper and friction."""
+    """Tension of a tendon by its spring, damper and friction [N]."""
     f = _spring_and_damper_pull(t, L, Ld)
     return f - t.friction * _sign(Ld) if t.has("friction") else f
 
@@ -119,7 +119,7 @@ def _spring_and_damper_pull(t, L, Ld):
 
 
 def tendon_stretch(t, L):
-    """How far the length is beyond the rest lengths, between which a tendon is slack."""
+    """Extension of a tendon beyond its rest lengths, between which it is slack [m]."""
     low, high = t.rest
     if low == high:
         return L - exact(low)
@@ -130,7 +130,7 @@ def tendon_stretch(t, L):
 
 
 def compensation_force(model, q):
-    """``-Σ J_iᵀ m_i g`` over the masses whose weight is carried, (nv,), without couplings."""
+    """Gravity-compensation forces ``-Σ J_iᵀ m_i g``, (nv,), without couplings."""
     I = {}
     for g in model.gravity_compensation:
         c, m = np.array(g.center), g.mass

@@ -25,7 +25,7 @@ class Propagated(NamedTuple):
 
 
 def propagate(IA, pA, S, c, tau):
-    """``Ia`` and ``pa`` from ``IA`` and ``pA`` of the child — RBDA (7.23), (7.24).
+    """Articulated inertia ``Ia`` and bias force ``pa`` of a child, as felt by its parent — (7.23).
 
     All in the same coordinates; ``c`` is the full velocity-product acceleration ``c_J + v × v_J``
     and ``tau`` the joint force.
@@ -37,20 +37,20 @@ def propagate(IA, pA, S, c, tau):
 
 
 def joint_response(model, i, IA, S):
-    """``U = IA S`` and ``D⁻¹`` of joint ``i``, armature included — RBDA Table 7.1."""
+    """Columns ``U = IA S`` and inverse ``D⁻¹`` of joint ``i``, with armature — Table 7.1."""
     U = IA @ S
     D = armature.joint_inertia(model, i, S.T @ U)
     return U, inverse_joint_inertia(IA, S, D, singular_at(model, i))
 
 
 def apparent_inertia(model, i, IA, S, U, D_inv):
-    """``Ia = IA - U D⁻¹ Uᵀ``: the inertia of a body across its joint ``i`` — RBDA Table 7.1."""
+    """Apparent inertia ``Ia = IA - U D⁻¹ Uᵀ`` of a body across its joint ``i`` — RBDA Table 7.1."""
     Ia = IA - dyadic(U, D_inv)
     return Ia if armature.is_present(model, i) else clear_rows(Ia, S)
 
 
 def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
-    """``D⁻¹`` of ``D = Sᵀ IA S``, or SingularError when the joint moves no inertia.
+    """Inverse of the joint inertia ``D = Sᵀ IA S``; SingularError if the joint moves no inertia.
 
     ``D`` is compared with ``joint_inertia_bound``: after rounding, the inertia of a rod about its
     own axis is not zero but small.
@@ -78,17 +78,17 @@ def joint_inertia_bound(IA, S, k):
 
 
 def _is_structural_zero(s):
-    """Whether an array is zero in every state."""
+    """Whether an array is zero in every state: integer zeros."""
     return _is_structure(s) and not np.any(s)
 
 
 def _is_structure(s):
-    """Whether an array consists of structural zeros and ones, which are integers."""
+    """Whether an array consists of integer zeros and ones, constants of every state."""
     return np.issubdtype(s.dtype, np.integer)
 
 
 def singular_variables(model, i):
-    """Message for a joint ``i`` whose variables are singular."""
+    """Error message for a joint ``i`` at a singularity of its variables."""
     return (
         f"forward dynamics is singular: the variables of joint {model.joint_names[i - 1]!r} "
         f"({type(model.joint[i]).__name__}) are singular in this configuration, by gimbal lock or "
@@ -99,7 +99,7 @@ def singular_variables(model, i):
 
 
 def require_regular_variables(model, q):
-    """Raise SingularError for a joint whose variables are singular at ``q``, (nq,) of numbers.
+    """Raise SingularError if a joint's variables are singular at the configuration ``q``, (nq,).
 
     For solvers that determine ranks, which would mistake the singularity for a constraint.
     """
@@ -112,7 +112,7 @@ _SINGULAR = 1e-12  # of the determinant of the motion subspace: rounding errors
 
 
 def moves_no_inertia(model, i):
-    """Message for an equation of motion that has no solution because of joint ``i``."""
+    """Error message: forward dynamics has no solution because joint ``i`` moves no inertia."""
     joint, I = model.joint[i], model.inertia[i]
     if joint.nv > 1 and not joint.constant_subspace and has_full_inertia(I):
         return singular_variables(model, i)
@@ -132,12 +132,12 @@ def has_full_inertia(I):
 
 
 def is_formula(I):
-    """Whether an inertia is not made of plain numbers."""
+    """Whether an inertia has traced or symbolic entries."""
     return I.parameters().dtype == object
 
 
 def singular_at(model, i):
-    """The message of ``moves_no_inertia``, composed only when it is needed."""
+    """Lazily composed message of ``moves_no_inertia`` for joint ``i``."""
     return lambda k: moves_no_inertia(model, i)
 
 
@@ -158,7 +158,7 @@ def clear_rows(Ia, S):
 
 
 def kept_rows(S):
-    """0 for the coordinates that ``S`` spans, else 1; all 1 if ``S`` is not along axes."""
+    """Mask (6,) that is 0 in coordinates that ``S`` spans, else 1; all 1 for oblique axes."""
     S = S if isinstance(S, np.ndarray) else S.to_array()
     keep = np.ones(len(S), dtype=int)
     if np.issubdtype(S.dtype, np.integer):
@@ -169,7 +169,7 @@ def kept_rows(S):
 
 
 def _dense(x):
-    """A typed vector, set of vectors or inertia as an array; arrays as they are."""
+    """Spatial vector, columns or inertia as an array; arrays unchanged."""
     if isinstance(x, np.ndarray):
         return x
     return x.to_array() if hasattr(x, "to_array") else x.to_matrix()

@@ -43,7 +43,7 @@ _SMALLEST = 1e-6  # pivot of KᵀK, relative to its usual size
 def joint_reactions(
     model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, joints, part="total", frame="joint"
 ):
-    """Forces across some joints, (n, 6).
+    """Forces across joints from predecessor to successor, (n, 6), in the given frames.
 
     Args:
         model: the mechanism.
@@ -89,7 +89,7 @@ def joint_reactions(
 
 
 def with_loop_forces(model, q, qd, X_0, lam, f_ext=None, loop_tau=None):
-    """External forces and those of the loop joints on each body, and the latter one by one."""
+    """Forces on each body from outside and from loop joints; also each loop joint's force."""
     closing = _loop_forces(model, q, qd, X_0, lam, loop_tau)
     acting = [Force.zero() for _ in X_0] if f_ext is None else [Force.zero(), *f_ext[1:]]
     for loop, (X_s, drive, bearing) in zip(model.loops, closing, strict=True):
@@ -99,7 +99,7 @@ def with_loop_forces(model, q, qd, X_0, lam, f_ext=None, loop_tau=None):
 
 
 def add_loop_forces(model, q, f_ext, loop_tau):
-    """External forces with those along loop joints among them, entry 0 unused; None for none."""
+    """External forces plus forces along loop joints, entry 0 unused; None for none."""
     if loop_tau is None:
         return f_ext
     along = forces_on_bodies(model, q, loop_tau)
@@ -107,7 +107,7 @@ def add_loop_forces(model, q, f_ext, loop_tau):
 
 
 def _express_in_frame(f, frame, X_s, X_J, to_body, X_0):
-    """A force in successor coordinates, in those of ``frame``."""
+    """Spatial force given in successor coordinates, in those of ``frame``."""
     if frame == "joint":
         return f
     if frame == "body":
@@ -122,7 +122,7 @@ def _express_in_frame(f, frame, X_s, X_J, to_body, X_0):
 
 
 def _loop_forces(model, q, qd, X_0, lam, loop_tau):
-    """``X_s``, ``T_a tau`` and ``T lam`` of each loop joint, in its successor frame."""
+    """Frame ``X_s``, active force ``T_a tau`` and constraint force ``T lam`` of each loop joint."""
     found, row, column = [], 0, 0
     for loop in model.loops:
         joint = loop.joint
@@ -149,7 +149,7 @@ def _loop_forces(model, q, qd, X_0, lam, loop_tau):
 
 
 def multipliers(model, q, qd, qdd, tau, f_ext=None):
-    """Constraint forces of the loop joints, (nc,): the smallest, where they are not unique.
+    """Constraint forces of the loop joints, (nc,), of least norm where they are not unique.
 
     Args:
         model: the mechanism, with loops.
@@ -185,7 +185,7 @@ def multipliers(model, q, qd, qdd, tau, f_ext=None):
 
 
 def _smallest(model, K, b, size, agreement):
-    """The smallest ``lam`` with ``Kᵀ lam = b``, in pure numbers, where ranks can be decided."""
+    """Least-norm ``lam`` with ``Kᵀ lam = b`` for numeric matrices; ShapeError if none fits."""
     units = scaling(model)
     U, s, Vt = np.linalg.svd(np.asarray(K, dtype=float))
     r, generic = int(count_values(s, units)), units.generic_rank()
@@ -207,18 +207,18 @@ def _smallest(model, K, b, size, agreement):
 
 
 def _require(condition):
-    """Raise the error of a condition that cannot be met, where it has one."""
+    """Raise the error of a condition that does not hold, or trace a check of it."""
     if hasattr(condition, "require"):
         condition.require()
 
 
 def _least(A):
-    """Smallest singular value of matrices, in most of them."""
+    """Median over matrices of their smallest singular value."""
     return np.median(np.min(np.linalg.svd(A, compute_uv=False), axis=-1, initial=np.inf))
 
 
 def _columns(model) -> Any:
-    """Independent columns of ``K`` that suit most configurations, and the size of their pivots."""
+    """Independent columns of ``K`` that suit most configurations, and their usual pivots."""
 
     def make():
         policy: Any = rank_policy(model)

@@ -25,7 +25,7 @@ from kinetree.spatial.vector3 import ZERO3
 
 @for_all_joints(force)
 def regressor_in_base_coordinates(model, q, qd, qdd, *, bodies=None):
-    """``Y`` with ``tau = Y p``, (nv, 10 body_count), from axes and forces in base coordinates.
+    """Regressor ``Y`` with ``tau = Y p``, (nv, 10 body_count), computed in base coordinates.
 
     ``bodies`` are those whose columns are wanted, all by default.
     """
@@ -46,7 +46,7 @@ def regressor_in_base_coordinates(model, q, qd, qdd, *, bodies=None):
 
 @for_all_joints(force)
 def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
-    """``Y`` with ``tau = Y p``, (nv, 10 body_count), and columns for friction and rotors.
+    """Regressor ``Y`` with ``tau = Y p``, (nv, 10 body_count), plus friction and rotor columns.
 
     The force on body ``i`` is ``A_i p_i`` and reaches the joints that support the body by the
     transpose of its Jacobian: ``Y_i = J_iᵀ A_i``.
@@ -65,12 +65,12 @@ def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
 
 
 def regressor_by_axial_turns(model, q, qd, qdd, *, friction=False, rotors=False):
-    """``Y`` in fewer operations where joints turn about coordinate axes."""
+    """Regressor ``Y`` with ``tau = Y p``, with axial rotations factored out."""
     return regressor(axial_view(model), q, qd, qdd, friction=friction, rotors=rotors)
 
 
 def joint_columns(qd, qdd, friction=False, rotors=False):
-    """Columns of what acts at the joints themselves, a list of (nv, nv) matrices.
+    """Regressor columns of effects at the joints, friction and rotors, as (nv, nv) matrices.
 
     Viscous friction ``d qd``, Coulomb friction ``k sign(qd)``, and the inertia of rotors that turn
     with the joints, ``j qdd``.
@@ -80,7 +80,7 @@ def joint_columns(qd, qdd, friction=False, rotors=False):
 
 
 def joint_effects(friction=False, rotors=False):
-    """Names of the effects at the joints, in the order of their columns."""
+    """Names of joint effects (friction, rotors) in the order of their regressor columns."""
     if not isinstance(friction, (bool, str)) or friction not in (False, True, *_FRICTION):
         raise UnknownNameError(
             f"friction must be True, False, 'viscous' or 'coulomb', got {friction!r}"
@@ -93,7 +93,7 @@ _FRICTION = ("viscous", "coulomb")
 
 
 def _sign(x):
-    """Negative sign of a number, 0 at zero."""
+    """Sign of a number with the opposite sign, 0 at zero."""
     return select(less(x, 0), -1, select(less(0, x), 1, 0))
 
 
@@ -105,7 +105,7 @@ def _diagonal(x):
 
 
 def force_columns(v, a):
-    """``A`` with ``I a + v ×* I v = A p``, ten forces — RBDA (2.68).
+    """Matrix ``A`` with ``I a + v ×* I v = A p``, ten force columns — RBDA (2.68).
 
     In terms of the acceleration ``d`` of the origin and the tensor ``Ω = ω̇× + ω× ω×``: the force is
     ``m d + Ω h``, its moment ``h × d + I ω̇ + ω × I ω``.
@@ -117,13 +117,13 @@ def force_columns(v, a):
 
 
 def momentum_columns(v):
-    """``B`` with ``I v = B p``, ten forces — RBDA (2.63)."""
+    """Matrix ``B`` with ``I v = B p``, ten force columns — RBDA (2.63)."""
     w, u = v.angular, v.linear
     return _columns(u, skew(w), -skew(u), _rotational_columns(w))
 
 
 def _columns(mass, moment_force, moment_moment, turning):
-    """Forces with the parts that mass, first moment and rotational inertia contribute."""
+    """Ten force columns from the parts of mass, first moments and rotational inertia."""
     none = np.zeros((3, 6), dtype=int)
     return Force(
         np.concatenate([ZERO3[:, None], moment_moment, turning], axis=1),
@@ -132,13 +132,13 @@ def _columns(mass, moment_force, moment_moment, turning):
 
 
 def _rotational_columns(w):
-    """``L`` with ``I w = L (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``, (3, 6)."""
+    """Matrix ``L`` with ``I w = L (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``, (3, 6)."""
     x, y, z = w
     return np.array([[x, y, 0, z, 0, 0], [0, x, y, 0, z, 0], [0, 0, 0, x, y, z]])
 
 
 def momentum_regressor(model, q, qd):
-    """``Y`` with ``Y p`` the momentum about the base origin, (6, 10 body_count)."""
+    """Regressor of the momentum about the base origin, (6, 10 body_count)."""
     X, v = body_velocities(model, q, qd)
     X_0, Y = base_transforms(model, X), model.zeros((6, "parameters"), q, qd)
     for i in model.outward():
@@ -147,7 +147,7 @@ def momentum_regressor(model, q, qd):
 
 
 def kinetic_energy_regressor(model, q, qd):
-    """``y`` with ``y p`` the kinetic energy, (10 body_count,)."""
+    """Regressor of the kinetic energy, (10 body_count,)."""
     (_, v), y = body_velocities(model, q, qd), model.zeros(("parameters",), q, qd)
     for i in model.outward():
         y[model.parameter_slice(i)] = _kinetic(v[i])
@@ -155,14 +155,14 @@ def kinetic_energy_regressor(model, q, qd):
 
 
 def _kinetic(v: Motion):
-    """``½ v·I v = ½ m u·u + h·(u × ω) + ½ ω·I ω`` by its coefficients."""
+    """Coefficients of a body's kinetic energy in its ten inertial parameters."""
     (x, y, z), u = v.angular, v.linear
     squares = [x * x / 2, x * y, y * y / 2, x * z, y * z, z * z / 2]
     return np.array([u @ u / 2, *cross(u, v.angular), *squares])
 
 
 def potential_energy_regressor(model, q):
-    """``y`` with ``y p`` the potential energy, (10 body_count,)."""
+    """Regressor of the potential energy of gravity, (10 body_count,)."""
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
     y = model.zeros(("parameters",), q)
     for i in model.outward():
@@ -171,12 +171,12 @@ def potential_energy_regressor(model, q):
 
 
 def _potential(X_0, g):
-    """``-g·(m r + Eᵀ h)`` by its coefficients."""
+    """Coefficients of a body's potential energy ``-g·(m r + Eᵀ h)`` in its ten parameters."""
     return np.array([-(g @ X_0.r), *(-(X_0.E @ g)), *np.zeros(6, dtype=int)])
 
 
 def energy_regressor(model, q, qd):
-    """``y`` with ``y p`` the sum of kinetic and potential energy, (10 body_count,)."""
+    """Regressor of the sum of kinetic and potential energy, (10 body_count,)."""
     X, v = body_velocities(model, q, qd)
     X_0, y = base_transforms(model, X), model.zeros(("parameters",), q, qd)
     for i in model.outward():

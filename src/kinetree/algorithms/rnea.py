@@ -27,7 +27,7 @@ class NewtonEuler(NamedTuple):
 
 @for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
-    """Both passes of Table 5.1 with their by-products."""
+    """Recursive Newton-Euler algorithm, RBDA Table 5.1: forces with intermediate quantities."""
     lam, X_T, I = model.parent, model.tree_transform, model.inertia
     X, S, v, a, f = (model.table() for _ in range(5))
     tau = model.table(model.zero_velocity[:0])
@@ -54,17 +54,17 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``tau = H(q) qdd + C(q, qd)``: joint forces that produce the accelerations ``qdd``."""
+    """Joint forces ``tau = H(q) qdd + C(q, qd)`` that produce ``qdd``, (nv,)."""
     return newton_euler(model, q, qd, qdd, f_ext).tau
 
 
 def bias_force(model, q, qd, f_ext=None):
-    """``C(q, qd)``: the joint forces at zero acceleration; gravity included — RBDA (6.2)."""
+    """Bias force ``C(q, qd)``, the joint forces at zero acceleration, gravity included, (nv,)."""
     return newton_euler(model, q, qd, model.zero_velocity, f_ext).tau
 
 
 def gravity_force(model, q):
-    """Joint forces that hold the mechanism against gravity — RBDA (5.12), (5.13).
+    """Joint forces that hold the mechanism against gravity, (nv,) — RBDA (5.12), (5.13).
 
     This is ``C(q, 0)``, but for what prescribed joints cause by their motion.
     """
@@ -72,18 +72,18 @@ def gravity_force(model, q):
 
 
 def coriolis_force(model, q, qd):
-    """The velocity terms of ``C`` alone: no gravity, no external forces."""
+    """Velocity terms of the bias force alone, (nv,): no gravity, no external forces."""
     return newton_euler(model, q, qd, model.zero_velocity, gravity=False).tau
 
 
 def inertia_product(model, q, qdd):
-    """``H(q) qdd`` without forming ``H`` — RBDA Table 6.1."""
+    """Product ``H(q) qdd``, (nv,), without forming ``H`` — RBDA Table 6.1."""
     return _at_rest(model, q, qdd, model.zero_motion)
 
 
 @for_all_joints(force)
 def _at_rest(model, q, qdd, a_0):
-    """Both passes with no velocity anywhere, not even of prescribed joints: linear in ``qdd``."""
+    """Joint forces for ``qdd`` with all velocities zero, linear in ``qdd`` and ``a_0``, (nv,)."""
     lam, I = model.parent, model.inertia
     X, S = joint_transforms(model, q)
     a, f, tau = model.table(a_0), model.table(), model.table(model.zero_velocity[:0])

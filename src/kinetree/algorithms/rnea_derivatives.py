@@ -87,7 +87,7 @@ class CompositeBodies(NamedTuple):
 
 @refuses("couplings", use="kinetree.differentiate")
 def composite_bodies(model, q, qd):
-    """Positions, velocities and composite inertias, in the coordinates of one frame.
+    """Positions, velocities and composite inertias of all bodies in one frame's coordinates.
 
     A child of the base and what hangs on it form their own mechanism. Its coordinates are
     those of the child, in which the axes of that joint, all six of a floating base, are constants.
@@ -119,7 +119,7 @@ def composite_bodies(model, q, qd):
 
 
 def _moved_axes(v_lam, J, variation):
-    """``Jd``: how the velocity beyond a joint changes with its position."""
+    """Derivative ``Jd`` of the velocity beyond a joint by the joint's position."""
     Jd = crm(v_lam, J)
     return Jd if variation is None else Jd + variation.v_q
 
@@ -128,7 +128,7 @@ def _moved_axes(v_lam, J, variation):
 def inverse_dynamics_derivatives(
     model, q, qd, qdd, f_ext=None, *, composite_bodies=composite_bodies
 ):
-    """Derivatives of ``rnea.inverse_dynamics`` with respect to ``q``, ``qd`` and ``qdd``.
+    """Derivatives of the joint forces ``tau`` with respect to ``q``, ``qd`` and ``qdd``.
 
     ``composite_bodies`` chooses the coordinates: the function of this name here or in
     ``body_coordinates``.
@@ -151,7 +151,7 @@ class CompositeForces(NamedTuple):
 
 
 def composite_forces(model, bodies, qd, qdd, f_ext=None):
-    """Accelerations and the forces that they take."""
+    """Accelerations of all bodies and the composite forces (sums over subtrees)."""
     lam, at = model.parent, model.v_slice
     X_0, X, v, v_lam, J, Jd, I, B, *_ = bodies
     a, Jdd, f = model.table(model.zero_motion), model.table(), model.table()
@@ -176,7 +176,7 @@ def composite_forces(model, bodies, qd, qdd, f_ext=None):
 
 
 def joint_forces(model, bodies, forces, qdd):
-    """``tau``, from the same sums."""
+    """Joint forces ``tau``, (nv,), from composite forces."""
     _, fC, fx = forces
     tau = model.table(model.zero_velocity[:0])
     for i in model.outward():
@@ -186,7 +186,7 @@ def joint_forces(model, bodies, forces, qdd):
 
 
 def joint_space_inertia(model, bodies):
-    """``H``, with ``J_jᵀ IC_i J_i`` where joint ``j`` supports body ``i``."""
+    """Inertia matrix ``H``, with ``J_jᵀ IC_i J_i`` where joint ``j`` supports body ``i``."""
     at, X, J, H, F = model.v_slice, bodies.X, bodies.J, model.matrix(bodies.F), model.table()
     for i in model.outward():
         F[i] = bodies.F[i]
@@ -200,7 +200,7 @@ def joint_space_inertia(model, bodies):
 
 
 def force_derivatives(model, bodies, forces):
-    """``∂tau/∂q`` and ``∂tau/∂qd``, where one joint supports the other; the rest is zero."""
+    """Derivatives ``∂tau/∂q``, ``∂tau/∂qd``, nonzero where one joint supports the other."""
     at, (_, X, v, v_lam, J, Jd, _, _, IC, BC, *_), (Jdd, fC, fx) = model.v_slice, bodies, forces
     like = (fC,) if fx is None else (fC, fx)
     dq, dqd = model.matrix(*like), model.matrix(*like)
@@ -237,19 +237,19 @@ def force_derivatives(model, bodies, forces):
 
 
 def _carry(model, X, i, j, *rows):
-    """Take rows ``i`` of tables from the coordinates of body ``j`` to those of its parent."""
+    """Transform entries ``i`` of tables from coordinates of body ``j`` to those of its parent."""
     if X is not None and model.parent[j] != 0:
         for x in rows:
             x[i] = X[j].inv_apply(x[i])
 
 
 def _to_parent(X, x):
-    """``x`` of a body in the coordinates of its parent."""
+    """Motion ``x`` of a body in the coordinates of its parent."""
     return X.inv_apply(x)
 
 
 def _subtree_sums(model, X, x, to_parent=_to_parent):
-    """Sums of ``x`` over subtrees; ``X`` as in ``CompositeBodies``."""
+    """Sums of ``x`` over subtrees, transformed to parents by ``X`` if that is given."""
     lam, total = model.parent, model.copy_table(x)
     for i in model.inward():
         if lam[i] != 0:
@@ -259,12 +259,12 @@ def _subtree_sums(model, X, x, to_parent=_to_parent):
 
 
 def is_applicable(model) -> bool:
-    """Whether every joint moves by its own variables alone, by equations with derivatives."""
+    """Whether all joints move by their variables alone, by differentiable equations."""
     return all(_is_regular(body.joint) for body in model.bodies)
 
 
 def _is_regular(joint):
-    """Whether a joint has no velocity and acceleration beside those of its variables."""
+    """Whether a joint has no velocity or acceleration besides those of its variables."""
     if not joint.moves_by_itself:
         return can_vary(joint)
     _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
@@ -272,7 +272,7 @@ def _is_regular(joint):
 
 
 def require_applicable(model, i):
-    """Raise JointError if ``is_applicable`` does not cover joint ``i``."""
+    """Raise JointError if analytical derivatives do not cover joint ``i``."""
     if not _is_regular(model.joint[i]):
         raise JointError(
             f"the recursive derivatives (rnea_derivatives.composite_bodies, "
@@ -285,7 +285,7 @@ def require_applicable(model, i):
 
 @refuses("couplings", use="kinetree.differentiate")
 def composite_bodies_in_body_coordinates(model, q, qd):
-    """Positions, velocities and composite inertias, each in the coordinates of its own body.
+    """Positions, velocities and composite inertias, each in its body's coordinates.
 
     There the axes of joints are constants, mostly unit vectors, so that products with them cost
     nothing; but what goes from body to body has to be transformed. That takes fewer operations than

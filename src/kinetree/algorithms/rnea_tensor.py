@@ -16,7 +16,7 @@ from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
 @for_all_joints(force)
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
-    """``tau = H(q) qdd + C(q, qd)``."""
+    """Joint forces ``tau = H(q) qdd + C(q, qd)``, (nv,), by acceleration tensors."""
     lam = model.parent
     E, r, S, f, n, tau = ([None] * (model.body_count + 1) for _ in range(6))
     for i, body in limb_by_limb(inertia_forces(model, q, qd, qdd, f_ext), lam):
@@ -32,7 +32,7 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
 
 
 def limb_by_limb(bodies, lam):
-    """``i, body`` of each body where it begins, ``i, None`` when all that hang on it have ended.
+    """Depth-first walk: ``i, body`` where a body begins, ``i, None`` after all of its subtree.
 
     Tuples ``bodies`` begin with the number of a body, depth first: a limb is done with before the
     next one begins, so that few numbers wait in generated code.
@@ -47,7 +47,7 @@ def limb_by_limb(bodies, lam):
 
 
 def inertia_forces(model, q, qd, qdd, f_ext=None):
-    """``i, E, r, S, f, n`` of one body after the other, depth first.
+    """Force and moment that accelerate each body, with placement and axes, depth first.
 
     ``f`` and ``n`` are the force and the moment that give body ``i`` its acceleration, less the
     external ones, which come in base coordinates; ``E`` and ``r`` are its placement on the parent.
@@ -79,12 +79,12 @@ def inertia_forces(model, q, qd, qdd, f_ext=None):
 
 
 def bias_force(model, q, qd, f_ext=None):
-    """``C(q, qd)``: the joint forces at zero acceleration; gravity included."""
+    """Bias force ``C(q, qd)``, gravity included, (nv,), by acceleration tensors."""
     return inverse_dynamics(model, q, qd, model.zero_velocity, f_ext)
 
 
 def acceleration_tensor(w, wd):
-    """``ω̇× + ω× ω×``: 6m + 9a."""
+    """Acceleration tensor ``ω̇× + ω× ω×``, (3, 3)."""
     x, y, z = w
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return np.array(
@@ -108,6 +108,6 @@ def _inertia_force(inertia, vd, Om):
 
 
 def _axis(row):
-    """Along which axis a row is, if it is along one in every configuration; else None."""
+    """Number of the coordinate axis that a constant row is along; None for others."""
     known = all(isinstance(x, (int, float, np.number)) for x in row)
     return [abs(x) for x in row].index(1) if known and sorted(map(abs, row)) == [0, 0, 1] else None

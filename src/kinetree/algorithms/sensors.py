@@ -30,14 +30,14 @@ from kinetree.spatial.rotation import quaternion_from_rotation
 
 
 def total_size(model) -> int:
-    """Number of numbers that all sensors of a model read."""
+    """Number of scalars that all sensors of a model read together."""
     return sum(size_of(model, s) for s in model.sensors)
 
 
 def readings(
     model, q, qd=None, qdd=None, tau=None, f_ext=None, controls=None, activation=None, t=None
 ):
-    """Readings of all sensors of a model, one after another, (n,).
+    """Readings of all sensors of a model, concatenated, (n,).
 
     Args:
         model: the mechanism.
@@ -62,14 +62,14 @@ def readings(
 def _readings(
     model, q, qd=None, qdd=None, f_ext=None, lam=None, controls=None, activation=None, t=None
 ):
-    """Readings of all sensors from the arrays that are given, one after another."""
+    """Readings of all sensors from the given arrays, concatenated."""
     state = _State(model, q, qd, qdd, f_ext, lam, controls, activation, t)
     rows = [_clip(s, np.atleast_1d(_READ[s.kind](state, s))) for s in model.sensors]
     return np.concatenate([np.zeros(0, dtype=int), *rows])
 
 
 def _clip(sensor, reading):
-    """The reading within ``cutoff``."""
+    """Reading clipped to the sensor's ``cutoff``."""
     c, data = sensor.cutoff, KINDS[sensor.kind].data
     if not c or not data:
         return reading
@@ -97,7 +97,7 @@ class _State:
 
     @cached_property
     def motion(self) -> tuple:
-        """``X``, ``v`` and ``a`` of the bodies, from what is given; with ``a_0 = -a_g``."""
+        """Transforms, velocities, accelerations of bodies; the latter None if not given."""
         m = self.model
         if self.qdd is not None:
             return body_accelerations(m, self.q, self.qd, self.qdd, -m.a_g)
@@ -107,27 +107,27 @@ class _State:
 
     @cached_property
     def X_0(self) -> Any:
-        """From base to body coordinates."""
+        """Transforms from base to body coordinates."""
         return base_transforms(self.model, self.motion[0])
 
     def place(self, sensor, reference=False):
-        """From base to sensor coordinates, or to those of the reference frame."""
+        """Transform from base coordinates to those of a sensor, or of its reference frame."""
         X, body = self.mount(sensor, reference)
         return X @ self.X_0[body] if body else X
 
     def mount(self, sensor, reference=False):
-        """From body to sensor coordinates, and the body."""
+        """Transform from body to sensor (or reference) coordinates, and the body's number."""
         frame = self.model.frame(sensor.reference if reference else sensor.of)
         X = sensor.reference_placement if reference else sensor.placement
         return X @ frame.placement, frame.body
 
     def velocity(self, sensor, reference=False):
-        """Spatial velocity in sensor coordinates."""
+        """Spatial velocity of a sensor, in its coordinates."""
         X, body = self.mount(sensor, reference)
         return X @ self.motion[1][body]
 
     def acceleration(self, sensor):
-        """Angular acceleration, and that of the sensor's origin less gravity: RBDA (2.50)."""
+        """Angular acceleration, and proper acceleration of the sensor's origin — RBDA (2.50)."""
         X, body = self.mount(sensor)
         a, v = X @ self.motion[2][body], self.velocity(sensor)
         return a.angular, a.linear + cross(v.angular, v.linear)
@@ -135,7 +135,7 @@ class _State:
     # --- a body with all that it carries ---------------------------------------------------------
 
     def beyond(self, sensor):
-        """Inertia, transform from the base and number of each body that a sensor is about."""
+        """Inertia, transform and body number of each body in a sensor's subtree."""
         model, (X, body) = self.model, self.mount(sensor)
         if sensor.inertia is None:
             bodies = [i for i in model.subtree[body] if i]
@@ -146,7 +146,7 @@ class _State:
         return part + [(model.inertia[i], model.identity_transform, i) for i in bodies]
 
     def mass_and_moment(self, sensor):
-        """Mass, and mass times mass centre in the base."""
+        """Mass, and mass times mass centre in base coordinates, of a sensor's subtree."""
         mass, moment = 0, np.zeros(3, dtype=int)
         for I, X, i in self.beyond(sensor):
             X_0 = X @ self.X_0[i]
@@ -155,7 +155,7 @@ class _State:
         return check_pivot(mass, 0, lambda: what), moment
 
     def momentum(self, sensor):
-        """Momentum of all these bodies, in base coordinates."""
+        """Momentum of a sensor's subtree, in base coordinates."""
         h = Force.zero()
         for I, X, i in self.beyond(sensor):
             h = h + (X @ self.X_0[i]).T @ (I @ (X @ self.motion[1][i]))
@@ -163,13 +163,13 @@ class _State:
 
     @cached_property
     def acting(self) -> Any:
-        """Forces on the bodies from outside and from loop joints, in base coordinates; or None."""
+        """Forces on bodies from outside and from loop joints, in base coordinates; or None."""
         if self.lam is None:
             return self.f_ext
         return with_loop_forces(self.model, self.q, self.qd, self.X_0, self.lam, self.f_ext)[0]
 
     def force(self, sensor):
-        """Force of the parent on the body of the sensor, in sensor coordinates."""
+        """Force of the parent on the sensor's body, in sensor coordinates."""
         f = Force.zero()
         for I, X, i in self.beyond(sensor):
             v, a = (X @ self.motion[k][i] for k in (1, 2))
@@ -182,34 +182,34 @@ class _State:
     # --- joints and tendons ----------------------------------------------------------------------
 
     def joint(self, sensor):
-        """Number of the joint."""
+        """Number of the joint that a sensor measures."""
         return self.model.joint_index(sensor.of)
 
     @cached_property
     def transmission(self) -> Any:
-        """Lengths and velocities of the actuators."""
+        """Lengths and velocities of all actuators."""
         qd = np.zeros(self.model.nv, dtype=int) if self.qd is None else self.qd
         return transmission(self.model, self.q, qd)
 
     @cached_property
     def forces(self) -> Any:
-        """Forces of the actuators, before their gears."""
+        """Forces of all actuators, before their gears."""
         state = self.model, self.q, self.qd
         return actuator_forces(*state, self.controls, self.activation)
 
     def actuator(self, sensor):
-        """Place among the actuators."""
+        """Index of the actuator that a sensor measures."""
         return [a.name for a in self.model.actuators].index(sensor.of)
 
     def tendon(self, sensor):
-        """The tendon with its length, and its rate."""
+        """The tendon that a sensor measures, with its length and rate."""
         tendon = self.model.tendon(sensor.of)
         length, arms = tendon_motion(self.model, tendon, self.q)
         return tendon, length, None if self.qd is None else arms @ self.qd
 
 
 def _relative(state, s, vector):
-    """A vector in base coordinates, in those of the reference frame."""
+    """Vector given in base coordinates, in those of a sensor's reference frame if it has one."""
     return state.place(s, True).E @ vector if s.reference else vector
 
 
@@ -226,12 +226,12 @@ def _frame_quaternion(state, s):
 
 
 def _axis(k):
-    """Reader of a relative velocity along axis ``k`` of a frame."""
+    """Reader function of a frame's relative axis ``k``."""
     return lambda state, s: _relative(state, s, state.place(s).E[k])
 
 
 def _frame_velocity(state, s):
-    """Velocity of the origin relative to the reference frame, which may turn."""
+    """Reading of a frame's linear velocity, relative to its reference frame, which may rotate."""
     X, v = state.place(s), state.velocity(s)
     linear = X.E.T @ v.linear
     if not s.reference:
@@ -265,7 +265,7 @@ def _subtree_center(state, s):
 
 
 def _joint_limit(state, s, value):
-    """Reading of how far a joint exceeds its limit, or of the rate of that."""
+    """Reading of the distance or rate by which a joint exceeds its limit."""
     i = state.joint(s)
     limits, x = state.model.bodies[i - 1].limits, state.q[state.model.q_slice[i].start]
     lower, upper = (limits.lower, limits.upper) if limits is not None else ((), ())
@@ -274,13 +274,13 @@ def _joint_limit(state, s, value):
 
 
 def _tendon_limit(state, s, value):
-    """Reading of how far a tendon exceeds its limit, or of the rate of that."""
+    """Reading of the distance or rate by which a tendon exceeds its limit."""
     tendon, length, rate = state.tendon(s)
     return _limit(s, length, tendon.lower, tendon.upper, None if value == "position" else rate)
 
 
 def _limit(s, x, lower, upper, rate):
-    """How far a limit is exceeded, less than zero, or the rate of that; zero within the limits.
+    """Signed distance beyond a limit (negative), or its rate; zero within the limits.
 
     ``data`` may hold the margin within which a limit counts as reached.
     """
@@ -306,7 +306,7 @@ def _tendon_drive(state, s):
 
 
 def _potential(state, s):
-    """Potential energy with that of springs."""
+    """Reading of the potential energy, that of springs included."""
     return potential_energy(state.model, state.q) + spring_energy(state.model, state.q) + s.offset
 
 

@@ -12,7 +12,7 @@ from kinetree.algorithms.ltl import ancestors
 
 
 def depths(lam):
-    """``d_k``: how many variables lie between variable ``k`` and the base, itself included."""
+    """Depth ``d_k`` of each variable: the number of its ancestors, itself included."""
     d = []
     for parent in lam:
         d.append(1 if parent < 0 else d[parent] + 1)
@@ -20,7 +20,7 @@ def depths(lam):
 
 
 def pattern(lam):
-    """Where ``H`` may be nonzero, (n, n) of bool: one variable must support the other."""
+    """Structural nonzeros of ``H``, (n, n) of bool: pairs of which one supports the other."""
     nonzero = np.eye(len(lam), dtype=bool)
     for k in range(len(lam)):
         for i in ancestors(lam, k):
@@ -42,7 +42,7 @@ class Sparsity(NamedTuple):
 
     @property
     def nonzeros(self) -> int:
-        """Nonzeros of ``H``."""
+        """Number of structural nonzeros of ``H``."""
         return self.n + 2 * self.D1
 
     @property
@@ -55,7 +55,7 @@ class Sparsity(NamedTuple):
 
 
 def sparsity(lam) -> Sparsity:
-    """Size, depth, D1 and D2 of the pattern."""
+    """Size, depth, and costs D1, D2 of the sparsity pattern of ``H``."""
     d = depths(lam)
     return Sparsity(
         len(lam), max(d, default=0), sum(k - 1 for k in d), sum(k * (k - 1) // 2 for k in d)

@@ -41,7 +41,7 @@ class Task:
         self._push()
 
     def _propagate(self, q, qd):
-        """The first two passes of Table 7.1 without joint forces."""
+        """Compute velocities and articulated inertias by the first two passes of RBDA Table 7.1."""
         model = self.model
         lam, X_T, I = model.parent, model.tree_transform, model.inertia
         X, S, v, c, pA, U, D_inv = (model.table() for _ in range(7))
@@ -63,7 +63,7 @@ class Task:
         self.X, self.S, self.v, self.c, self.pA, self.U, self.D_inv = X, S, v, c, pA, U, D_inv
 
     def _push(self):
-        """Send unit forces on the task to the base."""
+        """Propagate unit forces on the task from the frame to the base."""
         model, seen, lam = self.model, self.seen, self.model.parent
         p, self.J, self.y, self.z = (model.table() for _ in range(4))
         body, Phi = seen.frame.body, model.total(np.zeros((self.k, self.k), dtype=int))
@@ -80,7 +80,7 @@ class Task:
 
     @property
     def b(self):
-        """``Jd qd - J H⁻¹ C``, by the third pass of Table 7.1 along the way to the frame."""
+        """Task acceleration at zero force, ``Jd qd - J H⁻¹ C``, (k,), by articulated bodies."""
         model, lam, X = self.model, self.model.parent, self.X
         a = model.table(-model.a_g)
         for i in self.seen.near:
@@ -96,7 +96,7 @@ class Task:
         return true.to_array()[self.rows]
 
     def inertia_times(self, x, damping=None):
-        """``Lambda x``, for a vector (k,) or columns (k, n)."""
+        """Product ``Lambda x`` with the task inertia, for a vector (k,) or columns (k, n)."""
         lam = ltl.dense(self.k)
         if damping is None:
             return ltl.solve_ltdl(self._gram_factors(), lam, x)
@@ -106,7 +106,7 @@ class Task:
         return ltl.solve_ltdl(ltl.ltdl(Phi, lam, lambda _: "not free"), lam, x)
 
     def _gram_factors(self):
-        """Factors of ``Phi`` by orthogonalising the columns of ``y``, as in ``task_space``."""
+        """Factors of ``Phi`` by orthogonalising the columns of ``y``."""
         model, near, y, z = self.model, self.seen.near, self.y, self.z
         L = np.zeros((self.k, self.k), dtype=object)
         for k in reversed(range(self.k)):
@@ -124,7 +124,7 @@ class Task:
         return L
 
     def response(self):
-        """``H⁻¹ Jᵀ``, (n_i, k) of every joint: how they answer unit forces on the task."""
+        """Joint responses ``H⁻¹ Jᵀ``, (n_i, k) of every joint, to unit forces on the task."""
         model, lam = self.model, self.model.parent
         y, qdd = model.table(), model.table()
         a = model.table(Motion.from_array(np.zeros((6, self.k), dtype=int)))
@@ -146,33 +146,33 @@ _of_free_trees = refuses(
 
 @_of_free_trees
 def inverse_inertia(model, q, frame, reference, **task):
-    """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
+    """Inverse task-space inertia ``Phi = J H⁻¹ Jᵀ``, (k, k)."""
     return Task(model, q, frame, reference, **task).Phi
 
 
 @_of_free_trees
 def inertia(model, q, frame, reference, damping=None, **task):
-    """``Lambda``, (k, k)."""
+    """Task-space inertia ``Lambda = (J H⁻¹ Jᵀ)⁻¹``, (k, k)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(np.eye(task.k, dtype=int), damping)
 
 
 @_of_free_trees
 def bias(model, q, qd, frame, reference, damping=None, **task):
-    """``eta = -Lambda b``, gravity included, (k,)."""
+    """Task-space bias force ``eta = -Lambda b``, gravity included, (k,)."""
     task = Task(model, q, frame, reference, qd=qd, **task)
     return task.inertia_times(-task.b, damping)
 
 
 @_of_free_trees
 def gravity(model, q, frame, reference, damping=None, **task):
-    """``eta`` at rest, (k,)."""
+    """Task-space gravity force: ``eta`` at rest, (k,)."""
     return bias(model, q, model.zero_velocity, frame, reference, damping, **task)
 
 
 @_of_free_trees
 def consistent_inverse(model, q, frame, reference, damping=None, **task):
-    """``H⁻¹ Jᵀ Lambda``, (nv, k)."""
+    """Dynamically consistent inverse ``H⁻¹ Jᵀ Lambda``, (nv, k)."""
     task = Task(model, q, frame, reference, **task)
     rows = _consistent_rows(task, damping)
     found = model.zeros(("nv", task.k), q)
@@ -182,7 +182,7 @@ def consistent_inverse(model, q, frame, reference, damping=None, **task):
 
 
 def _consistent_rows(task, damping):
-    """Rows of the dynamically consistent inverse for each body."""
+    """Rows of the dynamically consistent inverse for each joint."""
     model, response, rows = task.model, task.response(), task.model.table()
     Lambda = task.inertia_times(np.eye(task.k, dtype=int), damping)
     for i in model.outward():
@@ -192,7 +192,7 @@ def _consistent_rows(task, damping):
 
 @_of_free_trees
 def null_space_projector(model, q, frame, reference, damping=None, **task):
-    """``N = 1 - J̄ J``, (nv, nv)."""
+    """Dynamically consistent null-space projector ``N = 1 - J̄ J``, (nv, nv)."""
     task = Task(model, q, frame, reference, **task)
     rows, at = _consistent_rows(task, damping), model.v_slice
     N = model.zeros(("nv", "nv"), q)
@@ -206,7 +206,7 @@ def null_space_projector(model, q, frame, reference, damping=None, **task):
 
 @_of_free_trees
 def task_inverse_dynamics(model, q, qd, acceleration, frame, reference, damping=None, **task):
-    """``tau = Jᵀ (Lambda dV/dt + eta)``, (nv,)."""
+    """Joint forces ``tau = Jᵀ (Lambda dV/dt + eta)`` for a task acceleration, (nv,)."""
     task = Task(model, q, frame, reference, qd=qd, **task)
     F = task.inertia_times(acceleration - task.b, damping)
     tau = model.zeros(("nv",), q)
@@ -217,6 +217,6 @@ def task_inverse_dynamics(model, q, qd, acceleration, frame, reference, damping=
 
 @_of_free_trees
 def task_forward_dynamics(model, q, qd, force, frame, reference, **task):
-    """``dV/dt = Phi F + b``, (k,)."""
+    """Task acceleration ``dV/dt = Phi F + b`` under a task force ``F``, (k,)."""
     task = Task(model, q, frame, reference, qd=qd, **task)
     return task.Phi @ force + task.b

@@ -30,7 +30,7 @@ ROWS = ("rx", "ry", "rz", "x", "y", "z")
 
 
 def task_rows(rows) -> tuple:
-    """Numbers of the coordinates that ``rows`` names: None for all, "angular", "linear", names."""
+    """Indices of the task coordinates that ``rows`` names; None for all."""
     known = {None: range(6), "angular": range(3), "linear": range(3, 6)}
     names = tuple(rows) if isinstance(rows, (tuple, list)) else None
     if (rows is None or isinstance(rows, str)) and rows in known:
@@ -81,15 +81,15 @@ class Task:
         self.Y = ltl.solve_lt(self.L, self.lam, J.T, unit=True).reshape(J.T.shape)
 
     def inverse_inertia(self):
-        """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
+        """Inverse task-space inertia ``Phi = J H⁻¹ Jᵀ``, (k, k)."""
         return self.Y.T @ (self.Y / self.L.diagonal()[:, None])
 
     def inertia_times(self, x, damping=None):
-        """``Lambda x``, for a vector (k,) or columns (k, n)."""
+        """Product ``Lambda x`` with the task inertia, for a vector (k,) or columns (k, n)."""
         return ltl.solve_ltdl(self._factor(damping), ltl.dense(len(self.J)), x)
 
     def _factor(self, damping):
-        """Factors of ``Phi``, with damping on its diagonal if there is some."""
+        """Factors of ``Phi``, with damping added to its diagonal if not zero."""
         if damping is None:
             return self._gram_factors()
         Phi = self.inverse_inertia()
@@ -98,7 +98,7 @@ class Task:
         return ltl.ltdl(Phi, ltl.dense(len(Phi)), lambda _: self._not_free())
 
     def _gram_factors(self):
-        """Factors of ``Phi`` without forming it: orthogonalise the columns of Y, last first.
+        """Factors of ``Phi`` without forming it, by orthogonalising columns of ``Y``.
 
         A pivot is the square of what the later columns leave of a column. When they leave nothing,
         rounding makes it the *square* of the machine precision, far below the threshold of
@@ -116,19 +116,19 @@ class Task:
         return L
 
     def free_response(self, force):
-        """Joint accelerations ``H⁻¹ force``, of a vector or columns."""
+        """Joint accelerations ``H⁻¹ force``, for a vector or columns."""
         if self.allowed is None:
             return ltl.solve_ltdl(self.L, self.lam, force).reshape(np.shape(force))
         return self.allowed.G @ ltl.solve_ltdl(self.L, self.lam, self.allowed.G.T @ force)
 
     def velocity_product(self, qd):
-        """``Jd qd``, (k,)."""
+        """Velocity-product acceleration of the task, ``Jd qd``, (k,)."""
         kind = "classical" if self.reference == "aligned" else "spatial"
         at = (self.frame, self.reference, kind, self.point)
         return frame_bias_acceleration(self.model, self.q, qd, *at)[self.rows]
 
     def bias_acceleration(self, qd):
-        """``b = Jd qd - J H⁻¹ C``: how the task accelerates on its own — RBDA (7.10)."""
+        """Task acceleration at zero force, ``b = Jd qd - J H⁻¹ C``, (k,) — RBDA (7.10)."""
         if self.allowed is None:
             C = self.ways.bias_force(self.model, self.q, qd)
             return self.velocity_product(qd) - self.J @ self.free_response(C)
@@ -137,7 +137,7 @@ class Task:
         return self.velocity_product(qd) + self.J @ qdd
 
     def _not_free(self):
-        """Message that the frame cannot move in all directions of the task, with the rank."""
+        """Error message: the frame cannot move in all directions of the task, with the rank."""
         where, J = "this", self.J
         if any(hasattr(x, "check_pivot") for x in J.flat):  # traced: no row of numbers would do
             q = self.model.random_configuration(np.random.default_rng(0))
@@ -155,7 +155,7 @@ class Task:
         )
 
     def _other_point(self):
-        """Hint at the point that linear coordinates are of, or an empty string."""
+        """Hint that linear coordinates belong to another point, or an empty string."""
         if self.reference != "world" or max(self.rows, default=0) < 3:
             return ""
         return (
@@ -165,7 +165,7 @@ class Task:
 
 
 def _honours_loops(text):
-    """Make a function reject loops, unless the motions that they allow are given."""
+    """Decorator: reject loops unless their allowed motions are given as ``allowed``."""
     refusing = refuses("loops", use="the functions of kinetree.quantities.task_space")(text)
 
     @wraps(text)
@@ -179,27 +179,27 @@ def _honours_loops(text):
 
 @_honours_loops
 def inverse_inertia(model, q, frame, reference, **task):
-    """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
+    """Inverse task-space inertia ``Phi = J H⁻¹ Jᵀ``, (k, k)."""
     return Task(model, q, frame, reference, **task).inverse_inertia()
 
 
 @_honours_loops
 def inertia(model, q, frame, reference, damping=None, **task):
-    """``Lambda``, (k, k) — Lynch & Park (9.98), RBDA (7.12)."""
+    """Task-space inertia ``Lambda = (J H⁻¹ Jᵀ)⁻¹``, (k, k) — Lynch & Park (9.98), RBDA (7.12)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(np.eye(len(task.J), dtype=int), damping)
 
 
 @_honours_loops
 def bias(model, q, qd, frame, reference, damping=None, **task):
-    """``eta = Lambda (J H⁻¹ C - Jd qd)``, gravity included, (k,) — Lynch & Park (9.99)."""
+    """Task-space bias force ``eta = Lambda (J H⁻¹ C - Jd qd)``, gravity included, (k,)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(-task.bias_acceleration(qd), damping)
 
 
 @_honours_loops
 def gravity(model, q, frame, reference, damping=None, **task):
-    """``eta`` at rest, ``Lambda J H⁻¹ g``, (k,)."""
+    """Task-space gravity force: ``eta`` at rest, ``Lambda J H⁻¹ g``, (k,)."""
     task = Task(model, q, frame, reference, **task)
     g = task.ways.gravity_force(model, q)
     return task.inertia_times(task.J @ task.free_response(g), damping)
@@ -207,14 +207,14 @@ def gravity(model, q, frame, reference, damping=None, **task):
 
 @_honours_loops
 def consistent_inverse(model, q, frame, reference, damping=None, **task):
-    """``H⁻¹ Jᵀ Lambda``, (nv, k): the right inverse of ``J`` with least kinetic energy."""
+    """Dynamically consistent inverse ``H⁻¹ Jᵀ Lambda``, (nv, k), of least kinetic energy."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(task.free_response(task.J.T).T, damping).T
 
 
 @_honours_loops
 def null_space_projector(model, q, frame, reference, damping=None, **task):
-    """``N = 1 - J̄ J``, (nv, nv): joint motions that leave the task alone; ``Nᵀ`` for forces."""
+    """Dynamically consistent null-space projector ``N = 1 - J̄ J``, (nv, nv)."""
     J_bar = consistent_inverse(model, q, frame, reference, damping, **task)
     J = frame_jacobian(model, q, frame, reference, task.get("point"))
     return np.eye(model.nv, dtype=int) - J_bar @ J[list(task_rows(task.get("rows")))]
@@ -222,14 +222,14 @@ def null_space_projector(model, q, frame, reference, damping=None, **task):
 
 @_honours_loops
 def task_inverse_dynamics(model, q, qd, acceleration, frame, reference, damping=None, **task):
-    """``tau = Jᵀ (Lambda dV/dt + eta)``: joint forces for an acceleration of the task, (nv,)."""
+    """Joint forces ``tau = Jᵀ (Lambda dV/dt + eta)`` for a task acceleration, (nv,)."""
     task = Task(model, q, frame, reference, **task)
     return task.J.T @ task.inertia_times(acceleration - task.bias_acceleration(qd), damping)
 
 
 @_honours_loops
 def task_forward_dynamics(model, q, qd, force, frame, reference, **task):
-    """``dV/dt = Phi F + b`` under a force on the task alone, (k,); never singular."""
+    """Task acceleration ``dV/dt = Phi F + b`` under a force on the task alone, (k,)."""
     task = Task(model, q, frame, reference, **task)
     b = task.bias_acceleration(qd)
     return task.J @ task.free_response(task.J.T @ force) + b

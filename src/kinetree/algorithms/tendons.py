@@ -13,13 +13,13 @@ from kinetree.model.tendon_paths import tendon_motion
 
 @for_all_joints()
 def tendon_lengths(model, q):
-    """Lengths of all tendons, (n,)."""
+    """Lengths of all tendons, (n,) [m]."""
     return np.array([tendon_motion(model, t, q)[0] for t in model.tendons])
 
 
 @for_all_joints(columns)
 def tendon_jacobian(model, q):
-    """Changes of the lengths with the velocity variables, (n, nv): ``dL/dt = J qd``."""
+    """Tendon Jacobian ``J``, (n, nv): ``dL/dt = J qd``."""
     J = np.zeros((len(model.tendons), model.nv), model.scalar_type(q))
     for k, t in enumerate(model.tendons):
         J[k] = tendon_motion(model, t, q)[1]

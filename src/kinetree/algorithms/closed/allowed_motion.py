@@ -68,7 +68,7 @@ class AllowedMotion:
 
     @cached_property
     def inertia(self):
-        """``H_y = Gᵀ H G``, (p, p), symmetric to the last digit."""
+        """Inertia in independent coordinates, ``H_y = Gᵀ H G``, (p, p), exactly symmetric."""
         F, p = self.H @ self.G, self.G.shape[1]
         H_y = np.zeros((p, p), dtype=F.dtype)
         for i in range(p):
@@ -76,11 +76,11 @@ class AllowedMotion:
         return H_y
 
     def tree_force(self, qdd, f_ext=None):
-        """Joint forces of the spanning tree for an acceleration, (nv,)."""
+        """Joint forces of the spanning tree that produce the acceleration ``qdd``, (nv,)."""
         return fewest.inverse_dynamics(self.model, self.q, self.qd, qdd, f_ext)
 
     def solve(self, b, rows=None):
-        """``H_y⁻¹ b``, for a vector or columns; of some rows and columns of ``H_y``, or all."""
+        """Solve ``H_y x = b`` for a vector or columns, with all or some rows of ``H_y``."""
         H_y = self.inertia if rows is None else self.inertia[np.ix_(rows, rows)]
         b = np.asarray(b)
         if H_y.dtype.kind == "f":
@@ -90,7 +90,7 @@ class AllowedMotion:
         return np.array(x, dtype=None if len(x) else float).reshape(b.shape)
 
     def factors(self):
-        """``L`` and ``D`` of ``H_y = Lᵀ D L``, (p, p), in the form of ``ltl``."""
+        """Factors ``L``, ``D`` of ``H_y = Lᵀ D L``, (p, p), in the layout of ``ltl``."""
         if self.inertia.dtype.kind == "f":
             _require_inertia(self.model, self.inertia)
         p = len(self.inertia)
@@ -99,15 +99,15 @@ class AllowedMotion:
         return L
 
     def response(self, tau):
-        """``G H_y⁻¹ Gᵀ tau``: accelerations due to joint forces, a vector or columns."""
+        """Joint accelerations due to joint forces, ``G H_y⁻¹ Gᵀ tau``, for a vector or columns."""
         return self.G @ self.solve(self.G.T @ tau)
 
     def free_acceleration(self, f_ext=None):
-        """``qdd`` without joint forces, (nv,)."""
+        """Joint accelerations without joint forces, (nv,)."""
         return self.g - self.response(self.tree_force(self.g, f_ext))
 
     def rate_along(self, qd):
-        """Rate of ``G`` while the mechanism moves at ``qd``, (nv, p): ``K dG/dt = -dK/dt G``."""
+        """Rate ``dG/dt`` of the motion basis at the velocity ``qd``, (nv, p)."""
         model = self.model
         require_unmoved(model, "the rate of G", constraints=False)
         q, drift = duals(self.q, model.configuration_rate(self.q, qd)), 0
@@ -128,7 +128,7 @@ class AllowedMotion:
         return G_rate
 
     def in_coordinates(self, columns) -> "AllowedMotion":
-        """Motions in other coordinates, variables of loop joints among them.
+        """Allowed motions expressed in other independent variables, those of loop joints included.
 
         With ``yd = R qd``, ``G (R G)⁻¹`` takes the place of ``G``, and ``ydd = R qdd + dR/dt qd``.
 
@@ -162,33 +162,33 @@ class AllowedMotion:
     # --- the equation of motion of the coordinates -----------------------------------------------
 
     def bias(self, f_ext=None):
-        """``C_y = Gᵀ (C + H g)``, gravity included, (p,)."""
+        """Bias force in independent coordinates, ``Gᵀ (C + H g)``, gravity included, (p,)."""
         return self.G.T @ self.tree_force(self.g, f_ext)
 
     def coriolis(self, qd=None):
-        """``Gᵀ (C G + H dG/dt)`` at the velocity of the state, or another, (p, p)."""
+        """Coriolis matrix ``Gᵀ (C G + H dG/dt)``, (p, p), at the state's velocity or another."""
         require_unmoved(self.model, "a Coriolis matrix")
         return self._half_inertia_rate(self.qd if qd is None else qd)
 
     def _half_inertia_rate(self, qd):
-        """Half the rate of the inertia in independent coordinates."""
+        """Matrix ``Gᵀ (C G + H dG/dt)``, whose sum with its transpose is ``dH_y/dt``."""
         C = coriolis.half_inertia_rate(condensed_view(self.model), self.q, qd)
         return self.G.T @ (C @ self.G + self.H @ self.rate_along(qd))
 
     def inertia_rate(self):
-        """``dH_y/dt``, (p, p)."""
+        """Time derivative of the inertia in independent coordinates, ``dH_y/dt``, (p, p)."""
         C = self._half_inertia_rate(self.qd)
         return C + C.T
 
     def christoffel(self):
-        """``Γ`` with ``C_ij = Σ Γ_ijk yd_k``, (p, p, p): the matrix is linear in the velocity."""
+        """Christoffel symbols ``Γ`` with ``C_ij = Σ Γ_ijk yd_k``, (p, p, p)."""
         p = self.G.shape[1]
         parts = [self.coriolis(self.G[:, k]) for k in range(p)]
         return np.stack(parts, axis=-1) if parts else np.zeros((p, p, p))
 
 
 def require_unmoved(model, what, constraints=True):
-    """Raise JointError where time moves joints or constraints: ``qd = G yd`` does not hold."""
+    """Raise JointError if joints or constraints move with time, since ``qd = G yd`` fails then."""
     timed = [model.joint_names[i - 1] for i in timed_joints(model)]
     timed += [p.name for p in model.loops if p.joint.moves_by_itself]
     timed += [c.name for c in model.constraints if constraints and c.rheonomic]
@@ -201,7 +201,7 @@ def require_unmoved(model, what, constraints=True):
 
 
 def _require_inertia(model, H_y):
-    """Raise SingularError where some motion that the loops allow moves no inertia."""
+    """Raise SingularError if some motion that the loops allow moves no inertia."""
     d = np.diagonal(H_y)
     scaled = H_y / np.sqrt(np.outer(d, d)) if np.all(d > 0) else np.diag(d)
     if np.min(np.linalg.eigvalsh(scaled), initial=1.0) < SMALLEST_INERTIA:
@@ -212,6 +212,6 @@ def _require_inertia(model, H_y):
 
 
 def _loop_units(model):
-    """Units of the velocities of loop joints: 1 for angles, the mechanism's length for shifts."""
+    """Units of loop joints' velocities: 1 for angles, the mechanism's length for translations."""
     turns = [turn for loop in model.loops for turn in velocity_turns(loop.joint)]
     return [1.0 if turn else scaling(model).length for turn in turns]

@@ -37,7 +37,7 @@ class LoopConstraints(NamedTuple):
     """Velocity error ``K qd`` less what moves with time, (nc,)."""
 
     def with_stabilization(self, T):
-        """``k`` with errors that decay with the time constant ``T`` [s] — RBDA (8.22), (8.35)."""
+        """Right-hand side ``k`` that lets errors decay in the time ``T`` [s] — RBDA (8.22)."""
         return self.k - (2 / T) * self.rate - self.error / (T * T)
 
 
@@ -57,7 +57,7 @@ class LoopMotion(NamedTuple):
 
 
 def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
-    """``K``, ``k`` and the errors of all loops, then of the user-defined constraints.
+    """Constraint matrix ``K``, right-hand side ``k`` and errors of all loops and user constraints.
 
     Args:
         model: the mechanism.
@@ -71,19 +71,19 @@ def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
 
 
 def stack_constraints(model, parts) -> LoopConstraints:
-    """Constraints of several loops, or of none, one after the other."""
+    """Stack the constraints of several loops, or of none."""
     none = model.zero_velocity[:0]
     parts = [LoopConstraints(np.zeros((0, model.nv)), none, none, none), *parts]
     return LoopConstraints(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def coupled_rows(rows, at):
-    """Rows in the variables that follow nothing: ``K G ydd = k - K g``."""
+    """Constraints in the independent variables of a coupled model: ``K G ydd = k - K g``."""
     return rows._replace(K=rows.K @ at.G, k=rows.k - rows.K @ at.g)
 
 
 def loop_errors(model, q):
-    """Position errors alone, (nc,) — RBDA (8.23), (8.24)."""
+    """Position errors of all loops and constraints, (nc,) — RBDA (8.23), (8.24)."""
     at_rest = model.zero_velocity
     parts = [
         loop.joint.loop_error(loop_motion(model, loop, q, at_rest).X_J) for loop in model.loops
@@ -92,7 +92,7 @@ def loop_errors(model, q):
 
 
 def closure_errors(model, q):
-    """Errors that vanish where the loops are closed and nowhere else [m or rad], (nc,).
+    """Errors that vanish exactly where the loops are closed [m or rad], (nc,).
 
     The position errors of RBDA Table 8.1 are made for small errors: those of a hinge vanish, too,
     when its axes point against each other. Here the error of a loop is the logarithm of what is
@@ -106,7 +106,7 @@ def closure_errors(model, q):
 
 @for_all_joints(coupled_rows)
 def loop_rows(model, loop, q, qd, coordinates="loop"):
-    """``LoopConstraints`` of one loop."""
+    """Constraint rows, right-hand side and errors of one loop."""
     m = loop_motion(model, loop, q, qd, coordinates)
     T, bias, rate = loop_joint(loop.joint, m.X_J, m.v_J)
     T = m.X_s.T @ T
@@ -118,7 +118,7 @@ def loop_rows(model, loop, q, qd, coordinates="loop"):
 
 @for_all_joints()
 def loop_motion(model, loop, q, qd, coordinates="loop") -> LoopMotion:
-    """Positions, velocities and velocity-product accelerations that a loop joint depends on."""
+    """Relative pose, velocity and velocity-product acceleration across a loop joint."""
     p, s = loop.predecessor, loop.successor
     if coordinates not in ("loop", "base"):
         raise UnknownNameError(
@@ -149,14 +149,14 @@ def loop_motion(model, loop, q, qd, coordinates="loop") -> LoopMotion:
 
 
 def loop_root(model, p, s):
-    """Nearest common ancestor: step back from the higher-numbered body until they meet."""
+    """Nearest common ancestor of two bodies."""
     while p != s:
         p, s = (model.parent[p], s) if p > s else (p, model.parent[s])
     return p
 
 
 def loop_signs(model, p, s):
-    """``ε_lj`` of (8.18) for the joints of a loop: the sign of their motion across its joint."""
+    """Signs ``ε_lj`` of RBDA (8.18): direction in which each tree joint moves a loop's joint."""
     to_s, to_p = set(model.support[s]), set(model.support[p])
     return {j: 1 if j in to_s else -1 for j in to_s ^ to_p}
 
@@ -186,7 +186,7 @@ class LoopJoint(NamedTuple):
 
 
 def loop_joint(joint, X_J, v_J) -> LoopJoint:
-    """Constraint of ``joint``, from the pose and the velocity across it.
+    """Constraint forces ``T``, their apparent rate and velocity error of a loop joint.
 
     Args:
         joint: the loop joint, of any kind.
@@ -213,13 +213,13 @@ def loop_joint(joint, X_J, v_J) -> LoopJoint:
 
 
 def is_steady(joint) -> bool:
-    """Whether ``T`` is the same in every configuration and time does not move the joint."""
+    """Whether a loop joint's ``T`` is constant and time does not move the joint."""
     kind = _kind(joint)
     return kind.is_constant and not kind.moves
 
 
 def _moving(X, v):
-    """``X`` with its rate of change: ``dE/dt = -ω × E``, ``dr/dt = Eᵀ v``."""
+    """Dual transform: ``X`` with its rate of change at velocity ``v``."""
     E_rate, r_rate = -cross(v.angular, X.E), X.E.T @ v.linear
     return Plucker(duals(X.E, E_rate), duals(X.r, r_rate))
 
@@ -232,7 +232,7 @@ class _Kind(NamedTuple):
 
 
 def _kind(joint):
-    """Kind of a joint, remembered where the joint can be hashed."""
+    """Whether a joint's ``T`` is constant and time moves the joint; cached if hashable."""
     try:
         return _kind_of(joint)
     except TypeError:  # not hashable
@@ -241,7 +241,7 @@ def _kind(joint):
 
 @lru_cache(maxsize=256)
 def _kind_of(joint):
-    """Kind of a joint as a few random positions show it; traced values count as variable."""
+    """Properties of a joint found at a few random positions; traced values count as variable."""
     rng = np.random.default_rng(1)
     at_rest = np.zeros(joint.nv, dtype=int)
     T, sigma = [], []
@@ -263,19 +263,19 @@ def _kind_of(joint):
 
 
 def function_rows(model, q, qd) -> list[LoopConstraints]:
-    """``LoopConstraints`` of each user-defined constraint."""
+    """Constraint rows of each user-defined constraint."""
     tree = _tree(model)
     return [_rows_of_function(tree, c, np.asarray(q), np.asarray(qd)) for c in model.constraints]
 
 
 def function_errors(model, q) -> list:
-    """Position errors of each, zero for a constraint of velocities alone."""
+    """Position errors of each user-defined constraint; zero for nonholonomic ones."""
     tree = _tree(model)
     return [_error_of_function(tree, c, np.asarray(q), c.t) for c in model.constraints]
 
 
 def velocity_rows(model) -> list[int]:
-    """Numbers of the rows that constrain velocities alone: those of nonholonomic constraints.
+    """Numbers of the rows that constrain velocities only: nonholonomic constraints.
 
     They are among the last rows.
     """
@@ -284,7 +284,7 @@ def velocity_rows(model) -> list[int]:
 
 
 def _tree(model):
-    """The model that functions of one's own get; views of a model have the model itself."""
+    """Model that user-defined constraint functions receive: the tree without loops."""
     return getattr(model, "model", model).spanning_tree if model.constraints else model
 
 
@@ -296,14 +296,14 @@ def _error_of_function(model, c, q, t):
 
 
 def _rate_of_function(model, c, q, qd, t):
-    """Rate of a constraint function at a velocity."""
+    """Rate of a user-defined constraint function at velocity ``qd``."""
     if c.rate is not None:
         return c.value("rate", model=model, q=q, qd=qd, t=t)
     return rate_of(_error_of_function(model, c, duals(q, _flow(model, q, qd)), _advance_time(c, t)))
 
 
 def _rows_of_function(model, c, q, qd):
-    """Rows ``K`` of a constraint function, by dual numbers along every variable."""
+    """Jacobian rows ``K`` of a user-defined constraint, by dual numbers along every variable."""
     t, rest, columns = c.t, model.zero_velocity, []
     for e in np.eye(model.nv, dtype=int):
         if c.rate is not None:
@@ -322,12 +322,12 @@ def _rows_of_function(model, c, q, qd):
 
 
 def _advance_time(c, t):
-    """Time, as it goes on."""
+    """Time as a dual number for constraints that depend on it, so that rates include it."""
     return Dual(t, 1) if c.rheonomic else t
 
 
 def _flow(model, q, qd):
-    """``dq/dt``, (nq,) — RBDA (3.7)."""
+    """Rate of the position variables ``dq/dt``, (nq,) — RBDA (3.7)."""
     joints = range(1, model.body_count + 1)
     parts = [
         model.joint[i].configuration_rate(q[model.q_slice[i]], qd[model.v_slice[i]]) for i in joints
@@ -336,7 +336,7 @@ def _flow(model, q, qd):
 
 
 def check_functions(model, q, qd, *, tolerance=1e-10):
-    """Raise ShapeError unless rates are linear in ``qd`` and time derivatives of positions.
+    """Raise ShapeError unless a constraint's rates are linear in ``qd`` and match its positions.
 
     Where a function is not defined, nothing is checked.
 

@@ -61,12 +61,12 @@ class Joined(NamedTuple):
     positions and velocities obey the constraints."""
 
     def constraint_forces(self, f):
-        """``lambda`` when the forces ``f = (f_1, f_4)`` act on the handles that are left."""
+        """Constraint forces ``lambda`` of the joints for the forces ``f`` on outer handles."""
         return self.gain @ f + self.offset
 
 
 def as_handle_sets(Phi, b, kept, connected):
-    """Split the response ``a = Phi f + b`` of all handles into two sets, by handle number."""
+    """Response ``a = Phi f + b`` of a body's handles, split into kept and connected handles."""
     if sorted([*kept, *connected]) != list(range(len(b) // 6)):
         raise ShapeError(
             f"handles {list(kept)} and {list(connected)} must be 0 ... {len(b) // 6 - 1}, each in "
@@ -77,7 +77,7 @@ def as_handle_sets(Phi, b, kept, connected):
 
 
 def join(A12, A34, T, c, stabilization=None):
-    """Connect set 2 of ``A12`` to set 3 of ``A34``, handle by handle — RBDA (7.59)–(7.63).
+    """Join two articulated bodies by joints between their handles — RBDA (7.59)–(7.63).
 
     Args:
         A12: predecessor side, set 1 kept and set 2 connected.
@@ -112,12 +112,12 @@ def join(A12, A34, T, c, stabilization=None):
 
 
 def pushing(T):
-    """Mask of the columns of ``T``, (6 h, n_c), with a force; the others are moments alone."""
+    """Mask of the columns of ``T``, (6 h, n_c), that contain a linear force, not moments alone."""
     return np.any(T.reshape(len(T) // 6, 6, T.shape[1])[:, 3:], axis=(0, 1))
 
 
 def generalised_inverse(Y, size=None, pushes=None):
-    """A symmetric generalised inverse of ``Y ≥ 0``, and its rank.
+    """Symmetric generalised inverse of a positive semidefinite matrix ``Y``, and its rank.
 
     Rows have mixed units (a moment, a force), so ``Y`` is scaled to unit diagonal first. Which
     generalised inverse it is makes no difference to any acceleration.
@@ -142,7 +142,7 @@ def generalised_inverse(Y, size=None, pushes=None):
 
 
 def _indices(handles):
-    """Rows of several handles, six each."""
+    """Indices of the six coordinates of several handles."""
     return [6 * h + n for h in handles for n in range(6)]
 
 
@@ -158,7 +158,7 @@ class AssemblyStep(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Number of steps that have to follow one another, this one included."""
+        """Number of sequential joining steps in the assembly tree, this one included."""
         return 1 + max(part.depth for part in self.parts) if self.parts else 0
 
 
@@ -176,7 +176,7 @@ class HandledBody(NamedTuple):
     """The two others."""
 
     def numbers(self, joints):
-        """Positions of the handles that wait for ``joints``."""
+        """Positions of the handles of some joints among the body's handles."""
         return [self.handles.index(j) for j in joints]
 
 
@@ -203,7 +203,7 @@ class DivideAndConquer(NamedTuple):
 
 @refuses("constraints", "couplings", "armature", use="implicit, which supports all of them")
 def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, plan=None, rows=None):
-    """Assemble, disassemble, and everything that comes with it.
+    """Forward dynamics by divide and conquer with constraint forces and intermediate quantities.
 
     Args:
         model: the mechanism.
@@ -250,7 +250,7 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """``qdd`` by divide and conquer; loops are supported. Options as in ``divide_and_conquer``."""
+    """Joint accelerations (nv,) by the divide-and-conquer algorithm; loops are supported."""
     return divide_and_conquer(model, q, qd, tau, f_ext, **options).qdd
 
 
@@ -265,7 +265,7 @@ class _Joint(NamedTuple):
 
     @classmethod
     def of(cls, J, time):
-        """Constraint of a loop joint as arrays, stabilised where a time constant is given."""
+        """Constraint of a loop joint as arrays, stabilised if a time constant is given."""
         T, Ta, c = (x.to_array().astype(float) for x in (J.T, J.T_a, J.c))
         decay = np.zeros(T.shape[1])
         if time is not None:
@@ -274,7 +274,7 @@ class _Joint(NamedTuple):
 
 
 def _single_bodies(model, bodies, active):
-    """``Phi`` and ``b`` of every body by itself, actuator forces included; the base is rigid."""
+    """Response ``Phi``, ``b`` of every single body to handle forces; the base is rigid."""
     single = [(np.zeros((6, 6)), -model.a_g.to_array())]
     for i in range(1, model.body_count + 1):
         I = bodies.I[i].to_matrix()
@@ -293,7 +293,7 @@ def _single_bodies(model, bodies, active):
 
 
 def _assemble(step, model, single, joints):
-    """The articulated body of a step, its handles in the order of the joints they wait for."""
+    """Articulated body of an assembly step, joined recursively from its two parts."""
     if not step.joints:
         (body,) = step.bodies
         handles = tuple(j for j, ends in joint_ends(model).items() if body in ends)
@@ -320,7 +320,7 @@ def _assemble(step, model, single, joints):
 
 
 def _take_apart(part, f, joints, a, f_c):
-    """Fill in accelerations of bodies and constraint forces of joints, given handle forces."""
+    """Fill in body accelerations and joint constraint forces of a part, given its handle forces."""
     if part.joined is None:
         (body,) = part.step.bodies
         a[body] = (part.Phi @ f + part.b)[:6]
@@ -337,12 +337,12 @@ def _take_apart(part, f, joints, a, f_c):
 
 
 def _direction(joint, step):
-    """1 for a joint that leaves the predecessor part, -1 for a loop joint the other way round."""
+    """Sign of a joint in an assembly step: 1 if its predecessor is in the first part, else -1."""
     return 1 if joint.predecessor in step.parts[0].bodies else -1
 
 
 def _reports(part):
-    """Reports of all joints within a part, from the outermost one inwards."""
+    """Results of all joining steps within a part, from the outermost one inwards."""
     if part.joined is not None:
         yield part.joined
         for side in part.parts:
@@ -357,7 +357,7 @@ def _reports(part):
 
 
 def joint_ends(model):
-    """``(predecessor, successor)`` of every joint: tree joints 1 … N_B, then loop joints."""
+    """Predecessor and successor body of every joint: tree joints 1 … N_B, then loop joints."""
     tree = {i: (model.parent[i], i) for i in range(1, model.body_count + 1)}
     loops = {
         n: (loop.predecessor, loop.successor)
@@ -367,7 +367,7 @@ def joint_ends(model):
 
 
 def assembly_plan(model):
-    """Cut the mechanism into halves, as equal as its tree allows, down to single bodies."""
+    """Assembly tree that halves the mechanism as evenly as possible, down to single bodies."""
     ends = joint_ends(model)
 
     def part(bodies):
@@ -386,5 +386,5 @@ def assembly_plan(model):
 
 
 def _crosses(p, s, near, far):
-    """Whether a joint connects the two groups of bodies."""
+    """Whether a joint between bodies ``p`` and ``s`` connects the two groups of bodies."""
     return (p in near and s in far) or (p in far and s in near)

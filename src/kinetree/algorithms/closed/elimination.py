@@ -14,17 +14,17 @@ from kinetree.errors import SingularError
 
 
 def is_zero(x) -> bool:
-    """Whether a number is zero and known to be."""
+    """Whether a number is a known zero, not a traced one."""
     return isinstance(x, (int, float, np.integer)) and x == 0
 
 
 def sparse_rows(A):
-    """The rows of a matrix as dicts."""
+    """Rows of a matrix as dicts ``{column: entry}`` without known zeros."""
     return [{j: x for j, x in enumerate(row) if not is_zero(x)} for row in A]
 
 
 def solve_for(rows, pivots):
-    """Solve equations ``Σ_j row[j] x_j = 0`` for some of the unknowns.
+    """Gaussian elimination: solve ``Σ_j row[j] x_j = 0`` for the unknowns of the given pivots.
 
     Args:
         rows: the equations, a dict by number.
@@ -51,14 +51,14 @@ def solve_for(rows, pivots):
 
 
 def _check_pivot(pivot):
-    """The pivot; an error if it is zero."""
+    """The pivot; SingularError if it is zero."""
     if is_zero(pivot):
         raise SingularError("a pivot that was chosen beforehand is zero: this matrix needs others")
     return pivot
 
 
 def _insert(row, j, expression):
-    """Replace the unknown ``j`` in a row by what it equals."""
+    """Replace the unknown ``j`` in a row by its expression in other unknowns."""
     factor = row.pop(j, 0)
     if is_zero(factor):
         return
@@ -67,7 +67,7 @@ def _insert(row, j, expression):
 
 
 def positive_solution(A, b):
-    """``A⁻¹ b`` for a symmetric positive-definite matrix in its natural order, and the pivots.
+    """Solution ``A⁻¹ b`` for a symmetric positive-definite matrix, without pivoting; the pivots.
 
     Only the lower triangle of ``A`` is read.
     """
@@ -100,7 +100,7 @@ def positive_solution(A, b):
 
 
 def orthogonal_solution(A, b):
-    """``x`` with ``A x = b`` by orthogonal columns, whatever the rows: no pivot is chosen.
+    """Solution of ``A x = b`` by Gram-Schmidt orthogonalisation; redundant rows are allowed.
 
     Gram and Schmidt's method in the stable order, without square roots. Rows may be redundant.
 
@@ -130,7 +130,7 @@ def orthogonal_solution(A, b):
 
 
 def null_space(H, b, K, k, pivots):
-    """``qdd = G ydd + g`` with ``Gᵀ H G ydd = Gᵀ (b - H g)`` — RBDA (8.40).
+    """Null-space method, RBDA (8.40): ``qdd = G ydd + g`` with ``Gᵀ H G ydd = Gᵀ (b - H g)``.
 
     Args:
         H: inertia matrix of the tree, (nv, nv).
@@ -165,7 +165,7 @@ class NullSpaceBasis(NamedTuple):
 
 
 def null_space_basis(K, k, pivots) -> NullSpaceBasis:
-    """``K G = 0`` and ``K g = k``, by the pivots of a plan — RBDA (8.39).
+    """Null-space basis ``G``, ``K G = 0``, and ``K g = k``, by a plan's pivots — RBDA (8.39).
 
     ``k`` may have several columns, (nc, columns); ``g`` then has as many.
     """
@@ -181,7 +181,7 @@ def null_space_basis(K, k, pivots) -> NullSpaceBasis:
 
 
 def project_matrix(H, G, free):
-    """``Gᵀ H G`` of a symmetric matrix: the lower triangle."""
+    """Product ``Gᵀ H G`` of a symmetric matrix, lower triangle only."""
     place = {j: c for c, j in enumerate(free)}
     HG = [_combine_row(row, G) for row in sparse_rows(H)]
     M = [[0] * len(free) for _ in free]
@@ -194,7 +194,7 @@ def project_matrix(H, G, free):
 
 
 def transposed_product(G, free, x):
-    """``Gᵀ x``; the entries of ``x`` may be arrays."""
+    """Product ``Gᵀ x`` with a sparse ``G``; the entries of ``x`` may be arrays."""
     place, total = {j: c for c, j in enumerate(free)}, [0] * len(free)
     for row, value in zip(G, x, strict=True):
         for j, factor in row.items():
@@ -203,7 +203,7 @@ def transposed_product(G, free, x):
 
 
 def _combine_row(row, G):
-    """A row of ``H G``."""
+    """One row of the product ``H G`` with a sparse ``G``."""
     total = {}
     for i, h in row.items():
         for j, x in G[i].items():
@@ -217,7 +217,7 @@ def _dot(row, x):
 
 
 def range_space(L, lam, b, K, k):
-    """``qdd = H⁻¹ (b + Kᵀ λ)`` with ``K H⁻¹ Kᵀ λ = k - K H⁻¹ b`` — RBDA (8.37), (8.38).
+    """Range-space method, RBDA (8.37), (8.38): ``qdd = H⁻¹ (b + Kᵀ λ)``, ``λ`` by Schur complement.
 
     Args:
         L: sparse factors of the inertia matrix, from ``ltl.ltdl``.
@@ -243,6 +243,6 @@ def range_space(L, lam, b, K, k):
 
 
 def _sum_of_products(x, y):
-    """Sum of products, without those that are zero beforehand."""
+    """Sum of products, with known zeros left out."""
     pairs = zip(x, y, strict=True)
     return sum((a * b for a, b in pairs if not (is_zero(a) or is_zero(b))), start=0)

@@ -37,7 +37,7 @@ class LoopJointMotion(NamedTuple):
 
 @for_all_joints(lambda result, at: result._replace(B=force(result.B, at)))
 def loop_joint_motion(model, q, qd, loops=None) -> LoopJointMotion:
-    """Where loop joints are, how fast they move, and ``B``.
+    """Positions and velocities of loop joints, and ``B`` from their forces to tree joint forces.
 
     Args:
         model: the mechanism.
@@ -64,7 +64,7 @@ def loop_joint_motion(model, q, qd, loops=None) -> LoopJointMotion:
 
 
 def forces_on_bodies(model, q, forces):
-    """Forces along loop joints as forces on the bodies, in base coordinates; entry 0 is None.
+    """Forces along loop joints as spatial forces on the bodies, in base coordinates; entry 0 None.
 
     Args:
         model: the mechanism.
@@ -82,7 +82,7 @@ def forces_on_bodies(model, q, forces):
 
 
 def active_force(loop, X_0, tau):
-    """``T_a tau`` of one loop joint, on its successor and in base coordinates.
+    """Spatial force on the successor due to forces ``tau`` along a loop joint, in base coordinates.
 
     Args:
         loop: the loop joint.
@@ -95,7 +95,7 @@ def active_force(loop, X_0, tau):
 
 
 def reference_position(loop):
-    """Position variables that angles of a loop joint are measured near, (nq,)."""
+    """Reference position of a loop joint, (nq,), which decides how its angles are unwrapped."""
     given = () if loop.dynamics is None else loop.dynamics.rest
     reference = np.array(given) if given else loop.joint.neutral()
     limits = loop.limits
@@ -108,7 +108,7 @@ def reference_position(loop):
 
 
 def _joint_position(loop, X_J):
-    """Position variables for a transform across the joint, with the right number of turns."""
+    """Position variables of a loop joint for a transform, angles unwrapped near the reference."""
     q = loop.joint.coordinates(X_J)
     if not loop.joint.angles:
         return q

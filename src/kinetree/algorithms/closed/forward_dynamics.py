@@ -70,7 +70,7 @@ class Way(NamedTuple):
 def constrained_acceleration(
     model, q, qd, tau, f_ext=None, *, stabilization=None, way=None
 ) -> ClosedChainMotion:
-    """Joint accelerations of a mechanism with loops, by its best plan.
+    """Joint accelerations of a mechanism with loops by a precomputed elimination plan; traceable.
 
     It can be traced, so it can be called inside ``@kinetree.kernel``:
 
@@ -97,7 +97,7 @@ def constrained_acceleration(
 
 
 def health_of(way, sizes, c, qdd):
-    """``health`` of a solution, from the sizes of its pivots and the constraints left out."""
+    """Health of a solution: smallest pivot over its limit; 0 if dropped constraints fail."""
     health = 1 / SMALLEST_PIVOT
     for size, usual, limit in zip(sizes, way.pivots, _limits(way), strict=True):
         ratio = absolute(size) * (1 / (limit * usual))
@@ -108,7 +108,7 @@ def health_of(way, sizes, c, qdd):
 
 
 def _solve(model, q, qd, tau, f_ext, method, plan, stabilization=None):
-    """``qdd``, pivots and constraints by one of the methods."""
+    """Joint accelerations, pivots and constraints by the null-space or range-space method."""
     c = stacked_rows(condensed_view(model), q, qd, plan.axes)
     k = c.k if stabilization is None else c.with_stabilization(stabilization)
     b = tau - fewest.bias_force(model, q, qd, f_ext)
@@ -122,13 +122,13 @@ def _solve(model, q, qd, tau, f_ext, method, plan, stabilization=None):
 
 
 def _limits(way):
-    """Smallest relative size of every pivot: first those of constraints, then of inertias."""
+    """Smallest admissible relative size of every pivot: of constraints first, then of inertias."""
     n = len(way.plan.pivots) if way.method == "null space" else 0
     return np.array([SMALLEST_PIVOT] * n + [SMALLEST_PIVOT**2] * (len(way.pivots) - n))
 
 
 def violations(plan, c, qdd):
-    """For each constraint that was left out, whether the result violates it."""
+    """For each dropped redundant constraint, whether the accelerations violate it."""
     moved = qdd / plan.column_size
     size = moved @ moved
     for i, row_size in zip(plan.redundant, plan.row_size, strict=True):
@@ -141,7 +141,7 @@ def violations(plan, c, qdd):
 
 
 def is_closed(model, q, qd, c):
-    """Conditions for closed loops, in position and in velocity.
+    """Conditions that the loops are closed, in position and in velocity.
 
     Args:
         model: the mechanism.
@@ -163,7 +163,7 @@ def is_closed(model, q, qd, c):
 
 
 def ways(model):
-    """The ways to solve a model, best first: an iterator; the second serves where the first fails.
+    """Iterator of solution methods with plans for a model: the cheapest, then one for its failures.
 
     Raises SingularError where there is none: the mechanism must be solved sample by sample.
     """
@@ -190,7 +190,7 @@ def ways(model):
 
 
 def way_for(model, independent) -> Way | None:
-    """The null-space way in which some chosen variables are the independent ones.
+    """Null-space method with given independent variables.
 
     Args:
         model: the mechanism.
@@ -218,13 +218,13 @@ def way_for(model, independent) -> Way | None:
 
 
 def _best_way(model, method, samples):
-    """The way of a method that takes the fewest operations, or None."""
+    """Method with the plan that takes the fewest operations, or None."""
     found = [_way(model, method, make_plan(model, a, samples)) for a in axes_to_try(model)]
     return min((way for way in found if way), key=lambda way: way.cost, default=None)
 
 
 def axes_to_try(model):
-    """Axes of rows that hold a point, of which one may be the cheapest; see ``turned_rows``."""
+    """Candidate axes along which rows of point constraints may be written; see ``turned_rows``."""
     points = [holds_a_point(loop.joint) for loop in model.loops]
     small = model.nv <= 6  # for the others, turned rows always pay
     axes = AXES if any(points) else ()
@@ -232,7 +232,7 @@ def axes_to_try(model):
 
 
 def _way(model, method, plan):
-    """A way to solve the model, or None where a pivot is zero in all configurations."""
+    """Method with a plan for a model; None where a pivot is zero in every configuration."""
 
     def rehearse(q, qd, tau):
         return _solve(model, q, qd, tau, None, method, plan)[:2]

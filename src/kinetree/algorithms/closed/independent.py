@@ -47,7 +47,7 @@ class CoordinatePlan(NamedTuple):
 
 
 def coordinate_plan(model, keep=()) -> CoordinatePlan | None:
-    """The plan of a model whose variables ``keep`` are independent; None where there is none.
+    """Elimination plan with the variables ``keep`` independent; None where there is none.
 
     Args:
         model: the mechanism, with loops.
@@ -64,7 +64,7 @@ def coordinate_plan(model, keep=()) -> CoordinatePlan | None:
 
 
 def _rehearse(model, axes, keep):
-    """The cost of a plan, and the plan; None where there is none."""
+    """Operation count and elimination plan; None if ``keep`` cannot be independent."""
 
     def sizes(q):
         c = stacked_rows(condensed_view(model), q, model.zero_velocity, axes)
@@ -85,7 +85,7 @@ def _rehearse(model, axes, keep):
 
 
 def independent_variables(model) -> tuple:
-    """Numbers of the velocity variables that are the coordinates of a model by default."""
+    """Numbers of the velocity variables that are a model's independent coordinates by default."""
     found = coordinate_plan(model)
     if found is not None:
         return found.columns
@@ -94,7 +94,7 @@ def independent_variables(model) -> tuple:
 
 
 def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
-    """The motions that loops allow, by a plan, and how far to trust them.
+    """Motions that loops allow in a state, by a plan, and conditions under which they are valid.
 
     Args:
         model: the mechanism.
@@ -148,7 +148,7 @@ class _Solved(NamedTuple):
 
 
 def _eliminate(model, c, chosen):
-    """Solution by the pivots of the plan."""
+    """Null-space basis of the constraints by the pivots of a plan."""
     pivots = chosen.plan.pivots
     basis = null_space_basis(c.K, c.k, pivots)
     G = [[row.get(j, 0) for j in chosen.columns] for row in basis.G]
@@ -163,7 +163,7 @@ def _eliminate(model, c, chosen):
 
 
 def _orthogonal(model, c, chosen):
-    """Solution by orthogonal columns; nearly redundant rows are left out, as in the plan."""
+    """Null-space basis by orthogonalised columns, without nearly redundant rows of the plan."""
     plan, units = chosen.plan, scaling(model)
     kept_ones = plan.rows if plan.misalignment else range(len(c.k))
     rows = np.array(kept_ones, dtype=int)
@@ -190,7 +190,7 @@ def _orthogonal(model, c, chosen):
 
 
 def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
-    """The motions that loops allow in one state, ranks decided by singular values.
+    """Motions that loops allow in one numeric state, with ranks by singular values.
 
     Args:
         model: the mechanism.
@@ -246,7 +246,7 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
 
 
 def _choose_variables(model, K, keep):
-    """Independent variables, those of ``keep`` among them, and how many there are."""
+    """Numbers of independent variables, ``keep`` first, and the mechanism's freedom."""
     units = scaling(model)
     _, s, Vt = np.linalg.svd(units.apply(K))
     rank = int(count_values(s, units))
@@ -269,7 +269,7 @@ def _choose_variables(model, K, keep):
 
 
 def _require_flat(model, labels, columns):
-    """Raise an error if a chosen variable is not the integral of its velocity."""
+    """Raise LoopError if a coordinate's velocity is not the derivative of its position."""
     owners = [loop.joint for loop in model.loops for _ in range(loop.joint.nv)]
     for c in columns:
         if c >= model.nv and not owners[c - model.nv].rates_are_velocities:
@@ -280,7 +280,7 @@ def _require_flat(model, labels, columns):
 
 
 def _names(model, columns):
-    """Names of velocity variables, for messages."""
+    """Names of some velocity variables, joined for messages."""
     names = coordinate_labels(model)
     return ", ".join(repr(names[i]) for i in columns) or "none"
 
@@ -311,7 +311,7 @@ def velocity_columns(model, names, what):
 
 
 def coordinate_labels(model):
-    """Names of all variables that can be coordinates: of the tree, then of the loop joints."""
+    """Names of all possible coordinates: tree variables, then those of loop joints."""
     loops = [(loop.name, loop.joint.nv) for loop in model.loops]
     extra = (name if n == 1 else f"{name}[{k}]" for name, n in loops for k in range(n))
     return (*variable_names(model), *extra)

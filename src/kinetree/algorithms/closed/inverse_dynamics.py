@@ -42,7 +42,7 @@ _INFEASIBLE = 1e-12
 
 
 def least_forces(A, b, rank, weights, low=None, high=None):
-    """``u`` with ``A u = b``, or nearest to it, that makes ``Σ w u²`` smallest; None if none fits.
+    """Forces ``u`` with ``A u = b``, or nearest to it, of least ``Σ w u²``; None if bounds forbid.
 
     Args:
         A: (m, p), with singular values that fall off after the first ``rank``.
@@ -69,7 +69,7 @@ def least_forces(A, b, rank, weights, low=None, high=None):
 
 
 def least_distance(C, d):
-    """The shortest ``y`` with ``C y >= d``, or None where there is none."""
+    """Shortest vector ``y`` with ``C y >= d``, or None where there is none."""
     size = np.max(np.abs(C), initial=0.0), np.max(np.abs(d), initial=0.0)
     if size[1] == 0:
         return np.zeros(C.shape[1])
@@ -85,7 +85,7 @@ def least_distance(C, d):
 
 
 def nonnegative_least_squares(E, f):
-    """``x >= 0`` that makes ``|E x - f|`` smallest: the active-set method of Lawson and Hanson."""
+    """Nonnegative least squares ``min |E x - f|`` by Lawson and Hanson's active-set method."""
     n = E.shape[1]
     x, passive = np.zeros(n), np.zeros(n, dtype=bool)
     tolerance = 100 * np.finfo(float).eps * np.linalg.norm(E) * np.linalg.norm(f)
@@ -135,7 +135,7 @@ class ClosedChainTerms(NamedTuple):
 
 
 def terms(model, q, qd, qdd, f_ext=None, *, with_loop_joints=False) -> ClosedChainTerms:
-    """The terms of one state.
+    """Constraint rows, errors, forces of the tree and passive forces for one state's motion.
 
     Args:
         model: the mechanism, with loops, couplings, or neither.
@@ -170,7 +170,7 @@ class InverseSolution(NamedTuple):
 
 
 def solution(model, terms: ClosedChainTerms, B, freedoms: "Actuated", weights, low=None, high=None):
-    """Forces of the actuators and of the constraints, of one sample: a ``InverseSolution``.
+    """Actuator and constraint forces of one sample that produce a motion, as InverseSolution.
 
     Args:
         model: the mechanism.
@@ -215,7 +215,7 @@ def solution(model, terms: ClosedChainTerms, B, freedoms: "Actuated", weights, l
 
 
 def velocity_space(model, K, *, tolerance: float | None = None):
-    """``G`` of one configuration: columns that span the velocities which ``K`` allows, (nv, n - r).
+    """Basis ``G`` of the velocities that ``K`` allows in one configuration, (nv, n - r).
 
     They are orthonormal in units of the mechanism.
     """
@@ -227,7 +227,7 @@ def velocity_space(model, K, *, tolerance: float | None = None):
 
 
 def driven_rank(G_u, freedoms: "Actuated", *, tolerance=RANK_TOLERANCE) -> int:
-    """Rank of ``G_u = Bᵀ G``, (p, n - r), in units of the mechanism."""
+    """Rank of ``G_u = Bᵀ G``, (p, n - r): how many motions the actuators drive."""
     if 0 in G_u.shape:
         return 0
     s = np.linalg.svd(G_u / freedoms.lengths[:, None], compute_uv=False)
@@ -263,11 +263,11 @@ class Actuated:
 
     @property
     def in_loop_joints(self) -> bool:
-        """Whether some of the joints close loops."""
+        """Whether some actuated joints close loops."""
         return bool(set(self.names) & set(self.model.loop_names))
 
     def matrix(self, q, B_loops=None):
-        """``B`` with ``tau = B u``, and velocities ``Bᵀ qd`` of the actuators, (..., nv, p).
+        """Matrix ``B``, (..., nv, p), with ``tau = B u`` and actuator velocities ``Bᵀ qd``.
 
         Args:
             q: joint positions, (..., nq).
@@ -296,7 +296,7 @@ def _joint(model, name):
 
 
 def actuated_freedoms(model, joints=None) -> Actuated:
-    """The degrees of freedom of some joints; by default those with actuators, or else all.
+    """Degrees of freedom of some joints; by default of those with actuators, or else of all.
 
     Args:
         model: the mechanism.
@@ -323,7 +323,7 @@ def actuated_freedoms(model, joints=None) -> Actuated:
 
 
 def follower_ratios(model, q, joint) -> np.ndarray:
-    """Velocity of a joint that follows others for a unit of each velocity variable, (..., nv)."""
+    """Gear ratios of a dependent joint: its velocity per velocity variable, (..., nv)."""
     row = model.uncoupled.v_slice[joint].start
     ratios = np.zeros((*q.shape[:-1], model.nv))
     for n in np.ndindex(q.shape[:-1]):
@@ -332,7 +332,7 @@ def follower_ratios(model, q, joint) -> np.ndarray:
 
 
 def loop_slices(model, size="nv") -> dict:
-    """Where the variables of each loop joint are among those of all, by name."""
+    """Slices of each loop joint's variables among those of all loop joints, by name."""
     slices, start = {}, 0
     for loop in model.loops:
         slices[loop.name] = slice(start, start + getattr(loop.joint, size))
@@ -344,7 +344,7 @@ def loop_slices(model, size="nv") -> dict:
 
 
 def check_motion(model, terms: ClosedChainTerms, qd, qdd, tolerance=CLOSURE_TOLERANCE):
-    """Raise ShapeError for a motion, or a batch of them, that the loops do not allow."""
+    """Raise ShapeError for a motion, or a batch, that the loops do not allow."""
     units = scaling(model)
     K, k = units.apply(terms.K), np.asarray(terms.k) * units.rows
     size = np.linalg.norm(K, axis=-1)

@@ -46,7 +46,7 @@ class JointSpaceConstraint(NamedTuple):
 
     @property
     def own(self) -> slice:
-        """Rows of the user-defined constraints."""
+        """Slice of the rows of user-defined constraints."""
         return slice(sum(len(loop.rate) for loop in self.loops), None)
 
 
@@ -66,7 +66,7 @@ class Solution(NamedTuple):
 
 
 def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
-    """``K`` and ``k`` of all constraints, with what is needed to check that they hold.
+    """Constraints ``K``, ``k`` of all loops and user functions, with errors and frames.
 
     Args:
         model: the mechanism.
@@ -97,7 +97,7 @@ def solution(
     rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
 ) -> Solution:
-    """Solve the equation of motion of the tree under its loops — RBDA (8.36).
+    """Accelerations and constraint forces of the tree under its loops — RBDA (8.36).
 
     Args:
         model: the mechanism.
@@ -127,7 +127,7 @@ def solution(
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """``qdd`` that the joint forces ``tau`` produce; loops are supported.
+    """Joint accelerations that the joint forces ``tau`` produce, (nv,); loops are supported.
 
     Options are those of ``solution``.
     """
@@ -135,7 +135,7 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
 
 
 def _size(m):
-    """Norm of a motion or force."""
+    """Euclidean norm of the six coordinates of a motion or force."""
     return float(np.linalg.norm(m.to_array().astype(float)))
 
 
@@ -152,7 +152,7 @@ class ClosureErrors(NamedTuple):
 
     @classmethod
     def of(cls, model, c, qd):
-        """From the constraints ``c`` of states with velocities ``qd``, (..., nv)."""
+        """Closure errors of states with constraints ``c`` and velocities ``qd``, (..., nv)."""
         units = scaling(model)
         far = np.max(np.abs(np.asarray(c.error) * units.rows), axis=-1, initial=0.0)
         rate = np.max(np.abs(np.asarray(c.rate) * units.rows), axis=-1, initial=0.0)
@@ -161,7 +161,7 @@ class ClosureErrors(NamedTuple):
 
 
 def closure_limit(model, far, tolerance=CLOSURE_TOLERANCE):
-    """Allowed drift: the tolerance, and the misalignment of nearly redundant constraints.
+    """Largest scaled closure error that is accepted: the tolerance plus the loops' misalignment.
 
     Whether there is any is looked for only if errors ``far`` exceed the tolerance.
     """
@@ -171,7 +171,7 @@ def closure_limit(model, far, tolerance=CLOSURE_TOLERANCE):
 
 
 def check_constraints_hold(model, c: JointSpaceConstraint, tolerance, sample=""):
-    """Raise ShapeError for a loop that is open, or about to be, or a constraint that is broken.
+    """Raise ShapeError for loops or constraints that are violated in position or velocity.
 
     Args:
         model: the mechanism.
@@ -210,7 +210,7 @@ def check_loops_closed(model, loops, tolerance, sample=""):
 
 
 def _check_functions(model, c, tolerance, sample):
-    """Raise ShapeError for user-defined constraints that are broken."""
+    """Raise ShapeError for user-defined constraints that are violated."""
     units, start = scaling(model), c.own.start
     speed = np.max(np.abs(c.qd / units.columns), initial=1.0)
     for own in model.constraints:
@@ -238,13 +238,13 @@ def _check_functions(model, c, tolerance, sample):
 
 
 def _largest(errors, own):
-    """Text of the largest error with its unit."""
+    """Largest error as text with its unit."""
     k = int(np.argmax(np.abs(errors)))
     return f"{abs(float(errors[k])):.3g} {own.units[k]}"
 
 
 def _in_words(gap, length):
-    """A position error, (6,): in radians, in metres, and in fraction of the size of the loop."""
+    """Position error (6,) as text: in radians, in metres, and relative to the loop's size."""
     angle, distance = (float(np.linalg.norm(part)) for part in (gap[:3], gap[3:]))
     return f"{angle:.3g} rad and {distance:.3g} m, {distance / length:.3g} of its size"
 
@@ -282,7 +282,7 @@ class JointConstraint(NamedTuple):
 
 
 def joint_constraints(model, q, qd, X_0, v):
-    """A ``JointConstraint`` for every joint: tree joints first, then the loop joints.
+    """Constraint of every joint in base coordinates: tree joints, then loop joints.
 
     Args:
         model: the mechanism.
@@ -301,7 +301,7 @@ def joint_constraints(model, q, qd, X_0, v):
 
 
 def with_own_rows(model, q, qd, joints: AllJoints, stabilization=None, rows=None) -> AllJoints:
-    """All joints of a model, with its own constraints as further rows after the couplings.
+    """All joint constraints with user-defined constraint rows appended after the couplings.
 
     Args:
         model: the mechanism.
@@ -326,7 +326,7 @@ def with_own_rows(model, q, qd, joints: AllJoints, stabilization=None, rows=None
 
 
 def keep_rows(loops, rows):
-    """The constraints of loop joints with some of all their rows; all for None.
+    """Constraints of loop joints with only some of their rows; all for None.
 
     Args:
         loops: ``JointConstraint`` of every loop joint.
@@ -344,7 +344,7 @@ def keep_rows(loops, rows):
 
 
 def expand_forces(lam, rows, count):
-    """Forces of ``count`` rows, zero for those that were not kept; as they are for None."""
+    """Constraint forces (count,) from those of kept rows, zero elsewhere; unchanged for None."""
     if rows is None:
         return lam
     every = np.zeros(count)
@@ -353,7 +353,7 @@ def expand_forces(lam, rows, count):
 
 
 def loop_constraint(loop, X_0, v):
-    """A ``JointConstraint`` for one loop joint."""
+    """Constraint of one loop joint in base coordinates."""
     joint, p, s = loop.joint, loop.predecessor, loop.successor
     X_p, X_s = loop.predecessor_placement @ X_0[p], loop.successor_placement @ X_0[s]
     X_J = X_s @ X_p.inverse()
@@ -372,7 +372,7 @@ def loop_constraint(loop, X_0, v):
 
 
 def _in_base(p, s, X_s, v, T, T_a, v_J, c_J):
-    """Everything from successor to base coordinates, without errors."""
+    """Joint constraint in base coordinates, from quantities in successor coordinates."""
     v_J, c_J = X_s.inv_apply(v_J), X_s.inv_apply(c_J)
     velocities = tuple(v[b].to_array().astype(float) for b in (p, s))
     speed = max(float(np.linalg.norm(x)) for x in velocities)

@@ -50,24 +50,24 @@ class ClosedChain:
 
     @property
     def virtual(self):
-        """Numbers of the virtual links."""
+        """Numbers of the virtual links, which stand for loop joints."""
         return range(self.real + 1, len(self.parent))
 
     def children(self, i):
-        """``C_i``: real children of a link."""
+        """Real children ``C_i`` of a link."""
         return tuple(j for j in range(1, self.real + 1) if self.parent[j] == i)
 
     def subtree_with_virtual(self, i):
-        """``T_i^v``: what joint ``i`` carries along, itself and virtual links included."""
+        """Subtree ``T_i^v`` of joint ``i``: all links it carries, with virtual ones."""
         return tuple(sorted(self.subtrees_with_virtual[i]))
 
     def subtree(self, i):
-        """``T_i``: the same without virtual links."""
+        """Subtree ``T_i`` of joint ``i`` without virtual links."""
         return tuple(j for j in self.subtree_with_virtual(i) if j <= self.real)
 
     @property
     def has_fixed_axes(self) -> bool:
-        """Whether axes are fixed in their links, and velocities the derivatives of positions."""
+        """Whether axes are fixed in their links, and velocities are derivatives of positions."""
 
         def is_fixed(joint):
             _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
@@ -93,7 +93,7 @@ class LinkStates(NamedTuple):
 
 
 def link_states(chain, q, qd, qdd) -> LinkStates:
-    """All joints of a closed chain, from the state of the real ones.
+    """Positions, velocities and accelerations of all joints, virtual ones included.
 
     Args:
         chain: a ``ClosedChain``.
@@ -172,7 +172,7 @@ def closure_derivatives(model, q, qd, qdd) -> ClosureDerivatives:
 
 
 def jacobians(chain, X, S):
-    """``J_i`` of every link, motion columns in its coordinates — Spencer 4.4.1."""
+    """Jacobians ``J_i`` of every link, motion columns in its coordinates — Spencer 4.4.1."""
     J = [_still(chain)] * len(chain.parent)
     for i in chain.links:
         J[i] = _plus_columns(chain, X[i] @ J[chain.parent[i]], i, S[i])
@@ -180,7 +180,7 @@ def jacobians(chain, X, S):
 
 
 def jacobian_derivatives(chain, X, S, J):
-    """``∂J_i/∂q̂_j``: for every variable ``j`` a list over the links — Spencer 4.4.1."""
+    """Derivatives ``∂J_i/∂q̂_j``: for every variable a list over the links — Spencer 4.4.1."""
     derivatives = []
     for k in chain.links:
         beyond = set(chain.subtree_with_virtual(k))
@@ -195,7 +195,7 @@ def jacobian_derivatives(chain, X, S, J):
 
 
 def jacobian_rates(chain, X, S, J, v, vdot):
-    """``Jdot_i`` and ``Jddot_i`` of every link — Spencer 4.4.1."""
+    """Time derivatives ``Jdot_i``, ``Jddot_i`` of every link's Jacobian — Spencer 4.4.1."""
     Jdot, Jddot = [_still(chain)] * len(chain.parent), [_still(chain)] * len(chain.parent)
     for i in chain.links:
         P, at = chain.parent[i], chain.v_slice[i]
@@ -210,12 +210,12 @@ def jacobian_rates(chain, X, S, J, v, vdot):
 
 
 def _still(chain):
-    """Zero motions along all columns."""
+    """Motion columns of zeros, one for each joint variable."""
     return Motion(*(np.zeros((3, chain.nv), dtype=int) for _ in range(2)))
 
 
 def _plus_columns(chain, J, i, S):
-    """``J`` with the axes of joint ``i`` in their columns, in which it is zero."""
+    """Jacobian ``J`` with the axes of joint ``i`` in that joint's columns."""
     at, parts = chain.v_slice[i], []
     for part, axes in ((J.angular, S.angular), (J.linear, S.linear)):
         part = np.array(part, dtype=np.result_type(part, axes))
@@ -228,7 +228,7 @@ def _plus_columns(chain, J, i, S):
 
 
 def closed_rows(chain, J):
-    """``A J``: what of some motions of the links opens the loops."""
+    """Constraint rows ``A J``: the relative motion at the loops due to each variable."""
     parts = [np.zeros((0, *np.shape(J[0].angular)[1:]), dtype=int)]
     for i, loop in zip(chain.virtual, chain.model.loops, strict=True):
         parts.append((J[i] - loop.successor_placement @ J[chain.reference[i]]).to_array())

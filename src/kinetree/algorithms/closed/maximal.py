@@ -69,24 +69,24 @@ class MaximalEquations(NamedTuple):
 
     @property
     def active(self):
-        """``P T_a``: takes joint forces to the bodies, its transpose ``a`` to ``qdd + T_aᵀ c``."""
+        """Matrix ``P T_a`` from joint forces to forces on bodies."""
         return self.P @ self.T_a
 
     @property
     def bias(self):
-        """``T_aᵀ c`` of the tree joints, (nv,)."""
+        """Velocity-product terms ``T_aᵀ c`` of the tree joints, (nv,)."""
         return self.T_a.T @ _stack([J.c.to_array() for J in self.joints])
 
     @property
     def system(self) -> SubsystemEquation:
-        """The bodies without their joints, pushed by the active forces."""
+        """Equations of motion of the free bodies under active joint forces and armature."""
         A = self.active * self.armature
         p = self.p - A @ self.bias
         return SubsystemEquation(self.I + A @ self.active.T, p, self.active @ self.tau)
 
     @property
     def constraint(self) -> Implicit:
-        """``K a = k``: rows ``Tᵀ Pᵀ`` of the joints, then those of the couplings."""
+        """Constraints ``K a = k`` on body accelerations: joints ``Tᵀ Pᵀ``, then couplings."""
         K, k = self.couplings
         return Implicit(self.T.T @ self.P.T, self.k).stack(
             Implicit(K @ self.active.T, k + K @ self.bias)
@@ -94,12 +94,12 @@ class MaximalEquations(NamedTuple):
 
     @property
     def matrix(self):
-        """Coefficient matrix of (3.74): symmetric, indefinite, singular if redundant."""
+        """Coefficient matrix of RBDA (3.74): symmetric, indefinite, singular if redundant."""
         return implicit_equations(self.system, self.constraint)[0]
 
     @property
     def right_hand_side(self):
-        """Right-hand side of (3.74); the unknowns are ``(a, -lam)``."""
+        """Right-hand side of RBDA (3.74); the unknowns are ``(a, -lam)``."""
         return implicit_equations(self.system, self.constraint)[1]
 
 
@@ -129,7 +129,7 @@ class MaximalSolution(NamedTuple):
 
 
 def incidence(model):
-    """``P``: +1 where a joint enters a body, -1 where it leaves one, (6 N_B, 6 N_J) — (3.69).
+    """Incidence matrix ``P``, RBDA (3.69): +1 where a joint enters a body, -1 where it leaves one.
 
     The base has no row, so a joint on the base has one block in its column.
     """
@@ -145,7 +145,7 @@ def incidence(model):
 
 
 def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -> MaximalEquations:
-    """Everything that (3.74) is made of.
+    """Ingredients of RBDA (3.74), the equations in maximal coordinates, for one state.
 
     Args:
         model: the mechanism.
@@ -199,7 +199,7 @@ def solution(
     rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
 ) -> MaximalSolution:
-    """Solve (3.74) for the accelerations and the constraint forces.
+    """Accelerations and constraint forces by RBDA (3.74), in maximal coordinates.
 
     Args:
         model: the mechanism.
@@ -251,7 +251,7 @@ def solution(
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """Joint accelerations that the joint forces ``tau`` produce; loops and couplings are supported.
+    """Joint accelerations for ``tau``, (nv,), by maximal coordinates; loops are supported.
 
     Options are those of ``solution``.
     """
@@ -259,10 +259,10 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
 
 
 def _forces(x):
-    """Forces on all bodies from one vector, entry 0 None."""
+    """Forces on all bodies from one stacked vector, entry 0 None."""
     return [None] + [Force.from_array(part) for part in x.reshape(-1, 6)]
 
 
 def _stack(parts):
-    """Vectors one after another."""
+    """Concatenation of vectors, empty for none."""
     return np.concatenate([np.zeros(0), *parts])

@@ -52,18 +52,18 @@ class EliminationPlan(NamedTuple):
 
     @property
     def rows(self):
-        """Numbers of the constraints that are kept, in ascending order."""
+        """Numbers of the constraints that the plan keeps, in ascending order."""
         return tuple(sorted(i for i, _ in self.pivots))
 
 
 def stacked_rows(model, q, qd, axes) -> LoopConstraints:
-    """Constraints of all loops, with turned rows, see ``turned_rows``, and those of one's own."""
+    """Constraints of all loops, with rows along ``axes``, and user-defined ones, stacked."""
     parts = [turned_rows(model, loop, q, qd, axes) for loop in model.loops]
     return stack_constraints(model, [*parts, *function_rows(model, q, qd)])
 
 
 def make_plan(model, axes, samples, independent=()) -> EliminationPlan:
-    """Independent constraints and pivots of a model, for rows along the given axes.
+    """Elimination plan: independent constraints and pivots of a model, for rows along some axes.
 
     Args:
         model: the mechanism.
@@ -111,7 +111,7 @@ def make_plan(model, axes, samples, independent=()) -> EliminationPlan:
 
 
 def _eliminate(A, rank, independent=()):
-    """Pivots for a stack of matrices, (samples, rows, columns); none in independent columns."""
+    """Pivots that are large in all sampled matrices (samples, rows, columns), greedily chosen."""
     pivots = []
     nonzero = np.any(A != 0, axis=0)
     open_rows, open_columns = np.ones(A.shape[1], bool), np.ones(A.shape[2], bool)
@@ -168,7 +168,7 @@ class _Tip(NamedTuple):
 
 
 def holds_a_point(joint):
-    """Whether ``T`` is constant and consists of moments and of three perpendicular forces."""
+    """Whether a loop joint's ``T`` is constant: some moments and three perpendicular forces."""
     if not is_steady(joint):
         return False
     T = joint.constraint_subspace(joint.neutral()).to_array()
@@ -181,7 +181,7 @@ def holds_a_point(joint):
 
 @for_all_joints(coupled_rows)
 def turned_rows(model, loop, q, qd, axes):
-    """``LoopConstraints`` of one loop, with the rows of its point along other axes if it has one.
+    """Constraints of one loop, with the rows that hold a point written along other axes.
 
     Args:
         model: the mechanism.
@@ -222,7 +222,7 @@ def turned_rows(model, loop, q, qd, axes):
 
 @for_all_joints()
 def closure_error(model, loop, q):
-    """Numbers that vanish for a closed loop, and one that is positive where it nearly is.
+    """Closure errors of a loop, and a number that is positive where the joint is nearly closed.
 
     They come without further operations where the constraints themselves are computed.
     """
@@ -237,14 +237,14 @@ def closure_error(model, loop, q):
 
 
 def _moments(joint):
-    """Rows of the joint that are moments, and their directions, (n, 3)."""
+    """Rows of a joint's ``T`` that are moments, and their directions, (n, 3)."""
     T = joint.constraint_subspace(joint.neutral()).angular.T
     about = [k for k, direction in enumerate(T) if np.any(direction)]
     return about, T[about]
 
 
 def _tip(model, root, body, placement, q, qd):
-    """Position, motion and columns of a frame on ``body``, relative to ``root``."""
+    """Transform, velocity, acceleration and columns of a frame, relative to body ``root``."""
     X, v, a, J = model.identity_transform, model.zero_motion, model.zero_motion, {}
     for i in (i for i in model.support[body] if i not in model.support[root]):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)
@@ -258,5 +258,5 @@ def _tip(model, root, body, placement, q, qd):
 
 
 def _point_acceleration(tip):
-    """Acceleration of the material point at the origin of a frame."""
+    """Classical acceleration of the point at the origin of a frame."""
     return tip.a.linear + cross(tip.v.angular, tip.v.linear)

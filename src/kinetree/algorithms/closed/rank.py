@@ -40,7 +40,7 @@ ambiguous in all configurations is dropped, unless ``Loop.misalignment`` sets an
 
 
 def scaling(model: "Model") -> Scaling:
-    """Scaling of the constraints of a model for ranks and closure errors, with its rank policy."""
+    """Scaling of a model's constraint rows and columns for ranks and errors; remembered."""
 
     def make():
         units = units_of(model.numeric)
@@ -51,12 +51,12 @@ def scaling(model: "Model") -> Scaling:
 
 
 def rank_policy(model: "Model") -> "RankPolicy":
-    """Rank policy of a model."""
+    """Rank policy of a model, which decides about nearly redundant constraints."""
     return scaling(model).policy
 
 
 def count_values(s, units: Scaling | None, tolerance=None):
-    """Rank from the singular values ``s`` (..., k), descending; see the module.
+    """Rank of matrices from singular values ``s`` (..., k), descending, by the model's policy.
 
     Args:
         s: singular values of the scaled matrix.
@@ -75,13 +75,13 @@ def count_values(s, units: Scaling | None, tolerance=None):
 
 
 def doubtful(s, units: Scaling):
-    """Whether some of the singular values ``s`` (..., k) are ambiguous."""
+    """Whether some singular values ``s`` (..., k) lie between the two rank tolerances."""
     largest = np.max(s, axis=-1, keepdims=True, initial=1.0)
     return np.not_equal(*_bounds(s, largest, units))
 
 
 def _bounds(s, largest, units):
-    """Numbers of singular values above the tolerances."""
+    """Largest and smallest rank that singular values allow, by the two tolerances."""
     most = np.sum(s > RANK_TOLERANCE * largest, axis=-1)
     return most, np.minimum(most, np.sum(s > units.alignment_tolerance, axis=-1))
 
@@ -108,14 +108,14 @@ def kept_rows(model, K):
 
 
 def kept_rows_at(model, q):
-    """``kept_rows`` in the configuration ``q``, (nq,)."""
+    """Independent constraint rows in the configuration ``q``, (nq,); None for all."""
     if not model.is_constrained:
         return None
     return kept_rows(model, loop_constraints(model, q, model.zero_velocity).K)
 
 
 def counting_part(A, units: Scaling):
-    """Projectors onto the independent combinations of rows, (..., nc, nc).
+    """Projectors onto well-determined combinations of rows, (..., nc, nc); None if all are.
 
     None for a mechanism without misalignment, or without any sign of it.
 
@@ -134,7 +134,7 @@ def counting_part(A, units: Scaling):
 
 
 def independent(A, size):
-    """Indices of ``size`` independent rows of ``A``, ascending, by greedy choice.
+    """Indices of ``size`` independent rows of ``A``, ascending, chosen greedily.
 
     The next row is the one farthest from the span of the rows already chosen; ties go to the first.
     """
@@ -168,12 +168,12 @@ class RankPolicy:
 
     @cached_property
     def _manifold(self) -> Manifold:
-        """Closed configurations at which ranks are counted."""
+        """Sampled closed configurations with scaled constraint matrices, without the warning."""
         return sampled_manifold(self.model, self.tolerance)
 
     @property
     def manifold(self) -> Manifold:
-        """Configurations all over the manifold of closed loops; warns of misalignment."""
+        """Sampled closed configurations of the model; warns once of misaligned loops."""
         if self._manifold.misalignment > RANK_TOLERANCE:
             warn_once(self.model, self._warning, MisalignmentWarning)
         return self._manifold
@@ -185,12 +185,12 @@ class RankPolicy:
 
     @property
     def misalignment(self) -> float:
-        """Misalignment of nearly redundant constraints [rad, or part of the loop's size], or 0."""
+        """Misalignment of nearly redundant constraints [rad, or fraction of a loop's size]."""
         return self.manifold.misalignment
 
     @property
     def slack(self) -> float:
-        """Additional scaled error up to which loops count as closed."""
+        """Additional scaled error up to which loops count as closed: ten times the misalignment."""
         return 10 * self.misalignment
 
     @cached_property
@@ -213,7 +213,7 @@ class RankPolicy:
         return np.array(max(choices, key=worst), dtype=int)
 
     def _all_count(self):
-        """Whether a closed configuration at hand shows all constraints to be independent.
+        """Whether some known closed posture shows that all constraints are independent.
 
         One is enough, and the manifold of a net of many loops takes long to sample.
         """
@@ -229,11 +229,11 @@ class RankPolicy:
         return False
 
     def generic_rank(self, part=None):
-        """Rank of all rows and columns, or of a part, on the manifold; None if it is unknown."""
+        """Rank of the constraints, or of a block, in regular configurations; None if unknown."""
         return self._rank(self.manifold, part)
 
     def _rank(self, found, part=None):
-        """Largest rank of the sampled constraint matrices, or of a block of them."""
+        """Largest rank of sampled constraint matrices, or of a block; None without samples."""
         K = found.matrices
         if K is None:
             return None
@@ -277,7 +277,7 @@ class RankPolicy:
 
     @cached_property
     def _warning(self):
-        """Warning about constraints that are dropped as redundant."""
+        """Text of the warning about constraints that are dropped as redundant."""
         return (
             f"model {self.model.name!r}: {self.explanation()}. They are dropped as redundant, and "
             f"the loops stay closed up to this error. Write placements with all digits; or silence "
@@ -288,7 +288,7 @@ class RankPolicy:
 
 
 def closed_configurations(model, count=SAMPLES):
-    """Configurations that close the loops, (count, nq): postures of the model and random ones.
+    """Configurations that close the loops, (count, nq): the model's postures and random ones.
 
     If none is found, configurations that do not close them.
     """
@@ -296,7 +296,7 @@ def closed_configurations(model, count=SAMPLES):
 
 
 def regular_configurations(model, count=SAMPLES):
-    """Closed configurations that are not singular, and whether loops close exactly there.
+    """Closed configurations that are not singular, and whether the loops close exactly there.
 
     They do not where the mechanism is misaligned, or where no closed configuration was found.
     """
@@ -312,7 +312,7 @@ def regular_configurations(model, count=SAMPLES):
 
 
 def _closed_manifold(model, count):
-    """Configurations all over the manifold of closed loops, with their scaled matrices."""
+    """Closed configurations with their scaled constraint matrices; computed once."""
     policy = rank_policy(model)
     if count == SAMPLES:
         return policy.manifold

@@ -40,7 +40,7 @@ class Manifold(NamedTuple):
 
 
 def sampled_manifold(model, near, count=SAMPLES) -> Manifold:
-    """Look around: exactly, and where that leaves doubt, up to misalignment."""
+    """Random closed configurations; loops that cannot close exactly may miss by ``near``."""
     space = _Space(model)
     q = _scatter(model, space, 0.0, count)
     K, errors = space.at(q)
@@ -66,7 +66,7 @@ def sampled_manifold(model, near, count=SAMPLES) -> Manifold:
 
 
 def _misalignment(size):
-    """Misalignment of a size, zero if it may be rounding."""
+    """Misalignment as a float, zero if it is below rounding."""
     return float(size) if size > _ROUNDING else 0.0
 
 
@@ -78,12 +78,12 @@ class _Space:
         self._rehearsal = Rehearsal(partial(_matrix_and_error, model), q=(model.nq,))
 
     def at(self, q):
-        """Scaled constraint matrices (n, nc, nv) and errors (n, nc)."""
+        """Scaled constraint matrices (n, nc, nv) and errors (n, nc) of configurations ``q``."""
         K, error = self._rehearsal.values(q=q)
         return self.units.apply(K.astype(float)), error.astype(float) * self.units.rows
 
     def where_defined(self, q):
-        """Samples after ``q``, without those in which a user-defined function has no value."""
+        """Configurations and matrices without samples where a user function is undefined."""
         if not len(q):
             nc = len(self.units.rows)
             return q, np.zeros((0, nc, self.model.nv)), np.zeros((0, nc))
@@ -100,7 +100,7 @@ def _matrix_and_error(model, q):
 
 
 def _scatter(model, space, near, count, seeds=()):
-    """Closed configurations, up to ``count``: near the postures first, then all over."""
+    """Up to ``count`` closed configurations: near the postures first, then random ones."""
     rng = np.random.default_rng(7)
     starts = [model.neutral(), *(posture.q for posture in model.postures), *seeds[:1]]
     found = _close(space, np.array(starts, dtype=float), near)
@@ -120,7 +120,7 @@ def _scatter(model, space, near, count, seeds=()):
 
 
 def _close(space, q, near):
-    """The configurations that Newton's method reaches from those of ``q``, as far as it does.
+    """Closed configurations that Newton's method reaches from ``q``; others are dropped.
 
     Constraints with singular values up to ``near`` are left alone, and may miss by as much.
     """
@@ -152,7 +152,7 @@ def _close(space, q, near):
 
 
 def _is_spread(model, q):
-    """Whether configurations are far from one another: not all next to a singular one."""
+    """Whether configurations are far from one another, not all near one singular one."""
     columns = units_of(model).columns
     away = [np.max(np.abs(model.difference(q[0], other) / columns), initial=0) for other in q]
     return max(away) > _FAR
@@ -181,11 +181,11 @@ class Rehearsal:
         self.results = [np.asarray(r, dtype=object) for r in results]
 
     def cost(self) -> int:
-        """Weighted number of operations."""
+        """Weighted number of operations of the traced function."""
         return cost(self.graph, self._roots(self.results))
 
     def values(self, **arrays):
-        """Results for arrays with one leading axis of samples."""
+        """Results of the traced function for arrays with one leading axis of samples."""
         count = len(next(iter(arrays.values())))
         axes = {name: np.ndim(x) - 1 for name, x in arrays.items()}
         roots = self._roots(self.results)
@@ -200,5 +200,5 @@ class Rehearsal:
         return [part.reshape(count, *r.shape) for part, r in parts]
 
     def _roots(self, arrays):
-        """Nodes of all numbers in arrays."""
+        """Graph nodes of all numbers in arrays."""
         return [self.graph.number(x) for a in arrays for x in a.ravel()]

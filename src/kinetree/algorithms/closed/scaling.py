@@ -57,7 +57,7 @@ class Scaling:
         self.policy, self._part = policy, part
 
     def apply(self, K):
-        """``K`` as a dimensionless matrix, (..., nc, nv)."""
+        """Constraint matrix ``K`` scaled to be dimensionless, (..., nc, nv)."""
         return np.asarray(K, dtype=float) * self.rows[:, None] * self.columns
 
     @cached_property
@@ -66,7 +66,7 @@ class Scaling:
         return 1 / self.rows
 
     def part(self, rows: Any = slice(None), columns: Any = slice(None)):
-        """The scaling of some rows and columns."""
+        """Scaling restricted to some rows and columns."""
         every = self._part or (np.arange(len(self.rows)), np.arange(len(self.columns)))
         part = every[0][rows], every[1][columns]
         of_part = self.rows[rows], self.columns[columns]
@@ -74,16 +74,16 @@ class Scaling:
 
     @property
     def alignment_tolerance(self):
-        """Singular values up to this are ambiguous; 0 without a model."""
+        """Singular values up to which ranks are ambiguous; 0 without a model."""
         return 0.0 if self.policy is None else self.policy.tolerance
 
     def generic_rank(self):
-        """Rank of these rows and columns where the mechanism is not singular; None if unknown."""
+        """Rank of these rows and columns in regular configurations; None if unknown."""
         return None if self.policy is None else self.policy.generic_rank(self._part)
 
 
 def units_of(model) -> Scaling:
-    """Scaling of a model: rows by the size of their loop, columns by that of their smallest loop.
+    """Scaling of a model's constraints: rows by their loop's size, columns by the smallest loop.
 
     User-defined constraints are scaled by how much they change as joints move.
     """
@@ -105,7 +105,7 @@ def units_of(model) -> Scaling:
 
 
 def _sizes_of_functions(model, columns, length):
-    """Norms of the scaled rows of user-defined constraints, the largest of a few configurations.
+    """Norms of the scaled rows of user-defined constraints over a few configurations.
 
     Such functions may have any scale; dividing by the norm removes it. Rows that are zero
     everywhere are scaled by their unit only. Functions whose derivatives are inconsistent are
@@ -172,7 +172,7 @@ def _rows_of_functions(model):
 
 
 def _rows_of_loop(loop):
-    """Names and units of the rows of a loop joint."""
+    """Names and units of the constraint rows of a loop joint."""
     T = loop.joint.constraint_subspace(loop.joint.neutral()).to_array().astype(float)
     return [ConstraintRow(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
 
@@ -186,12 +186,12 @@ def velocity_turns(joint):
 
 
 def _unit(t):
-    """Unit of a constraint: metres if it has a linear part."""
+    """Unit of a constraint: metres if it has a linear part, else radians."""
     return "m" if np.any(t[3:]) else "rad"
 
 
 def _direction(t):
-    """Words for a constrained motion: rotation about one axis, translation along another."""
+    """Constrained motion in words: rotation about an axis, translation along another."""
     turn, shift = t[:3], t[3:]
     words = [
         f"{motion} {_axis(part)}"
@@ -202,7 +202,7 @@ def _direction(t):
 
 
 def _axis(direction):
-    """Name of a coordinate axis, or the components of another direction."""
+    """Name of a coordinate axis, or the components of an oblique direction."""
     aligned = np.flatnonzero(direction)
     if len(aligned) == 1:
         return "xyz"[aligned[0]]

@@ -55,7 +55,7 @@ class Subspace:
 
     @classmethod
     def whole(cls, n, kind):
-        """The whole space."""
+        """Whole space of dimension ``n`` as a subspace."""
         return cls(np.eye(n), kind)
 
     @property
@@ -75,7 +75,7 @@ class Subspace:
         return _TYPE[self.kind].from_array(self.basis)
 
     def coordinates(self, v):
-        """``alpha`` with ``v = basis @ alpha``; the nearest there is if ``v`` lies outside."""
+        """Coordinates ``alpha`` with ``v = basis @ alpha``; least squares if ``v`` lies outside."""
         return self.basis.T @ self._array(v)
 
     def __contains__(self, v):
@@ -100,11 +100,11 @@ class Subspace:
         return (self.complement() + other.complement()).complement()
 
     def complement(self):
-        """``S⊥``, in the dual space: what does no work on any element — RBDA Table 3.1."""
+        """Orthogonal complement ``S⊥`` in the dual space, of zero work — RBDA Table 3.1."""
         return Subspace.null(self.basis.T, _DUAL[self.kind])
 
     def is_orthogonal(self, other):
-        """Whether ``S1ᵀ S2 = 0``; the other must lie in the dual space."""
+        """Whether ``S1ᵀ S2 = 0``; the other subspace must lie in the dual space."""
         if (other.kind, other.space_dim) != (_DUAL[self.kind], self.space_dim):
             raise SpatialTypeError(f"{self!r} and {other!r} have no scalar product")
         return bool(np.all(np.abs(self.basis.T @ other.basis) <= RANK_TOLERANCE))
@@ -114,11 +114,11 @@ class Subspace:
         return Subspace.span(_matrix(A) @ self.basis, kind)
 
     def transformed(self, X):
-        """The subspace of M⁶ or F⁶ in the coordinates that ``X`` leads to."""
+        """Subspace of M⁶ or F⁶ in the coordinates that ``X`` leads to."""
         return Subspace.span(X.apply(self.columns()))
 
     def _array(self, v):
-        """Vector as an array; an error if it is of the other space."""
+        """Vector as an array; an error if it belongs to the dual space."""
         if self.kind in _TYPE and isinstance(v, (Motion, Force)):
             if not isinstance(v, _TYPE[self.kind]):
                 raise SpatialTypeError(f"a {type(v).__name__} cannot lie in {self!r}")
@@ -163,14 +163,14 @@ def decompose(v, *subspaces):
 
 
 def _stack_bases(subspaces):
-    """Bases of subspaces side by side."""
+    """Bases of subspaces side by side, as one matrix."""
     for S in subspaces[1:]:
         subspaces[0]._same_space(S)
     return np.hstack([S.basis for S in subspaces])
 
 
 def _columns(S, kind):
-    """A matrix of floats and the kind of its columns."""
+    """Float matrix of columns and the kind of space that they span."""
     if isinstance(S, (Motion, Force)):
         own = "motion" if isinstance(S, Motion) else "force"
         if kind not in (None, own):

@@ -37,12 +37,12 @@ class Implicit:
 
     @property
     def count(self) -> int:
-        """``n_c``, the number of equations."""
+        """Number ``n_c`` of constraint equations."""
         return len(self.K)
 
     @property
     def motion_subspace(self):
-        """The velocities it allows (up to ``rate``): the null space of ``K``."""
+        """Subspace of allowed velocities: the null space of ``K``."""
         return Subspace.null(self.K, "motion")
 
     @property
@@ -52,11 +52,11 @@ class Implicit:
 
     @property
     def rank(self) -> int:
-        """``n_ic``, the number of independent equations."""
+        """Number ``n_ic`` of independent constraint equations."""
         return self.force_subspace.dim
 
     def stack(self, other):
-        """Both constraints at once."""
+        """Both constraints stacked as one."""
         names = ("K", "k", "rate", "error")
         return Implicit(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
@@ -67,7 +67,7 @@ class Implicit:
         return Implicit(*(getattr(self, n)[rows] for n in ("K", "k", "rate", "error")))
 
     def to_explicit(self, *, tolerance=RANK_TOLERANCE, scale=0.0, rank=None):
-        """The constraint with independent velocity variables, ``G`` orthonormal.
+        """Explicit form of the constraint: ``qdd = G ydd + g`` with orthonormal ``G``.
 
         ``G`` spans the null space of ``K``; ``g`` and ``rate`` are the smallest vectors that meet
         the equations. Raises SingularError where the equations contradict each other.
@@ -111,22 +111,22 @@ class Explicit:
 
     @property
     def motion_subspace(self):
-        """The velocities it allows (up to ``rate``): the range of ``G``."""
+        """Subspace of allowed velocities: the range of ``G``."""
         return Subspace.span(self.G, "motion")
 
     @property
     def force_subspace(self):
-        """The constraint forces it can exert, ``Gᵀ tau_c = 0`` — RBDA (3.16)."""
+        """Subspace of constraint forces, ``Gᵀ tau_c = 0`` — RBDA (3.16)."""
         return self.motion_subspace.complement()
 
     def to_implicit(self):
-        """The constraint as equations, with orthonormal rows."""
+        """Implicit form of the constraint, ``K qdd = k``, with orthonormal rows."""
         K = self.force_subspace.basis.T
         return Implicit(K, K @ self.g, K @ self.rate)
 
 
 def _freeze(owner, name, ndim, size=None):
-    """Set a field to a float array of the right shape, zeros where None was given."""
+    """Set a dataclass field to a float array of the right shape; zeros for None."""
     given = getattr(owner, name)
     value = np.zeros(size or 0) if given is None else np.asarray(given, dtype=float)
     if value.ndim != ndim or (size is not None and len(value) != size):
@@ -162,7 +162,7 @@ class SubsystemEquation(NamedTuple):
         return cls(I.to_matrix().astype(float), p.to_array(), f.to_array())
 
     def acceleration(self):
-        """``qdd`` of the system without constraints."""
+        """Acceleration ``qdd`` of the system without constraints."""
         return _solve_positive(np.asarray(self.H, dtype=float), self.tau - self.C)
 
 
@@ -193,14 +193,14 @@ class ExplicitSolution(NamedTuple):
 
 
 def collect(*systems) -> SubsystemEquation:
-    """One equation for several systems that do not touch yet — RBDA (3.10)."""
+    """Block-diagonal equation of motion of several unconnected systems — RBDA (3.10)."""
     H = block_diagonal([s.H for s in systems])
     C, tau = (np.concatenate([np.zeros(0), *parts]) for parts in _columns(systems))
     return SubsystemEquation(H, C, tau)
 
 
 def block_diagonal(blocks):
-    """Matrices of any shape along a diagonal, zeros elsewhere."""
+    """Block-diagonal matrix of matrices of any shape."""
     rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
     A, r, c = np.zeros((rows, columns)), 0, 0
     for b in blocks:
@@ -212,7 +212,7 @@ def block_diagonal(blocks):
 def apply_implicit(
     system, constraint, *, tolerance=RANK_TOLERANCE, scale=0.0, rank=None
 ) -> ImplicitSolution:
-    """The motion of a system under ``K qdd = k`` — RBDA (3.17).
+    """Accelerations and constraint forces of a system under ``K qdd = k`` — RBDA (3.17).
 
     The accelerations that the constraint allows are ``G z + g`` with orthonormal ``G``; the
     projected equation (3.20) gives ``z``. So ``H`` need only be positive definite on what the
@@ -235,28 +235,28 @@ def apply_implicit(
 
 
 def project(system, constraint) -> SubsystemEquation:
-    """``H_G ydd + C_G = u``: the system in the variables ``y`` of the constraint — RBDA (3.21)."""
+    """Equation ``H_G ydd + C_G = u`` of a system in independent variables ``y`` — RBDA (3.21)."""
     (H, C, tau), G, g = system, constraint.G, constraint.g
     _check_sizes(system, len(G))
     return SubsystemEquation(G.T @ H @ G, G.T @ (C + H @ g), G.T @ tau)
 
 
 def apply_explicit(system, constraint) -> ExplicitSolution:
-    """The motion of a system under ``qdd = G ydd + g`` — RBDA (3.20)."""
+    """Accelerations and constraint forces of a system under ``qdd = G ydd + g`` — RBDA (3.20)."""
     ydd = project(system, constraint).acceleration()
     qdd = constraint.G @ ydd + constraint.g
     return ExplicitSolution(ydd, qdd, system.H @ qdd + system.C - system.tau)
 
 
 def implicit_equations(system, constraint):
-    """Matrix and right-hand side of (3.17), unknowns ``(qdd, -lam)``; singular if redundant."""
+    """Matrix and right-hand side of RBDA (3.17) for ``(qdd, -lam)``; singular if redundant."""
     (H, C, tau), K, k = system, constraint.K, constraint.k
     n_c = len(K)
     return np.block([[H, K.T], [K, np.zeros((n_c, n_c))]]), np.concatenate([tau - C, k])
 
 
 def _solve_positive(H, b):
-    """``H⁻¹ b`` of a symmetric positive-definite matrix, or a SingularError."""
+    """Solution ``H⁻¹ b`` for a symmetric positive-definite matrix, or SingularError."""
     d = np.sqrt(np.maximum(np.diagonal(H), np.finfo(float).tiny))
     scaled = H / np.outer(d, d)  # a unit diagonal, whatever the units of the variables
     if len(H) and np.linalg.eigvalsh(scaled)[0] <= 64 * len(H) * np.finfo(float).eps:
@@ -269,7 +269,7 @@ def _solve_positive(H, b):
 
 
 def _columns(systems):
-    """Bias forces and joint forces of several systems."""
+    """Bias forces and joint forces of several systems as columns."""
     return [s.C for s in systems], [s.tau for s in systems]
 
 
