@@ -243,7 +243,7 @@ def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, obse
 
 @for_all_joints(second_derivative_rule(frame_jacobian))
 def frame_hessian(model, q, frame, reference="world", point=None, observer=None):
-    """Derivatives of ``frame_jacobian`` along the velocity variables, (6, nv, nv): ``[:, j, k]`` by the k-th.
+    """Derivatives of ``frame_jacobian``, (6, nv, nv): ``[:, j, k]`` along the k-th variable.
 
     A joint carries the axes of those beyond it along, ``∂J_j/∂q_k = J_k × J_j``; and it moves the
     reference coordinates. The result has the shape (6, nv, nv).
