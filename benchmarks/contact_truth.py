@@ -6,6 +6,7 @@
     python benchmarks/contact_truth.py --scenes 200 --seed 0 random scenes instead
     python benchmarks/contact_truth.py --balls 200           50 balls in a box, of 200 seeds
     python benchmarks/contact_truth.py --json FILE           all figures, also those of single steps
+    python benchmarks/contact_truth.py --heaps 3             times of 3 heaps, one thread and all
     python benchmarks/contact_truth.py --jobs 16 --balls 200 --heaps 3 --scenes 208 --seconds 380
                                                              motions at once, see truth/at_once.py
 
@@ -22,10 +23,13 @@ import time
 import traceback
 from pathlib import Path
 
+import wide
 from truth import at_once, grasps, large, laws, piles, starts, surfaces  # noqa: F401  (scenes)
 from truth.random_scenes import random_results
 from truth.registry import ROWS
 from truth.verdict import HEAD, UNITS, Result
+
+import kinetree as kt
 
 
 def run(name) -> Result:
@@ -49,7 +53,7 @@ def main():
     parser.add_argument("--scenes", type=int, default=0, help="number of random scenes instead")
     parser.add_argument("--balls", type=int, default=0, help="number of seeds of 50 balls instead")
     parser.add_argument("--seed", type=int, default=0, help="the first of them")
-    parser.add_argument("--heaps", type=int, default=0, help="number of heaps, with --jobs")
+    parser.add_argument("--heaps", type=int, default=0, help="number of heaps, beside mj_step")
     parser.add_argument("--jobs", type=int, default=0, help="motions at once, and a short table")
     parser.add_argument("--seconds", type=float, default=1e9, help="after which none begins")
     args = parser.parse_args()
@@ -57,9 +61,13 @@ def main():
         counts = {name: getattr(args, name) for name in ("balls", "heaps", "scenes")}
         at_once.run(counts, args.seed, args.jobs, args.seconds, args.json)
         return
+    if args.heaps:
+        wide.show_heaps(range(1 + args.seed, 1 + args.seed + args.heaps), args.seconds)
+        return
     if args.list:
         print("\n".join(ROWS))
         return
+    kt.set_threads(1)  # times are those of the calling thread
     names = [name for name in ROWS if args.only.lower() in name.lower()]
     runs = map(run, names)
     if args.scenes:
