@@ -27,7 +27,7 @@ class Tolerance:
     """Longest step [s]."""
 
     def ratios(self, model, step):
-        """Estimated errors over tolerated ones, of coordinates and velocities, (..., 2 nv)."""
+        """Ratios of estimated to tolerated errors of positions and velocities, (..., 2 nv)."""
         position = np.maximum(_sizes(model, step.q0), _sizes(model, step.q1))
         velocity = np.maximum(np.abs(step.qd0), np.abs(step.qd1))
         size = np.concatenate([position, velocity], axis=-1)
@@ -35,7 +35,7 @@ class Tolerance:
 
 
 def _sizes(model, q):
-    """Size of the position that belongs to each velocity variable, (..., nv)."""
+    """Magnitude (..., nv) of the position behind each velocity variable; 1 for rotations."""
     sizes = np.ones((*q.shape[:-1], model.nv))
     for i, body in enumerate(model.bodies, start=1):
         if body.joint.rates_are_velocities:
@@ -51,7 +51,7 @@ class _Pace:
         self.alpha, self.beta = 0.7 / (order + 1), 0.4 / (order + 1)
 
     def accept(self, error, h, limited):
-        """Next length of a step after one with a tolerable error."""
+        """Update the next step length after an accepted step (PI controller)."""
         error = max(error, 1e-8)
         factor = _SAFETY * error**-self.alpha * self.previous**self.beta
         proposed = h * min(max(factor, _SHRINK), _GROW)
@@ -59,13 +59,13 @@ class _Pace:
         self.previous = error
 
     def reject(self, error, h):
-        """Shorter length for a step after one with too large an error."""
+        """Shorten the next step length after a rejected step."""
         factor = _SAFETY * error ** -(self.alpha + self.beta) if np.isfinite(error) else 0.0
         self.h = h * min(max(factor, _SHRINK), 0.9)
 
 
 def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance) -> MotionRecord:
-    """From the start of the clock to its end; stored are multiples of its ``dt``.
+    """Run adaptive steps from the clock's start to its end, storing multiples of its ``dt``.
 
     One step serves a whole batch: its worst sample decides. With a controller, which is called at
     every multiple of ``dt``, steps end there.
@@ -98,7 +98,7 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
 
 
 def _next_step(stepper, t, stop, motion, tau, pace, tolerance, record):
-    """The next step whose error is tolerable."""
+    """Next accepted step, after as many shorter attempts as needed."""
     model, smallest = stepper.model, 16 * np.spacing(max(abs(t), abs(stop)))
     while True:
         h = min(pace.h, tolerance.longest)
@@ -120,7 +120,7 @@ def _next_step(stepper, t, stop, motion, tau, pace, tolerance, record):
 
 
 def _try_step(stepper, t, h, motion, tau, tolerance) -> tuple[Any, float, str]:
-    """A step, its worst error over the tolerance, and where that is."""
+    """Attempted step, its worst error relative to tolerance, and the variable concerned."""
     model = stepper.model
     try:
         with np.errstate(all="ignore"):

@@ -62,7 +62,7 @@ class Conflict:
     """Class of the error."""
 
     def message(self, setup: Setup) -> str:
-        """Message of the error; "" for setups that do not have both features."""
+        """Error message of the conflict; "" for setups that do not have both features."""
         first = self.first.found(setup)
         second = self.second.found(setup) if first else ""
         if not second:
@@ -72,7 +72,7 @@ class Conflict:
 
 
 def conflicts(setup: Setup) -> Iterator[tuple[Conflict, str]]:
-    """The conflicts of a setup in the order of the table, each with the message of its error."""
+    """Conflicts of a setup with their error messages, in the order of the table."""
     for conflict in CONFLICTS:
         message = conflict.message(setup)
         if message:
@@ -80,13 +80,13 @@ def conflicts(setup: Setup) -> Iterator[tuple[Conflict, str]]:
 
 
 def refuse_conflicts(setup: Setup) -> None:
-    """Raise the error of the first conflict of a setup, if it has one."""
+    """Raise the error of a setup's first conflict, if there is one."""
     for conflict, message in conflicts(setup):
         raise conflict.error(message)
 
 
 def conflict_table() -> str:
-    """The table in Markdown, for the documentation."""
+    """Markdown table of all conflicts, for the documentation."""
     rows = ["| this | cannot be combined with | because, and instead |", "|---|---|---|"]
     for c in CONFLICTS:
         rows.append(f"| {c.first.title} | {c.second.title} | {c.reason}; {c.instead} |")
@@ -99,38 +99,38 @@ def conflict_table() -> str:
 
 
 def _integrators(which) -> str:
-    """Names of the integrators with a property."""
+    """Comma-separated names of the integrators that satisfy a predicate."""
     return ", ".join(f"`{name!r}`" for name, method in INTEGRATORS.items() if which(method))
 
 
 def _integrator(which):
-    """How errors call an integrator of some kind."""
+    """Function of a setup to "integrator 'name'", if its method satisfies a predicate, else ""."""
     return lambda s: f"integrator {s.method.name!r}" if which(s.method) else ""
 
 
 def _integrators_of(which):
-    """Feature of the integrators that a predicate selects."""
+    """``Feature`` of setups whose integrator satisfies a predicate."""
     return Feature(f"integrators {_integrators(which)}", _integrator(which))
 
 
 def _is_implicit(method):
-    """Whether an integrator needs derivatives of the field."""
+    """Whether an integrator differentiates the field, as implicit methods do."""
     return method.differentiates
 
 
 def _is_runge_kutta(method):
-    """Whether an integrator has a tableau."""
+    """Whether an integrator has a Butcher tableau."""
     return hasattr(getattr(method, "tableau", None), "b")
 
 
 def _moves_states(method):
-    """Whether steps can move states of forces from stage to stage."""
+    """Whether an integrator can advance the internal states of forces stage by stage."""
     explicit = isinstance(method, (ExplicitRungeKutta, SemiImplicitEuler))
     return explicit and not getattr(method, "looped", False)
 
 
 def _joint(which):
-    """How errors call the first joint of some kind."""
+    """Function of a setup to the description of its first joint that satisfies a predicate."""
 
     def find(s):
         for name, body in zip(s.model.joint_names, s.model.bodies, strict=True):
@@ -143,24 +143,24 @@ def _joint(which):
 
 
 def _has_no_group(s, joint):
-    """Whether configurations of a joint are neither a vector space nor a group."""
+    """Whether the configurations of a joint form neither a vector space nor a Lie group."""
     return not joint.rates_are_velocities and joint.bracket is None
 
 
 def _moves_with_time(s, joint):
-    """Whether a joint is another one at the start of the simulation."""
+    """Whether a joint's parameters depend on time."""
     return joint.at(s.t0) != joint
 
 
 def _loops(s):
-    """Name of the loops or constraints of a model; empty if it has none."""
+    """Description of a setup's loops or constraints; "" if it has none."""
     if s.model.constraints and not s.model.loops:
         return f"constraint {s.model.constraints[0].name!r} of model {s.model.name!r}"
     return f"the loops of model {s.model.name!r}" if s.model.loops else ""
 
 
 def _own(which):
-    """How errors call the first user-defined constraint of some kind."""
+    """Function of a setup to its first user-defined constraint that satisfies a predicate."""
 
     def find(s):
         for c in s.model.constraints:
@@ -173,19 +173,19 @@ def _own(which):
 
 
 def _kept_loops(s):
-    """Loops that ``constraints=`` keeps; contact that takes steps itself keeps them, too."""
+    """Description of loops kept by ``constraints=``; "" if contact steps keep them, or none."""
     return _loops(s) if s.attached.stepper is None else ""
 
 
 def _prescribed_joints(s):
-    """Description of the prescribed joints, or an empty string."""
+    """Description of a setup's prescribed joints; "" if it has none."""
     if s.prescription is None:
         return ""
     return f"prescribed joints ({', '.join(map(repr, s.prescription.names))})"
 
 
 def _python_force(s):
-    """Description of the first force that is a Python function, or an empty string."""
+    """Description of the first force that is a Python function; "" if there is none."""
     plain = [force for force in s.forces if not is_traceable(force)]
     if not plain:
         return ""
@@ -193,14 +193,14 @@ def _python_force(s):
 
 
 def _python_motion(s):
-    """Description of prescribed motions that are Python functions, or an empty string."""
+    """Description of prescribed motions that are Python functions; "" if there are none."""
     if s.prescription is None or s.prescription.traceable:
         return ""
     return f"Python functions for prescribed joints ({', '.join(map(repr, s.prescription.names))})"
 
 
 def _constraint(which):
-    """How errors call a method to keep constraints; without loops there is nothing to keep."""
+    """Function of a setup to "constraints='name'", if its method satisfies a predicate."""
 
     def find(s):
         chosen = _kept_loops(s) and which(s.constraint)
@@ -210,23 +210,23 @@ def _constraint(which):
 
 
 def _leaves_prescribed(constraint):
-    """Whether a method of keeping loops closed leaves prescribed joints in place."""
+    """Whether a method of closing loops leaves prescribed joints on their motion."""
     kept = isinstance(constraint, (Projection, AscherChin, Baumgarte, Uncorrected))
     return kept and not getattr(constraint, "energy", False)
 
 
 def _has_name(name):
-    """Predicate for the constraint method of a name."""
+    """Predicate on constraint methods: whether the method has this name."""
     return lambda constraint: constraint.name == name
 
 
 def _contact(which):
-    """Function of a setup to the name of its contact model, if it has a property."""
+    """Function of a setup to "contact=Class", if its contact model satisfies a predicate."""
     return lambda s: f"contact={type(s.contact).__name__}" if which(s.attached) else ""
 
 
 def _without_rows(s):
-    """Description of steps that take no rows for tendons and loop joints, or an empty string."""
+    """Description of steps that support no rows of tendons and loop joints; "" if they do."""
     if not s.attached.equal_steps:
         return f"{s.function} without contact=TimeStepping(...)"
     if s.function in DERIVATIVES:
@@ -235,7 +235,7 @@ def _without_rows(s):
 
 
 def _law_of_parts(option, what, first):
-    """How errors call a law of the first loop joint or tendon that has it."""
+    """Function of a setup to its first loop joint or tendon with a law, in words."""
 
     def find(s):
         part = first(s.model, s.options[option])
@@ -245,7 +245,7 @@ def _law_of_parts(option, what, first):
 
 
 def _is_event_driven(attached):
-    """Whether contact takes its own steps, which differ in length."""
+    """Whether the contact model takes its own steps of varying length."""
     return attached.stepper is not None and not attached.equal_steps
 
 

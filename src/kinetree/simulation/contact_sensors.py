@@ -22,7 +22,7 @@ from kinetree.model.parts import Frame
 
 
 def contacts_along(trajectory, scene) -> list:
-    """Contacts and their forces (n, 3) of every state of a motion, in the order of its axes.
+    """Contacts and their forces (n, 3) at every state of a trajectory, as a list.
 
     Forces are those of the step that ended at each time; at the first, those of the one after it.
     Of soft contact they are those at each time.
@@ -54,7 +54,7 @@ def contacts_along(trajectory, scene) -> list:
 
 
 def _place(scene, history, k, force):
-    """Contacts of polyhedra in phases, at one time, and their forces."""
+    """Contacts and forces of event-driven polyhedra at stored time ``k``."""
     at = np.flatnonzero(force[:, 0] != 0)
     pair = np.array([scene.pair_names.index(history.names[c].rpartition(":")[0]) for c in at])
     ends = np.array([[g.body for g in scene.pairs[p][:2]] for p in pair], dtype=int).reshape(-1, 2)
@@ -70,7 +70,7 @@ _NEAR = 1e-4  # gap up to which contacts may carry forces [m]
 
 
 def _scene(trajectory, scene):
-    """The scene of a motion, as far as it is known."""
+    """``Scene`` of a trajectory; ContactError if none is known or given."""
     for of in ("notes", "dynamics"):  # of steps, of phases
         part = getattr(trajectory.acted, of, None)
         part = getattr(part, "constraints", part)
@@ -84,7 +84,7 @@ def _scene(trajectory, scene):
 
 
 def check_forces(contacts, forces):
-    """Contacts with forces along normal and tangents, (n, 3); those along normals may do, (n,)."""
+    """Contact forces as (n, 3) along normal and tangents, from those or normal forces (n,)."""
     forces = np.asarray(forces, dtype=float)
     if forces.shape == (contacts.size,):
         forces = forces[:, None] * np.array([1.0, 0.0, 0.0])
@@ -97,7 +97,7 @@ def check_forces(contacts, forces):
 
 
 def wrenches(model, contacts, forces) -> np.ndarray:
-    """Forces of contacts on the bodies, in base coordinates, (body_count, 6)."""
+    """Resultant contact wrenches on the bodies in base coordinates, (body_count, 6)."""
     f = (forces[:, None, :] @ contact_axes(contacts.normal))[:, 0]
     wrench = np.concatenate([np.cross(contacts.point, f), f], axis=-1)
     total = np.zeros((model.body_count + 1, 6))
@@ -107,7 +107,7 @@ def wrenches(model, contacts, forces) -> np.ndarray:
 
 
 def touch(model, sensor, q, contacts, forces) -> float:
-    """Sum of the normal forces on the body of a sensor inside of its volume [N].
+    """Sum of a body's normal contact forces inside a touch sensor's volume [N].
 
     As in MuJoCo, a contact counts if a ray from it, away from the body, meets the volume.
     """
@@ -121,7 +121,7 @@ def touch(model, sensor, q, contacts, forces) -> float:
 
 
 def _meets(shape, p, d):
-    """Whether a ray meets a volume; without one, or in a plane or mesh, everything counts."""
+    """Whether a ray meets a touch sensor's volume; always without a solid volume."""
     if not isinstance(shape, Solid):
         return True
     return ray_shape(_table(shape), 0, p.copy(), d.copy(), NONE, np.zeros(3)) < NONE
@@ -129,12 +129,12 @@ def _meets(shape, p, d):
 
 @lru_cache(maxsize=64)
 def _table(shape):
-    """Tables of one shape at the origin."""
+    """Shape table of one shape at the origin, for ray queries."""
     return placed_table(Placed(shape, np.eye(3), np.zeros(3)))
 
 
 def _pose(model, sensor, q):
-    """Pose of a sensor's volume."""
+    """World pose (4, 4) of a sensor's frame or volume."""
     frame = model.frame(sensor.of)
     return frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
 
@@ -143,7 +143,7 @@ def _pose(model, sensor, q):
 
 
 def nearest(model, sensor, q) -> np.ndarray:
-    """Distance up to the cutoff, normal or end points between two shapes or bodies, at one state.
+    """Distance (up to a cutoff), normal or end points between two shapes, at one state.
 
     The normal is along the segment from a point of the first to one of the second, so that it turns
     round where they overlap. Both are zero where the shapes are farther apart than the cutoff.
@@ -172,7 +172,7 @@ def nearest(model, sensor, q) -> np.ndarray:
 
 
 def _is_seen(model, q, hit, way) -> bool:
-    """Whether what a ray meets is more than the back of a plane, or what it has beyond its size."""
+    """Whether a ray's hit counts: on planes only the front side within their drawn size."""
     g = model.geometry[int(hit.shape)]
     if not isinstance(g.shape, Plane):
         return True
@@ -183,7 +183,7 @@ def _is_seen(model, q, hit, way) -> bool:
 
 
 def range_along(model, sensor, q) -> float:
-    """Distance along the z axis of a sensor to the first shape that is seen; -1 without any [m].
+    """Rangefinder distance along a sensor's z axis to the first visible shape [m], or -1.
 
     Shapes of the body that carries the sensor do not count, nor those that are fully
     transparent. Planes are seen from above, within their size.

@@ -24,7 +24,7 @@ _CLOSE = 1e-9  # of a sampling period: what counts as the same instant
 
 
 def call_with_model(function, model):
-    """A function ``(t, q, qd)`` from one that may take the model first."""
+    """Function ``(t, q, qd)`` from one that may also take the model as first argument."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -42,7 +42,7 @@ def call_with_model(function, model):
 
 
 def read_by_part(given, read, model) -> Any:
-    """Controls of a world, of which parts may be named: numbers, or a function of them.
+    """Inputs of a world given by part (dict or function of dicts) as inputs of the whole.
 
     Args:
         given: numbers, a dict of them by the name of a part, or a function that returns either.
@@ -112,11 +112,11 @@ class Sampled:
         return self._held
 
     def reset(self) -> None:
-        """Forget the last call, before a new simulation."""
+        """Forget the held value, before a new simulation."""
         self._held = None
 
     def next_instant(self, t: float) -> float:
-        """Time of the next call [s]."""
+        """Time of the next controller call after ``t`` [s]."""
         count = np.floor((t - self.start) * self.rate + _CLOSE)
         return self.start + (count + 1) / self.rate
 
@@ -163,7 +163,7 @@ class Recorded:
         return (1 - part) * self.values[k] + part * self.values[k + 1]
 
     def next_instant(self, t: float) -> float:
-        """When a held value changes next [s]."""
+        """Time after ``t`` when the held value changes [s]; infinite if interpolated."""
         if self.kind != "hold":
             return np.inf
         k = int(np.searchsorted(self.t, t + _CLOSE * self._spacing, side="right"))
@@ -171,7 +171,7 @@ class Recorded:
 
     @property
     def _spacing(self):
-        """Mean time between recorded values."""
+        """Mean time between recorded values [s]."""
         return (self.t[-1] - self.t[0]) / max(len(self.t) - 1, 1)
 
 
@@ -188,7 +188,7 @@ class _ActuatorTables(NamedTuple):
 
     @classmethod
     def of(cls, model) -> "_ActuatorTables":
-        """Held inputs of a model."""
+        """Tables of control limits, efforts and constant moment arms of a model's actuators."""
         control, effort = (
             np.array([getattr(a, name) for a in model.actuators]).T
             for name in ("control", "effort")
@@ -242,7 +242,7 @@ class Controls:
         return tau if self.model.couplings else np.clip(tau, *x.bounds)
 
     def read(self, t, q, qd):
-        """The controls, (..., n)."""
+        """Checked controls (..., n) from the controller at a time and state."""
         u, n = self.function(t, q, qd), len(self.model.actuators)
         plain = type(u) is np.ndarray and u.dtype == float and u.shape == (n,) and q.ndim == 1
         if plain and all_finite(u):
@@ -263,7 +263,7 @@ class Controls:
         return u
 
     def reset(self):
-        """Before a new simulation."""
+        """Reset the controller before a new simulation."""
         if hasattr(self.function, "reset"):
             self.function.reset()
 
@@ -288,7 +288,7 @@ class ServoControls(Controls):
         self.is_constant = isinstance(self.function, Constant) and not servos.integrals
 
     def restore(self, memory):
-        """Go on with controls that were held when a motion ended, as long as they are the same."""
+        """Restore held controls and activations from a saved state, if sizes agree."""
         held = memory.get("held")
         if held is not None and np.shape(held)[-1:] == self.servos.inputs(self.model).shape:
             self.held, self.last = np.array(held), np.array(held[..., : self.servos.count])
@@ -307,7 +307,7 @@ class ServoControls(Controls):
         return self.held
 
     def _activation(self, t, q, qd):
-        """Activation of actuators at a time."""
+        """Activations of the actuators at a time, from held inputs or the start."""
         if self.held is not None:
             return self.servos.state(self.model, t, q, qd, self.held)[1]
         shape = (*self.last.shape[:-1], self.servos.states)
@@ -315,7 +315,7 @@ class ServoControls(Controls):
 
 
 def at_instants(source) -> tuple:
-    """Hooks that end steps where an input changes; none for inputs without ``next_instant``."""
+    """Hooks that end steps where a controller changes its input; () without such times."""
     next_instant = getattr(source, "next_instant", None)
     if next_instant is None:
         return ()
@@ -345,7 +345,7 @@ class _NoController:
 
 @kernel
 def _held_forces(model, t, q, qd, *, controller, with_model):
-    """Joint forces of a controller, (nv,); a number stands for all."""
+    """Kernel of a controller's joint forces, (nv,); a scalar stands for all joints."""
     return 0 * qd + (controller(model, t, q, qd) if with_model else controller(t, q, qd))
 
 
@@ -360,7 +360,7 @@ class _Checked:
             self.next_instant = function.next_instant
 
     def as_kernel(self):
-        """The kernel ``(t, q, qd)`` of a controller that is a kernel; None for other functions.
+        """Compilable form ``(t, q, qd)`` of the controller; None for Python functions.
 
         Or what the ``compiled_control(model)`` of the controller returns: an object with ``tie``,
         see ``codegen.tied``, and ``call(t, q, qd)``, for states with any batch axes.
@@ -378,7 +378,7 @@ class _Checked:
 
     @property
     def last(self):
-        """Controls of the last call, where there are any."""
+        """Controls of the last call; None if the controller has none."""
         return getattr(self.function, "last", None)
 
     def __call__(self, t, q, qd):
@@ -411,7 +411,7 @@ class _Checked:
 
 
 def as_controller(controller, model, shape, controls=None, servos=None, start=()):
-    """A function ``(t, q, qd)`` to what a step holds; None stands for no forces.
+    """Checked function ``(t, q, qd)`` of held inputs: joint forces, or controls.
 
     Joint forces of the given shape, or with ``servos`` controls and activations, which are
     ``start`` at first, unless those of a posture.
@@ -436,7 +436,7 @@ def as_controller(controller, model, shape, controls=None, servos=None, start=()
 
 
 def of_posture(model, controls):
-    """Controls and activations of a posture or its name; of anything else, itself and none."""
+    """Controls and activations of a posture or its name; other inputs unchanged, with ()."""
     posture = model.posture(controls) if isinstance(controls, str) else controls
     if not isinstance(posture, Posture):
         return controls, ()

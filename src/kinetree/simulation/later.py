@@ -14,5 +14,5 @@ class Later:
 
 
 def resolve(value: Any) -> Any:
-    """A value, or what is found for it."""
+    """Value itself, or the result of a ``Later``."""
     return value.find() if type(value) is Later else value

@@ -44,42 +44,42 @@ class Clock:
 
     @property
     def first(self) -> int:
-        """Steps from there to the start."""
+        """Number of steps from the origin to the start."""
         return 0 if self.counted is None else self.counted[1]
 
     @classmethod
     def of(cls, start, duration, dt, memory) -> "Clock":
-        """A clock; ``memory`` is what ``copy_memory`` of the last one returned, or nothing."""
+        """``Clock`` that continues the step count of ``memory`` if its grid fits."""
         origin, first, before = memory.get("clock", (start, 0.0, dt))
         goes_on = before == dt and origin + first * dt == start
         return cls(start, start + duration, dt, (float(origin), int(first)) if goes_on else None)
 
     def copy_memory(self) -> dict[str, np.ndarray]:
-        """Memory for a simulation that goes on from the end; nothing after a shorter step."""
+        """Memory by which a next simulation continues the step count; {} after a short step."""
         whole = self.origin + (self.first + self.count) * self.dt == self.end
         found = np.array([self.origin, self.first + self.count, self.dt])
         return {"clock": found} if whole else {}
 
     @cached_property
     def count(self) -> int:
-        """Number of steps."""
+        """Number of steps, rounding errors of the times aside."""
         n = (self.end - self.start) / self.dt
         rounding = 4 * _EPS * (abs(self.end) + abs(self.start)) / self.dt
         return round(n) if abs(n - round(n)) < 1e-6 + rounding else ceil(n)
 
     @cached_property
     def last(self) -> float:
-        """Length of the last step [s]: ``dt``, unless that is more than rounding too long."""
+        """Length of the last step [s], ``dt`` up to rounding unless it is shorter."""
         return step_length(self.time(self.count - 1), self.end, self.dt)
 
     def times(self, steps) -> np.ndarray:
-        """Times at which steps begin, by their numbers, an array."""
+        """Times at which the numbered steps begin [s], an array."""
         found = self.origin + (self.first + steps) * self.dt
         found[steps >= self.count] = self.end
         return found
 
     def time(self, k):
-        """Time at which step ``k`` begins."""
+        """Time at which step ``k`` begins [s]."""
         return self.end if k >= self.count else self.origin + (self.first + k) * self.dt
 
 
@@ -101,27 +101,27 @@ class RunningMotion:
 
     @property
     def holds(self) -> bool:
-        """Whether the controller is called at every interval, and its forces held in between."""
+        """Whether the controller is called at every interval, its forces held between."""
         return not self.is_constant and not hasattr(self.controller, "next_instant")
 
     @property
     def is_constant(self) -> bool:
-        """Whether what steps hold never changes."""
+        """Whether the held inputs never change."""
         return getattr(self.controller, "is_constant", False)
 
     def control_kernel(self, stepper):
-        """The kernel of what steps hold, where compiled code can call it, or None."""
+        """Compiled controller for the stepper, or None if it cannot call one."""
         kernel = getattr(self.controller, "as_kernel", lambda: None)()
         return kernel if kernel is not None and stepper.can_call(kernel) else None
 
     def tau(self, t, before=None):
-        """Joint forces from time ``t`` on, those from ``before`` if they are still held."""
+        """Joint forces from time ``t`` on: ``before`` if still held, else the controller's."""
         if before is not None and self.holds:
             return before
         return self.controller(t, self.q, self.qd)
 
     def advance(self, step):
-        """Go to the end of a step."""
+        """Move the motion's state to the end of a step."""
         self.q, self.qd, self.work = step.q1, step.qd1, self.work + step.work
         if self.turns_over is not None:  # before the controller sees the state
             self.q, self.qd = settle(self.turns_over, self.q, self.qd)
@@ -160,7 +160,7 @@ class MotionRecord:
     recorded: Any = None
 
     def keep(self, t, q, qd, tau, work):
-        """Store an instant."""
+        """Store time, state, held input and work of one instant."""
         for name, value in (("t", t), ("q", q), ("qd", qd), ("work", work)):
             getattr(self, name).append(value)
         self.hold(tau)
@@ -168,14 +168,14 @@ class MotionRecord:
             self.notes.keep(q)
 
     def hold(self, tau):
-        """Store what is held from an instant on: joint forces, and controls."""
+        """Store the held joint forces and controls from an instant on."""
         self.tau.append(tau)
         controls = getattr(self.source, "last", None)
         if controls is not None:
             self.controls.append(controls)
 
     def fill(self, stepper, times, *, spread, part=False):
-        """Take over what compiled code has stored at some times.
+        """Take over the arrays that compiled code has stored at given times.
 
         Args:
             stepper: that took the steps.
@@ -193,7 +193,7 @@ class MotionRecord:
 
     @cached_property
     def contact(self):
-        """Forces and residuals of contact, perhaps a ``Later``, or None."""
+        """Contact history of the run, possibly as a ``Later``; None without contact."""
         later = (self.recorded or {}).get("history")
         if later is not None:
             return Later(later)
@@ -201,7 +201,7 @@ class MotionRecord:
 
     @property
     def worst(self):
-        """Residuals of contact of the whole simulation; of a batch, the worst; or None."""
+        """Worst contact residuals of the run; None without contact."""
         summary = (self.recorded or {}).get("summary")
         if summary is not None:
             return worst_of(summary)
@@ -209,22 +209,22 @@ class MotionRecord:
         return None if history is None else history.worst
 
     def take(self, step):
-        """Count a step, and keep its events."""
+        """Count a step and store its events."""
         self.count(step.t1 - step.t0, step.qd1)
         self.events += step.events
 
     def count(self, h, qd, steps=1):
-        """Count steps of length ``h`` that end with the velocities ``qd``."""
+        """Count steps of length ``h`` that end with velocities ``qd``."""
         self.count_fastest(h, largest_size(qd), steps)
 
     def count_fastest(self, h, speed, steps):
-        """Count steps of length ``h`` with the largest ``speed`` of a joint."""
+        """Count steps of length ``h`` whose largest joint speed is ``speed``."""
         self.steps += steps
         self.largest_step = max(self.largest_step, h)
         self.largest_advance = max(self.largest_advance, h * speed)
 
     def arrays(self) -> dict[str, Any]:
-        """Stored arrays, time first."""
+        """Stored arrays by name, time first."""
         found = {name: getattr(self, name) for name in ("t", "q", "qd", "tau", "work")}
         if isinstance(self.controls, Later) or (self.controls is not None and len(self.controls)):
             found["controls"] = self.controls
@@ -235,13 +235,13 @@ class MotionRecord:
 
 
 def _repeat(row, times) -> Later:
-    """Rows of the same numbers, one for each time."""
+    """``Later`` with the same row for every time."""
     kept = row.copy()
     return Later(lambda: np.full((times, *kept.shape), kept))
 
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> MotionRecord:
-    """From the start of the clock to its end, or to where a hook stops."""
+    """Run steps of equal length from the clock's start to its end, or until a hook stops."""
     record = motion.record = MotionRecord(notes=stepper.notes, source=motion.controller)
     records = not (motion.hooks or motion.turns_over) and clock.count > 0
     with NamingTime(stepper.model, clock.start, motion.qd, clock.dt, stepper.method.name):
@@ -276,7 +276,7 @@ def run_equal_steps(stepper, clock, motion, store_every, progress) -> MotionReco
 
 
 def _step(stepper, t, end, motion, tau, dt):
-    """Take one step, with hooks; a message names the time where it breaks down."""
+    """Take one step with hooks; errors name the time at which it failed."""
     q, qd = motion.q, motion.qd
     h = end - t if motion.hooks else step_length(t, end, dt)  # hooks look for times within it
     named = (h, stepper.method.name)
@@ -292,14 +292,14 @@ def _step(stepper, t, end, motion, tau, dt):
 
 
 def after_hooks(step, hooks):
-    """The step after all hooks, each of which may replace it."""
+    """Step after all hooks, each of which may replace it."""
     for hook in hooks:
         step = hook(step) or step
     return step
 
 
 def _run_recorded(stepper, clock, motion, store_every, progress, record):
-    """Steps that compiled code takes and stores: many in one call, or those of one interval."""
+    """Run steps that compiled code takes and stores, many per call."""
     stored = np.arange(0, clock.count + store_every, store_every)
     stored[-1] = clock.count
     control, held = motion.control_kernel(stepper), motion.tau(clock.start)
@@ -342,7 +342,7 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
 
 
 def _fill_up_to_error(stepper, clock, store_every, record):
-    """Take over what was stored before an error."""
+    """Take over the states stored before an error."""
     if not record.steps or record.t:
         return
     stored = np.arange(0, record.steps + 1, store_every)
@@ -353,7 +353,7 @@ def _fill_up_to_error(stepper, clock, store_every, record):
 
 
 def _pace(many, spent):
-    """Steps of the next call, where ``many`` took so long [s]: about ``_BREATH``."""
+    """Number of steps for the next call, so that it takes about ``_BREATH`` seconds."""
     if spent > _BREATH:
         return 1 + many // 2
     if spent < _BREATH / 8:
@@ -362,7 +362,7 @@ def _pace(many, spent):
 
 
 def _run_chunks(stepper, clock, motion, store_every, progress, record):
-    """Many steps in one call, where only stored ones are needed."""
+    """Run steps in chunks between stored times, each chunk in one compiled call."""
     held = motion.tau(clock.start)
     if store_every == 1:
         _run_each(stepper, clock, motion, held, progress, record)
@@ -389,7 +389,7 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
 
 
 def _run_each(stepper, clock, motion, held, progress, record):
-    """All steps, every one stored."""
+    """Run and store every step."""
     record.keep(clock.start, motion.q, motion.qd, held, motion.work)
     for first in range(0, clock.count, _BLOCK):
         last = min(first + _BLOCK, clock.count)

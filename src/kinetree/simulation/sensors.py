@@ -31,7 +31,7 @@ from kinetree.spelling import explains
 
 @explains
 def sensors(model: Model, only: Sequence[Sensor | str] | None = None) -> "Sensors":
-    """The sensors of a model, as a table that reads them.
+    """``Sensors`` of a model, or of some of its sensors, to read from states.
 
     Args:
         model: the mechanism.
@@ -79,16 +79,16 @@ class Sensors(Mapping[str, Sensor]):
 
     @property
     def size(self) -> int:
-        """How many numbers all readings have."""
+        """Total number of values of all readings."""
         return max((at.stop for at in self._at.values()), default=0)
 
     def at(self, name: str) -> slice:
-        """Where the reading of a sensor is in the vector of all."""
+        """Slice of a sensor's reading in the vector of all readings."""
         return self._at[self[name].name]
 
     @cached_property
     def units(self) -> dict[str, str]:
-        """Unit of each reading, by name; empty for directions and quaternions."""
+        """Unit of every reading by sensor name; "" for directions and quaternions."""
         return {name: _unit(self.model, s) for name, s in self._by_name.items()}
 
     def __call__(
@@ -148,7 +148,7 @@ class Sensors(Mapping[str, Sensor]):
         return Readings(self, self._values(q, given, touching))
 
     def _along(self, motion, scene):
-        """Arguments from a trajectory, and its contacts."""
+        """Arguments for reading along a trajectory, and its contacts."""
         needs, batch = needs_of(self.model.sensors), motion.qd.ndim - 2
         given: dict[str, Any] = {"qd": motion.qd}
         if "t" in needs:
@@ -166,19 +166,19 @@ class Sensors(Mapping[str, Sensor]):
         return motion.q, given, touching
 
     def _with_contacts(self, touching, batch, f_ext):
-        """Forces on bodies, those of contacts among them."""
+        """External forces on bodies plus those of contacts, (..., bodies, 6)."""
         each = np.array([contact_sensors.wrenches(self.model, *now) for now in touching])
         each = each.reshape(*batch, self.model.body_count, 6)
         return each if f_ext is None else each + external_forces(self.model, f_ext)
 
     @cached_property
     def _closed(self):
-        """The model with those of its sensors that are closed formulas, which are compiled."""
+        """Model with only the sensors that are closed formulas of the state."""
         chosen = [s for s in self.model.sensors if KINDS[s.kind].needs != "contact"]
         return self.model if len(chosen) == len(self) else self.model.replace(sensors=chosen)
 
     def _of_state(self, q, given):
-        """Readings that are closed formulas; what is missing is said in the first call."""
+        """Readings (..., n) of the sensors that are closed formulas, compiled."""
         model, definition = self._closed, sensor_readings.definition
         extra = tuple(n for n in definition.optional if given.get(n) is not None)
         kernel = self._kernels.get(extra)
@@ -191,7 +191,7 @@ class Sensors(Mapping[str, Sensor]):
         return kernel.call(q, *(given[n] for n in extra))
 
     def _values(self, q, given, touching):
-        """All readings one after another."""
+        """Vector (..., size) of all readings."""
         values = self._of_state(q, given)
         if self._closed is self.model:
             return values
@@ -212,7 +212,7 @@ class Sensors(Mapping[str, Sensor]):
         return found
 
     def _of_contact(self, s, q, touching):
-        """Reading of a sensor that needs contacts or shapes."""
+        """Reading of a sensor that needs contacts or shapes, at one state."""
         if s.kind == "rangefinder":
             return contact_sensors.range_along(self.model, s, q)
         if s.kind != "touch":
@@ -262,7 +262,7 @@ class Readings:
         return self.sensors.names
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Names and readings."""
+        """Pairs of sensor name and reading."""
         return ((name, self[name]) for name in self)
 
     def __repr__(self):
@@ -277,7 +277,7 @@ class Readings:
 
 
 def _unit(model, s):
-    """Unit of a reading; joints and actuators that slide have others than those that turn."""
+    """Unit of a sensor's reading, by the type of its joint or actuator."""
     kind = KINDS[s.kind]
     if kind.of != "joint" or s.kind.startswith("ball"):
         return kind.unit

@@ -86,14 +86,14 @@ class Setup:
 
     @cached_property
     def effects(self) -> Effects:
-        """Springs, friction, limits and motors of the joints."""
+        """``JointEffects``: springs, friction, limits and motors of the joints."""
         shown = with_some(self.model, "friction", self.parameters)
         found = effects_of(shown, **self.options, rows=isinstance(self.contact, TimeStepping))
         return dataclasses.replace(found, model=self.model)
 
     @cached_property
     def field(self) -> Field:
-        """Accelerations of the tree, prescribed joints among its joints."""
+        """``Field`` of accelerations of the spanning tree, prescribed joints included."""
         given = (self.forces, self.effects.passive, self.effects.drive, self.servos)
         if self.prescription is None:
             return Field(*given)
@@ -101,19 +101,19 @@ class Setup:
 
     @cached_property
     def steps(self) -> Integrator:
-        """The integrator, after which prescribed joints are put in place."""
+        """Integrator, extended to set prescribed joints after each step."""
         if self.prescription is None:
             return self.method
         return PrescribedSteps(self.method, self.prescription)
 
     @cached_property
     def compiled(self) -> bool:
-        """Whether a step can be one kernel."""
+        """Whether a step can be compiled into one kernel."""
         motions = self.prescription is None or self.prescription.traceable
         return motions and all(map(is_traceable, self.forces))
 
     def stepper(self, q, qd, events, dt) -> tuple[Stepper, tuple]:
-        """The stepper from a start, and hooks that search its steps for events.
+        """Stepper for an initial state, and hooks that locate events in its steps.
 
         Args:
             q: positions at the start, (..., nq).
@@ -147,17 +147,17 @@ class Setup:
 
     @cached_property
     def known(self) -> dict:
-        """Facts from the last run, for simulations that start where it did."""
+        """Cache of facts from the last run, for simulations with the same start."""
         return {}
 
     def taking(self, method: Integrator, reason: str) -> Setup:
-        """Setup with another integrator, for some reason; fields and effects are the same."""
+        """Copy of the setup with another integrator, and the reason for it."""
         other = dataclasses.replace(self, method=method, reason=reason)
         vars(other).update(effects=self.effects, field=self.field, compiled=self.compiled)
         return other
 
     def rollout_step(self, q, qd) -> tuple[Integrator, Any]:
-        """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
+        """Integrator and field of a rollout's steps from starts (n, nq) and (n, nv)."""
         if not self.model.is_constrained:
             return self.steps, self.field
         method, field = projection_method(self.model, self.steps, self.field, q, qd, self.t0)
@@ -184,7 +184,7 @@ class Choices:
 
 
 def compose_setup(function: str, model: Model, **options: Any) -> Setup:
-    """The setup of a call; options are the fields of ``Choices``."""
+    """``Setup`` of a call from its options, the fields of ``Choices``."""
     given = Choices(**options)
     _require_numbers(model, function)
     attached = attach(given.contact, model)
@@ -216,7 +216,7 @@ MOST_SETUPS = 8
 
 
 def checked_setup(function: str, model: Model, **options: Any) -> Setup:
-    """The setup of a call, without conflicts; options as for ``compose_setup``.
+    """``Setup`` of a call without conflicts, cached with the scene if possible.
 
     Setups of rigid contact that hold nothing but settings are kept with the scene: so the field of
     the next call is the same object, and what was made for it, such as an engine, is found again.
@@ -249,7 +249,7 @@ _KEYED = (  # the time matters for integrators alone
 
 
 def with_stable_method(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
-    """The setup with a method that is stable at the start, if ``integrator`` is ``"auto"``.
+    """Setup with an integrator that is stable at the start, if it is ``"auto"``.
 
     Warns of an explicit method that is not.
 
@@ -294,13 +294,13 @@ def with_stable_method(setup: Setup, integrator: Any, q: Any, dt: float) -> Setu
 
 
 def as_forces(forces: Any) -> tuple:
-    """Forces of a call: one or several."""
+    """Tuple of applied forces from one or several."""
     several = tuple(forces) if isinstance(forces, Iterable) and not callable(forces) else (forces,)
     return tuple(map(as_force, several))
 
 
 def _require_numbers(model, function):
-    """Raise an error if a model has symbols for numbers."""
+    """Raise an error if a model has symbols instead of numbers."""
     if model.scalar_type().kind == "O":  # fractions are numbers, symbols are not
         try:
             model.map_numbers(float)
@@ -332,7 +332,7 @@ class Effects:
 
 
 def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any]:
-    """Friction and limits of a call, those that are ``"auto"`` chosen by the one rule of all doors.
+    """Friction and limits options of a call with ``"auto"`` resolved.
 
     Steps of rigid contact have rigid limits and exact friction, which cost them a row each;
     integrators have stiff limits and smooth friction, which they can integrate. So do mechanisms
@@ -353,7 +353,7 @@ def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any
 
 
 def effects_of(model, *, friction="smooth", limits="stiff", motors=None, rows=False) -> Effects:
-    """Effects of the joints of a model.
+    """``JointEffects`` of a model for given friction, limits and motors.
 
     Args:
         model: the mechanism.

@@ -170,7 +170,7 @@ class _Call:
     """Whether the start is the state of a world."""
 
     def trajectory(self) -> Trajectory:
-        """The motion of the call."""
+        """``Trajectory`` of the simulation that the call describes."""
         self.of_world()
         start, self.events = self.start(), _as_events(self.events)
         clock = _clock(start, self.duration, self.dt, self.store_every)
@@ -189,7 +189,7 @@ class _Call:
             return run.whole(motion, self.progress, self.tolerance, start, lambda: task.tier)
 
     def setup(self, start, clock) -> Setup:
-        """Setup of the simulation, without conflicts."""
+        """``Setup`` of the simulation, without conflicts."""
         return checked_setup(
             "simulate",
             self.model,
@@ -209,16 +209,16 @@ class _Call:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether steps are as long as their error allows."""
+        """Whether step lengths adapt to an error tolerance."""
         return self.rtol is not None or self.atol is not None
 
     @property
     def tolerance(self) -> Tolerance | None:
-        """How large the error of a step may be, where it decides."""
+        """Error tolerance of adaptive steps; None for equal steps."""
         return _tolerance(self.rtol, self.atol, self.max_step) if self.is_adaptive else None
 
     def of_world(self) -> None:
-        """Take a model in place of a world, which gives what is left open."""
+        """Replace a world by its model, filling open options from the world."""
         of_world = getattr(self.model, "simulation_start", None)
         if of_world is not None:
             own: Any = of_world()
@@ -240,7 +240,7 @@ class _Call:
         self.dt = 1e-3 if self.dt is None else self.dt
 
     def start(self) -> State:
-        """The state to start from, in variables that are not about to turn over."""
+        """Initial ``State``, with rotation variables away from their wrap-around."""
         if self.starts_there and self.qd0 is None:  # which the world has checked
             start = self.q0 if self.t0 is None else self.q0._replace(time=self.t0)
         else:
@@ -251,13 +251,13 @@ class _Call:
         return start._replace(q=q, qd=qd)
 
     def controller_of(self, setup, start, shape):
-        """Inputs that steps hold: a controller's, or controls with the activations of a start."""
+        """Function of the inputs that steps hold: joint forces, or controls."""
         given = self.controls, setup.servos, start.activation
         return as_controller(self.controller, setup.model, shape, *given)
 
 
 def _checked_start(setup, start, clock, *, at_rest):
-    """Positions and velocities at the start, on prescribed motions and on loops.
+    """Initial positions and velocities, on prescribed motions and with loops closed.
 
     Args:
         setup: of the call.
@@ -277,7 +277,7 @@ def _checked_start(setup, start, clock, *, at_rest):
 
 
 def _start(model, q0, qd0, t0) -> State:
-    """The state to start from: positions and velocities are arrays with the same batch axes."""
+    """``State`` to start from, positions and velocities with equal batch axes."""
     time, activation, memory = 0.0 if t0 is None else t0, np.zeros(0), {}
     if isinstance(q0, State):
         given, qd0 = q0, q0.qd if qd0 is None else qd0
@@ -295,7 +295,7 @@ _BELOW_ZERO = -float(np.finfo(float).tiny)
 
 
 def _clock(start, duration, dt, store_every):
-    """Clock of a simulation; errors for wrong times."""
+    """``Clock`` of a simulation; an error for invalid times."""
     t0, dt = as_seconds(start.time, "t0"), as_seconds(dt, "dt", least=0.0)
     duration = as_seconds(duration, "duration", least=_BELOW_ZERO)
     whole_number(store_every, "store_every", least=1)
@@ -303,7 +303,7 @@ def _clock(start, duration, dt, store_every):
 
 
 def _tolerance(rtol, atol, max_step):
-    """Tolerances of steps that adapt; errors for wrong ones."""
+    """``Tolerance`` of adaptive steps; ShapeError for invalid values."""
     rtol, atol = 1e-6 if rtol is None else rtol, 1e-9 if atol is None else atol
     if not (rtol >= 0 and atol >= 0 and rtol + atol > 0 and max_step > 0):
         raise ShapeError(
@@ -314,7 +314,7 @@ def _tolerance(rtol, atol, max_step):
 
 
 def _as_hooks(hooks):
-    """Hooks as a tuple of functions."""
+    """Hooks as a tuple of functions; ShapeError for anything else."""
     hooks = (hooks,) if callable(hooks) else hooks
     if not isinstance(hooks, (tuple, list)) or not all(map(callable, hooks)):
         raise ShapeError(f"hooks must be functions of a step, got {hooks!r}")
@@ -322,7 +322,7 @@ def _as_hooks(hooks):
 
 
 def _as_events(events):
-    """Events as a tuple."""
+    """Events as a tuple, from one or several."""
     return tuple(events) if isinstance(events, Iterable) else (events,)
 
 
@@ -340,20 +340,20 @@ class _Run:
     adaptive: bool
 
     def go_on_from(self, start, control):
-        """Take over what steps before the start have left."""
+        """Restore the memory that steps before the start have left."""
         self.stepper.restore(start.memory)
         if isinstance(control, ServoControls):
             control.restore(start.memory)
 
     def motion(self, q, qd, control, watchers, hooks) -> RunningMotion:
-        """The state that steps begin with, and what is called between them."""
+        """``RunningMotion`` with the initial state, controller and hooks."""
         model = self.setup.model
         called = (*at_instants(control), *watchers, *hooks)
         turning = model if turns_over(model) else None
         return RunningMotion(q, qd, np.zeros(qd.shape[:-1]), control, called, turning)
 
     def whole(self, motion, progress, tolerance, start, tier) -> Trajectory:
-        """The result; an error has the part up to it."""
+        """``Trajectory`` of the run; errors get the part simulated so far."""
         try:
             record = self.take_steps(motion, progress, tolerance)
         except BaseException as error:
@@ -362,7 +362,7 @@ class _Run:
         return self.trajectory(record, start, motion.controller, tier)
 
     def take_steps(self, motion, progress, tolerance):
-        """The record of all steps; those that adapt have a tolerance."""
+        """``MotionRecord`` of all steps, adaptive if there is a tolerance."""
         clock, name = self.clock, f"simulating {self.setup.model.name}"
         motion.watched = bool(progress)
         given = self.stepper, clock, motion, self.store_every
@@ -374,7 +374,7 @@ class _Run:
             return run_equal_steps(*given, reached)
 
     def trajectory(self, record, start, control, tier) -> Trajectory:
-        """The result, with its report; the engine, if there is one, is free again."""
+        """``Trajectory`` with its report; returns a borrowed engine to its pool."""
         setup, stepper, tier = self.setup, self.stepper, tier()
         model, arrays = setup.model, record.arrays()
         arrays |= driven_motion(stepper, setup.servos, arrays)
@@ -407,7 +407,7 @@ class _Run:
         return found
 
     def attach(self, error, motion, start, tier):
-        """Give an error, or an interruption, the trajectory up to it, if a step was stored."""
+        """Attach the trajectory so far to an error or interruption, if any was stored."""
         record = motion.record
         if record is None or len(record.t) < 2:
             return
@@ -418,7 +418,7 @@ class _Run:
             error.trajectory = run.trajectory(record, start, motion.controller, tier)
 
     def _contact(self, record, arrays):
-        """Contacts at the stored times: as steps have recorded them, or of forces of the state."""
+        """Contact history at the stored times; None without contact."""
         softs = soft_contacts(self.setup.forces)
         if record.contact is not None or not softs:
             return record.contact
@@ -436,7 +436,7 @@ class _Run:
         return SoftHistory(softs, find)
 
     def _with_passes(self, events, arrays):
-        """Events, and where the mechanism was close to a singular configuration, in order."""
+        """Events merged with passes near singular loop configurations, in order."""
         stepper = self.stepper
         chosen = getattr(stepper.field, "chosen", None)
         if isinstance(stepper, ProjectedStepper) and not self.adaptive:  # all steps that count
@@ -450,11 +450,11 @@ class _Run:
 
 
 def _nobody(t):
-    """Report to nobody how far a simulation is."""
+    """Progress callback that does nothing."""
 
 
 def _end(start, clock, stepper, control, arrays) -> Later:
-    """The state at the end, to go on from: copies, put together when they are read."""
+    """Final ``State`` with solver memory as a ``Later``."""
     saved, held = stepper.snapshot(), getattr(control, "held", None)
     held = None if held is None else np.array(held)
     activation = arrays["activation"][-1] if "activation" in arrays else start.activation

@@ -37,11 +37,11 @@ class Servos:
     """How many have integral action."""
 
     def inputs(self, model):
-        """Zeros in the shape of what a step holds: controls, activations and their time."""
+        """Zero array in the shape of held inputs: controls, activations, their time, integrals."""
         return np.zeros(self.count + self.states + bool(self.states) + 2 * self.integrals)
 
     def held_inputs(self, model, controls, activation, t, q, qd):
-        """Inputs that a step holds, (..., size); the other arrays have the same batch axes."""
+        """Inputs (..., size) that a step holds, from controls, activations, time and state."""
         if not self.states:
             return controls
         since = np.broadcast_to(t, (*np.shape(controls)[:-1], 1))
@@ -51,7 +51,7 @@ class Servos:
         return np.concatenate(parts, axis=-1)
 
     def state(self, model, t, q, qd, inputs):
-        """Controls (..., n), and states (..., m) at a time, or None where there are none."""
+        """Controls (..., n) and activations (..., m) at time ``t``; None for no activations."""
         n, m = self.count, self.states
         controls = inputs[..., :n]
         if not m:
@@ -67,12 +67,12 @@ class Servos:
         return driving_force(model, q, qd, *self.state(model, t, q, qd, inputs))
 
     def resistance(self, model, t, q, qd, inputs):
-        """Diagonals of stiffness and damping of servos at joints, (nv,) each, of one sample."""
+        """Stiffness and damping diagonals of joint servos, (nv,) each, for one sample."""
         return resistance(model, q, qd, *self.state(model, t, q, qd, inputs))
 
 
 def servos_of(model, *, always=False) -> Servos | None:
-    """The actuators of a model; None where their joint forces depend on controls alone.
+    """``Servos`` of a model; None if joint forces depend on the controls alone.
 
     Motors are such, see ``controllers.Controls``, unless they push a frame or pull a tendon through
     space, or joints that follow others have limits of effort, or gravity compensation uses up a
@@ -92,7 +92,7 @@ def servos_of(model, *, always=False) -> Servos | None:
 
 
 def _servos_of(model):
-    """The actuators, and whether their joint forces vary while controls are held."""
+    """``Servos`` of a model, and whether joint forces vary while controls are held."""
     full = model.uncoupled
     bounded = np.isfinite(effort_bounds(full)).any(axis=1)
     limited = (
@@ -190,7 +190,7 @@ class Drive:
 
 
 def check_motors(motors) -> None:
-    """Raise an error for ``motors=`` that are not curves by name."""
+    """Raise an error unless ``motors`` maps actuator names to ``TorqueSpeed`` curves."""
     if motors is None:
         return
     if not isinstance(motors, Mapping):
@@ -204,7 +204,7 @@ def check_motors(motors) -> None:
 
 
 def drive_of(model, motors) -> Drive | None:
-    """The drive for curves by name of the actuator."""
+    """``Drive`` for torque–speed curves by actuator name; None without any."""
     check_motors(motors)
     if not motors:
         return None
@@ -240,7 +240,7 @@ def drive_of(model, motors) -> Drive | None:
 
 
 def _share(model, a, b):
-    """Whether two actuators act on one variable, directly or by a gear of constant ratio."""
+    """Whether two actuators act on the same variable, directly or by a constant gear."""
     if a.loop or b.loop or not model.couplings:
         return False
     one, other = (ratio_to_leader(model, x.joint) for x in (a, b))

@@ -24,7 +24,7 @@ from kinetree.quantities import kinematics
 
 
 def as_force(force):
-    """A force of the user's as one that can be added up: kernels as they are, others checked."""
+    """User's force as a traceable kernel or a checked Python function."""
     if is_traceable(force) or isinstance(force, PythonForce):
         return force
     if not callable(force):
@@ -61,7 +61,7 @@ class PythonForce:
 
 
 def name_of(function) -> str:
-    """Name of a callable in messages: the user's own, where it is inside another."""
+    """Name of a callable for messages, looking through wrappers."""
     inner = getattr(function, "function", getattr(function, "force", None))
     if callable(inner):
         return name_of(inner)
@@ -96,11 +96,11 @@ class ExternalForce:
 
     @property
     def traceable(self) -> bool:
-        """Whether it can be compiled into a step."""
+        """Whether the force can be compiled into a step."""
         return not callable(self.force) or isinstance(self.force, UserKernel)
 
     def at(self, t: Any) -> Any:
-        """Moment and force at the time ``t`` [s], (6,)."""
+        """Wrench (moment, force) at time ``t`` [s], (6,)."""
         return self._six(self.force(t)) if callable(self.force) else np.array(self.force)
 
     def __call__(self, model, t, q, qd):
@@ -111,7 +111,7 @@ class ExternalForce:
         return (J * f[..., :, None]).sum(-2)
 
     def _six(self, force):
-        """Force as a wrench (..., 6); the moment is zero where it is not given."""
+        """Force (..., 3) or wrench (..., 6) as a wrench, moment zero by default."""
         name = f"the force on {self.frame!r}"
         f = check_finite(as_numbers(force, name), name)
         if f.ndim == 0 or f.shape[-1] not in (3, 6):
@@ -127,7 +127,7 @@ class ExternalForce:
 
 
 def on_variables(model, q, qd, force):
-    """``Gᵀ f``, (..., nv), of what ``force(model, q, qd)`` exerts in a model without couplings."""
+    """Joint forces (..., nv) in independent variables of a force in uncoupled variables."""
     if not model.couplings:
         return force(model, q, qd)
     q, qd = np.asarray(q), np.asarray(qd)
@@ -143,7 +143,7 @@ def on_variables(model, q, qd, force):
 
 
 def leading_levels(model, levels):
-    """Dry friction of the variables of a model, (nv,), from that of all joints.
+    """Dry friction (nv,) of independent variables, including that of their followers.
 
     Joints that follow one other by a constant ratio slide when it slides, and rub that much more.
     """
@@ -166,7 +166,7 @@ def leading_levels(model, levels):
 
 
 def is_none(level) -> bool:
-    """Whether a coefficient is zero; formulas and traced numbers count as some."""
+    """Whether a coefficient is the plain number zero; symbols and traced numbers are not."""
     return isinstance(level, (int, float)) and level == 0
 
 
@@ -174,7 +174,7 @@ def is_none(level) -> bool:
 
 
 def nominal_mobility(model) -> np.ndarray:
-    """Acceleration for a unit of force of every velocity variable at the neutral position, (nv,).
+    """Acceleration per unit force of each velocity variable at neutral, (nv,), loops open.
 
     The diagonal of ``H⁻¹``, without loops, which only make it smaller.
     """
@@ -186,7 +186,7 @@ def nominal_mobility(model) -> np.ndarray:
 
 
 def neutral_mobility(tree) -> np.ndarray:
-    """``H⁻¹`` at the neutral position, by the plain text: one sample is not worth compiling for."""
+    """Inverse mass matrix at the neutral position, (nv, nv), computed once per model."""
 
     def make():
         found = inverse_mass_matrix(tree, tree.neutral())
@@ -197,7 +197,7 @@ def neutral_mobility(tree) -> np.ndarray:
 
 
 def at_least(least, x) -> Any:
-    """The larger of a number and each entry of an array of any kind of numbers."""
+    """Elementwise maximum of a bound and an array, traceable."""
     if np.asarray(x).dtype != object:
         return np.maximum(least, x)
     return _larger(least, x)

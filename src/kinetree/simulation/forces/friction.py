@@ -76,7 +76,7 @@ class Friction:
             object.__setattr__(self, "width", tuple(width.tolist()))
 
     def of(self, model: Model) -> "Friction | None":
-        """Law with the parameters of a model; None for a model without dry friction."""
+        """Friction law with the parameters of a model; None for a model without dry friction."""
         levels = np.array(_levels(model))
         if all(map(is_none, levels)):
             return None
@@ -96,16 +96,16 @@ class Friction:
 
     @property
     def joints(self) -> tuple:
-        """Velocity variables that have friction."""
+        """Indices of the velocity variables that have friction."""
         return tuple(i for i, c in enumerate(self.levels) if c > 0)
 
     @property
     def static_levels(self) -> np.ndarray:
-        """The largest force that holds each velocity variable at rest, (nv,)."""
+        """Largest static friction of each velocity variable, (nv,) [N or N·m]."""
         return self.static * np.array(self.levels)
 
     def level(self, c: Any, v: Any) -> Any:
-        """Size of the force of a variable with friction ``c`` when it slides at ``v``."""
+        """Sliding friction of a variable of level ``c`` at velocity ``v`` (Stribeck curve)."""
         if self.static == 1 or self.stribeck_velocity == 0:
             return c
         return c + (self.static - 1) * c / (1 + (v / self.stribeck_velocity) ** 2)
@@ -120,11 +120,11 @@ class Friction:
         return on_variables(model, q, qd, of_all)
 
     def smooth(self, c: Any, v: Any, width: float) -> Any:
-        """Force of the smooth law on a variable with friction ``c`` at the velocity ``v``."""
+        """Force of the smoothed law on a variable of friction ``c`` at velocity ``v``."""
         return -self.level(c, v) * v / np.sqrt(v * v + width**2)
 
     def sliding(self, qd: Array, direction: Array) -> Array:
-        """Joint forces of the exact law, (..., nv).
+        """Joint friction forces (..., nv) of the exact law for given sliding directions.
 
         Args:
             qd: joint velocities, (..., nv).
@@ -134,13 +134,13 @@ class Friction:
 
 
 def _stack(qd, levels, force):
-    """``force(i, c)`` of variables that have friction, zero of the others, (..., nv)."""
+    """Joint forces (..., nv) from ``force(i, c)`` of the variables with friction, else zero."""
     columns = [0 * qd[..., i] if is_none(c) else force(i, c) for i, c in enumerate(levels)]
     return np.stack([np.asarray(x) for x in columns], axis=-1)
 
 
 def _levels(model) -> list:
-    """Dry friction of every velocity variable of all joints; formulas stay what they are."""
+    """Dry friction levels of all velocity variables, as a list; symbols are kept."""
     levels = []
     for body in model.bodies:
         given = () if body.dynamics is None else body.dynamics.friction
@@ -149,7 +149,7 @@ def _levels(model) -> list:
 
 
 def friction_can_be_exact(model) -> bool:
-    """Whether exact friction exists for all joints of a model that have some."""
+    """Whether every joint with friction supports the exact law (constant gear ratios)."""
     rough = np.array([not is_none(c) for c in _levels(model)])
     at = model.uncoupled.v_slice
     return all(
@@ -160,7 +160,7 @@ def friction_can_be_exact(model) -> bool:
 
 
 def friction_of(model, given, argument="friction") -> Friction | None:
-    """Friction by name (``"smooth"``, ``"exact"``, None) or as given, with its parameters.
+    """``Friction`` of a model from "smooth", "exact", None or a law; None without friction.
 
     ``argument``: what messages call it.
     """

@@ -34,7 +34,7 @@ class Mode:
     """1 or -1 for those with friction that slide, else 0, (..., nv)."""
 
     def sample(self, index):
-        """The mode of one sample of a batch."""
+        """``Mode`` of one sample of a batch."""
         return Mode(self.held[index], self.direction[index])
 
 
@@ -55,23 +55,23 @@ class Held(FieldAround):
     direction: Any
 
     def joint_force(self, model, t, q, qd, tau):
-        """All joint forces but those that hold, and those of drives, (..., nv)."""
+        """Joint forces (..., nv) without holding forces and drives, but with sliding friction."""
         tau = self.field.joint_force(model, t, q, qd, tau)
         return tau if self.law is None else tau + self.law.sliding(qd, self._sliding(model, qd))
 
     def response(self, model, q, M):
-        """See ``Field.response``; joints that are held stay at rest."""
+        """Accelerations per joint force, zero for held joints; see ``Field.response``."""
         return masked_response(self.field.response, model, q, M, 1 - self.held)
 
     def _sliding(self, model, qd):
-        """Directions; those of prescribed joints follow from their velocities."""
+        """Sliding directions (..., nv); of prescribed joints from their velocities."""
         if self.prescription is None:
             return self.direction
         sign = select(qd > 0, 1 + 0 * qd, select(qd < 0, -1 + 0 * qd, 0 * qd))
         return self.direction + sign * (1 - self.prescription.others(model))
 
     def constraint_force(self, model, t, q, qd, tau):
-        """The forces that hold, (..., nv); zero for variables that are free."""
+        """Holding forces (..., nv) of stuck joints; zero for free variables."""
         total = self.joint_force(model, t, q, qd, tau)
         qdd = self.field.acceleration(model, t, q, qd, total)
         return _holding_forces(self.field, model, q, qdd, self.held, self.joints)[0]
@@ -88,7 +88,7 @@ class Held(FieldAround):
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
-        """Joint forces of the controller or of actuators, and those of the drives, (..., nv)."""
+        """Joint forces (..., nv) of controller and actuators, and of prescribed drives."""
         q, qd, _ = self.field.prescription.at(model, t, q, qd)
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
@@ -113,7 +113,7 @@ class FieldByMode:
 
 
 def _holding_forces(field, model, q, qdd, held, joints):
-    """Forces that hold, and the accelerations with them; exactly zero where held."""
+    """Forces that hold stuck joints, and the resulting accelerations, zero where held."""
     if np.asarray(qdd).dtype == object:
         return _held_traced(field, model, q, qdd, held, list(joints))
     if not np.any(held):
@@ -128,7 +128,7 @@ def _holding_forces(field, model, q, qdd, held, joints):
 
 
 def _held_traced(field, model, q, qdd, held, s):
-    """Forces that hold joints in place, and all accelerations with them."""
+    """Forces that hold stuck joints, and the accelerations, for traced numbers."""
     A, on = field.mobility(model, q), held[s]
     masked = np.outer(on, on) * A[np.ix_(s, s)] + np.diag(1 - on)
     f_s = solve(factor(masked), -on * qdd[s])
@@ -138,20 +138,20 @@ def _held_traced(field, model, q, qdd, held, s):
 
 @kernel
 def _held_step(model, t, h, q, qd, inputs, held, direction, *, scheme):
-    """Step of the mode in which some joints are held and others slide."""
+    """Kernel of a step in which some joints are stuck and others slide."""
     under = replace(scheme, field=scheme.field(held, direction))
     return under(model, t, h, q, qd, inputs)
 
 
 @kernel
 def _held_accelerations(model, t, q, qd, inputs, held, direction, *, field_by_mode):
-    """Accelerations in the mode in which some joints are held and others slide."""
+    """Kernel of accelerations with some joints stuck and others sliding."""
     return field_by_mode(held, direction)(model, t, q, qd, inputs)
 
 
 @kernel
 def _constraint_force(model, t, q, qd, inputs, held, direction, *, field_by_mode):
-    """Forces that hold joints in a mode."""
+    """Kernel of the forces that hold stuck joints."""
     return field_by_mode(held, direction).constraint_force(model, t, q, qd, inputs)
 
 
@@ -175,39 +175,40 @@ class HeldStepper(Stepper):
 
     @property
     def field(self):
-        """The field in the present mode."""
+        """Field of accelerations in the present mode."""
         return self.field_by_mode(self.mode.held, self.mode.direction)
 
     @field.setter
     def field(self, _):
+        """Ignore assignments: the field always follows from the mode."""
         pass
 
     def note(self, step):
-        """A hook: remember the mode of a step."""
+        """Hook that records the mode of a step with its start time."""
         mode = Mode(self.mode.held.copy(), self.mode.direction.copy())
         self._noted.append((step.t0, mode))
         return step
 
     def field_at(self, t):
-        """The field of the step at a time, if steps were noted."""
+        """Field in the mode recorded for the step at time ``t``, else in the present mode."""
         k = bisect_right(self._noted, t, key=lambda noted: noted[0]) - 1
         mode = self._noted[max(k, 0)][1] if self._noted else self.mode
         return self.field_by_mode(mode.held, mode.direction)
 
     def for_sample(self, index):
-        """Stepper of one sample of the batch."""
+        """Stepper of one sample of a batch."""
         other = copy.copy(self)
         other.mode = self.mode.sample(index)
         other.prepare = _nothing  # the whole batch has been prepared
         return other
 
     def take(self, t, h, q, qd, tau):
-        """A step of ``h`` seconds, in the mode that ``prepare`` leaves."""
+        """Step of ``h`` seconds with interpolant, after updating the mode."""
         self.prepare(t, q, qd, tau)
         return super().take(t, h, q, qd, tau)
 
     def constraint_force(self, t, q, qd, tau):
-        """The forces that hold, (n, ..., nv).
+        """Forces that hold stuck joints at many times and states, (n, ..., nv).
 
         Args:
             t: times [s], (n,).
@@ -225,12 +226,12 @@ class HeldStepper(Stepper):
 
     @property
     def _one(self):
-        """Compiled step in the present mode."""
+        """Compiled step in the present mode, without extra results."""
         return self._full  # one kernel will do
 
     @property
     def _full(self):
-        """Compiled step in the present mode, with all results."""
+        """Compiled step in the present mode, with error estimate and stages."""
         scheme = Scheme(self.method, self.field_by_mode, full=True)
         return self._held_kernel(_held_step, 1.0, scheme=scheme)
 
@@ -240,7 +241,7 @@ class HeldStepper(Stepper):
         return self._held_kernel(_held_accelerations, field_by_mode=self.field_by_mode)
 
     def _held_kernel(self, kernel, *h, **options):
-        """A kernel in the present mode."""
+        """Compiled kernel with the present mode bound as its last inputs."""
         key = kernel.__name__
         if key not in self._kernels:
             q, v, inputs = self._zeros()
@@ -249,7 +250,7 @@ class HeldStepper(Stepper):
 
 
 def _nothing(t, q, qd, tau):
-    """Do nothing before a step."""
+    """Mode update that does nothing, for steppers whose mode is already set."""
 
 
 class _WithMode:
@@ -259,5 +260,5 @@ class _WithMode:
         self.kernel, self.mode = kernel, mode
 
     def call(self, *arguments):
-        """Results in the present mode."""
+        """Results of the kernel in the stepper's present mode."""
         return self.kernel.call(*arguments, self.mode.held, self.mode.direction)

@@ -59,7 +59,7 @@ class StiffLimits:
             raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
 
     def of(self, model: Model) -> "StiffLimits | None":
-        """Limits with the parameters of a model; None for a model without finite ones.
+        """Stiff limits with the parameters of a model; None if all joints are unlimited.
 
         Followers have their own stops, which push those that lead.
         """
@@ -88,7 +88,7 @@ class StiffLimits:
         return StiffLimits(None, self.damping_ratio, self.frequency, self.onset, stops=tuple(stops))
 
     def push(self, x: Any, v: Any, sign: float, bound: float, k: float, d: float) -> Any:
-        """Force of a stop on a variable ``x`` with the velocity ``v``.
+        """Force of a spring-damper stop on a variable at ``x`` with velocity ``v``.
 
         Args:
             x: position.
@@ -102,14 +102,14 @@ class StiffLimits:
         return sign * select(f > 0, f, 0 * f)
 
     def _stop_force(self, x, v, sign, bound, k, d):
-        """Force of a stop if it could pull, and how much its damper damps."""
+        """Signed force of a stop, negative if it would pull, and its damping coefficient."""
         p = sign * (bound - x)
         p = select(p > 0, p, 0 * p)
         d = d * (p / (p + self.onset))
         return k * p - d * (sign * v), d
 
     def resistance(self, model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
-        """Stiffness and damping of the stops that push, by variable, (nv,) each, of one sample."""
+        """Stiffness and damping of active stops by variable, (nv,) each, for one sample."""
         geared = Gearing(model, q, qd) if model.couplings else None
         full, x, v = (model, q, qd) if geared is None else (model.uncoupled, geared.q, geared.qd)
         K, D = ([0.0] * full.nv for _ in range(2))
@@ -124,7 +124,7 @@ class StiffLimits:
         return on_variables(model, q, qd, self._of_all)
 
     def _of_all(self, model, q, qd):
-        """Forces of all stops, (..., nv)."""
+        """Joint forces of all stops, (..., nv), traceable."""
         numbers = [np.asarray(x) for x in (q, qd, [stop[3:] for stop in self.stops])]
         if all(x.dtype != object for x in numbers):
             return self._of_arrays(*numbers)
@@ -134,7 +134,7 @@ class StiffLimits:
         return np.stack([np.asarray(c) for c in columns], axis=-1)
 
     def _of_arrays(self, q, qd, stops):
-        """Forces of all stops at once: first the lower ones, then the upper ones."""
+        """Joint forces of all stops, (..., nv), vectorised for float arrays."""
         i_q, i, sign = np.array([stop[:3] for stop in self.stops], dtype=int).T
         batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
         total = np.zeros((*batch, qd.shape[-1]), np.result_type(q, qd, stops)) + 0 * qd
@@ -164,7 +164,7 @@ class RigidLimits:
 
 
 def warn_outside(model, q):
-    """Warn of a joint or tendon that starts far outside its limits, as angles in degrees do."""
+    """Warn of joints or tendons that start far outside their limits."""
     limited = any(t.is_limited for t in model.tendons)
     lengths = np.moveaxis(tendon_lengths(model, q), -1, 0) if limited else ()
     for t, L in zip(model.tendons, lengths, strict=False):
@@ -195,7 +195,7 @@ def warn_outside(model, q):
 
 
 def limits_effort(model) -> bool:
-    """Whether joints of a model have limits of effort; one of zero means that it is unknown."""
+    """Whether any joint of a model has a known effort limit."""
     return remember(model, ("limits_effort",), lambda: (_limits_effort(model.effort_limits),))[0]
 
 
@@ -205,7 +205,7 @@ def _limits_effort(efforts):
 
 
 def beyond_effort(model, tau, t) -> str | None:
-    """Message about joint forces beyond the efforts of the joints, or None.
+    """Message about joint forces that exceed the joints' effort limits, or None.
 
     Args:
         model: the mechanism. An effort of zero means that it is unknown; one that gravity
@@ -237,7 +237,7 @@ def beyond_effort(model, tau, t) -> str | None:
 
 
 def limits_of(model, given):
-    """Limits by name (``"stiff"``, ``"rigid"``, None) or as given; None where there are none."""
+    """Limits of a model from "stiff", "rigid", None or a law; None without finite limits."""
     if given is None:
         return None
     if isinstance(given, str):

@@ -47,13 +47,13 @@ class LoopJointForces:
         return sum(columns[1:], columns[0])
 
     def motion(self, model, q, qd):
-        """Positions, velocities and ``B``, which makes joint forces of forces along them."""
+        """Loop joint positions and velocities, and the map ``B`` of forces to joint forces."""
         traced = np.asarray(qd).dtype == object
         return loop_joint_motion(model, q, qd) if traced else loop_motion_of(model, q, qd)
 
 
 def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
-    """Friction and limits of the loop joints; None where there are none.
+    """``LoopJointForces`` (friction and limits) of a model; None without any.
 
     Args:
         model: the mechanism.
@@ -75,23 +75,23 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
 
 
 def _laws(friction, limits):
-    """The smooth law of friction and that of stiff limits, which are the ones that go here."""
+    """Smooth friction and stiff limits, given or default, for loop joints and tendons."""
     law = friction if isinstance(friction, Friction) else Friction()
     return law, limits if isinstance(limits, StiffLimits) else StiffLimits()
 
 
 def first_exact(model, friction) -> str:
-    """The first loop joint or tendon whose friction is exact, in words; "" where there is none."""
+    """Description of the first loop joint or tendon with exact friction; "" without any."""
     return _first(model, _is_exact(friction), lambda x: has_dynamics(x, "friction"), _is_rough)
 
 
 def first_rigid(model, limits) -> str:
-    """The first loop joint or tendon whose limits are rigid, in words; "" where there is none."""
+    """Description of the first loop joint or tendon with rigid limits; "" without any."""
     return _first(model, _is_rigid(limits), is_bounded, lambda t: t.is_limited)
 
 
 def _first(model, wanted, of_loop, of_tendon):
-    """Name of the first loop joint or tendon with a property; empty if there is none."""
+    """Description of the first loop joint or tendon with a property; "" if ``wanted`` is False."""
     loops = (f"joint {x.name!r}, which closes a loop" for x in model.loops if of_loop(x))
     tendons = (f"tendon {t.name!r}" for t in model.tendons if of_tendon(t))
     return next(chain(loops, tendons), "") if wanted else ""
@@ -103,7 +103,7 @@ def _is_rough(tendon):
 
 
 def is_bounded(loop) -> bool:
-    """Whether a joint that closes a loop has limits."""
+    """Whether a loop joint has finite limits; an error if its type cannot have any."""
     limits = loop.limits
     if limits is None or not np.any(np.isfinite([*limits.lower, *limits.upper])):
         return False
@@ -116,21 +116,21 @@ def is_bounded(loop) -> bool:
 
 
 def _mobility(model):
-    """Acceleration of each loop variable for a unit of force at neutral, the loops open."""
+    """Acceleration per unit force of each loop joint variable at neutral, loops open."""
     q: Any = model.neutral()
     B = loop_motion_of(model, q).B
     return np.diagonal(B.T @ neutral_mobility(model.spanning_tree) @ B)
 
 
 def _width(law, acceleration):
-    """Speed within which friction is smoothed."""
+    """Velocity width over which smooth friction of a loop joint or tendon is spread."""
     if law.width is not None and len(law.width) == 1:
         return law.width[0]
     return at_least(1e-4, acceleration * REFERENCE_STEP)
 
 
 def _stops(model, loop, stiff, mobility):
-    """Stiff limits of a loop joint."""
+    """Stiff stops of a loop joint: position and velocity index, sign, bound, spring, damper."""
     at_v, at_q = loop_slices(model)[loop.name].start, loop_slices(model, "nq")[loop.name].start
     for sign, bounds in ((1.0, loop.limits.lower), (-1.0, loop.limits.upper)):
         for k, bound in enumerate(bounds):
@@ -139,7 +139,7 @@ def _stops(model, loop, stiff, mobility):
 
 
 def _spring(stiff, inertia):
-    """Stiffness and damping of a stop for what has this inertia."""
+    """Stiffness and damping of a stop for a given effective inertia."""
     stiffness: Any = stiff.stiffness
     if stiffness is None or np.ndim(stiffness):
         stiffness = stiff.frequency**2 * inertia
@@ -160,14 +160,14 @@ class TendonForces(LoopJointForces):
         return on_variables(model, q, qd, lambda full, q, qd: of_all(full, t, q, qd))
 
     def motion(self, model, q, qd):
-        """Lengths, their rates, and ``Aᵀ``."""
+        """Tendon lengths, their rates, and the map of tendon forces to joint forces."""
         of = texts if np.asarray(qd).dtype == object else quantities
         L, A = of.tendon_lengths(model, q), of.tendon_jacobian(model, q)
         return L, (A @ qd[..., None])[..., 0], np.swapaxes(A, -1, -2)
 
 
 def _tendon_mobility(model):
-    """Acceleration of each length for a unit of force, that of all joints being neutral.
+    """Acceleration of each tendon length per unit tension, at sample configurations.
 
     Arms of tendons through space may vanish there: the largest of a few configurations counts.
     """
@@ -202,7 +202,7 @@ class TendonRows(NamedTuple):
 
 
 def tendon_rows_of(model, friction, limits) -> TendonRows | None:
-    """Limits of tendons and loop joints that are rigid, friction that is exact; None without."""
+    """``TendonRows`` of rigid limits and exact friction of tendons and loop joints, or None."""
     stops, rough, first = [], [], len(model.tendons)
     able = [(k, t) for k, t in enumerate(model.tendons) if t.moves_with(model)]
     if _is_rigid(limits):
@@ -223,29 +223,29 @@ def tendon_rows_of(model, friction, limits) -> TendonRows | None:
 
 
 def has_rows_of_engine(model) -> bool:
-    """Whether tendons or loop joints have limits or friction, whose rows the engine alone has."""
+    """Whether tendons or loop joints have limits or friction, which need engine rows."""
     tendons = any(t.is_limited or t.has("friction") for t in model.tendons)
     return tendons or any(is_bounded(x) or has_dynamics(x, "friction") for x in model.loops)
 
 
 def _finite(number, lower, upper):
-    """Stops of a variable, at bounds that are finite."""
+    """Finite stops of a variable as (number, sign, bound)."""
     both = (number, 1.0, float(lower)), (number, -1.0, float(upper))
     return [stop for stop in both if np.isfinite(stop[2])]
 
 
 def _is_exact(friction):
-    """Whether an option of friction means exact sticking."""
+    """Whether a friction option means exact sticking."""
     return friction == "exact" or getattr(friction, "exact", False)
 
 
 def _is_rigid(limits):
-    """Whether an option of limits means rigid stops."""
+    """Whether a limits option means rigid stops."""
     return limits == "rigid" or isinstance(limits, RigidLimits)
 
 
 def tendon_forces_of(model, friction, limits) -> TendonForces | None:
-    """Friction and limits of the tendons, as for ``loop_joint_forces_of``; None without any."""
+    """``TendonForces`` (friction and limits) of a model's tendons; None without any."""
     able = [t for t in model.tendons if t.moves_with(model)]
     rough = [t for t in able if _is_rough(t)] if friction is not None else []
     bounded = [t for t in able if t.is_limited] if limits is not None else []

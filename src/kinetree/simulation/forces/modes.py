@@ -58,7 +58,7 @@ class Modes:
         self._tau = None
 
     def check_start(self, q):
-        """Raise for positions beyond a stop."""
+        """Raise an error for initial positions beyond a rigid stop."""
         for i in self.variables:
             if self.position[i] < 0:
                 continue
@@ -72,7 +72,7 @@ class Modes:
                 )
 
     def stepper(self, method, field, events, *, compiled) -> tuple[HeldStepper, tuple]:
-        """Steps in the present mode, and hooks that change it.
+        """Stepper in the present mode, and hooks that change the mode at events.
 
         Args:
             method: the integrator.
@@ -95,12 +95,12 @@ class Modes:
         return self._stepper, (*noting, watcher, self.repair)
 
     def groups(self) -> list:
-        """Changes of mode, for a ``Watcher`` to locate."""
+        """Event groups of mode changes (arrival, rest, release) for a ``Watcher``."""
         groups = (Arrivals(self, 1.0), Arrivals(self, -1.0), Rests(self), Releases(self))
         return [group for group in groups if len(group.variables)]
 
     def name(self, i) -> str:
-        """Name of the joint of a velocity variable, with its number if the joint has several."""
+        """Joint name of velocity variable ``i``, with an index if the joint has several."""
         for name, at in zip(self.model.joint_names, self.model.v_slice[1:], strict=True):
             if at.start <= i < at.stop:
                 return name if at.stop - at.start == 1 else f"{name}[{i - at.start}]"
@@ -109,7 +109,7 @@ class Modes:
     # --- what joints at rest do next -------------------------------------------------------------
 
     def prepare(self, t, q, qd, tau):
-        """Before a step: joint forces of a controller may have jumped."""
+        """Update the modes before a step if the held joint forces have changed."""
         if self._tau is not None and np.array_equal(self._tau, tau):
             return
         self._tau = np.array(tau)
@@ -117,7 +117,7 @@ class Modes:
             self.settle(t, q[index], qd[index], tau[index], index)
 
     def settle(self, t, q, qd, tau, index):
-        """Decide the mode of a sample from its state."""
+        """Determine which joints of a sample are stuck or slide, from its state."""
         held, direction = np.zeros(self.model.nv), np.sign(qd) * (self.friction > 0)
         low, high = self.bounds(q)
         resting = np.flatnonzero((qd == 0) & (low < high))
@@ -135,7 +135,7 @@ class Modes:
         self.mode.held[index], self.mode.direction[index] = held, direction
 
     def bounds(self, q):
-        """Smallest and largest force that can hold every variable where it is, (..., nv) each."""
+        """Smallest and largest holding force of every variable, (..., nv) each."""
         low = np.broadcast_to(-self.friction, (*q.shape[:-1], self.model.nv)).copy()
         high = -low
         for i in self.variables:
@@ -170,7 +170,7 @@ class Modes:
         return q, qd
 
     def repair(self, step):
-        """A hook: joints that rounding errors made slide the wrong way come to rest."""
+        """Hook that stops joints which rounding errors made slide against their direction."""
         wrong = self.mode.direction * step.qd1 < 0
         if not wrong.any():
             return step
@@ -191,7 +191,7 @@ _SWEEPS = 100_000
 
 
 def solve_box(A, b, low, high):
-    """``f`` within its bounds with ``w = A f + b`` zero, or pointing out of the box at a bound.
+    """Solution ``f`` of a box-constrained quadratic program: ``A f + b`` complementary.
 
     So ``w_i >= 0`` where ``f_i = low_i`` and ``w_i <= 0`` where ``f_i = high_i``: the one minimum
     of ``½ fᵀ A f + bᵀ f``. By projected Gauss–Seidel, then exactly for those between bounds.
@@ -243,11 +243,11 @@ class Watch:
         self.group, self.k, self.name = group, k, name
 
     def values(self, t, q, qd, tau, stepper):
-        """Values of the function, for times (n,), states (n, ..., nq), (n, ..., nv): (n, ...)."""
+        """Event function of one variable, for times (n,) and states (n, ...): (n, ...)."""
         return self.group.values(t, q, qd, tau, stepper)[..., self.k]
 
     def act(self, t, q, qd):
-        """State after the event."""
+        """State after the event of the watched variable."""
         return self.group.act(self.group.variables[self.k], q, qd)
 
 
@@ -259,7 +259,7 @@ class _Group(ABC):
         self.watches = [Watch(self, k, f"{modes.name(i)} {what}") for k, i in enumerate(variables)]
 
     def values(self, t, q, qd, tau, stepper: HeldStepper):
-        """Values of all functions, (n, ..., number of variables)."""
+        """Event functions of all variables of the group, 1 where inactive, (n, ..., k)."""
         on = self._on(stepper.mode)
         if not np.any(on):
             return np.ones((*qd.shape[:-1], len(self.variables)))
@@ -267,11 +267,11 @@ class _Group(ABC):
 
     @abstractmethod
     def _on(self, mode) -> Any:
-        """For each joint of the group, whether it is on in a mode."""
+        """Mask of the group's variables whose event can occur in a mode."""
 
     @abstractmethod
     def _functions(self, t, q, qd, tau, stepper) -> Any:
-        """Functions whose zeros end a mode."""
+        """Event functions whose zeros end a mode, (n, ..., variables)."""
 
     @abstractmethod
     def act(self, i, q, qd):
@@ -287,16 +287,16 @@ class Arrivals(_Group):
         super().__init__(modes, variables, f"reaches its {'lower' if sign > 0 else 'upper'} limit")
 
     def _on(self, mode):
-        """Variables that may arrive at a stop."""
+        """Mask of the variables that may arrive at a stop: those not held."""
         return mode.held[..., self.variables] == 0
 
     def _functions(self, t, q, qd, tau, stepper):
-        """Distances to the stops, which cross zero on arrival."""
+        """Distances to the stops, zero on arrival [m or rad]."""
         x = q[..., self.modes.position[self.variables]]
         return self.sign * (x - self.bound[self.variables])
 
     def act(self, i, q, qd):
-        """State after the impact of variable ``i``."""
+        """State after variable ``i``'s impact on its stop."""
         return self.modes.impact(i, self.sign, q, qd)
 
 
@@ -309,15 +309,15 @@ class Rests(_Group):
         )
 
     def _on(self, mode):
-        """Variables that slide."""
+        """Mask of the variables that slide."""
         return mode.direction[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):
-        """Sliding speeds, which cross zero when joints come to rest."""
+        """Sliding speeds, zero when a joint comes to rest."""
         return stepper.mode.direction[..., self.variables] * qd[..., self.variables]
 
     def act(self, i, q, qd):
-        """State with variable ``i`` at rest, exactly."""
+        """State with the velocity of variable ``i`` set to zero."""
         qd = np.array(qd)
         qd[i] = 0.0
         return q, qd
@@ -330,16 +330,16 @@ class Releases(_Group):
         super().__init__(modes, list(modes.variables), "breaks away")
 
     def _on(self, mode):
-        """Variables that are held."""
+        """Mask of the variables that are stuck."""
         return mode.held[..., self.variables] != 0
 
     def _functions(self, t, q, qd, tau, stepper):
-        """Margins within which joints stay held."""
+        """Margins of holding forces to their bounds, zero on release."""
         low, high = self.modes.bounds(q)
         held = np.broadcast_to(tau, (*qd.shape[:-1], tau.shape[-1]))
         f = stepper.constraint_force(t, q, qd, held)
         return np.minimum(f - low, high - f)[..., self.variables]
 
     def act(self, i, q, qd):
-        """The state: what changes is the mode."""
+        """State after a release: unchanged, only the mode changes."""
         return q, qd

@@ -15,13 +15,13 @@ from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_
 
 @kernel
 def _springs_and_dampers(model, q, qd):
-    """Kernel of the joint forces of springs and dampers."""
+    """Kernel of the joint forces of all springs and dampers, (nv,)."""
     return spring_and_damper_force(model, q, qd)
 
 
 @kernel
 def _joint_springs(model, q, qd):
-    """Kernel of the joint forces of joint springs."""
+    """Kernel of the joint forces of joint springs alone, (nv,)."""
     return joint_spring_force(model, q, qd)
 
 
@@ -47,18 +47,18 @@ class PassiveForces:
 
     @property
     def for_steps(self) -> "PassiveForces":
-        """Passive forces without what steps with rigid contact have themselves."""
+        """Copy without the springs that rigid-contact steps treat implicitly."""
         return replace(self, of_tree=True)
 
     def of(self, model) -> "PassiveForces":
-        """Laws for a model with other parameters, which may be traced.
+        """Passive forces of a model with other, possibly traced, parameters.
 
         Widths of friction and stiffnesses of limits follow from inertias of the model.
         """
         return replace(passive_of(model, *self.given), of_tree=self.of_tree)
 
     def exact_levels(self, model) -> Any:
-        """Levels of exact friction of a model with other parameters, (nv,); None without it."""
+        """Exact friction levels (nv,) of a model with other parameters; None without any."""
         law = friction_of(model, self.given[0])
         return law.levels if law is not None and law.exact else None
 
@@ -73,14 +73,14 @@ class PassiveForces:
         return tau
 
     def _springs(self, traced):
-        """Function of model, positions and velocities to the forces of springs and dampers."""
+        """Function ``(model, q, qd)`` of the spring and damper forces, traced or compiled."""
         if self.of_tree:
             return joint_spring_force if traced else _joint_springs
         return spring_and_damper_force if traced else _springs_and_dampers
 
 
 def passive_of(model, friction, limits, rows=None) -> PassiveForces:
-    """Passive forces of a model, whose numbers may be traced.
+    """``PassiveForces`` of a model for given friction and limits.
 
     Args:
         model: the mechanism.

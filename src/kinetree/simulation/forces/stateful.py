@@ -22,7 +22,7 @@ _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
 
 
 def stateful_forces(forces) -> list:
-    """Forces that have their own states."""
+    """Forces of a tuple that have internal states."""
     return [f for f in forces if getattr(f, "state_size", 0)]
 
 
@@ -37,25 +37,25 @@ class StatefulField:
 
     @classmethod
     def of(cls, field) -> "StatefulField":
-        """The parts of a field that has some."""
+        """``StatefulField``: a field split into stateful forces and the rest."""
         forces = tuple(stateful_forces(field.forces))
         return cls(_with_forces(field, tuple(f for f in field.forces if f not in forces)), forces)
 
     def acting(self, force):
-        """The field with ``force`` in place of the stateful ones."""
+        """Field with ``force`` in place of the stateful forces."""
         return _with_forces(self.field, (*self.field.forces, force))
 
     def at(self, s):
-        """The field at an instant, with states that are known."""
+        """Field at an instant with known internal states ``s``."""
         return self.acting(lambda model, t, q, qd: self(model, t, q, qd, s, 0.0)[0])
 
     @property
     def size(self) -> int:
-        """Number of all states."""
+        """Total number of internal states of all forces."""
         return sum(f.scene.candidates.size * f.state_size for f in self.forces)
 
     def start(self, model, q):
-        """States at the start, (..., n), of all forces in a row."""
+        """Initial internal states of all forces, (..., n)."""
         return self._join([f.start(model, q) for f in self.forces], q.shape[:-1])
 
     def __call__(self, model, t, q, qd, s, elapsed):
@@ -68,18 +68,18 @@ class StatefulField:
         return total, self._join(rates, np.shape(s)[:-1])
 
     def end_states(self, model, q, before, after, h):
-        """States at the end of a step."""
+        """Internal states at the end of a step, adjusted to its configuration, (..., n)."""
         parts = zip(self.forces, self._split(before), self._split(after), strict=True)
         ends = [f.end_states(model, q, old, new, h) for f, old, new in parts]
         return self._join(ends, np.shape(before)[:-1])
 
     def of_each(self, forces, s) -> tuple:
-        """The part of states that belongs to each of some forces; None for those without any."""
+        """Internal states of each of some forces; None for forces without any."""
         parts = dict(zip(map(id, self.forces), self._split(s), strict=True))
         return tuple(parts.get(id(force)) for force in forces)
 
     def _split(self, s):
-        """States of each force, by contact."""
+        """Internal states of each force, (..., contacts, state_size), from the vector."""
         sizes = [(f.scene.candidates.size, f.state_size) for f in self.forces]
         parts = np.split(s, np.cumsum([n * k for n, k in sizes])[:-1], axis=-1)
         shapes = ((*part.shape[:-1], *size) for part, size in zip(parts, sizes, strict=True))
@@ -87,12 +87,12 @@ class StatefulField:
 
     @staticmethod
     def _join(parts, batch):
-        """States of all forces as one vector."""
+        """Vector (..., n) of all forces' internal states."""
         return np.concatenate([part.reshape((*batch, -1)) for part in parts], axis=-1)
 
 
 def _with_forces(field, forces):
-    """A field under other forces; that of a mechanism with loops has one within."""
+    """Copy of a field, also of one with loops, with other applied forces."""
     inner = getattr(field, "field", None)
     if inner is not None:
         return replace(field, field=replace(inner, forces=forces))
@@ -120,7 +120,7 @@ class StagewiseForce:
 
     @property
     def field(self):
-        """All forces of the step."""
+        """Field whose stateful forces advance their states stage by stage."""
         return self.stateful.acting(self)
 
     def __call__(self, model, t, q, qd):
@@ -132,18 +132,18 @@ class StagewiseForce:
         return total
 
     def after(self, model, q):
-        """States at the end of the step."""
+        """Internal states at the end of the step, from the rates of all stages."""
         moved = self.s + self.h * weighted_sum(self.b, self.rates)
         return self.stateful.end_states(model, q, self.s, moved, self.h)
 
 
 def _table(table):
-    """Coefficients of a tableau."""
+    """Coefficients ``a``, ``b``, ``c`` of a Butcher tableau."""
     return table.a, table.b, table.c
 
 
 def unroll_stages(method):
-    """The method with its stages one by one, as states need it."""
+    """Copy of an integrator with unrolled stages, as internal states need them."""
     if hasattr(method, "inner"):
         return replace(method, inner=unroll_stages(method.inner))
     return replace(method, looped=False) if getattr(method, "looped", False) else method
@@ -151,7 +151,7 @@ def unroll_stages(method):
 
 @kernel
 def _stateful_step(model, t, h, q, qd, inputs, s, *, scheme):
-    """Step of an integrator, with the states of forces after it."""
+    """Kernel of a step with the internal states of forces at its end."""
     stages = StagewiseForce(scheme.field, scheme.method, h, s)
     results = replace(scheme, field=stages.field)(model, t, h, q, qd, inputs)
     return (*results, stages.after(model, results[0]))
@@ -159,7 +159,7 @@ def _stateful_step(model, t, h, q, qd, inputs, s, *, scheme):
 
 @kernel
 def _stateful_accelerations(model, t, q, qd, inputs, s, *, stateful):
-    """Accelerations under forces with states ``s``."""
+    """Kernel of accelerations under forces with internal states ``s``."""
     return stateful.at(s)(model, t, q, qd, inputs)
 
 
@@ -190,31 +190,31 @@ class StatefulStepper(Stepper):
         self._kernels: dict = {}
 
     def copy_memory(self):
-        """Memory that steps leave for the next beside the state, by name: copies."""
+        """Copy of the forces' internal states after the last step, by name."""
         return {"states": np.array(self._ends[-1][1] if self._ends else self._start[1])}
 
     def restore(self, memory):
-        """Go on with what ``copy_memory`` returned, or with nothing where it is of other steps."""
+        """Set the initial internal states from ``copy_memory``, if of the same size."""
         if "states" in memory and memory["states"].shape == self._first.shape:
             self._first = np.array(memory["states"])
             self._start = np.nan, self._first
 
     def state(self, t):
-        """States at the start of a step from ``t``."""
+        """Internal states at the start of a step at time ``t``."""
         if t != self._start[0]:
             nearest = min(self._ends or [self._start], key=lambda end: abs(end[0] - t))
             self._start, self._ends = (t, nearest[1]), []
         return self._start[1]
 
     def for_sample(self, index):
-        """Stepper of one sample of the batch."""
+        """Stepper of one sample of a batch."""
         other = copy.copy(self)
         other._start, other._ends = (self._start[0], self._start[1][index]), []
         other._history = {}
         return other
 
     def end_of_step(self, t, h, q, qd, tau, *, full=False):
-        """The end of a step of ``h`` seconds."""
+        """State and work after a step of ``h`` seconds; internal states are kept."""
         if h * self.fastest > _FASTEST:
             raise SimulationError(
                 f"a step of {h:.3g} s is too long for surfaces that recover at {self.fastest:.3g} "
@@ -238,7 +238,7 @@ class StatefulStepper(Stepper):
         return after
 
     def _check_loops(self, t, h, after):
-        """Raise an error if a step leaves loops open by too much."""
+        """Raise SimulationError if a step leaves loops open beyond tolerance."""
         worst = np.max(after.checks[..., 0], initial=0.0) if self.method.closes else 0.0
         if not worst <= DOUBTFUL:
             raise SimulationError(
@@ -248,11 +248,11 @@ class StatefulStepper(Stepper):
             )
 
     def field_at(self, t):
-        """The field at a time at which a step ended, with the states of then."""
+        """Field at the end of a past step, with the internal states of that time."""
         return self.stateful.at(self._state_at(t))
 
     def _state_at(self, t):
-        """States at a time at which a step ended."""
+        """Internal states at the end of a past step at time ``t``."""
         if len(self._sorted) != len(self._history):
             self._sorted = np.sort(list(self._history))
         k = np.searchsorted(self._sorted, t - 1e-9 * max(abs(t), 1.0))
@@ -261,11 +261,11 @@ class StatefulStepper(Stepper):
         return self._history[float(self._sorted[k])]
 
     def states_at(self, times):
-        """States of the forces at times at which steps ended, (T, ..., n)."""
+        """Internal states at ends of past steps, (T, ..., n)."""
         return np.array([self._state_at(t) for t in times])
 
     def steps(self, t, h, q, qd, tau, count):
-        """``q, qd, work`` after several steps."""
+        """State and work after ``count`` steps with constant ``tau``."""
         work: Any = 0.0
         for k in range(count):
             q, qd, more = self.step(t + k * h, h, q, qd, tau)
@@ -273,7 +273,7 @@ class StatefulStepper(Stepper):
         return q, qd, work
 
     def accelerations(self, t, q, qd, tau):
-        """Accelerations and power at an end of the present step, or at its start."""
+        """Accelerations and power with the internal states of the nearest known time."""
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
             return self.stateful.at(s)(self.model, t, q, qd, tau)
@@ -281,7 +281,7 @@ class StatefulStepper(Stepper):
         return compiled.call(np.array(t, dtype=float), q, qd, tau, s)
 
     def _compile(self, kernel, *, scheme=None, **options):
-        """Compiled code with states, made when first needed."""
+        """Compiled kernel with internal states as its last input, made once."""
         key = (kernel.__name__, scheme is not None and scheme.full)
         if key not in self._kernels:
             zeros, first = self._zeros(), (0.0,)

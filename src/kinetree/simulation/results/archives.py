@@ -41,7 +41,7 @@ _PLAIN = "biufcUS"  # kinds of NumPy's types: numbers and text
 
 
 def regular_size(path) -> int:
-    """Bytes of a regular file; LoadError for folders, pipes and devices."""
+    """Size of a regular file in bytes; LoadError for folders, pipes and devices."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise LoadError(f"{path}: this is not a regular file")
@@ -99,16 +99,16 @@ class Archive:
         return _array(data)
 
     def get(self, name, default=None):
-        """An array, or the default where there is none."""
+        """Array of the archive by name, or a default."""
         return self[name] if name in self._entries else default
 
     def check(self):
-        """Compare all checksums; the name of the first array whose is wrong, or None."""
+        """Name of the first array with a wrong checksum, or None."""
         return self._zip.testzip()
 
 
 def _array(data) -> np.ndarray:
-    """The array in the content of an ``.npy`` file, whose header says what it is."""
+    """Array from the bytes of an ``.npy`` file; ValueError for unsafe or broken content."""
     if data[:6] != b"\x93NUMPY" or data[6:8] not in (b"\1\0", b"\2\0", b"\3\0"):
         raise ValueError("an array that NumPy did not write")
     wide = data[6] > 1
@@ -149,7 +149,7 @@ _NAMES[RecordedHistory] = _NAMES[SoftHistory] = _NAMES[ContactHistory]
 
 
 def plain(x):
-    """Numbers, text, lists and dictionaries; of classes in the table, their names and fields."""
+    """JSON-ready form of numbers, arrays, containers and known record classes."""
     if isinstance(x, np.ndarray):
         return {"": _ARRAY, "values": x.tolist()}
     if isinstance(x, np.generic):
@@ -169,7 +169,7 @@ def plain(x):
 
 
 def revive(data, depth=0):
-    """Object that ``plain`` described; ValueError for what it cannot have written."""
+    """Object from its ``plain`` form; ValueError for anything ``plain`` cannot have written."""
     if depth > _DEEPEST:
         raise ValueError(f"data nested more than {_DEEPEST} deep")
     if isinstance(data, list):
@@ -194,14 +194,14 @@ def revive(data, depth=0):
 
 
 def _fields(kind):
-    """Names and types of what a class is made of; for named tuples, numbers."""
+    """Field names and types of a dataclass or named tuple."""
     if is_dataclass(kind):
         return {f.name: f.type for f in fields(kind) if f.init}
     return dict.fromkeys(kind._fields, float)
 
 
 def _fits(value, expected):
-    """Whether a value is what an annotation says; integers do for numbers.
+    """Whether a value matches a type annotation; integers count as floats.
 
     Any is for residuals, which are named tuples; a tuple without more has the numbers of a sample.
     """

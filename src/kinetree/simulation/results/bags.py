@@ -65,7 +65,7 @@ _LATCHED = """- history: 1
 
 
 def write_mcap(trajectory, path, about):
-    """Write a motion as a bag; ``about`` describes it, as in other files."""
+    """Write one motion as a ROS 2 bag (MCAP) of joint states and transforms."""
     writing = need("mcap.writer", "a .mcap file", "mcap")
     model, t = trajectory.model, np.asarray(trajectory.t, dtype=float)
     if trajectory.q.ndim > 2:
@@ -111,7 +111,7 @@ def write_mcap(trajectory, path, about):
 
 
 def _of_one_freedom(model):
-    """Names of the joints that one number describes, and where it is in each array."""
+    """Names of the joints with a single variable, and their columns in q and qd."""
     q, qd = (
         {v.joint: k for k, v in enumerate(variables) if v.name == v.joint}
         for variables in (layout.positions(model), layout.velocities(model))
@@ -122,7 +122,7 @@ def _of_one_freedom(model):
 
 
 def _from_parents(model, q):
-    """Poses of the bodies in the frames of their parents, (T, bodies, 4, 4)."""
+    """Poses of all bodies relative to their parents, (T, bodies, 4, 4)."""
     of_base = np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))
     found = np.concatenate([of_base, np.asarray(poses(model, q))], axis=1) if len(q) else of_base
     parents = found[:, [b.parent for b in model.bodies]] if model.bodies else found[:, :0]
@@ -132,12 +132,12 @@ def _from_parents(model, q):
 
 
 def _numbers(places):
-    """Translations and quaternions (x, y, z, w)."""
+    """Translations and quaternions (x, y, z, w) of poses (..., 4, 4)."""
     return places[..., :3, 3], np.roll(quaternions(places[..., :3, :3]), -1, axis=-1)
 
 
 def _transforms(time, names, translations, rotations):
-    """A message of transforms, given names of parents and children."""
+    """CDR bytes of a TF message from frame names, translations and quaternions."""
     message = _Cdr().count(len(names))
     for (parent, child), x, p in zip(names, translations, rotations, strict=True):
         message.header(time, parent).string(child).floats([*x, *p])
@@ -151,39 +151,39 @@ class _Cdr:
         self.data = bytearray(b"\x00\x01\x00\x00")
 
     def _put(self, size, code, *values):
-        """Append numbers, aligned to their size."""
+        """Append packed values aligned to their size; returns the writer."""
         self.data += bytes(-(len(self.data) - 4) % size)
         self.data += struct.pack(f"<{code}", *values)
         return self
 
     def count(self, n):
-        """Append a number of entries."""
+        """Append the length of a sequence."""
         return self._put(4, "I", n)
 
     def header(self, time, frame):
-        """Append a header with time and frame."""
+        """Append a ROS message header with time [ns] and frame."""
         seconds, rest = divmod(time, 10**9)
         return self._put(4, "iI", seconds, rest).string(frame)
 
     def string(self, text):
-        """Append a text with its length."""
+        """Append a length-prefixed string."""
         data = text.encode() + b"\0"
         self.count(len(data))
         self.data += data
         return self
 
     def strings(self, texts):
-        """Append several texts with their number."""
+        """Append a sequence of strings with its length."""
         self.count(len(texts))
         for text in texts:
             self.string(text)
         return self
 
     def floats(self, values):
-        """Append doubles."""
+        """Append doubles without a length."""
         return self._put(8, f"{len(values)}d", *values)
 
     def numbers(self, values):
-        """Append doubles with their number."""
+        """Append a sequence of doubles with its length."""
         self.count(len(values))
         return self.floats(values) if len(values) else self

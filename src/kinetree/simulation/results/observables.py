@@ -36,14 +36,14 @@ class Observables(NamedTuple):
 
     @property
     def energy(self) -> Any:
-        """Kinetic and potential energy [J], (...), perhaps a ``Later``."""
+        """Kinetic plus potential energy [J], (...), possibly as a ``Later``."""
         if self.elastic is None:
             return Later(lambda: self.kinetic + self.gravity)
         return self.kinetic + self.gravity + self.elastic
 
 
 def observe(model, q, qd, recorded=None) -> Observables:
-    """Energy and momentum of states (..., nq) and (..., nv).
+    """``Observables`` (energies, momentum) of states (..., nq) and (..., nv).
 
     Args:
         model: the mechanism.
@@ -64,12 +64,12 @@ def observe(model, q, qd, recorded=None) -> Observables:
 
 @kernel
 def _elastic(model, q):
-    """Kernel of the elastic energy."""
+    """Kernel of the elastic energy of springs [J]."""
     return elastic_energy(model, q)
 
 
 def _observe(model, q, qd):
-    """The parts of ``Observables``, by public functions: their code serves every robot."""
+    """Energies, momentum and centre of mass of states, a tuple of arrays."""
     lead = q.shape[:-1]
     springs = has_passive_forces(model, "stiffness") or model.gravity_compensation
     return (
@@ -82,7 +82,7 @@ def _observe(model, q, qd):
 
 
 def loop_errors(model, t, q, qd):
-    """Largest position and velocity errors of a loop or constraint, (T, ...) each.
+    """Largest position and velocity error of any loop or constraint, (T, ...) each.
 
     In metres or radians, and in these per second; ``t`` are the times of the states, (T,).
     """
@@ -102,7 +102,7 @@ compile; and numbers that it takes at once."""
 
 
 def of_states(function, *states, results=16):
-    """A compiled function, to a tuple, of states (..., nq), ...: of not too many part by part.
+    """Results of a compiled function of states, evaluated in parts of limited size.
 
     Args:
         function: takes states with one leading axis.
@@ -119,7 +119,7 @@ def of_states(function, *states, results=16):
 
 @kernel
 def _errors_at(model, t, q, qd):
-    """Kernel of closure errors at an instant, where loops may be prescribed."""
+    """Kernel of loop errors at a time, for loops with prescribed motion."""
     return tuple(loop_constraints(model.at(t), q, qd)[2:])
 
 
@@ -127,7 +127,7 @@ def _errors_at(model, t, q, qd):
 
 
 def driven_motion(stepper, servos, arrays) -> dict:
-    """Arrays that replace and join what was stored: joint forces, and activations of actuators.
+    """Joint forces, activations and other arrays that follow from stored inputs, by name.
 
     Forces of servos are a function that finds them, unless a report has to look at them.
 
@@ -154,12 +154,12 @@ def driven_motion(stepper, servos, arrays) -> dict:
 
 @kernel
 def _drive_force(model, t, q, qd, inputs, *, field):
-    """Kernel of the joint forces of drives."""
+    """Kernel of the joint forces of prescribed drives."""
     return field.drive_force(model, t, q, qd, inputs)
 
 
 def drive_forces(stepper, arrays) -> np.ndarray:
-    """Joint forces of the controller, and of the drives where it has no say, (T, ..., nv).
+    """Joint forces of controller and prescribed drives at all stored times, (T, ..., nv).
 
     Args:
         stepper: what took the steps.
@@ -183,7 +183,7 @@ def drive_forces(stepper, arrays) -> np.ndarray:
 
 
 def accelerations(trajectory) -> np.ndarray:
-    """Joint accelerations at all times, under the forces that acted, (T, ..., nv).
+    """Joint accelerations at all times of a trajectory, (T, ..., nv).
 
     With rigid contact, whose impacts have none, the mean ones since the stored time before.
     """
@@ -222,7 +222,7 @@ def _inputs(trajectory, field):
 
 
 def reactions(trajectory, f_ext, **options) -> np.ndarray:
-    """``joint_reactions`` at all times, under the forces that acted, (T, ..., joints, 6).
+    """Joint reactions at all times of a trajectory, (T, ..., joints, 6).
 
     Args:
         trajectory: the motion, and what moved it in ``acted``.
@@ -265,7 +265,7 @@ def reactions(trajectory, f_ext, **options) -> np.ndarray:
 
 
 def _push(model, force, t, q):
-    """An ``ExternalForce`` in base coordinates, (..., 6)."""
+    """Wrench of an ``ExternalForce`` in base coordinates, (..., 6)."""
     n, f = np.split(force.at(t), 2, axis=-1)
     frame = "aligned" if force.coordinates == "base" else "body"
     return cartesian.applied_force(model, q, force.frame, force=f, torque=n, frame=frame)

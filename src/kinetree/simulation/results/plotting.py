@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 
 def draw_rows(trajectory, rows):
-    """A figure of rows of panels over time, one or two in each, with legends and events."""
+    """Figure of rows of one or two panels over time, with legends and events."""
     pyplot = need("matplotlib.pyplot", "Trajectory.plot", "plot")
     colors = colors_of(rows)
     with style_context(pyplot):
@@ -85,13 +85,13 @@ def draw_rows(trajectory, rows):
 
 
 def style_context(pyplot):
-    """A context in which figures have our style."""
+    """Matplotlib context with the style of our figures."""
     pyplot.draw_if_interactive()  # loads the backend: what a notebook's sets is not to be undone
     return pyplot.rc_context(STYLE)
 
 
 def show_once(figure):
-    """Let a notebook show a figure once, be it the result of a cell or not.
+    """Make notebooks display a figure exactly once.
 
     Notebooks show what a cell returns, and after that all figures that are open.
     """
@@ -99,7 +99,7 @@ def show_once(figure):
 
 
 def _display(figure):
-    """Show a figure in a notebook as an image."""
+    """Display a figure in a notebook as a PNG image."""
     from matplotlib import pyplot
 
     display = need("IPython.display", "showing figures in a notebook", "plot")
@@ -116,7 +116,7 @@ class Panel:
         self.title, self.unit, self.lines, self.by_joint = title, unit, lines, by_joint
 
     def draw(self, axes, t, colors):
-        """Draw the lines, with colours by the names of joints."""
+        """Draw the panel's lines over time, coloured by joint."""
         axes.set_title(self.title, loc="left", fontweight="bold", color="#333333")
         axes.margins(x=0.01)
         many = max((line.values.shape[1] for line in self.lines), default=1)
@@ -138,31 +138,31 @@ class Panel:
             axes.set_ylim(-1, 1)
 
     def _scale(self):
-        """A power of ten that keeps the numbers at the axis short."""
+        """Power of ten, a multiple of 3, that keeps axis labels short."""
         largest = self._largest()
         if largest == 0 or 1e-3 <= largest < 1e5 or (self.by_joint and largest < _NOTHING):
             return 0
         return 3 * int(np.floor(np.log10(largest) / 3))
 
     def _largest(self):
-        """Largest finite value of all lines."""
+        """Largest finite absolute value of all lines."""
         finite = [np.abs(line.values[np.isfinite(line.values)]) for line in self.lines]
         return max((values.max(initial=0) for values in finite), default=0)
 
     def legend_beside(self, axes, colors):
-        """A legend to the right of some axes: names that do for positions and velocities."""
+        """Draw the legend to the right of the axes."""
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "borderaxespad": 0.3}
         axes.legend(handles=self._handles(colors), handlelength=2.2, labelspacing=0.25, **place)
 
     def legend_above(self, axes, colors):
-        """A legend in the line of the title."""
+        """Draw the legend above the axes, beside the title."""
         if handles := self._handles(colors):
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
             spaces = {"handlelength": 2.2, "columnspacing": 1.0, "handletextpad": 0.4}
             axes.legend(handles=handles, ncols=len(handles), **place, **spaces)
 
     def _handles(self, colors):
-        """Entries of the legend, one for each named line."""
+        """Legend entries of the named lines, grey ones counted together."""
         from matplotlib.lines import Line2D
 
         named = [(self._color(line, colors), _key(line.name)) for line in self.lines if line.name]
@@ -175,17 +175,17 @@ class Panel:
         ]
 
     def _color(self, line, colors):
-        """Colour of a line."""
+        """Colour of a line: its own, or that of its variable."""
         return line.color or colors.get(_key(line.name), GREY)
 
 
 def _key(name):
-    """Key of a colour: x, its velocity vx and the turn qx or wx about it share one."""
+    """Colour key of a variable: x, its velocity vx and rotation qx or wx share one."""
     return re.sub(r"\.[qvw]([wxyz])$", r".\1", name)
 
 
 def colors_of(rows):
-    """Colours of those variables of each row that move most, the same in all panels."""
+    """Colours of the most moving variables of each row, equal in all panels."""
     colors = {}
     for left, _ in rows:
         if not left.by_joint:
@@ -200,7 +200,7 @@ def colors_of(rows):
 
 
 def mark(axes, events, *, named):
-    """Events as lines across the panel; at most a dozen have their names written above."""
+    """Draw events as vertical lines, the first dozen with names."""
     for k, event in enumerate(events):
         axes.axvline(event.t, color="#777777", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
         if named and k < 12:
@@ -219,14 +219,14 @@ def mark(axes, events, *, named):
 
 
 def title(figure, trajectory):
-    """Name of the model, how long, how many motions."""
+    """Set the figure title: model name, duration and number of motions."""
     t, motions = trajectory.t, int(np.prod(trajectory.q.shape[1:-1]))
     many = f", {motions} motions" if motions > 1 else ""
     figure.suptitle(f"{words(trajectory.model.name)}: {t[-1] - t[0]:g} s{many}", fontsize=11)
 
 
 def words(name) -> str:
-    """The name of something as text of a picture, whatever is in it.
+    """Name as text that Matplotlib shows literally, shortened if long.
 
     For Matplotlib, dollars enclose formulas, and labels that start with an underscore are hidden.
     """
@@ -236,12 +236,12 @@ def words(name) -> str:
 
 
 def dash_of(color):
-    """The kind of line that goes with a colour."""
+    """Line style that belongs to a colour, for readers without colour."""
     return DASHES[COLORS.index(color) % len(DASHES)] if color in COLORS else "-"
 
 
 def plot(trajectory, *, joints=None):
-    """A Matplotlib figure of a trajectory; ``joints`` are the names of those to show."""
+    """Matplotlib figure of a trajectory; ``joints`` selects the joints shown."""
     chosen = chosen_joints(as_motion(trajectory).model, joints)
     rows = motion_rows(trajectory, chosen)
     forces = force_panel(trajectory, chosen)
@@ -253,7 +253,7 @@ def plot(trajectory, *, joints=None):
 
 
 def as_motion(trajectory):
-    """``trajectory`` itself, if it is a motion."""
+    """``trajectory`` itself if it is a motion, else TypeError."""
     if not all(hasattr(trajectory, name) for name in ("model", "t", "q", "qd")):
         is_model = hasattr(trajectory, "body_count")
         hint = "; kinetree.plot.tree(model) draws a mechanism" if is_model else ""
@@ -265,7 +265,7 @@ def as_motion(trajectory):
 
 
 def chosen_joints(model, joints):
-    """Names of the joints that are meant; all of them by default."""
+    """Set of joint names to show; all joints by default."""
     if joints is None:
         return set(model.joint_names)
     joints = [joints] if isinstance(joints, str) else list(joints)
@@ -275,7 +275,7 @@ def chosen_joints(model, joints):
 
 
 def motion_rows(trajectory, chosen):
-    """Rows of positions and velocities: of angles, of distances, of orientations."""
+    """Rows of position and velocity panels: angles, distances, orientations."""
     model = trajectory.model
     q, qd = layout.positions(model), layout.velocities(model)
     turning = {v.joint for v in q if v.unit == "1"}  # joints with quaternions
@@ -302,14 +302,14 @@ def motion_rows(trajectory, chosen):
 
 
 def _rates(title):
-    """Title of a panel of velocities for one of positions."""
+    """Title of the velocity panel that belongs to a position panel."""
     return {"angles": "angular velocities", "distances": "velocities"}.get(
         title, "angular velocities"
     )
 
 
 def force_panel(trajectory, chosen):
-    """The forces of the controller, if it exerted any."""
+    """Panel of controller joint forces; None if they are all zero."""
     variables = layout.velocities(trajectory.model)
     lines = [
         Line(v.name, _columns(trajectory.tau[..., k]))
@@ -323,7 +323,7 @@ def force_panel(trajectory, chosen):
 
 
 def energy_panel(trajectory):
-    """Kinetic, potential and total energy, and work."""
+    """Panel of kinetic, potential and total energy, and work."""
     kinetic = observe(trajectory.model, trajectory.q, trajectory.qd).kinetic
     lines = [
         Line("kinetic", _columns(kinetic), COLORS[1]),
@@ -336,7 +336,7 @@ def energy_panel(trajectory):
 
 
 def balance_panel(trajectory):
-    """Energy that came from nowhere: the change of energy less the work of all joint forces.
+    """Panel of the energy balance error: change of energy minus work.
 
     Springs of the joints count among those forces, and not into the energy. What events took away,
     such as impacts, is accounted for.
@@ -351,7 +351,7 @@ def balance_panel(trajectory):
 
 
 def closure_panels(trajectory):
-    """How far loops and couplings are from closed, and how fast they open."""
+    """Panels of the position and velocity errors of loops over time."""
     found = loop_errors(trajectory.model, trajectory.t, trajectory.q, trajectory.qd)
     titles = ("closure error of loops", "closure velocity error")
     return tuple(
@@ -361,5 +361,5 @@ def closure_panels(trajectory):
 
 
 def _columns(array):
-    """Values over time as columns."""
+    """Array (T, ...) reshaped to columns (T, n)."""
     return array.reshape(len(array), -1)

@@ -88,11 +88,11 @@ class Report:
 
     @property
     def trusted(self) -> bool:
-        """Whether there is no reason to doubt the result."""
+        """Whether the simulation raised no warnings."""
         return not self.warnings
 
     def _rows(self):
-        """Names and values of all entries."""
+        """Names and formatted values of all entries that apply."""
         rows = []
         for f in fields(self):
             value = getattr(self, f.name)
@@ -118,7 +118,7 @@ class Report:
         return "\n".join([*lines[:at], *(f"warning: {w}" for w in self.warnings), *lines[at:]])
 
     def _repr_html_(self):
-        """Table for notebooks."""
+        """HTML table of the report, for notebooks."""
         rows = [*self._rows(), *(("warning", w) for w in self.warnings)]
         return block(f"Report: {self.steps} steps by {self.integrator}", table((), rows))
 
@@ -155,7 +155,7 @@ _OPERATIONS = 64 * 150**3  # or as many as this many operations of its factors a
 def check_result(
     stepper, record, arrays, seen, loop_error, *, adaptive, reason="", tier="specialised"
 ) -> Later:
-    """Check a result and warn at once; returns its report, whose text is made when it is read.
+    """``Report`` on a simulation's accuracy; issues its warnings.
 
     Args:
         stepper: what took the steps.
@@ -218,14 +218,14 @@ def check_result(
 
 
 def _fastest(qd, summary) -> float:
-    """Largest speed of a variable."""
+    """Largest joint velocity over all stored times."""
     if summary is not None:
         return float(summary[:, FASTEST].max(initial=0.0))
     return float(np.abs(qd).max(initial=0.0))
 
 
 def _energy_error(model, seen, work, summary):
-    """Change of energy less work done, over the energy that was exchanged.
+    """Relative energy error: change of energy minus work, over the energy exchanged.
 
     Or over the weight times 1e-12 m: what rests exchanges nothing but errors of rounding.
     """
@@ -242,7 +242,7 @@ def _energy_error(model, seen, work, summary):
 
 
 def _relative(kinetic, lowest, highest, work, unbalanced, *, weight):
-    """Error of energy over what is exchanged, from the largest energies and work."""
+    """Energy error relative to exchanged energy, with a floor for motions at rest."""
     high = max(highest, -lowest) if isinstance(lowest, float) else np.maximum(highest, -lowest)
     exchanged = kinetic + (highest - lowest) + work
     return unbalanced / (exchanged + 1e-9 * high + 1e-12 * weight + _TINY)
@@ -257,7 +257,7 @@ _TINY = np.finfo(float).tiny
 
 
 def _event_energy(events):
-    """Energy that events gave, in the sample where they gave or took most."""
+    """Energy that events added, in the sample with the largest amount [J]."""
     of_sample: dict = {}
     for e in events:
         sample = getattr(e, "sample", ())
@@ -266,13 +266,13 @@ def _event_energy(events):
 
 
 def _changes_the_state(event):
-    """Whether it goes on from elsewhere; hooks may note down events of any kind."""
+    """Whether an event changed positions or velocities."""
     names = (name for name in ("q", "qd") if hasattr(event, f"{name}_after"))
     return any(np.any(getattr(event, n) != getattr(event, f"{n}_after")) for n in names)
 
 
 def _momentum_error(model, field, arrays, seen, H):
-    """Change of linear and angular momentum, about the centre of mass where there is gravity."""
+    """Relative change of momentum of a free-floating mechanism; None for others."""
     if not _floats_freely(model, field, arrays["tau"]):
         return None
     mass = model.total_mass
@@ -290,7 +290,7 @@ def _momentum_error(model, field, arrays, seen, H):
 
 
 def _floats_freely(model, field, tau):
-    """Whether no joint force acts between the mechanism and the base."""
+    """Whether a free-floating mechanism has no joint force against the base."""
     roots = [model.bodies[i - 1] for i in model.children[0]]
     return (
         len(roots) == 1
@@ -304,7 +304,7 @@ def _floats_freely(model, field, tau):
 
 
 def _inertia_matrices(model, q, chosen):
-    """``H`` at some of the stored states, (n, nv, nv).
+    """Inertia matrices at some of the stored states, (n, nv, nv), loops included.
 
     Where others carry bodies without inertia along, of the motions that the constraints allow.
     """
@@ -324,7 +324,7 @@ def _inertia_matrices(model, q, chosen):
 
 
 def _of_others(model, prescription, H):
-    """Rows and columns of joints that are not prescribed: the others may have no inertia."""
+    """Inertia matrices restricted to joints that are not prescribed."""
     if prescription is None or H.shape[-1] != model.nv:
         return H
     free = np.flatnonzero(prescription.others(model))
@@ -332,7 +332,7 @@ def _of_others(model, prescription, H):
 
 
 def _smallest_pivot(H):
-    """Smallest pivots of matrices ``H``, relative to their diagonals."""
+    """Smallest pivot of scaled inertia matrices; 0 if one is not positive definite."""
     if not H.size:
         return 1.0
     diagonal = np.diagonal(H, axis1=-2, axis2=-1)
@@ -347,7 +347,7 @@ _BLOCK = 64  # rows of a block, whose products BLAS leaves to one thread: many w
 
 
 def _pivots(A):
-    """Pivots of matrices (..., n, n), from the first row on; LinAlgError if one is not positive."""
+    """Cholesky pivots of matrices (..., n, n); LinAlgError if one is not positive."""
     n = A.shape[-1]
     k = -(-n // _BLOCK)
     if k <= 2:
@@ -367,7 +367,7 @@ def _pivots(A):
 
 
 def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_deep):
-    """Reasons not to trust the result."""
+    """Reasons not to trust a simulation's result, as texts."""
     name = f"the simulation of {model.name!r}"
     higher = "take a smaller dt, or an integrator of higher order"
 
@@ -410,7 +410,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
 
 
 def _distances(model, q):
-    """Distances of joint variables from their singularities, by name of the joint, (T, ...)."""
+    """Distances (T, ...) of joint variables from their singularities, by joint name."""
     joints = remember(model, ("singular joints",), lambda: (_may_be_singular(model),))[0]
     if not joints or not q.size:
         return {}
@@ -419,13 +419,13 @@ def _distances(model, q):
 
 
 def _may_be_singular(model):
-    """Numbers of the joints whose variables may be singular."""
+    """Numbers of the joints that have singular configurations."""
     return tuple(i for i, j in enumerate(model.joint) if i and j.may_be_singular)
 
 
 @kernel
 def _singularities(model, q):
-    """How close each joint with singular configurations is to one."""
+    """Kernel of the distances of joint variables from their singularities."""
     parts = [
         joint.singularity(q[at])
         for joint, at in zip(model.joint[1:], model.q_slice[1:], strict=True)
@@ -435,7 +435,7 @@ def _singularities(model, q):
 
 
 def _warnings_of_inertia(model, report, t, distances):
-    """Inertia matrices that are nearly singular, because of the variables of a joint or not."""
+    """Warnings of nearly singular inertia matrices, with the joint if it is the cause."""
     close = f"the simulation of {model.name!r} comes close to a singular inertia matrix"
     known = False
     for joint, d in distances.items():
@@ -456,7 +456,7 @@ def _warnings_of_inertia(model, report, t, distances):
 
 
 def _warnings_of_contact(name, residuals, advice, slip, step, too_deep):
-    """Warnings about penetration and residuals of a simulation with contact."""
+    """Warnings of penetration and contact residuals of a simulation."""
     worst = max(residuals.opening, too_deep)
     if too_deep or not worst <= max(TOLERATED_PENETRATION, slip * step):
         yield (

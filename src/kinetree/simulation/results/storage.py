@@ -37,7 +37,7 @@ WRITTEN = (*SUFFIXES, ".csv", ".mcap")
 
 
 def save(trajectory, path):
-    """Write a trajectory to a file, whose suffix says how."""
+    """Write a trajectory to a file, in the format of its suffix; returns the path."""
     path = Path(path)
     _, write = _by_suffix(path)
     _check_names(trajectory.model, path)
@@ -47,7 +47,7 @@ def save(trajectory, path):
 
 
 def load(cls, path, model=None):
-    """The trajectory in a file.
+    """Trajectory read from a file; ``model`` is needed for formats without one.
 
     Args:
         cls: the class of trajectories.
@@ -76,7 +76,7 @@ def load(cls, path, model=None):
 
 
 def _shape(arrays, shape, model):
-    """The arrays in the shapes that the model and the number of motions give them."""
+    """Arrays reshaped to the model's variables and the stored batch shape."""
     if not (isinstance(shape, list) and shape and all(type(n) is int and n >= 0 for n in shape)):
         raise ValueError(f"the shape {shape!r} is not a list of lengths")
     last = {"q": (model.nq,), "qd": (model.nv,), "tau": (model.nv,)}
@@ -94,7 +94,7 @@ def _shape(arrays, shape, model):
 
 
 def _check(records):
-    """Require that what is not an array is what a simulation writes."""
+    """Raise ValueError for stored events, report or contacts of a wrong type."""
     if not isinstance(records["events"] or (), tuple):
         raise ValueError("its events are not a list")
     records["events"] = records["events"] or ()
@@ -109,7 +109,7 @@ def _check(records):
 
 
 def _check_names(model, path):
-    """Raise ModelError for names that no table can hold."""
+    """Raise ModelError for names that the file format cannot encode."""
     for name in (model.name, *model.joint_names) if path.suffix.lower() != ".npz" else ():
         try:
             name.encode()
@@ -121,7 +121,7 @@ def _check_names(model, path):
 
 
 def _by_suffix(path):
-    """Functions that read and write trajectories in the format of a file name."""
+    """Reader and writer functions for the suffix of a path."""
     ways = (
         (_read_npz, _write_npz), (_read_parquet, _write_parquet), (_read_netcdf, _write_netcdf),
         (_read_csv, _write_csv), (_read_mcap, write_mcap),
@@ -138,7 +138,7 @@ def _by_suffix(path):
 
 
 def _about(trajectory):
-    """Facts about a trajectory for its file."""
+    """Description of a trajectory (model, report, events) for its file."""
     try:
         model = trajectory.model.to_dict()
     except ModelError:  # a joint of the user's, which only the program knows
@@ -157,7 +157,7 @@ def _about(trajectory):
 
 
 def _model(path, about, model):
-    """Model of a stored trajectory; an error if another is given."""
+    """Model of a stored trajectory; LoadError if a different one is given."""
     if model is not None:
         if model.fingerprint != about["fingerprint"]:
             raise LoadError(
@@ -179,13 +179,13 @@ def _model(path, about, model):
 
 
 def _write_npz(trajectory, path, about):
-    """Write a trajectory as .npz."""
+    """Write a trajectory and its description as ``.npz``."""
     with open(path, "wb") as file:  # NumPy adds its suffix to names that end in .NPZ
         np.savez_compressed(file, about=np.array(about), **trajectory.arrays())
 
 
 def _read_npz(path, _):
-    """Arrays and description of a trajectory in .npz."""
+    """Arrays and description of a trajectory from ``.npz``."""
     with Archive(path) as arrays:
         return {name: arrays[name] for name in arrays.names if name != "about"}, str(
             arrays["about"]
@@ -193,7 +193,7 @@ def _read_npz(path, _):
 
 
 def _write_parquet(trajectory, path, about):
-    """Write a trajectory as .parquet, a row for each time and motion."""
+    """Write a trajectory as ``.parquet``, one row per time and motion."""
     arrow = need("pyarrow", "a .parquet file", "tables")
     parquet = need("pyarrow.parquet", "a .parquet file", "tables")
     entries = columns(trajectory)
@@ -204,7 +204,7 @@ def _write_parquet(trajectory, path, about):
 
 
 def _read_parquet(path, _):
-    """Arrays and description of a trajectory in .parquet."""
+    """Arrays and description of a trajectory from ``.parquet``."""
     arrow = need("pyarrow", "a .parquet file", "tables")
     parquet = need("pyarrow.parquet", "a .parquet file", "tables")
     size = regular_size(path)
@@ -223,7 +223,7 @@ def _read_parquet(path, _):
 
 
 def _of_columns(columns, shape):
-    """Arrays, of the columns of a table by name."""
+    """Arrays by name, of columns of a table such as ``q.elbow``."""
     arrays = {"t": columns.pop("time").reshape(shape).reshape(shape[0], -1)[:, 0]}
     for kind in ("q", "qd", "tau", "controls", "activation"):
         entries = [c for name, c in columns.items() if name.startswith(f"{kind}.")]
@@ -233,7 +233,7 @@ def _of_columns(columns, shape):
 
 
 def _write_csv(trajectory, path, about):
-    """Write a trajectory as .csv, a row for each time and motion."""
+    """Write a trajectory as ``.csv``, one row per time and motion."""
     batch = trajectory.q.shape[1:-1]
     places = [grid.ravel() for grid in np.indices((len(trajectory.t), *batch))]
     index = dict(zip(_batch_names(trajectory), places[1:], strict=True))
@@ -245,7 +245,7 @@ def _write_csv(trajectory, path, about):
 
 
 def _read_csv(path, model):
-    """The numbers of a CSV file, which holds neither the model nor events, report and contacts."""
+    """Arrays of a trajectory from ``.csv``, which needs the model given."""
     if model is None:
         raise LoadError(
             f"{path}: a CSV file holds numbers alone; give the model, Trajectory.load(path, "
@@ -264,7 +264,7 @@ def _read_csv(path, model):
 
 
 def _read_mcap(path, _):
-    """Raise an error: bags of ROS cannot be read again."""
+    """Raise LoadError: ROS bags cannot be loaded as trajectories."""
     raise LoadError(
         f"{path}: a bag holds joint states and transforms for other programs, not all of a "
         f"motion; save it as .npz, .parquet or .nc to load it again"
@@ -272,14 +272,14 @@ def _read_mcap(path, _):
 
 
 def _write_netcdf(trajectory, path, about):
-    """Write a trajectory as .nc."""
+    """Write a trajectory as NetCDF ``.nc``."""
     dataset = to_xarray(trajectory)
     dataset.attrs["kinetree"] = about
     dataset.to_netcdf(path, engine=_netcdf_engine())
 
 
 def _read_netcdf(path, _):
-    """Arrays and description of a trajectory in .nc."""
+    """Arrays and description of a trajectory from NetCDF ``.nc``."""
     xarray = need("xarray", "a .nc file", "tables")
     size = regular_size(path)
     with xarray.open_dataset(path, engine=_netcdf_engine(), decode_cf=False) as dataset:
@@ -289,7 +289,7 @@ def _read_netcdf(path, _):
 
 
 def _netcdf_engine():
-    """The first package of those that can write NetCDF."""
+    """Name of the first installed package that xarray can write NetCDF with."""
     for engine in ("netcdf4", "h5netcdf", "scipy"):
         module = {"netcdf4": "netCDF4", "scipy": "scipy.io"}.get(engine, engine)
         try:
@@ -313,7 +313,7 @@ _NAMES = {
 
 
 def to_xarray(trajectory):
-    """A dataset with dimensions ``time``, those of the batch, ``position`` and ``velocity``."""
+    """``xarray.Dataset`` with dimensions time, batch axes, position and velocity."""
     xarray = need("xarray", "Trajectory.to_xarray", "tables")
     model = trajectory.model
     batch = _batch_names(trajectory)
@@ -344,7 +344,7 @@ def to_xarray(trajectory):
 
 
 def to_pandas(trajectory):
-    """A table with a row for each time, and for each motion of a batch.
+    """``pandas.DataFrame`` with one row per time and motion.
 
     Columns are ``q.elbow``, ``qd.elbow``, ``tau.elbow`` and so on, ``energy``, ``work`` and
     ``loop_error``; the index is the time, with the numbers of the batch after it.
@@ -354,7 +354,7 @@ def to_pandas(trajectory):
 
 
 def columns(trajectory):
-    """Columns by name, each with a number for every row."""
+    """Table columns by name, such as ``q.elbow``, one value per time and motion."""
     model, found = trajectory.model, {}
     variables = {
         "q": layout.positions(model),
@@ -370,7 +370,7 @@ def columns(trajectory):
 
 
 def _index(pandas, trajectory):
-    """Index of a table of pandas: times, and samples of a batch."""
+    """Index of a pandas table: times, or times and motion numbers."""
     batch = trajectory.q.shape[1:-1]
     if not batch:
         return pandas.Index(trajectory.t, name="time")
@@ -380,6 +380,6 @@ def _index(pandas, trajectory):
 
 
 def _batch_names(trajectory):
-    """Names of the batch axes, as columns of a table."""
+    """Names of the batch axes as table columns: ``motion`` or ``motion_0``, ..."""
     count = trajectory.q.ndim - 2
     return ("motion",) if count == 1 else tuple(f"motion_{k}" for k in range(count))

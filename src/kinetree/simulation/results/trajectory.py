@@ -39,7 +39,7 @@ _TURNS = 40  # of the iteration for velocities, which gains a factor of |u|/2 ea
 
 
 def resample(trajectory, times):
-    """The trajectory at ``times`` [s], a sorted array, or a number: the distance of times."""
+    """Trajectory interpolated at ``times`` [s]: a sorted array, or a spacing."""
     t, model = trajectory.t, trajectory.model
     times = _times(t, times)
     k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
@@ -73,7 +73,7 @@ def resample(trajectory, times):
 
 @kernel
 def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
-    """State at a part ``s`` of a step, by the cubic polynomial between both ends."""
+    """State at fraction ``s`` of a step, by the cubic Hermite polynomial on the manifold."""
     q1, qd1 = continue_state(model, q1, qd1, q)
     d = model.difference(q, q1)
     a, b = h * qd, h * local_rate(model, q, d, qd1, order=6)
@@ -84,14 +84,14 @@ def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
 
 
 def _velocity(model, q, u, rate):
-    """The velocity for which local coordinates change at this rate, by successive correction."""
+    """Velocity for given rates of local coordinates, by fixed-point iteration."""
     if is_flat(model):
         return rate
     return repeat(lambda qd: qd + rate - local_rate(model, q, u, qd, order=6), rate, _TURNS)
 
 
 def _times(t, times):
-    """Requested times, if the trajectory covers them."""
+    """Requested times as a sorted array; ShapeError if the trajectory does not cover them."""
     if np.ndim(times) == 0:
         step = float(times)
         if not step > 0:
@@ -126,7 +126,7 @@ class JointMotion(NamedTuple):
 
 
 def joint_motion(trajectory, name) -> JointMotion:
-    """The motion of the joint with this name; one that follows others has no separate force."""
+    """``JointMotion`` of a named joint; without force if it follows other joints."""
     model = trajectory.model
     i = model.joint_index(name)
     if any(c.joint == i for c in model.couplings):
@@ -147,7 +147,7 @@ def joint_motion(trajectory, name) -> JointMotion:
 
 
 def some_times(trajectory, which):
-    """The trajectory at some of its times: a slice, a mask, or numbers of samples."""
+    """Trajectory at some of its times: a slice, a mask, or indices."""
     which = which if isinstance(which, slice) else np.atleast_1d(which)
     arrays = {name: array[which] for name, array in trajectory.arrays().items()}
     t = arrays["t"]
@@ -159,7 +159,7 @@ def some_times(trajectory, which):
 
 
 def one_of_many(trajectory, index):
-    """One motion, or some, of a batch; ``index`` is for the batch axes."""
+    """Trajectory of one motion, or some, of a batch."""
     index = index if isinstance(index, tuple) else (index,)
     shape = trajectory.q.shape[1:-1]
     try:
@@ -177,7 +177,7 @@ def one_of_many(trajectory, index):
 
 
 def _events_of(trajectory, index):
-    """Events of the motions at ``index``; slices and the like keep all."""
+    """Events of the motions at ``index`` of a batch; slices keep all events."""
     if not all(isinstance(i, (int, np.integer)) for i in index):
         return trajectory.events
     place = tuple(range(n)[i] for n, i in zip(trajectory.q.shape[1:-1], index, strict=False))
@@ -190,7 +190,7 @@ _LATER = ("tau", "energy", "loop_error", "report", "contact", "controls", "end")
 
 
 def _none() -> Any:
-    """Default of attributes that may be found later: no value of the class stands for them."""
+    """Default None for fields that are computed later."""
     return None
 
 
@@ -255,7 +255,7 @@ class Trajectory:
 
     @property
     def state(self) -> State:
-        """The state at the last time: ``simulate(model, trajectory.state, ...)`` goes on from it.
+        """``State`` at the last time, from which ``simulate`` can continue.
 
         To the bit, unless the motion comes from a file, from a batch or ends before its simulation
         did: then what steps leave for the next, such as contact forces, is not known.
@@ -280,7 +280,7 @@ class Trajectory:
         return f"<Trajectory of {self.model.name!r}: {len(self)} states{batch}{span}>"
 
     def _repr_html_(self):
-        """Table of all variables with their curves, for notebooks."""
+        """HTML table of all variables with small curves, for notebooks."""
         rows, q, qd = [], layout.positions(self.model), layout.velocities(self.model)
         for variables, arrays in ((q, self.q), (qd, self.qd)):
             for k, v in enumerate(variables):
@@ -305,7 +305,7 @@ class Trajectory:
         return kept | {"acted": None}  # functions of the user's cannot be sent
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name, time first."""
+        """All arrays of the trajectory by name, time first."""
         names = ("t", "q", "qd", "tau", "energy", "work", "loop_error", "controls", "activation")
         found = {name: getattr(self, name) for name in names}
         return {name: array for name, array in found.items() if array is not None}
@@ -319,11 +319,11 @@ class Trajectory:
         return some_times(self, which)
 
     def motion(self, index: Any) -> "Trajectory":
-        """One motion, or some, of a batch; ``index`` is for the batch axes."""
+        """Trajectory of one motion, or some, of a batch."""
         return one_of_many(self, index)
 
     def resample(self, times: ArrayLike) -> "Trajectory":
-        """The motion at other times [s]: a sorted array, or a number, their distance.
+        """Trajectory interpolated at other times [s]: a sorted array, or a spacing.
 
         Between stored times it is a cubic on the manifold that meets positions and velocities at
         both ends. Controls and the controller's forces are those of the stored time before; those
@@ -339,7 +339,7 @@ class Trajectory:
         frame: str = "joint",
         f_ext: Forces = None,
     ) -> np.ndarray:
-        """Forces across the joints at all times, (T, ..., joints, 6): ``kt.joint_reactions``.
+        """Joint reaction wrenches at all times, (T, ..., joints, 6), as ``kt.joint_reactions``.
 
         Under all forces that acted: ``kt.ExternalForce`` pushes bodies, other ``forces`` count as
         joint forces. A trajectory from a file or a rollout does not hold those; then it was the
@@ -356,15 +356,15 @@ class Trajectory:
     # --- files, tables, pictures -----------------------------------------------------------------
 
     def to_xarray(self) -> Any:
-        """A labelled dataset; see ``kinetree.simulation.results.storage``."""
+        """Labelled ``xarray.Dataset`` of the trajectory."""
         return storage.to_xarray(self)
 
     def to_pandas(self) -> Any:
-        """A table with a row for each time and columns such as ``q.elbow``."""
+        """``pandas.DataFrame`` with one row per time and columns such as ``q.elbow``."""
         return storage.to_pandas(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the trajectory to a file, in the format of its suffix, and return the path.
+        """Write the trajectory to a file, in the format of its suffix; returns the path.
 
         ``.npz``, ``.parquet`` and ``.nc`` (NetCDF) hold the model, events and report as well;
         ``.csv`` is a table, ``.mcap`` a ROS 2 bag of joint states and transforms.
@@ -373,15 +373,15 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> "Trajectory":
-        """Read a file that ``save`` wrote; ``model`` is for those that do not hold theirs."""
+        """Trajectory read from a file of ``save``; ``model`` is needed for ``.csv``."""
         return storage.load(cls, path, model)
 
     def plot(self, *, joints: Sequence[str] | None = None) -> Any:
-        """A Matplotlib figure: positions, velocities, forces, energy; of some joints, or all."""
+        """Matplotlib figure of positions, velocities, forces and energy over time."""
         return plotting.plot(self, joints=joints)
 
     def view(self, **options: Any) -> Any:
-        """Deprecated: ``kinetree.view(trajectory, **options)`` shows it in the browser."""
+        """Deprecated; ``kinetree.view(trajectory, **options)`` shows the motion in the browser."""
         import kinetree  # the viewer is a higher layer, reached through the public interface
 
         message = "trajectory.view() is deprecated: use kinetree.view(trajectory)"

@@ -31,7 +31,7 @@ from kinetree.simulation.rollouts.transition import Transition
 
 
 def run_by_engine(setup, arrays, called, give, memory_of=None):
-    """The run by the engine, or None where the code that is specialised for the scene is used.
+    """``EngineRun`` of a rollout; None if specialised unrolled code is used instead.
 
     Args:
         setup: of the call.
@@ -71,7 +71,7 @@ class _Packed(ForceSource):
     """Whether the engine has the actuators as tables: then they exert nothing here."""
 
     def at(self, t, q, qd, inputs):
-        """Field and its arguments, from the variables that follow no others."""
+        """Field and its arguments at a state, unpacked from the engine's flat inputs."""
         rest, at = [None] * len(self.order), 0
         for k, shape in self.order:
             size = prod(shape)
@@ -128,7 +128,7 @@ class EngineRun(Run):
         self.changes_tables = give is not None or not own <= {"mass", "inertia"}
 
     def _put_controls_first(self):
-        """Controls and activations before all other arrays, where the engine reads them."""
+        """Order the input arrays so that controls and activations come first."""
         first = sorted((g for g in self.arrays.given if g.kind in _OF_ACTUATORS), key=_order)
         self._timed, self._rest = (
             [g for g in of if g.kind not in _OF_ACTUATORS] for of in (self._timed, self._rest)
@@ -138,24 +138,24 @@ class EngineRun(Run):
 
     @cached_property
     def _made_of(self):
-        """Key that tells machines of rollouts apart."""
+        """Key of the machine pool: machines of equal keys are interchangeable."""
         layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
         return (), (self.transition, layout, self.joints, self.settings, self.arrays.size)
 
     def new_machine(self) -> Machine:
-        """A machine for many runs like this one, whose motions keep what the solver remembers."""
+        """New machine for rollouts like this one."""
         found = Machine(self._new_engine, max(self.arrays.size, 1))
         found.motions.lists = 0
         return found
 
     def _machine(self):
-        """The machine of this run: one that an earlier rollout like it has left, or a new one."""
+        """Machine of this run: an idle one of equal setup, or a new one."""
         if self.changes_tables:
             return self.new_machine()
         return idle_machines(self.scene).take(*self._made_of, self.new_machine)
 
     def _new_engine(self):
-        """Engine with the forces of this rollout, in tables or compiled."""
+        """New engine with the forces of this rollout, in tables or compiled."""
         t, native = self.transition, {}
         if not self.plain:
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
@@ -174,12 +174,12 @@ class EngineRun(Run):
 
     @property
     def scene(self):
-        """Scene of the shapes that can touch."""
+        """``Scene`` of the rollout's rigid contact."""
         return self.settings.scene
 
     @property
     def _activation(self):
-        """Activations at the start, (n, m), or None without any: the engine lets them follow."""
+        """Initial activations (n, m), or None if no actuator has any."""
         for g in self.arrays.given:
             if g.kind == "activation":  # and its time
                 return np.array(g.array[0] if g.timed else g.array, dtype=float)[..., :-1].copy()
@@ -187,7 +187,7 @@ class EngineRun(Run):
 
     @property
     def _levels(self):
-        """Function from a model to levels of its dry friction; None where there is none."""
+        """Function from a model to its dry-friction levels; None without dry friction."""
         if not self.joints.friction:
             return None
         passive = self.transition.field.passive
@@ -196,7 +196,7 @@ class EngineRun(Run):
         ]
 
     def fill(self, marks, q, qd, work, *, threaded=True):
-        """Write the states at ``marks``: (marks, samples, ...)."""
+        """Write states and work at the marked steps: (marks, samples, ...)."""
         q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
         self.machine = self._machine()
         if not self.arrays.size or len(marks) < 2:
@@ -211,7 +211,7 @@ class EngineRun(Run):
             require_inertia(self.model.spanning_tree)  # which the engine divides by
 
     def take(self, b, marks, q, qd, work, recorder=None):
-        """Let a batch take the steps, from the states that it has if these are the start.
+        """Let a machine take all steps, storing states at the marked ones.
 
         Args:
             b: the ``Machine``.
@@ -259,26 +259,26 @@ class EngineRun(Run):
             x[1:] = y[1:].reshape(x[1:].shape)
 
     def _in_time(self, given):
-        """An array among those of every step; one that stays the same has no axis for time."""
+        """Input array with a time axis, constant ones broadcast over all steps."""
         if given.timed:
             return given
         return replace(given, array=np.broadcast_to(given.array, (self.steps, *given.array.shape)))
 
     def _have_columns(self, b, times):
-        """Let forces of contacts be stored, where their names are known beforehand."""
+        """Enable storage of contact forces, if their names are known beforehand."""
         if not (self.scene.is_large or self.scene.open_pairs):
             names = self.scene.candidates.names
             self.force = np.zeros((times, self.arrays.size, len(names), 3))
             b.store_columns(names, self.force)
 
     def notes(self, shaped):
-        """See ``Run``; forces of contacts that come and go are in ``history`` alone."""
+        """Contact forces (or None), residuals and failure flags of the rollout."""
         failed = shaped(self._failed[None, : self.arrays.size] != 0)[0]
         residuals = gather(self._recorded.residuals)
         return None if self.force is None else shaped(self.force), residuals, failed
 
     def history(self, shaped):
-        """Forces of contacts, stops, dry friction and loops, and residuals of rigid contact."""
+        """``ContactHistory`` of the rollout's contact and joint forces, and residuals."""
         found = self._recorded
         if self.force is None:
             return found
@@ -290,18 +290,18 @@ _OF_ACTUATORS = ("controls", "activation")
 
 
 def _order(given):
-    """Place of an input among those of actuators."""
+    """Rank of an input's kind in the engine's order: controls, then activations."""
     return _OF_ACTUATORS.index(given.kind)
 
 
 def _flat(given, lead):
-    """Arrays one after another, (*lead, size), or None."""
+    """Input arrays concatenated to (*lead, size); None without any."""
     parts = [np.asarray(g.array, dtype=float).reshape(*lead, -1) for g in given]
     return np.concatenate(parts, axis=-1) if parts else None
 
 
 def give_parameters(b, model, given, levels=None) -> None:
-    """Give worlds their parameters of the model, (n, ...) each by name.
+    """Write each world's model parameters, (n, ...) by name, to a machine.
 
     Args:
         b: the ``Machine``.

@@ -63,7 +63,7 @@ class Adjoint:
         ]
 
     def forward(self, part):
-        """All states of a part of the batch, (steps + 1, samples, ...), and their memories."""
+        """States of a part of the batch at all steps, (steps + 1, samples, ...), and memories."""
         run = self.run
         model, dtype, marks = run.model, run.arrays.dtype, np.arange(run.steps + 1)
         n = part.stop - part.start
@@ -78,7 +78,7 @@ class Adjoint:
         return q, qd, piece.memory
 
     def end_cost(self, terminal, part, q, qd):
-        """Gradients of the terminal cost with respect to the final state; its value is kept."""
+        """Gradients of the terminal cost by the final state; its value is added to the cost."""
         if terminal is None:
             return np.zeros_like(q), np.zeros_like(qd)
         run = self.run
@@ -91,7 +91,7 @@ class Adjoint:
         return p_q, p_qd
 
     def backward(self, part, q, qd, memory, p_q, p_qd):
-        """From the final state of a part of the batch to its start; ``memory`` or None."""
+        """Run the reverse pass over all steps of a part of the batch, adding gradients."""
         run, h = self.run, np.array(self.run.dt, q.dtype)
         given, outputs = run.arrays.given, self.kernel.outputs
         samples = (*self.several, q.shape[1])
@@ -121,16 +121,16 @@ class Adjoint:
         self.q[..., part, :], self.qd[..., part, :] = p_q, p_qd
 
     def _holding(self, k, part):
-        """Inputs held during step ``k``."""
+        """Inputs held during step ``k`` for a part of the batch, as a list."""
         return [g.at(k, part) for g in self.run.arrays.given]
 
     def _add(self, given, total, k, part, gradient):
-        """Add gradients of a part of the batch; the axes of one sample come last."""
+        """Add the gradients of a part of the batch to an input's total at step ``k``."""
         total = total[k] if given.timed else total
         total[(slice(None),) * len(self.several) + (part,)] += gradient
 
     def check(self):
-        """Raise SimulationError when a check of the compiled code has failed.
+        """Raise SimulationError if a check failed in compiled code; NaN for failed motions.
 
         Motions with contact that failed have no derivatives, and are left to a warning.
         """
@@ -150,7 +150,7 @@ class Adjoint:
             )
 
     def start(self):
-        """Gradients with respect to the positions at the start, along tangents."""
+        """Gradients by the initial positions, along tangents, (..., nv)."""
         found = along_tangents(self.run.model, self.run.arrays.q0, self.q)
         if self.failed is not None:
             found[..., self.failed, :] = np.nan
@@ -159,14 +159,14 @@ class Adjoint:
     # --- in the shapes of the caller ---------------------------------------------------------
 
     def with_batch_axes(self, array):
-        """Array with the caller's batch axes first, then that of several costs."""
+        """Array reshaped to the caller's batch axes, then the axis of several costs."""
         array = np.moveaxis(array, 0, 1) if self.several else array
         shape = array.shape[1:]
         result = array.reshape((*self.run.arrays.batch, *shape))
         return result if result.shape else result[()]
 
     def by_name(self):
-        """Gradients with respect to arrays, by kind and name."""
+        """Gradients with respect to all input arrays, by kind and name."""
         result = {
             "tau": None,
             "controls": None,
@@ -189,7 +189,7 @@ class Adjoint:
         return result
 
     def of_contact(self):
-        """Results of rigid contact."""
+        """Result fields about rigid contact; {} without it."""
         if self.failed is None:
             return {}
         batch = self.run.arrays.batch
@@ -200,7 +200,7 @@ class Adjoint:
         }
 
     def _through_activation(self):
-        """Complete gradients with respect to controls that change from step to step."""
+        """Add to control gradients the part that acts through later activations."""
         pairs = zip(self.run.arrays.given, self.found, strict=True)
         given = {g.kind: (g, found) for g, found in pairs if g.timed}
         if "activation" in given:
@@ -220,7 +220,7 @@ class Adjoint:
 
 @kernel
 def _next_activation(model, controls, activation, time):
-    """Kernel of activations after a time with held controls."""
+    """Kernel of the activations after a time with constant controls."""
     return activation_after(model, controls, activation, time)
 
 
@@ -228,7 +228,7 @@ _activation_derivatives = differentiate(_next_activation, wrt=("controls", "acti
 
 
 def through_activation(model, dt, controls, activation, by_controls, by_activation):
-    """Add to gradients with respect to controls what went through activations of later steps.
+    """Add to control gradients what acts through activations of later steps, in place.
 
     Args:
         model: the mechanism.
@@ -250,7 +250,7 @@ def through_activation(model, dt, controls, activation, by_controls, by_activati
 
 
 def along_tangents(model, q, gradient) -> Any:
-    """Gradients along tangent directions from those with respect to the coordinates of ``q``."""
+    """Gradients along tangents, (..., nv), from those by coordinates of ``q``, (..., nq)."""
     if model.nq == 0:
         return gradient
     return _pull_back(model, q, gradient)
@@ -258,7 +258,7 @@ def along_tangents(model, q, gradient) -> Any:
 
 @kernel
 def _pull_back(model, q, gradient):
-    """Gradient with respect to tangent vectors, from that with respect to ``q``."""
+    """Kernel of the gradient along tangents (nv,) from that by coordinates (nq,)."""
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -268,7 +268,7 @@ def _pull_back(model, q, gradient):
 
 @kernel
 def inverse_rates(model, q):
-    """The matrix from rates of ``q`` to velocities, (nv, nq)."""
+    """Matrix (nv, nq) from coordinate rates of ``q`` to joint velocities."""
     result = np.zeros((model.nv, model.nq), dtype=object)
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
@@ -355,7 +355,7 @@ def rollout_gradient(
     terminal: Callable | None = None,
     **options: Any,
 ) -> RolloutGradient:
-    """The cost of a rollout, and its derivatives with respect to all inputs.
+    """Cost of a rollout and its gradients with respect to all inputs, by reverse mode.
 
     The cost is the sum of ``running`` over all steps, and ``terminal``.
 
@@ -404,7 +404,7 @@ def final_state_derivatives(
     tau: ArrayLike | None = None,
     **options: Any,
 ) -> FinalState:
-    """The final state of a rollout, and its derivatives with respect to all inputs.
+    """Final state of a rollout and its derivatives with respect to all inputs.
 
     Takes ``2 nv`` reverse passes; ``rollout_gradient`` takes one, for a single cost.
 
@@ -439,7 +439,7 @@ def final_state_derivatives(
 
 
 def _check_terminal(terminal, inputs):
-    """Raise an error if a terminal cost takes what only steps have."""
+    """Raise UnknownNameError if a terminal cost takes inputs that belong to steps."""
     for name in names_of(terminal):
         if name in ("tau", "controls") or name in (inputs or {}):
             raise UnknownNameError(

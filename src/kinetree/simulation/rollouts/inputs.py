@@ -40,20 +40,20 @@ class Given:
 
     @property
     def is_held(self) -> bool:
-        """Whether the array holds joint forces or controls, which stay the same during a step."""
+        """Whether the array holds joint forces or controls."""
         return self.kind in ("tau", "controls")
 
     @property
     def argument(self) -> Argument:
-        """Argument of a compiled function that takes it."""
+        """``Argument`` of a compiled function that takes this array."""
         return Argument(self.name, self.shape)
 
     def at(self, k, part=slice(None)):
-        """The numbers for step ``k``, of a part of the batch."""
+        """Values for step ``k`` of a part of the batch."""
         return self.array[k, part] if self.timed else self.array[part]
 
     def part(self, part):
-        """The numbers of a part of the batch."""
+        """Values of a part of the batch for all steps."""
         return self.array[:, part] if self.timed else self.array[part]
 
 
@@ -78,22 +78,22 @@ class RolloutArrays:
 
     @property
     def size(self) -> int:
-        """Samples."""
+        """Number of samples in the batch."""
         return len(self.q0)
 
     def part(self, part):
-        """Inputs of a part of the batch; ``total`` is still that of the whole."""
+        """Copy with the inputs of a part of the batch only."""
         given, q0 = tuple(replace(g, array=g.part(part)) for g in self.given), self.q0[part]
         return replace(self, q0=q0, qd0=self.qd0[part], given=given, batch=(len(q0),))
 
     @property
     def timed(self) -> bool:
-        """Whether any array has a value for every step."""
+        """Whether any array has separate values for every step."""
         return any(g.timed for g in self.given)
 
 
 def collect(call, controls, kernels) -> RolloutArrays:
-    """Sort, check and broadcast the arrays of a call.
+    """``RolloutArrays`` of a call: all inputs sorted, checked and broadcast.
 
     Args:
         call: the ``Call``: a start, ``tau``, and arrays by name.
@@ -133,7 +133,7 @@ def collect(call, controls, kernels) -> RolloutArrays:
 
 
 def _over_time(name, values, size, steps, read):
-    """Joint forces or controls, which may come without an axis for time."""
+    """Joint forces or controls as ``Given``, with or without a time axis; none for None."""
     if values is None:
         return
     array = read(values, name)
@@ -146,7 +146,7 @@ ACTIVATION = "activation, and its time"
 
 
 def with_activation(arrays, model, servos, start, t0, dt) -> RolloutArrays:
-    """The arrays with what actuators with an activation need in every step, from the controls.
+    """Copy of the arrays with activations at the start of every step added.
 
     Activations follow from the controls alone, so that their values at the start of all steps are
     known beforehand; while controls stay the same, those at the start of the rollout are enough.
@@ -173,7 +173,7 @@ def with_activation(arrays, model, servos, start, t0, dt) -> RolloutArrays:
 
 
 def _check(kind, name, shape, array, steps, *, timed):
-    """A given array; one whose axis for time has length 1 is held, and loses that axis."""
+    """``Given`` of an input array whose shape and time axis fit; else ShapeError."""
     n = array.ndim - len(shape)
     if 0 in shape:
         none = " for a model whose joints have no variables: leave it out" if 0 in shape else ""
@@ -194,21 +194,21 @@ def _check(kind, name, shape, array, steps, *, timed):
 
 
 def _hint(name):
-    """Hint about inputs that are held for each sample."""
+    """Hint for error messages on how to hold different inputs per sample."""
     if name not in ("tau", "controls"):
         return ""
     return f". To hold different {name} for every sample of a batch, give {name}[np.newaxis]"
 
 
 def prescribed_arrays(prescription, model, arrays, t0, dt, steps, *, at_rest):
-    """The arrays with prescribed joints in place at the start."""
+    """Copy of the arrays with prescribed joints set to their motion at the start."""
     check_rates(prescription, model, t0, t0 + steps * dt, dt)
     q0, qd0 = prescribed_start(prescription, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
     return replace(arrays, q0=q0, qd0=qd0)
 
 
 def closed_arrays(model, arrays, t0) -> RolloutArrays:
-    """The arrays with loops closed at the start that are open by little, as in ``simulate``."""
+    """Copy of the arrays with slightly open loops closed at the start."""
     if not model.is_constrained:
         return arrays
     q0, qd0 = (x.reshape(*arrays.batch, -1) if arrays.size else x for x in (arrays.q0, arrays.qd0))
@@ -221,13 +221,13 @@ def closed_arrays(model, arrays, t0) -> RolloutArrays:
 
 
 def _lead(given):
-    """Batch axes of an array."""
+    """Batch shape of an input array."""
     end = given.array.ndim - len(given.shape)
     return given.array.shape[given.timed : end]
 
 
 def _dtype(arrays):
-    """Precision of a rollout by those of its arrays."""
+    """Float type of a rollout: float32 if all arrays are, else float64."""
     kinds = {a.dtype.kind for a in arrays}
     if kinds - set("fiub"):
         bad = next(a.dtype for a in arrays if a.dtype.kind not in "fiub")
@@ -236,14 +236,14 @@ def _dtype(arrays):
 
 
 def _with_batch(given, batch, dtype):
-    """Input with the batch axes of the rollout, as one array."""
+    """Input broadcast to the rollout's batch shape."""
     time = given.array.shape[:1] if given.timed else ()
     array = _flat(given.array, time, batch, given.shape, dtype)
     return Given(given.kind, given.name, given.shape, given.timed, array, given.squeeze)
 
 
 def _flat(array, time, batch, shape, dtype):
-    """``(*time, *batch, *shape)`` with one batch axis; what all samples share is not copied."""
+    """Array reshaped to (*time, samples, *shape); shared values are broadcast, not copied."""
     array = np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
     lead = array.shape[len(time) : array.ndim - len(shape)]
     size = math.prod(batch)
@@ -263,7 +263,7 @@ STATE = ("t", "q", "qd")
 
 
 def require_kernel(function, role):
-    """Raise TypeError for a controller or cost that is not a ``@kernel``."""
+    """``function`` itself; TypeError for a controller or cost that is not a ``@kernel``."""
     if function is not None and not isinstance(function, UserKernel):
         raise TypeError(
             f"{role} becomes part of a compiled loop and must be a function under "
@@ -273,7 +273,7 @@ def require_kernel(function, role):
 
 
 def contact_arguments(contact, arguments):
-    """Receivers of ``arguments["contact_friction"]``, as a list that kernels are in, too."""
+    """Pseudo-kernels that take ``arguments["contact_friction"]``, as a list."""
     if FRICTION not in (arguments or {}) or not isinstance(contact, TimeStepping):
         return []
     size = (contact.scene.candidates.size,)
@@ -283,12 +283,12 @@ def contact_arguments(contact, arguments):
 
 
 def names_of(kernel):
-    """Names of the arrays that a kernel takes; its first parameter is the model."""
+    """Names of the arrays that a kernel takes, without the model."""
     return tuple(kernel.signature.parameters)[1:]
 
 
 def check_name(name, kind, raw, kernels):
-    """Raise UnknownNameError for an array that no kernel can take."""
+    """Raise UnknownNameError for an input name that no kernel takes."""
     if name in (*STATE, "tau", "controls"):
         raise UnknownNameError(
             f"{kind} cannot hold {name!r}, which kernels of a rollout get anyway"
@@ -300,7 +300,7 @@ def check_name(name, kind, raw, kernels):
 
 
 def check_wanted(raw, kernels):
-    """Raise UnknownNameError for a kernel that takes an array that is not given."""
+    """Raise UnknownNameError for a kernel input that is not given."""
     known = {*STATE, "tau", *(g.name for g in raw)}
     for kernel in kernels:
         for name in names_of(kernel):
@@ -312,7 +312,7 @@ def check_wanted(raw, kernels):
 
 
 def sample_shape(model, name, array, kernels, *, timed):
-    """Shape of one sample of an array that kernels take: annotated, or the last axis."""
+    """Shape of one sample of a kernel input: annotated, or the array's last axis."""
     for kernel in kernels:
         p = kernel.signature.parameters.get(name)
         if p is not None and isinstance(p.annotation, tuple):
@@ -321,12 +321,12 @@ def sample_shape(model, name, array, kernels, *, timed):
 
 
 def apply(kernel, model, values):
-    """A kernel called with the values that it takes."""
+    """Result of a kernel for a model, with its inputs picked from ``values`` by name."""
     return kernel(model, **{name: values[name] for name in names_of(kernel)})
 
 
 def number(kernel, value):
-    """The result of a cost, which must be one number."""
+    """Result of a cost kernel, checked to be a scalar."""
     if np.shape(value) != ():
         raise ShapeError(
             f"cost {kernel.__name__!r} must return one number, got shape {np.shape(value)}"

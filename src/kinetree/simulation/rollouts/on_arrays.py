@@ -28,12 +28,12 @@ WITH_PARAMETERS = 2
 
 
 def steps_of(run) -> Any:
-    """Steps of a run: on arrays, or compiled."""
+    """Function that takes several steps of a run: vectorised on arrays, or compiled."""
     return StepsOnArrays(run) if suits(run) else run.transition.steps()
 
 
 def pullback_of(run, running) -> Any:
-    """Way back through the steps of a run: on arrays, or compiled."""
+    """Reverse-mode function of one step of a run: vectorised on arrays, or compiled."""
     transition = run.transition
     held = transition.controller is None and any(g.kind == "tau" for g in run.arrays.given)
     known = running is None or held or "tau" not in names_of(running)
@@ -45,7 +45,7 @@ def pullback_of(run, running) -> Any:
 
 
 def suits(run, *, back: bool = False, costs: bool = False, times: int = 1, longer: int = 1) -> bool:
-    """Whether steps are worth taking on arrays, and nothing acts that only compiled ones know.
+    """Whether a run is faster and possible with vectorised array steps.
 
     ``back``: or going back through them. ``costs``: whether other arrays may be given to costs.
     ``times``: how often each step is taken. ``longer``: how many times as long as others it takes
@@ -83,11 +83,11 @@ class _OnArrays(ABC):
         self.status = SimpleNamespace(value=0)
 
     def variant(self, dtype, wide, samples=0) -> "_OnArrays":
-        """Itself, for every precision and number of samples."""
+        """Same object for every precision and number of samples, as compiled kernels have it."""
         return self
 
     def ufunc(self, *arrays, out) -> tuple:
-        """Results in the arrays ``out``; failures are counted, and left to ``full``."""
+        """Compute results into the arrays ``out``; failures give NaN and are counted."""
         try:
             found = self.full(*arrays)
         except (KinetreeError, np.linalg.LinAlgError):
@@ -101,10 +101,10 @@ class _OnArrays(ABC):
 
     @abstractmethod
     def full(self, *arrays: Any) -> tuple:
-        """Results for arrays; raises where there are none."""
+        """Results for arrays; raises an error if a sample fails."""
 
     def held_inputs(self, t, q, qd, rest) -> Any:
-        """Joint forces that a step holds, for the arrays after the state."""
+        """Joint forces (..., nv) held in a step, given or from the controller."""
         if self.transition.controller is not None:
             return self.transition.holding().full(np.asarray(t), q, qd, *rest)
         names = [g.name for g in self.transition.given]
@@ -112,7 +112,7 @@ class _OnArrays(ABC):
         return np.broadcast_to(tau, qd.shape)
 
     def mechanisms(self, rest) -> Any:
-        """Parts of the batch with the model and field of each; one of all by default."""
+        """Parts of the batch with equal parameters: slice, model and field of each."""
         values = rest[len(self.transition.given) :]
         if not values:
             return [(slice(None), self.model, self.field)]
@@ -128,7 +128,7 @@ class StepsOnArrays(_OnArrays):
         self.numbers = 2 * (self.model.nq + self.model.nv)
 
     def full(self, t, h, count, q, qd, work, *rest):
-        """``q, qd, work`` after some steps, and the largest defect, if there is one."""
+        """State and work after ``count`` steps, and the largest defect."""
         if not self.transition.parameters:
             return self._steps(self.model, self.field, (t, h, count), (q, qd, work), rest)
         lead = np.shape(q)[:-1]
@@ -144,7 +144,7 @@ class StepsOnArrays(_OnArrays):
         return tuple(x.reshape(*lead, *x.shape[1:]) for x in parts)
 
     def _steps(self, model, field, times, state, rest):
-        """State after several steps, and the worst defect."""
+        """State and work after several steps of one model, and the largest defect."""
         (t, h, count), (q, qd, work) = map(float, times), state
         method, worst = self.transition.method, 0 * work
         for k in range(int(count)):
@@ -172,7 +172,7 @@ class PullbackOnArrays(_OnArrays):
         self.numbers = 3 * (model.nq + model.nv)
 
     def full(self, t, h, q, qd, *rest):
-        """The running cost, and gradients by the state at the start and by what is given."""
+        """Running cost, and gradients by the state at the step's start and by inputs."""
         *rest, p_q, p_v = rest
         cost, costs = np.zeros(qd.shape[:-1]), None
         if self.cost is not None:
@@ -188,7 +188,7 @@ class PullbackOnArrays(_OnArrays):
         return cost, *results
 
     def _back(self, model, field, times, state, rest, gradients):
-        """Gradients of some samples by ``q``, ``qd``, what is given, and parameters."""
+        """Gradients of some samples by ``q``, ``qd``, inputs and parameters over one step."""
         (t, h), (p_q, p_v), (q, qd) = times, gradients, settle(model, *state)
         tau, h, method = self.held_inputs(t, q, qd, rest), float(h), self.transition.method
         state = float(t), h, q, qd, tau
@@ -198,7 +198,9 @@ class PullbackOnArrays(_OnArrays):
         by_q = found.q if is_flat(model) else _against(model, q, found.q)
         own = [g.name for g in self.transition.given]
         pairs = zip(own, rest, strict=False)
-        by_given = [found.tau if n == "tau" else np.zeros(_of(p_v, x)) for n, x in pairs]
+        by_given = [
+            found.tau if n == "tau" else np.zeros(_gradient_shape(p_v, x)) for n, x in pairs
+        ]
         by_parameters = field.gradients() if self.transition.parameters else []
         results = [by_q, found.qd, *by_given, *by_parameters]
         if self.transition.controller is None:
@@ -208,13 +210,13 @@ class PullbackOnArrays(_OnArrays):
         return [x + y for x, y in zip(results, back[1:], strict=True)]
 
 
-def _of(p, array):
-    """Shape of gradients by an array, (samples, ...), with the axes of ``p`` before those."""
+def _gradient_shape(p, array):
+    """Shape of gradients by an array: the leading axes of ``p``, then the array's."""
     return *p.shape[:-1], *array.shape[1:]
 
 
 def _along(model, q, gradient):
-    """Gradients along tangents, (..., nv), of those by the coordinates of ``q``, (..., nq)."""
+    """Gradients along tangents, (..., nv), from those by coordinates, (..., nq)."""
     found = np.empty((*gradient.shape[:-1], model.nv))
     for R, at, to in _rate_matrices(model, q):
         found[..., at] = np.einsum("...ij,...i->...j", R, gradient[..., to])
@@ -222,7 +224,7 @@ def _along(model, q, gradient):
 
 
 def _against(model, q, gradient):
-    """Gradients by coordinates that have given ones along tangents."""
+    """Gradients by coordinates, (..., nq), that have given values along tangents."""
     found = np.empty((*gradient.shape[:-1], model.nq))
     for R, at, to in _rate_matrices(model, q):
         inverse = np.linalg.pinv(R)
@@ -231,7 +233,7 @@ def _against(model, q, gradient):
 
 
 def _rate_matrices(model, q):
-    """Matrices ``R`` of each joint from velocities to rates of ``q``, (..., nq, nv), and places."""
+    """Matrices (..., nq, nv) of each joint from velocities to coordinate rates, with slices."""
     flat = q.reshape(-1, model.nq)
     for i, joint in enumerate(model.joint[1:], start=1):
         at, to = model.v_slice[i], model.q_slice[i]

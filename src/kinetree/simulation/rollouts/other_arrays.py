@@ -67,7 +67,7 @@ class ArrayRollout:
 
 
 def foreign_arrays(q0, qd0, tau, controls, groups):
-    """The arrays of other libraries among those of a call, by name."""
+    """Torch or JAX arrays among the inputs of a call, by name."""
     named = {"q0": q0, "qd0": qd0, "tau": tau, "controls": controls}
     for kind, group in zip(("inputs", "arguments", "parameters"), groups, strict=True):
         if group is not None and not isinstance(group, Mapping):
@@ -79,7 +79,7 @@ def foreign_arrays(q0, qd0, tau, controls, groups):
 
 
 def rollout_of(rollout, run_of, model, given, options, *, foreign, store_every, own_numbers=False):
-    """Result of ``rollout`` for arrays of another library.
+    """``Rollout`` of arrays of another library (torch, JAX), differentiable there.
 
     Args:
         rollout: the function for NumPy arrays.
@@ -129,7 +129,7 @@ def rollout_of(rollout, run_of, model, given, options, *, foreign, store_every, 
         laws = laws_of(model, options["friction"], options["limits"], rigid=False)
         options["friction"], options["limits"] = laws
     run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
-    elsewhere = _Elsewhere(run, kind, like, arrays, groups)
+    elsewhere = _ForeignRun(run, kind, like, arrays, groups)
     return elsewhere.states(run.marks(store_every), followed=followed)
 
 
@@ -137,14 +137,14 @@ _GROUPS = ("inputs", "arguments", "parameters")
 
 
 def _map(f, x):
-    """Value or dictionary with a function applied to foreign arrays."""
+    """``x`` with ``f`` applied to all foreign arrays in it, dicts included."""
     if isinstance(x, dict):
         return {name: _map(f, value) for name, value in x.items()}
     return f(x) if is_foreign(x) else x
 
 
 def _stand_ins(model, arrays, options, kernels, kind):
-    """One sample of every array, of harmless numbers, for a ``Run`` to be made of.
+    """NumPy samples of all inputs, harmless values, from which a ``Run`` is built.
 
     With loops they are the numbers of the caller, where the mechanism starts.
     """
@@ -172,7 +172,7 @@ def _stand_ins(model, arrays, options, kernels, kind):
 
 
 def _start(model, x, kind):
-    """Start on the CPU where loops have to be closed."""
+    """Initial value on the CPU as NumPy array, needed to close loops."""
     if not is_foreign(x):
         return x
     if not kind.has_numbers(x):
@@ -183,7 +183,7 @@ def _start(model, x, kind):
     return np.asarray(kind.to_numpy(x), float)
 
 
-class _Elsewhere:
+class _ForeignRun:
     """A rollout of arrays that stay where they are."""
 
     def __init__(self, run, kind, like, arrays, groups):
@@ -200,18 +200,18 @@ class _Elsewhere:
         self.batch = self._batch()
 
     def _convert(self, x, like):
-        """Array of the other library, where ``like`` is."""
+        """Array of the other library on the device of ``like``."""
         return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
 
     def _batch(self):
-        """Batch axes of all arrays."""
+        """Common batch shape of all inputs."""
         leads = [self.q.shape[:-1], self.qd.shape[:-1]]
         leads += [x.shape[g.timed : len(x.shape) - len(g.shape)] for g, x in self.given]
         names = ["q0", "qd0", *(g.name for g, _ in self.given)]
         return common_shape(names, leads, "batch axes of a rollout")
 
     def states(self, marks, *, followed):
-        """The states at ``marks``."""
+        """States at the marked steps, as arrays of the other library."""
         run, xp = self.run, self.xp
         full, n = (self.q, self.qd, self.numbers(0.0)), run.transition.memory
         cores = ((run.model.nq,), (run.model.nv,), ())
@@ -225,11 +225,11 @@ class _Elsewhere:
         return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work, *memory)
 
     def held_inputs(self, k):
-        """Inputs of step ``k``."""
+        """Input arrays of step ``k``, as a list."""
         return [x[k] if g.timed else x for g, x in self.given]
 
     def differentiable_step(self, t, h, state, held):
-        """The state after a step that derivatives go through.
+        """State after one step through which derivatives flow.
 
         With rigid contact it is taken twice: for the numbers, and with its forces for derivatives.
         """
@@ -242,7 +242,7 @@ class _Elsewhere:
         return *(x + (y - constant(y)) for x, y in zip(after, moved, strict=True)), found
 
     def _launches(self, _, state, marks):
-        """States at ``marks``, by as few launches as there can be."""
+        """States at the marked steps by as few kernel launches as possible."""
         run, kernel = self.run, self.run.transition.steps()
         times, h, one = (self.numbers(x) for x in (run.time(np.arange(run.steps)), run.dt, 1.0))
         stored = [state]
@@ -250,12 +250,14 @@ class _Elsewhere:
             at = range(first, end) if run.arrays.timed else (first,)
             count = one if run.arrays.timed else self.numbers(float(end - first))
             for k in at:
-                state = self._sure(kernel.call(times[k], h, count, *state, *self.held_inputs(k)))
+                state = self._mask_unsolved(
+                    kernel.call(times[k], h, count, *state, *self.held_inputs(k))
+                )
             stored.append(state)
         return [self.xp.stack(x, 0) for x in zip(*stored, strict=True)]
 
-    def _sure(self, results):
-        """The state, with NaN in samples whose implicit step was not solved."""
+    def _mask_unsolved(self, results):
+        """State after steps, NaN in samples whose implicit equations were not solved."""
         *state, doubt = results if self.run.transition.doubts else (*results, None)
         if doubt is None or self.run.transition.method.closes:
             return state
@@ -263,6 +265,6 @@ class _Elsewhere:
 
 
 def _without_time(given, array):
-    """The array as it goes into steps: without the axis of length 1 for time."""
+    """Input array for a step, without a time axis of length 1."""
     has_time = given.kind == "inputs" or (given.is_held and not given.squeeze)
     return array[0] if has_time and not given.timed else array

@@ -20,7 +20,7 @@ _KEPT = 64  # models with other parameters that are kept with one
 
 
 def models_of(transition, values) -> list:
-    """Part of the batch, model, and field on arrays that gathers gradients, of every sample.
+    """Part of the batch, model and gradient-gathering field of every distinct parameter set.
 
     Args:
         transition: one step of the run.
@@ -42,7 +42,7 @@ def models_of(transition, values) -> list:
 
 
 def have_gradients(transition) -> bool:
-    """Whether gradients by all parameters of a run follow from the equation of motion."""
+    """Whether gradients by all parameters of a run follow from inverse dynamics."""
     kinds = {name.partition(":")[0] for name in transition.parameters}
     known = kinds <= {"mass", "inertia"} and not transition.model.gravity_compensation
     return known and type(transition.method) in (ExplicitRungeKutta, SemiImplicitEuler)
@@ -56,7 +56,7 @@ class _Gathering(FieldOnArrays):
         self._parameters, self._found = parameters, [0.0] * len(parameters)
 
     def pulled_back(self, state, qdd, weight):
-        """Gradients by joint forces, positions and velocities for those by accelerations."""
+        """Gradients by forces, positions and velocities from those by accelerations."""
         w, by_q, by_v = super().pulled_back(state, qdd, weight)
         _, q, qd, _ = state
         for k, name in enumerate(self._parameters):
@@ -67,12 +67,12 @@ class _Gathering(FieldOnArrays):
         return w, by_q, by_v
 
     def gradients(self) -> list:
-        """Gradients by all parameters since the field was made."""
+        """Gradients by all parameters, gathered since the field was made."""
         return self._found
 
 
 def _by_parameter(model, name, q, qd, qdd) -> Any:
-    """Derivatives of joint forces by a parameter, (..., nv, its shape)."""
+    """Derivatives of inverse dynamics by a model parameter, (..., nv, its shape)."""
     kind, _, body = name.partition(":")
     if kind == "inertia":
         return differentiate(dynamics.inverse_dynamics, wrt=name)(model, q, qd, qdd)

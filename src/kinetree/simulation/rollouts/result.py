@@ -65,7 +65,7 @@ class Rollout:
         )
 
     def _repr_html_(self):
-        """Table of the arrays, for notebooks."""
+        """HTML table of the rollout's arrays, for notebooks."""
         arrays = {"t": "times [s]", "q": "joint positions", "qd": "joint velocities",
                   "work": "of all joint forces since the start [J]"}  # fmt: skip
         rows = [(n, str(getattr(self, n).shape), what) for n, what in arrays.items()]
@@ -75,12 +75,12 @@ class Rollout:
         return block(repr(self)[1:-1], table(("array", "shape", "what"), rows), about, bad)
 
     def flat(self):
-        """``q``, ``qd`` and ``work`` with one batch axis, in memory that ``out=`` uses again."""
+        """Arrays ``q``, ``qd`` and ``work`` with a single batch axis, reusable by ``out=``."""
         return self._flat
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """``tau`` and the controller's forces in the step that begins at each time, (T, ..., nv).
+        """Joint forces of ``tau``, controller and drives in the step from each time, (T, ..., nv).
 
         Of prescribed joints: the forces of their drives at that time.
         At the end: in a step like the last.
@@ -92,14 +92,14 @@ class Rollout:
 
     @cached_property
     def controls(self) -> np.ndarray | None:
-        """Controls of the actuators in the step that begins at each time, (T, ..., n), or None."""
+        """Actuator controls in the step from each time, (T, ..., n), or None."""
         if self._run.transition.field.actuators is None:
             return None
         return self._of_states(self._run.transition.of_controls())
 
     @cached_property
     def activation(self) -> np.ndarray | None:
-        """Activations of the actuators that have one, (T, ..., m), or None."""
+        """Activations of the actuators that have one at all times, (T, ..., m), or None."""
         given = {g.kind: g for g in self._run.arrays.given}
         if "activation" not in given:
             return None
@@ -114,7 +114,7 @@ class Rollout:
 
     @cached_property
     def contact(self) -> ContactHistory | None:
-        """Forces of contacts, stops, dry friction and loops at the stored times.
+        """History of contact and constraint forces at the stored times; None without contact.
 
         Residuals are those of the steps since the time before; of unrolled steps, see ``tier``,
         those of all steps, which stand at the last time. Forces of soft contact are those at each
@@ -129,11 +129,11 @@ class Rollout:
 
     @cached_property
     def energy(self) -> np.ndarray:
-        """Kinetic energy, and potential energy of gravity and springs [J], (T, ...)."""
+        """Kinetic plus potential energy of gravity and springs [J], (T, ...)."""
         return self._of_states(self._run.transition.of_state("energy", _energy))
 
     def motion(self, index=()) -> Trajectory:
-        """One motion of the batch as a ``Trajectory``, of a model with its own parameters."""
+        """``Trajectory`` of one motion of the batch, with its individual model parameters."""
         n = np.arange(self._run.arrays.size).reshape(self.batch)[index]
         if np.ndim(n):
             raise IndexError(f"index {index!r} must name one sample of a batch {self.batch}")
@@ -148,7 +148,7 @@ class Rollout:
         )
 
     def _more(self, at):
-        """Fields of a trajectory about actuators and contact, where there are any."""
+        """Fields of a trajectory about actuators and contact, if there are any."""
         found: dict[str, Any] = {
             name: x[at]
             for name, x in (("controls", self.controls), ("activation", self.activation))
@@ -160,7 +160,7 @@ class Rollout:
         return found
 
     def _acting_forces(self, at):
-        """The forces that acted, for accelerations and reactions, and what could touch."""
+        """Stand-in for the stepper: field of forces, and notes of contact, of some motions."""
         run, field = self._run, self._run.transition.field
         acted = SimpleNamespace(notes=run, field=field)
         stateful = run.transition.stateful
@@ -170,7 +170,7 @@ class Rollout:
         return acted
 
     def trajectory(self) -> Trajectory:
-        """All motions as one ``Trajectory`` with batch axes, for tables, files and plots.
+        """``Trajectory`` of all motions with batch axes, for tables, files and plots.
 
         It has one model. Where samples have their own parameters, that is the nominal one, with a
         ``ModelWarning``; ``motion(index)`` has those of its sample.
@@ -191,11 +191,11 @@ class Rollout:
         return Trajectory(self.model, **arrays, loop_error=np.zeros(self.work.shape), **more)
 
     def save(self, path: str | Path) -> Path:
-        """Write all motions to a file, as ``Trajectory.save``; ``Trajectory.load`` reads it."""
+        """Write all motions to a file that ``Trajectory.load`` reads; returns the path."""
         return self.trajectory().save(path)
 
     def _of_states(self, kernel):
-        """A compiled function of states and what is given, for all times."""
+        """Result of a compiled function of states and inputs at all stored times."""
         if kernel.is_empty:
             lead, q = self._flat[0].shape[:2], self._flat[0]
             return self._reshape(np.zeros((*lead, *kernel.outputs[0].shape), q.dtype))
@@ -203,7 +203,7 @@ class Rollout:
         return found
 
     def _each_of_states(self, kernel):
-        """The results of a compiled function, for all times."""
+        """All results of a compiled function of states and inputs at all stored times."""
         run, (q, qd, _) = self._run, self._flat
         last = max(run.steps - 1, 0)
         results = []
@@ -215,11 +215,11 @@ class Rollout:
         return tuple(self._reshape(np.array(x)) for x in zip(*results, strict=True))
 
     def _reshape(self, array):
-        """Array over time with the batch axes of the call."""
+        """Array (T, samples, ...) with the batch axes of the call."""
         return array.reshape((len(array), *self.batch, *array.shape[2:]))
 
 
 def _energy(model, arrays, t, q, qd):
-    """Mechanical energy at all times."""
+    """Kernel of the mechanical energy with springs [J]."""
     total = dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
     return (np.asarray(total + elastic_energy(model, q)),)

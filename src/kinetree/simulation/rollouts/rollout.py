@@ -131,7 +131,7 @@ def rollout(
 
 
 def _of_any_arrays(options):
-    """The rollout with the arguments of ``rollout`` by name, for arrays of every kind."""
+    """``Rollout`` for the arguments of ``rollout`` by name, for arrays of any library."""
     model, q0, qd0, tau, out, store_every = (
         options.pop(name) for name in ("model", "q0", "qd0", "tau", "out", "store_every")
     )
@@ -168,7 +168,7 @@ class OfWorld(NamedTuple):
 
 
 def _of_world(world, start, options):
-    """Model, start and ``OfWorld`` of a world or a batch of them, which gives what is left open.
+    """Model, initial state and ``OfWorld`` data of a world or batch, for a rollout.
 
     Args:
         world: the world.
@@ -193,7 +193,7 @@ def _of_world(world, start, options):
 
 
 def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollout:
-    """The rollout of NumPy arrays."""
+    """``Rollout`` of NumPy arrays."""
     run = run_of(model, q0, qd0, tau, **options)
     for given in run.arrays.given:
         if given.kind == "tau":
@@ -245,7 +245,7 @@ class RolloutCall:
     """What comes from worlds."""
 
     def run(self) -> Run:
-        """The run that is about to be taken."""
+        """``Run`` of the call: setup, checked arrays and compiled transition."""
         self.steps = whole_number(self.steps, "steps")
         self.dt, self.t0 = as_seconds(self.dt, "dt", least=0.0), as_seconds(self.t0, "t0")
         drive = _Driving.of(self)
@@ -282,7 +282,7 @@ class RolloutCall:
         return given.unrolled_run(setup, arrays, self.integrator, precision, self.on_device)
 
     def _arrays(self, setup, drive) -> "tuple[RolloutArrays, Called]":
-        """Arrays that go into steps, and what they are called."""
+        """``RolloutArrays`` that go into steps, and the names of those called."""
         model = self.model
         kernels = [k for k in (drive.controller, *self.costs) if k is not None]
         kernels += contact_arguments(self.contact, self.arguments)
@@ -334,7 +334,7 @@ class _Driving(NamedTuple):
 
     @classmethod
     def of(cls, call) -> "_Driving":
-        """Driving that a call asks for."""
+        """``_Driving`` of a call: its controller, controls and servos."""
         controller, control = _as_control(call.model, call.controller, call.tau, call.controls)
         if call.controls is None:
             return cls(controller, control, None, None, ())
@@ -357,7 +357,7 @@ class Called(NamedTuple):
     control: Any = None
 
     def unrolled_run(self, setup, arrays, integrator, dtype, on_device) -> Run:
-        """The run whose step is compiled for the mechanism: of contact, or of an integrator."""
+        """``Run`` whose step is compiled for the mechanism, with contact or an integrator."""
         model, step = setup.model, None
         if setup.attached.rollout_step is not None:
             given = setup.effects, setup.prescription, dtype
@@ -373,7 +373,7 @@ class Called(NamedTuple):
 
 
 def _as_control(model, controller, tau, controls):
-    """A controller that is a kernel, or else one that has separate compiled code."""
+    """Controller as a kernel, or its separately compiled form; one of the two is None."""
     made = getattr(controller, "compiled_control", None)
     if made is None:
         return require_kernel(controller, "controller"), None
@@ -391,7 +391,7 @@ def _as_control(model, controller, tau, controls):
 
 
 def _as_controls(model, controls, controller, tau):
-    """Controller and controls, of which one is None, actuators, and activations of a posture."""
+    """Controls as kernel or array, the servos, and a posture's activations."""
     if tau is not None or controller is not None:
         raise ModelError(
             "give joint forces (tau=, controller=) or the controls of actuators (controls=), "
@@ -405,7 +405,7 @@ def _as_controls(model, controls, controller, tau):
 
 
 def _require_known(model, controls):
-    """Raise an error if actuators have activations and controls are not known beforehand."""
+    """Raise an error for kernel controls of actuators with activation dynamics."""
     if controls is None:
         raise FOLLOWED_ACTIVATIONS.of(
             "controls of a kernel in a rollout",
@@ -414,7 +414,7 @@ def _require_known(model, controls):
 
 
 def warn_of_failures(run, failed):
-    """Warn of motions with rigid contact that stopped being finite."""
+    """Warn of motions with rigid contact whose state became non-finite."""
     if failed is not None and failed.any():
         warn(
             f"{np.sum(failed)} of {failed.size} motions of {run.model.name!r} became non-finite "
@@ -426,7 +426,7 @@ def warn_of_failures(run, failed):
 
 
 def _warn_of_effort(model, given, run):
-    """Warn if given joint forces exceed the limits of effort."""
+    """Warn if given joint forces exceed the joints' effort limits."""
     tau = given.array if given.timed else given.array[None]
     message = beyond_effort(model, tau, run.t0 + run.dt * np.arange(len(tau)))
     if message:

@@ -29,7 +29,7 @@ from kinetree.simulation.rollouts.result import Rollout
 
 
 def contact_notes(transition, memory, is_finite, numbers=np.asarray):
-    """Contact forces, residuals, and what failed, of memories (T, ..., n) of any kind of array.
+    """Contact forces, residuals and failure flags from step memories (T, ..., n).
 
     ``numbers`` makes arrays of that kind.
     """
@@ -65,28 +65,28 @@ class Run:
 
     @property
     def model(self):
-        """The mechanism."""
+        """``Model`` of the mechanism."""
         return self.transition.model
 
     @property
     def contact(self) -> str | None:
-        """Problem that derivatives through rigid contact are those of; None without it."""
+        """Kind of derivative through rigid contact: "relaxed", "active set", or None."""
         step = self.transition.contact
         return None if step is None else "relaxed" if step.is_relaxed else "active set"
 
     @property
     def scene(self):
-        """Scene of the shapes that can touch, with rigid contact."""
+        """``Scene`` of the rollout's rigid contact."""
         return self.transition.contact.constraints.scene
 
     def notes(self, shaped):
-        """Contact forces, residuals and what failed; ``shaped`` gives arrays their batch axes."""
+        """Contact forces, residuals and failure flags; ``shaped`` restores batch axes."""
         if self.transition.contact is None:
             return None, None, None
         return contact_notes(self.transition, shaped(self.memory), np.isfinite)
 
     def history(self, shaped) -> ContactHistory | None:
-        """Forces of contacts, stops, dry friction and loops, and residuals of rigid contact."""
+        """``ContactHistory`` of contact and joint forces, and residuals; None without contact."""
         step = self.transition.contact
         if step is None:
             return None
@@ -97,22 +97,22 @@ class Run:
         return ContactHistory(known.names, force, memory[..., 3 * known.size : step.rows], each)
 
     def part(self, part):
-        """Run of a part of the batch."""
+        """``Run`` of a part of the batch."""
         arrays = self.arrays.part(part)
         return Run(self.transition, arrays, self.steps, self.dt, self.t0, whole=self)
 
     def task(self):
-        """The steps as a task, whose code does not change within."""
+        """Context of the whole computation, within which the choice of code tier is fixed."""
         return tiers.task(self.steps * self.arrays.size)
 
     @contextmanager
     def watched_task(self):
-        """Task of the rollout that reports how far it is."""
+        """Context of the rollout that also reports its progress."""
         with self.task(), working("rollout", self.steps * self.arrays.size) as self.work:
             yield
 
     def marks(self, store_every):
-        """Numbers of the steps before which the state is stored; and that after the last."""
+        """Numbers of the steps whose initial states are stored, and the final one."""
         marks = list(range(0, self.steps, whole_number(store_every, "store_every", least=1)))
         return np.array([*marks, self.steps])
 
@@ -121,7 +121,7 @@ class Run:
         return self.t0 + self.dt * step
 
     def fill(self, marks, q, qd, work, *, threaded=True):
-        """Write the states at ``marks``: (marks, samples, ...)."""
+        """Write states and work at the marked steps: (marks, samples, ...)."""
         q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
         if not self.arrays.size or len(marks) < 2:
             return
@@ -146,10 +146,10 @@ class Run:
             if self.transition.contact is not None:  # what a check has marked has NaN, others go on
                 require_inertia(self.model)
                 return
-            self._carefully(marks, q, qd, work)
+            self._rerun_for_error(marks, q, qd, work)
 
     def _remember(self, count):
-        """Room for the states of forces at ``count`` times, the first at the start."""
+        """Allocate the forces' internal states at ``count`` times, the first initialised."""
         stateful, n = self.transition.stateful, self.transition.memory
         if n:
             q0 = np.asarray(self.arrays.q0, dtype=float)
@@ -158,7 +158,7 @@ class Run:
             self.memory[0] = start
 
     def _advance(self, call, marks, q, qd, work, part, *, one_by_one=False):
-        """All steps of a piece of the batch; ``call`` is the compiled function."""
+        """Take all steps of a part of the batch with the compiled function ``call``."""
         one_by_one = one_by_one or self.arrays.timed
         state = q[0, part], qd[0, part], work[0, part]
         if self.memory is not None:
@@ -181,19 +181,19 @@ class Run:
                 held = [g.at(k, part) for g in given]
                 if doubts:
                     *_, doubt = call(t, h, n, *state, *held, out=(*after, None))
-                    self._look(k, doubt)
+                    self._check_defect(k, doubt)
                 else:
                     call(t, h, n, *state, *held, out=after)
                 state, k = after, k + count
                 if self.work is not None:
                     self.work.advance(count * len(state[0]))
 
-    def _carefully(self, marks, q, qd, work):
-        """Once more after a check has failed, for the error to say what, when and where."""
+    def _rerun_for_error(self, marks, q, qd, work):
+        """Repeat the steps one by one to raise an error that says what failed, when and where."""
         if self.whole is not None:  # whose samples have the numbers that the caller knows
             ends = np.array([0, self.steps])
             self.whole._remember(len(ends))
-            self.whole._carefully(ends, *_states(self.whole, ends))
+            self.whole._rerun_for_error(ends, *_states(self.whole, ends))
         require_inertia(self.model)
         kernel, model = steps_of(self), self.model
 
@@ -215,11 +215,11 @@ class Run:
 
         self._advance(call, marks, q, qd, work, slice(None), one_by_one=True)
 
-    def _look(self, step, doubt):
-        """Raise an error where a step was not solved."""
+    def _check_defect(self, step, doubt):
+        """Raise SimulationError if a step's implicit equations were not solved."""
         worst, method = np.max(doubt), self.transition.method
         if method.closes:
-            self._look_at_loops(step, doubt)
+            self._warn_of_singular_loops(step, doubt)
         elif not worst <= DEFECT:
             raise SimulationError(
                 f"integrator {method.name!r} did not find the state at the end of "
@@ -227,7 +227,7 @@ class Run:
                 f"was {worst:.2g} of the speed, at most {DEFECT:g} will do; take a smaller dt"
             )
 
-    def _look_at_loops(self, step, doubt):
+    def _warn_of_singular_loops(self, step, doubt):
         """Warn once of motions whose loops come close to a singular configuration."""
         count = int(np.sum(~(np.asarray(doubt) <= DOUBTFUL)))
         if count and not self.warned:
@@ -242,7 +242,7 @@ class Run:
 
 
 def require_inertia(model):
-    """Raise SingularError for a mechanism with joints that move no inertia, wherever it is."""
+    """Raise SingularError for joints that move no inertia in any configuration."""
     if model.is_constrained or any(isinstance(joint, Prescribed) for joint in model.joint[1:]):
         return
     q, zero = model.random_configuration(np.random.default_rng(0)), np.zeros(model.nv)
@@ -253,14 +253,14 @@ def require_inertia(model):
 
 
 def _states(run, marks):
-    """Arrays for states, the start already there."""
+    """State arrays at the marked steps, with the initial state filled in."""
     q, qd, work = new_arrays(run, len(marks), None)
     q[0], qd[0], work[0] = run.arrays.q0, run.arrays.qd0, 0
     return q, qd, work
 
 
 def new_arrays(run, count, out):
-    """Arrays for ``count`` states: new ones, or those of an earlier rollout."""
+    """Arrays for ``count`` states: new, or those of an earlier rollout."""
     size, dtype, model = run.arrays.size, run.arrays.dtype, run.model
     shapes = [(count, size, model.nq), (count, size, model.nv), (count, size)]
     if out is None:
@@ -281,7 +281,7 @@ def new_arrays(run, count, out):
 
 
 def _number(x, dtype):
-    """Array of a number in a precision."""
+    """Scalar array of a number in a float type."""
     return np.array(x, dtype=dtype)
 
 
@@ -294,7 +294,7 @@ _SLICE = 2**12  # steps of one call, times variables: so few that Ctrl-C is hear
 
 
 def over_chunks(function, size, numbers, steps, halted):
-    """Call ``function`` on slices that together are the whole batch, with NumPy's warnings off.
+    """Call ``function`` on slices of the batch, in parallel threads if it pays.
 
     Args:
         function: takes a slice.

@@ -67,12 +67,12 @@ class Transition:
 
     @property
     def doubts(self) -> bool:
-        """Whether steps have an estimated defect."""
+        """Whether steps return an estimated defect of their implicit equations."""
         return self.contact is None and (self.method.solves or self.method.closes)
 
     @cached_property
     def memory(self) -> int:
-        """Numbers that steps pass on besides the state.
+        """Number of values that steps pass on besides the state.
 
         States of forces; or, with rigid contact, the forces of the rows, the residuals of all
         steps, and 1 for motions that stopped being finite.
@@ -83,39 +83,39 @@ class Transition:
 
     @property
     def advance(self):
-        """The text of several steps."""
+        """Function of several steps to be compiled, with or without rigid contact."""
         return self.take_steps if self.contact is None else self.touching
 
     @cached_property
     def stateful(self) -> StatefulField | None:
-        """Forces with their own states, and the rest of the field; None where there are none."""
+        """``StatefulField`` of forces with internal states; None if there are none."""
         return StatefulField.of(self.field) if stateful_forces(self.field.forces) else None
 
     # --- texts, for numbers of any kind ------------------------------------------------------
 
     def with_parameters(self, rest) -> tuple[Model, dict]:
-        """The model with its parameters, and the other arrays by name."""
+        """Model with its parameters set, and the other input arrays by name."""
         n = len(self.given)
         arrays = {a.name: x for a, x in zip(self.given, rest[:n], strict=True)}
         values = dict(zip(self.parameters, rest[n:], strict=True))
         return with_parameters(self.model, values) if values else self.model, arrays
 
     def acting(self, model) -> Any:
-        """The field of a model with its own parameters.
+        """Field of forces for a model with other parameters.
 
         Outside of loops: what follows from parameters alone is computed once.
         """
         return self.field if model is self.model else self.field.of(model)
 
     def contact_step(self, model, arrays) -> Any:
-        """The step of rigid contact of a model with its own parameters."""
+        """Rigid-contact step for a model with other parameters."""
         passive, levels = getattr(self.acting(self.model), "passive", None), None
         if model is not self.model and passive is not None:
             levels = passive.exact_levels(model)
         return self.contact.of(model, arrays.get(FRICTION), levels)
 
     def held_inputs(self, model, arrays, t, q, qd):
-        """Inputs held during a step: ``tau`` and the controller's result, or controls."""
+        """Inputs held in a step: ``tau`` plus the controller's result, or controls."""
         found, servos = None, self.field.actuators
         if self.controller is not None:
             found = apply(self.controller, model, {**arrays, "t": t, "q": q, "qd": qd})
@@ -137,7 +137,7 @@ class Transition:
         return np.concatenate([controls, *state])
 
     def take_steps(self, t, h, count, q, qd, work, *rest):
-        """``q, qd, work`` after ``count`` steps, and the largest defect, if there is one.
+        """State and work after ``count`` contact-free steps, and the largest defect.
 
         States of forces, if there are any, come after ``work``, in and out.
         """
@@ -164,7 +164,7 @@ class Transition:
         return tuple(results)
 
     def touching(self, t, h, count, q, qd, work, memory, *rest):
-        """``q, qd, work, memory`` after ``count`` steps with rigid contact.
+        """State, work and memory after ``count`` steps with rigid contact.
 
         Motions that stop being finite stay where they were, and are marked.
         """
@@ -189,7 +189,7 @@ class Transition:
         return *results, np.concatenate([force, residuals, np.array([failed])])
 
     def take_step(self, t, h, q, qd, work, *rest):
-        """``q, qd, work`` after one step; derivatives go back through it without a history.
+        """State and work after one step, traceable for reverse mode.
 
         With rigid contact ``rest`` begins with the memories at its start and at its end.
         """
@@ -197,7 +197,7 @@ class Transition:
         return after.q, after.qd, work + after.work
 
     def _after(self, t, h, q, qd, rest):
-        """The end of one step without loops; model, arrays, state and what is held at its start."""
+        """End of one unrolled step, with the model, arrays and inputs at its start."""
         model, arrays = self.with_parameters(rest if self.contact is None else rest[2:])
         q, qd = settle(model, q, qd)
         tau, own = self.held_inputs(model, arrays, t, q, qd), self.acting(model)
@@ -210,7 +210,7 @@ class Transition:
         return after, model, arrays, q, qd, tau
 
     def applied_forces(self, t, q, qd, *rest):
-        """The joint forces held during a step from this state, and those of drives at its start."""
+        """Joint forces held in a step from this state, including prescribed drives."""
         model, arrays = self.with_parameters(rest[bool(self.memory) :])
         field = self.acting(model)
         if self.stateful:
@@ -222,7 +222,7 @@ class Transition:
     # --- compiled ----------------------------------------------------------------------------
 
     def _arguments(self, *names, memories=("memory",)):
-        """Arguments of a kernel of the transition, by name."""
+        """``Argument`` list of a kernel of the transition, for these names."""
         shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
         if self.memory:
             shapes |= dict.fromkeys(memories, (self.memory,))
@@ -235,28 +235,28 @@ class Transition:
         ]
 
     def step_arguments(self) -> list:
-        """Arguments of ``steps``: six, and those that are given."""
+        """``Argument`` list of the kernel ``steps``."""
         return self._arguments("t", "h", "count", "q", "qd", "work")
 
     def steps(self) -> Kernel:
-        """Compiled ``advance``."""
+        """Compiled kernel of ``advance``: several steps."""
         inputs = self.step_arguments()
         return self._keep("steps", lambda: self._compile("rollout", inputs, self.advance))
 
     def one_step(self) -> Kernel:
-        """Compiled ``take_step``."""
+        """Compiled kernel of ``take_step``: one differentiable step."""
         inputs = self._arguments("t", "h", "q", "qd", "work", memories=_BOTH)
         return self._keep("one step", lambda: self._compile("step", inputs, self.take_step))
 
     def forces(self) -> Kernel:
-        """Compiled ``applied_forces``."""
+        """Compiled kernel of ``applied_forces``."""
         inputs = self._arguments("t", "q", "qd")
         return self._keep(
             "forces", lambda: self._compile("joint forces", inputs, self.applied_forces)
         )
 
     def holding(self) -> Kernel:
-        """Compiled ``held_inputs``."""
+        """Compiled kernel of ``held_inputs``."""
 
         def function(t, q, qd, *rest):
             return (self.held_inputs(*self.with_parameters(rest), t, q, qd),)
@@ -265,7 +265,7 @@ class Transition:
         return self._keep("held", lambda: self._compile("controller", inputs, function))
 
     def holding_gradient(self) -> Kernel:
-        """Zero, and gradients by the state and all arrays for those by what is held."""
+        """Compiled reverse mode of ``held_inputs``: gradients by state and arrays."""
 
         def function(t, h, q, qd, *rest):
             *rest, p = rest
@@ -276,7 +276,7 @@ class Transition:
         return self._keep("back to held", lambda: self._gradients(name, inputs, function))
 
     def of_controls(self) -> Kernel:
-        """Compiled controls of the step that begins at a state."""
+        """Compiled kernel of the actuator controls in the step from a state."""
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
@@ -287,7 +287,7 @@ class Transition:
         return self._keep("controls", lambda: self._compile("controls", inputs, function))
 
     def of_soft_contacts(self, softs) -> Kernel:
-        """Compiled gaps, points, normals and forces of soft contacts at a state."""
+        """Compiled kernel of gaps, points, normals and forces of soft contacts."""
         inputs, terms = self._arguments("t", "q", "qd"), SoftTerms(softs, self.stateful)
 
         def function(t, q, qd, *rest):
@@ -297,7 +297,7 @@ class Transition:
         return self._keep("soft contacts", lambda: self._compile("contacts", inputs, function))
 
     def of_state(self, name, text) -> Kernel:
-        """Compiled function of a state: ``text(model, arrays, t, q, qd)`` to a tuple of arrays."""
+        """Compiled kernel of a function ``text(model, arrays, t, q, qd)`` of the state."""
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
@@ -306,7 +306,7 @@ class Transition:
         return self._keep((name, text), lambda: self._compile(name, inputs, function))
 
     def pullback(self, running) -> Kernel:
-        """The adjoint of one step, with the running cost, if there is one.
+        """Compiled adjoint of one step, with the running cost if there is one.
 
         Takes the time, the step, the state at its start, the arrays, and the gradients of a cost
         with respect to ``q`` and ``qd`` at its end. Returns the running cost, and gradients by
@@ -332,7 +332,7 @@ class Transition:
         return self._keep(("back", running), lambda: self._gradients("pullback", inputs, function))
 
     def terminal(self, cost) -> Kernel:
-        """A cost of the final state, and its gradients by ``q``, ``qd``, arrays and parameters."""
+        """Compiled terminal cost and its gradients by state, arrays and parameters."""
 
         def function(t, h, q, qd, *rest):
             model, arrays = self.with_parameters(rest)
@@ -343,11 +343,11 @@ class Transition:
         return self._keep(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
 
     def _keep(self, what, make):
-        """Compiled code, made once for each model."""
+        """Compiled code from ``make``, made once per model and key."""
         return remember(self.model, (self, what), make)
 
     def _compile(self, name, inputs, function):
-        """Kernel of a function of the transition."""
+        """Kernel traced from a function of the transition's arguments."""
 
         def on_symbols(*symbols):
             self._require(inputs, symbols)
@@ -368,7 +368,7 @@ class Transition:
         return self._kernel(name, inputs, made, reference, general=not rigid)
 
     def _gradients(self, name, inputs, function):
-        """A kernel of a number, and of the gradients of another with respect to the inputs."""
+        """Kernel of a value, and of the gradients of a second value by all inputs."""
         n = len(self.given) + len(self.parameters)
 
         def on_symbols(*symbols):
@@ -396,13 +396,13 @@ class Transition:
         return kernel
 
     def _rates(self, k, symbols):
-        """Directions in which an array can change, its last axis."""
+        """Matrix of the directions in which an input array can change."""
         if k < len(self.given):
             return np.eye(symbols.size, dtype=int).reshape(*symbols.shape, symbols.size)
         return parameter(self.model, self.parameters[k - len(self.given)]).rates(symbols)
 
     def _require(self, inputs, symbols):
-        """Conditions that the compiled code must check."""
+        """Add the conditions on inputs that compiled code must check."""
         for i, symbol in zip(inputs, symbols, strict=True):
             if i.name == "q":
                 require_unit_parts(self.model, symbol)
@@ -411,7 +411,7 @@ class Transition:
                     condition.require()
 
     def _kernel(self, name, inputs, traced, reference, *, general=False):
-        """Kernel with checks of its arrays."""
+        """Kernel that checks its arrays, by general code where the model allows it."""
 
         def validate(arrays):
             for i, array in zip(inputs, arrays, strict=True):
@@ -438,7 +438,7 @@ class Transition:
 
 
 def _shapes(inputs):
-    """Shapes of inputs by name."""
+    """Shapes of arguments by name."""
     return {i.name: i.shape for i in inputs}
 
 
@@ -446,7 +446,7 @@ def _shapes(inputs):
 
 
 def gradients_along(total, arrays, rates):
-    """Gradients of an expression along the directions of each array; (*tangent) each."""
+    """Gradients of a traced expression along the directions of each array."""
     if not hasattr(total, "graph"):  # a number that depends on nothing
         return [np.zeros(_tangent(a, r), dtype=object) for a, r in zip(arrays, rates, strict=True)]
     directions = [
@@ -460,5 +460,5 @@ def gradients_along(total, arrays, rates):
 
 
 def _tangent(array, rates):
-    """Shape of the space in which an array can change."""
+    """Shape of the tangent space of an array."""
     return array.shape if rates.shape[-1] == array.size else rates.shape[-1:]

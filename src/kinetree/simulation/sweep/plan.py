@@ -42,16 +42,16 @@ class SweepPlan:
         return int(np.prod(self.shape))
 
     def seeds(self, ids):
-        """Seeds of runs; that of a run depends on the sweep's seed and its number alone."""
+        """Random seeds of the numbered runs, independent of the other runs."""
         return np.array([_seed(self.seed, int(i)) for i in ids], dtype=np.uint64)
 
     def part(self, ids):
-        """The values of some runs."""
+        """Parameter values of the numbered runs, by name."""
         return {name: values[ids] for name, values in self.values.items()}
 
 
 def from_grid(grid, seed) -> SweepPlan:
-    """Every combination of the values; the last name changes fastest."""
+    """``SweepPlan`` of all combinations of values; the last name changes fastest."""
     if not isinstance(grid, dict) or not grid:
         raise SweepError(
             f"a grid is a dictionary from names to lists of values, such as {{'kp': [1, 10]}}; got "
@@ -65,7 +65,7 @@ def from_grid(grid, seed) -> SweepPlan:
 
 
 def from_samples(samples, count, seed) -> SweepPlan:
-    """Runs from columns of equal length, from a list of dictionaries, or drawn one by one.
+    """``SweepPlan`` of samples: columns, a list of dicts, or a random function.
 
     Args:
         samples: values by name, one for each run; or a dictionary for each run; or a function of a
@@ -95,7 +95,7 @@ def from_samples(samples, count, seed) -> SweepPlan:
 
 
 def _columns(rows):
-    """Values by name from the dictionaries of the runs."""
+    """Parameter values by name, from the dictionaries of all runs."""
     for i, row in enumerate(rows):
         if not isinstance(row, dict) or row.keys() != rows[0].keys():
             raise SweepError(
@@ -107,7 +107,7 @@ def _columns(rows):
 
 
 def _column(name, values):
-    """Values as an array whose first axis counts them."""
+    """Values of one parameter as an array with one entry per run."""
     if isinstance(values, (str, bytes, dict)) or not np.iterable(values):
         raise SweepError(f"the values of {name!r} must be a list or an array, got {values!r}")
     values = values if isinstance(values, np.ndarray) else list(values)
@@ -130,19 +130,19 @@ def _column(name, values):
 
 
 def _check_seed(seed):
-    """Seed as an integer; an error for anything else."""
+    """Seed as an int; SweepError unless it is a nonnegative integer."""
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise SweepError(f"the seed must be an integer of at least 0, got {seed!r}")
     return int(seed)
 
 
 def _seed(seed, i):
-    """Seed of run ``i``."""
+    """Random seed of run ``i``."""
     return np.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1, np.uint64)[0]
 
 
 def _drawing(seed, i):
-    """The generator that draws the values of run ``i``: another stream than the run's own."""
+    """Random generator that draws run ``i``'s values, a stream separate from the run's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(i, 1)))
 
 
@@ -152,7 +152,7 @@ def _drawing(seed, i):
 
 
 def digest(*things) -> str:
-    """SHA-256 over the content of things, as a hexadecimal string."""
+    """SHA-256 digest of objects' content, as a hexadecimal string."""
     state = hashlib.sha256()
     for thing in things:
         _describe(thing, state.update, set())
@@ -160,7 +160,7 @@ def digest(*things) -> str:
 
 
 def _describe(x, add, seen):
-    """Bytes that describe ``x``, each handed to ``add``; what contains itself is met once."""
+    """Pass bytes that describe ``x`` to ``add``, each recursive object once."""
     if isinstance(x, (str, bytes, int, float, complex, bool, type(None))):
         add(f"{type(x).__name__}:{x!r};".encode())
     elif isinstance(x, np.ndarray) and x.dtype != object:
@@ -176,7 +176,7 @@ def _describe(x, add, seen):
 
 
 def _describe_parts(x, add, seen):
-    """Add a container and its parts to a digest."""
+    """Pass bytes that describe a container and its parts to ``add``."""
     kind, parts = _parts(x)
     add(f"{kind}{len(parts)}(".encode())
     for part in parts:
@@ -185,7 +185,7 @@ def _describe_parts(x, add, seen):
 
 
 def _parts(x):
-    """The kind of a thing and what it consists of."""
+    """Type name of an object and the list of its parts, for digests."""
     kind = f"{type(x).__module__}.{type(x).__qualname__}"
     if isinstance(x, (list, tuple)):
         return kind, list(x)
@@ -213,7 +213,7 @@ def _parts(x):
 
 
 def _content(cell):
-    """Value of a closure's cell, or None."""
+    """Value in a closure's cell, or None if unbound."""
     try:
         return cell.cell_contents
     except ValueError:  # a name that is not bound yet
@@ -224,7 +224,7 @@ _MOST = 64  # chunks that wait at the scheduler, at least
 
 
 def on_cluster(work, tasks, client, study):
-    """Do the work of tasks, ``(number, ids, seeds, values)``; yields ``(number, chunk)``."""
+    """Chunks of results of all tasks, computed by a dask cluster, as they finish."""
     distributed = need("distributed", "a sweep with a client", "cluster")
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise SweepError(
@@ -261,11 +261,11 @@ class _Cluster:
         self.sent = need("cloudpickle", "a sweep with a client", "cluster").dumps(work)
 
     def submit(self, ids, seeds, values):
-        """A future for the results of some runs."""
+        """Dask future of the results of some runs."""
         return self.client.submit(_do, self.study, self.sent, ids, seeds, values, pure=False)
 
     def result(self, future):
-        """The results, or None if every worker that tried died of it."""
+        """Results of a future, or None if it killed every worker that tried it."""
         try:
             return future.result()  # dask computes it again where the worker that had it is gone
         except self.distributed.KilledWorker:
@@ -284,7 +284,7 @@ class _Cluster:
             ) from error
 
     def one_by_one(self, ids, seeds, values):
-        """The runs of a chunk that killed its workers, each as its own task."""
+        """Chunk of results from single-run tasks, after the chunk killed its workers."""
         parts = []
         for k in range(len(ids)):
             alone = slice(k, k + 1)
@@ -298,13 +298,13 @@ class _Cluster:
 
 
 def _do(study, sent, ids, seeds, values):
-    """Some runs, on a worker."""
+    """Results of some runs, computed on a cluster worker."""
     return _work(study, sent)(ids, seeds, values)
 
 
 @lru_cache(maxsize=4)
 def _work(study, sent):
-    """The work as it was sent; kept, and with it what is compiled for its model."""
+    """Work object unpickled on a worker, cached with its compiled code."""
     return pickle.loads(sent)
 
 
@@ -312,7 +312,7 @@ def _work(study, sent):
 
 
 def on_threads(work, tasks, threads):
-    """Do the work of tasks, ``(number, ids, seeds, values)``; yields ``(number, chunk)``.
+    """Chunks of results of all tasks, computed by threads, as they finish.
 
     The first is done alone, so that what must be compiled is compiled once. Results come in the
     order in which they are ready.
@@ -333,7 +333,7 @@ def on_threads(work, tasks, threads):
 
 
 def _in_pool(pool, work, tasks, most):
-    """Results of tasks as they end, with at most ``most`` of them in the pool."""
+    """Results of tasks as they finish, with at most ``most`` of them queued."""
     waiting, is_over = {}, False
     while waiting or not is_over:
         while not is_over and len(waiting) < most:

@@ -33,15 +33,15 @@ class Memory:
         self.chunks = {}
 
     def finished_chunks(self):
-        """Numbers of the chunks that are there."""
+        """Set of the numbers of all stored chunks."""
         return set(self.chunks)
 
     def keep(self, number, chunk):
-        """Keep a chunk."""
+        """Store a chunk of results under its number."""
         self.chunks[number] = chunk
 
     def read(self, number, names=None) -> Chunk:
-        """A chunk, with the named columns at least."""
+        """Chunk of results by number, with at least the named columns."""
         return self.chunks[number]
 
 
@@ -58,15 +58,15 @@ class Folder:
         self.path, self.study, self.count = Path(path), study, count
 
     def finished_chunks(self):
-        """Numbers of the chunks that are there and whole."""
+        """Set of the numbers of all complete chunk files."""
         return {k for k in range(self.count) if self.file(k).exists() and self._is_whole(k)}
 
     def keep(self, number, chunk):
-        """Write a chunk."""
+        """Write a chunk of results to its file."""
         write_with(self.file(number), lambda f: save_arrays(f, _pack(chunk, self.study)))
 
     def read(self, number, names=None) -> Chunk:
-        """A chunk, with all or only the named columns."""
+        """Chunk of results by number from its file, with all or the named columns."""
         path = self.file(number)
         try:
             with Archive(path) as arrays:
@@ -78,11 +78,11 @@ class Folder:
             ) from error
 
     def file(self, number):
-        """Path of a chunk."""
+        """Path of the file of a chunk."""
         return self.path / f"chunk-{number:06d}.npz"
 
     def _is_whole(self, number):
-        """Whether a file of results can be read, is complete and belongs to this sweep."""
+        """Whether a chunk's file is readable, complete and of this sweep."""
         path = self.file(number)
         try:
             with Archive(path) as arrays:
@@ -99,12 +99,12 @@ class Folder:
 
 
 def save_arrays(file, arrays: dict[str, Any]):
-    """Write arrays by name into an open file."""
+    """Write arrays by name into an open file as ``.npz``."""
     np.savez(file, **arrays)
 
 
 def read_manifest(path):
-    """Manifest of a folder."""
+    """Manifest (a dict) of a sweep's folder; SweepError if it is invalid."""
     file = Path(path) / "manifest.json"
     try:
         if (size := regular_size(file)) > _MANIFEST_BYTES:
@@ -123,7 +123,7 @@ def read_manifest(path):
 
 
 def _check_manifest(manifest):
-    """ValueError for a manifest that ``sweep`` cannot have written."""
+    """Raise ValueError for a manifest that ``sweep`` cannot have written."""
     lengths, names = manifest["shape"], (*manifest["values"], *manifest["axes"])
     numbers = (*lengths, manifest["count"], manifest["chunk"], manifest["chunks"])
     if not all(type(n) is int and n >= 0 for n in numbers):
@@ -139,7 +139,7 @@ def _check_manifest(manifest):
 
 
 def read_runs(path, manifest):
-    """Values of all runs, and those along the axes of a grid, by name."""
+    """Parameter values of all runs, and of a grid's axes, from a sweep's folder."""
     file = Path(path) / "runs.npz"
     try:
         with Archive(file) as arrays:
@@ -156,12 +156,12 @@ def read_runs(path, manifest):
 
 
 def _why(error):
-    """Short text of an error."""
+    """Error message shortened to 300 characters."""
     return printable(str(error)[:300]) or type(error).__name__
 
 
 def _pack(chunk, study):
-    """A chunk as arrays: columns stacked where rows are alike, else row by row."""
+    """Arrays of a chunk by name, equal rows stacked, for its file."""
     failed = list(chunk.failures)
     arrays = {
         "study": np.array(study),
@@ -182,7 +182,7 @@ def _pack(chunk, study):
 
 
 def _unpack(arrays, names):
-    """Chunk of results from arrays of a file."""
+    """Chunk of results from the arrays of its file."""
     chunk = Chunk(arrays["ids"], arrays["seeds"])
     if (
         chunk.ids.dtype.kind not in "iu"
@@ -250,7 +250,7 @@ class Sweep:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Sweep":
-        """A sweep from its folder, finished ones only."""
+        """Finished ``Sweep`` read from its folder."""
         manifest = read_manifest(folder)
         values, axes = read_runs(folder, manifest)
         count = manifest["chunks"]
@@ -265,7 +265,7 @@ class Sweep:
         return found
 
     def _chunks(self, names):
-        """Chunks of results, one after another."""
+        """Chunks of results in order, with the named columns."""
         for k in range(self._chunk_count):
             yield self._store.read(k, names)
 
@@ -288,7 +288,7 @@ class Sweep:
         return _stack(rows)
 
     def batches(self, *names: str) -> Iterator[tuple[Array, dict[str, Array]]]:
-        """Numbers of runs and their results, one stored part after another.
+        """Run numbers and results chunk by chunk, for results larger than memory.
 
         For results that do not fit into memory: a part is as large as ``chunk`` of ``kt.sweep``.
 
@@ -305,7 +305,7 @@ class Sweep:
             yield chunk.ids, {name: _stack(rows[name]) for name in wanted}
 
     def run(self, number: int) -> dict[str, Any]:
-        """Values and results of one run, by name; None where there is none."""
+        """Values and results of one run by name; None for missing results."""
         if not 0 <= number < len(self):
             raise UnknownNameError(f"there is no run {number}; they are 0 to {len(self) - 1}")
         found = {name: column[number] for name, column in self.values.items()}
@@ -314,7 +314,7 @@ class Sweep:
         return found | {name: column[place] for name, column in chunk.columns.items()}
 
     def to_pandas(self) -> Any:
-        """A table with a row for each run; entries of vectors are columns ``name[0]`` and so on."""
+        """``pandas.DataFrame`` with one row per run; vector entries are ``name[0]``, ..."""
         pandas = need("pandas", "Sweep.to_pandas", "tables")
         columns = {}
         for name, array in (*self.values.items(), *((n, self[n]) for n in self.names)):
@@ -330,7 +330,7 @@ class Sweep:
         return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name="run"))
 
     def to_xarray(self) -> Any:
-        """A dataset whose dimensions are the names of the grid, or ``run``."""
+        """``xarray.Dataset`` with the grid's names, or ``run``, as dimensions."""
         xarray = need("xarray", "Sweep.to_xarray", "tables")
         dims = tuple(self.axes) or ("run",)
         coords, data = {}, {}
@@ -358,18 +358,18 @@ class Sweep:
 
 
 def _some(ids):
-    """First few of many numbers of runs."""
+    """First three run numbers as text, with "..." if there are more."""
     return ", ".join(map(str, ids[:3].tolist())) + (", ..." if len(ids) > 3 else "")
 
 
 def _variable(name, array, dims, shape):
-    """Dimensions and array of a variable for xarray."""
+    """Dimensions and reshaped array of a result for xarray."""
     inner = tuple(f"{name}_{k}" for k in range(array.ndim - 1))
     return dims + inner, array.reshape(shape + array.shape[1:])
 
 
 def _stack(rows):
-    """Rows as one array; NaN for those that are missing among numbers, else an array of objects."""
+    """Rows stacked to one array; missing numeric rows are NaN, mixed rows objects."""
     there = [row for row in rows if row is not None]
     if len({row.shape for row in there}) == 1 and len({row.dtype.kind for row in there}) == 1:
         first = there[0]

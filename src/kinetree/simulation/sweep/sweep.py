@@ -106,7 +106,7 @@ def sweep(
 
 
 def _plan(grid, samples, count, seed):
-    """The runs of a grid, or of samples."""
+    """``SweepPlan`` of a grid, or of samples."""
     if (grid is None) == (samples is None):
         raise SweepError(
             "give either a grid, values by name of which all combinations are run, or samples="
@@ -117,14 +117,14 @@ def _plan(grid, samples, count, seed):
 
 
 def _tasks(plan, size, missing):
-    """Chunks of runs that are to be done: number, numbers of the runs, their seeds and values."""
+    """Chunks to compute: chunk number, run numbers, seeds and values of each."""
     for k in missing:
         ids = np.arange(k * size, min((k + 1) * size, plan.count))
         yield k, ids, plan.seeds(ids), plan.part(ids)
 
 
 def _keep(results, store, report, work):
-    """Store results as they come."""
+    """Store results as they arrive, with progress."""
     with warnings.catch_warnings(), report as advance:
         if work.label == "simulate":  # what a simulation warns of is among its results
             warnings.simplefilter("ignore", SimulationWarning)
@@ -134,7 +134,7 @@ def _keep(results, store, report, work):
 
 
 def _warn(result, *, is_simulation):
-    """Say how many runs failed, or should not be trusted."""
+    """Warn how many runs failed or had simulation warnings."""
     if result.failed:
         first = min(result.failed)
         warn(
@@ -155,7 +155,7 @@ def _warn(result, *, is_simulation):
 
 
 def _work(model, run, names, batched):
-    """Runs of a function or of simulations."""
+    """Work of a sweep: calls of a function, or simulations with varied options."""
     if isinstance(run, _InWorld) and isinstance(run.function, dict):
         work = simulation_work(model, run.function, names, batched=batched, in_world=True)
         return replace(work, function=replace(run, function=work.function))
@@ -165,7 +165,7 @@ def _work(model, run, names, batched):
 
 
 def _open(folder, model, run, work, plan, chunk):
-    """Where results go, the size of chunks, and the digest of the sweep."""
+    """Result store, chunk size and digest of a sweep; continues an existing folder."""
     parts = {
         "model": digest(model),
         "function or options": digest(run if isinstance(run, dict) else work.function),
@@ -192,7 +192,7 @@ def _open(folder, model, run, work, plan, chunk):
 
 
 def _begin(folder, model, work, plan, chunk, parts, study):
-    """Write what the sweep is about; the manifest last, since it implies that the rest is there."""
+    """Write a new sweep's values and manifest to its folder, the manifest last."""
     if folder.exists() and (not folder.is_dir() or any(folder.glob("chunk-*.npz"))):
         raise SweepError(f"{folder} exists and is not a folder of a sweep; choose another one")
     folder.mkdir(parents=True, exist_ok=True)
@@ -219,12 +219,12 @@ def _begin(folder, model, work, plan, chunk, parts, study):
 
 
 def _storable(array):
-    """Things that are not numbers as text."""
+    """Array for a file: objects converted to text."""
     return array if array.dtype != object else np.array([str(x) for x in array])
 
 
 def _chunk_size(chunk, count, batched):
-    """Number of runs in a chunk; an error for anything but a positive integer."""
+    """Number of runs per chunk; SweepError unless a positive integer."""
     if chunk is None:
         return int(np.clip(-(-count // 32), 1, 1024 if batched else 100))
     if not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1:
@@ -233,7 +233,7 @@ def _chunk_size(chunk, count, batched):
 
 
 def _thread_count(threads):
-    """Number of threads; an error for anything but a positive integer."""
+    """Number of threads; SweepError unless a positive integer."""
     if threads is None:
         return kernel_threads()
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
@@ -249,7 +249,7 @@ _SAME_FOR_ALL = {"duration", "dt", "store_every", "t0", "integrator"}
 
 
 def simulation_work(model, options, names, *, batched=None, in_world=False) -> RunFunction:
-    """The work of simulating ``model`` with some options fixed and others, by name, varied.
+    """Work that simulates ``model`` with fixed options and others varied by name.
 
     Runs that differ in nothing but their initial state, and which no function of the user's acts
     on, move together as one batch; every one comes out as it would alone.
@@ -296,12 +296,12 @@ class _Simulation:
         return shared | {name: np.moveaxis(array, 1, 0) for name, array in arrays.items()}
 
     def _simulate(self, model, values):
-        """Trajectory of one run."""
+        """``Trajectory`` of one run with its option values."""
         options = {**self.options, **values}
         return simulate(model, options.pop("q0", None), **options)
 
     def _arrays(self, trajectory):
-        """Arrays of a trajectory that are kept."""
+        """Arrays of a trajectory that a sweep keeps, by name."""
         arrays = {name: np.asarray(getattr(trajectory, name)) for name in _KEPT}
         return arrays | {"warning": np.array("; ".join(trajectory.report.warnings))}
 
@@ -329,7 +329,7 @@ class _InWorld:
 
 
 def _in_world(world, run):
-    """Run function of a sweep over a world, with the signature of the user's."""
+    """Run function of a sweep over a world, with the user function's signature."""
     own = world.simulation_start()
     found = _InWorld(world, ((own.state.q, own.state.qd), own.timestep), run)
     if callable(run):

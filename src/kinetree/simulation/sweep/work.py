@@ -31,13 +31,13 @@ class Chunk:
     """Names of columns that are kept elsewhere."""
 
     def put(self, k, results):
-        """Keep the results of the run at place ``k``."""
+        """Store the results of the run at position ``k`` of the chunk."""
         for name, array in results.items():
             self.columns.setdefault(name, [None] * len(self.ids))[k] = array
 
     @classmethod
     def join(cls, parts):
-        """One chunk from chunks of single runs."""
+        """Chunk joined from chunks of single runs."""
         whole = cls(
             np.concatenate([part.ids for part in parts]),
             np.concatenate([part.seeds for part in parts]),
@@ -77,7 +77,7 @@ class RunFunction:
             return self._runs(ids, seeds, values)
 
     def _runs(self, ids, seeds, values):
-        """Results of a chunk of runs, together or one by one."""
+        """Chunk of results of several runs, in one batch or one by one."""
         chunk = Chunk(np.asarray(ids), np.asarray(seeds))
         if self.batched:
             try:
@@ -102,7 +102,7 @@ class RunFunction:
         return chunk
 
     def _alone(self, k, seeds, values):
-        """Result of one run."""
+        """Results of one run, by name."""
         row = {name: _plain(column[k]) for name, column in values.items()}
         changes = {name: row.pop(name) for name in self.changes}
         model = with_parameters(self.model, changes) if changes else self.model
@@ -113,7 +113,7 @@ class RunFunction:
         return arrays_by_name(self.function(model, **row))
 
     def _together(self, chunk, places, values):
-        """Results of several runs at once."""
+        """Compute several runs in one batched call, storing their results."""
         places = np.asarray(places)
         rows = {name: column[places] for name, column in values.items()}
         if "seed" in self.extras:
@@ -130,7 +130,7 @@ class RunFunction:
 
 
 def work_of(model, function, names, *, batched) -> RunFunction:
-    """The work of calling a user's function, if it can be called with these names."""
+    """``RunFunction`` that calls a user's function, checked to accept the names."""
     label = getattr(function, "__name__", type(function).__name__)
     if not callable(function):
         raise SweepError(
@@ -167,13 +167,13 @@ def work_of(model, function, names, *, batched) -> RunFunction:
 
 
 def model_parameters(model, names) -> tuple[str, ...]:
-    """Names that are parameters of the model; what it does not have is rejected."""
+    """Names among ``names`` that are parameters of the model, in full form."""
     found = [n for n in names if is_parameter(n) and (":" in n or n in ("gravity", "inertia"))]
     return tuple(parameter(model, name).name for name in found)
 
 
 def arrays_by_name(result) -> dict[str, np.ndarray]:
-    """Results of a run, as arrays by name."""
+    """Results of a run as arrays by name."""
     if hasattr(result, "arrays"):  # a trajectory
         result = result.arrays()
     if not isinstance(result, dict):
@@ -186,10 +186,10 @@ def arrays_by_name(result) -> dict[str, np.ndarray]:
 
 
 def _plain(value):
-    """Numbers as Python's own."""
+    """Python number from a NumPy scalar; other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _reason(error):
-    """Text of an error with its class."""
+    """Error text with its class name."""
     return f"{type(error).__name__}: {error}"
