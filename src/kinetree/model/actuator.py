@@ -123,7 +123,7 @@ class Actuator:
 
     @property
     def kind(self) -> str:
-        """Type of the actuator in MuJoCo.
+        """Type of the actuator in MuJoCo, e.g. ``"motor"`` or ``"position"``.
 
         "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion",
         "pid" or "general".
@@ -150,13 +150,13 @@ class Actuator:
 
     @property
     def is_servo(self) -> bool:
-        """Whether its force depends on more than the current control: a bias or a state."""
+        """Whether the actuator's force depends on a bias or state, not on the control alone."""
         law = any(self.bias) or any(self.gain[1:]) or self.muscle is not None
         return bool(self.activation or self.integral) or law
 
     @property
     def force_range(self) -> tuple[float, float]:
-        """Smallest and largest force before the gear; of a servo those of ``effort``."""
+        """Smallest and largest force of the actuator before its gear [N or N·m]."""
         if self.is_servo:
             return self.effort
         low, high = sorted(self.gain[0] * x if self.gain[0] else 0.0 for x in self.control)
@@ -164,7 +164,7 @@ class Actuator:
 
 
 def servo_law(name: str, law: dict[str, Any], kp, kv) -> dict[str, Any]:
-    """``law`` with gain and bias of a position servo (``kp``) or a velocity servo (``kv``)."""
+    """Actuator law with gain and bias of a position (``kp``) or velocity servo (``kv``)."""
     if kp is None and kv is None:
         return law
     if law.get("gain") is not None or law.get("bias") is not None:
@@ -185,7 +185,7 @@ def servo_law(name: str, law: dict[str, Any], kp, kv) -> dict[str, Any]:
 
 
 def states_of(actuators) -> list[str]:
-    """Names of the states of actuators, in order: that of the actuator, or ``<name>.integral``.
+    """Names of the state variables of actuators, in order: its own, or ``<name>.integral``.
 
     A state has the name of its actuator alone, unless it is the second one.
     """
@@ -206,7 +206,7 @@ def commands_of(posture, actuators) -> dict[str, dict]:
 
 
 def command_vectors(commands: dict[str, dict], actuators) -> dict[str, tuple]:
-    """Fields of a posture from ``commands_of``; zero where others than these have entries."""
+    """Control and state vectors of a posture from values by name; zero for names not given."""
     names = {"controls": [a.name for a in actuators], "activation": states_of(actuators)}
     return {
         what: tuple(commands[what].get(name, 0.0) for name in those)
@@ -217,5 +217,5 @@ def command_vectors(commands: dict[str, dict], actuators) -> dict[str, tuple]:
 
 
 def fit_postures(postures, old, new) -> list:
-    """Postures for ``new`` actuators, which find their controls by their names."""
+    """Postures rearranged for ``new`` actuators, with the controls of equal names."""
     return [replace(p, **command_vectors(commands_of(p, old), new)) for p in postures]

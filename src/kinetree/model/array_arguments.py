@@ -43,18 +43,18 @@ ARRAYS = {
 
 
 def argument_shape(model, name) -> tuple:
-    """Shape of one sample of an argument that means the same in every function."""
+    """Shape of one sample of a common argument such as ``q`` or ``tau``, (nq,) or (nv,)."""
     return sample_shape(model, ARRAYS[name].shape)
 
 
 def validate(model, arrays):
-    """Raise for arrays of ``ARRAYS``, by name, that make no sense for a model."""
+    """Raise an error for named argument arrays with wrong shapes or values for a model."""
     for name, array in arrays.items():
         check_array(model, array, name, ARRAYS[name], {})
 
 
 def check_array(model, array, name, argument: ArrayArgument, options):
-    """Raise for an array that makes no sense as an argument of a function."""
+    """Raise an error for an argument array with a wrong shape or value for a model."""
     if argument.check is not None:
         argument.check(model, array, name)
         return
@@ -64,7 +64,7 @@ def check_array(model, array, name, argument: ArrayArgument, options):
 
 
 def require_shape(model, array, name, axes, options=None):
-    """Raise ShapeError unless an array has these last axes, given as in ``ArrayArgument.shape``."""
+    """Raise ShapeError unless an array's last axes have the lengths ``axes`` of an argument."""
     shape = sample_shape(model, axes, options)
     if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
         written = [n if isinstance(n, str) else str(k) for n, k in zip(axes, shape, strict=True)]
@@ -76,7 +76,7 @@ def require_shape(model, array, name, axes, options=None):
 
 
 def sample_shape(model, shape, options=None) -> tuple:
-    """A shape in numbers, from one as in ``ArrayArgument.shape``."""
+    """Shape as integers, from axis lengths given as numbers, model attributes or functions."""
     return tuple(
         n(model, options or {})
         if callable(n)

@@ -19,7 +19,7 @@ _SHORT = 100  # numbers that are added up sooner than NumPy begins
 
 
 def as_model(model):
-    """``model`` itself, if it is one (or a view of one)."""
+    """The argument if it is a model or a view of one; TypeError with advice otherwise."""
     if not hasattr(model, "body_count"):
         remedy = _remedy(model)
         raise ModelError(f"the first argument must be a Model, got {type(model).__name__}{remedy}")
@@ -27,7 +27,7 @@ def as_model(model):
 
 
 def require_instant(model, function):
-    """The model, if it has numbers and no joint that is a function of time."""
+    """The model, after an error if it is none, has symbols, or a joint depends on time."""
     refuse_formulas(function, (model,))
     for body in model.bodies:
         if isinstance(body.joint, Prescribed):
@@ -40,7 +40,7 @@ def require_instant(model, function):
 
 
 def _remedy(given) -> str:
-    """Advice for an object that is not a model: how to make one of it."""
+    """Advice how to make a model of an object of another type, for an error message."""
     if hasattr(given, "build"):
         return "; call its build() first"
     if isinstance(given, (str, PathLike)):
@@ -53,7 +53,7 @@ def _remedy(given) -> str:
 
 
 def as_configuration(model, q, name="q"):
-    """``q`` as an array of shape (..., nq) of finite numbers with unit quaternions."""
+    """Configuration as an array (..., nq) of finite numbers with unit quaternions, checked."""
     q = as_position_vector(model, q, name)
     if q.dtype == object:
         return q
@@ -71,7 +71,7 @@ def as_configuration(model, q, name="q"):
 
 
 def require_unit_parts(model, q):
-    """Make the compiled code check that quaternions in a traced ``q`` have unit length."""
+    """Trace a run-time check that quaternions in a symbolic ``q`` have unit length."""
     for i in model.outward():
         for part in model.joint[i].unit_parts:
             p = q[model.q_slice[i]][part]
@@ -80,17 +80,17 @@ def require_unit_parts(model, q):
 
 
 def as_position_vector(model, q, name="q"):
-    """``q`` as an array of shape (..., nq) of finite numbers; quaternions of any length."""
+    """Position variables as an array (..., nq) of finite numbers; quaternions of any length."""
     return _require_size(model, q, name, "nq")
 
 
 def as_joint_vector(model, x, name):
-    """``x`` as an array of shape (..., nv) of finite numbers."""
+    """Joint vector as an array (..., nv) of finite numbers, checked."""
     return _require_size(model, x, name, "nv")
 
 
 def _require_size(model, x, name, size_name):
-    """Argument as finite numbers (..., size); an error with a hint for other shapes."""
+    """Argument as finite numbers (..., size); ShapeError with a hint for other shapes."""
     size = getattr(as_model(model), size_name)
     a = as_numbers(x, name)
     if a.ndim == 0 or a.shape[-1] != size:
@@ -102,7 +102,7 @@ def _require_size(model, x, name, size_name):
 
 
 def as_numbers(x, name):
-    """``x`` as an array of floats, complex numbers, or number-like objects such as formulas."""
+    """Array of floats, complex numbers or number-like objects such as formulas, else an error."""
     refuse_masked(x, name)
     try:
         a = np.asarray(x)
@@ -129,7 +129,7 @@ def as_numbers(x, name):
 
 
 def as_seconds(x, name, *, least: float | None = None) -> float:
-    """``x`` as a time [s]: a finite number, above ``least`` if that is given."""
+    """Time [s] as a finite float, above ``least`` if given; an error otherwise."""
     if type(x) is float and isfinite(x) and (least is None or x > least):
         return x
     number = None
@@ -146,7 +146,7 @@ def as_seconds(x, name, *, least: float | None = None) -> float:
 
 
 def whole_number(n, name, least=0):
-    """``n`` as an integer; raise ShapeError if it is not one, or less than ``least``."""
+    """Integer value of ``n``; ShapeError if it is not integral, or less than ``least``."""
     try:
         n = operator.index(n)
     except TypeError:
@@ -157,25 +157,25 @@ def whole_number(n, name, least=0):
 
 
 def as_reals(x, name) -> np.ndarray:
-    """``x`` as an array of floats; NumPy drops imaginary parts with no more than a warning."""
+    """Array of floats; an error for complex numbers, whose imaginary parts NumPy drops."""
     if np.asarray(x).dtype.kind == "c":
         raise ShapeError(f"{name} must hold real numbers, got complex ones")
     return np.asarray(x, dtype=float)
 
 
 def as_given(x, name) -> Any:
-    """Arrays of other libraries as they are, for a kernel to check; else as ``as_numbers``."""
+    """Array of another library unchanged, for a kernel to check; else as by ``as_numbers``."""
     return x if is_foreign(x) else as_numbers(x, name)
 
 
 def check_batches(function, **arrays):
-    """Raise ShapeError where batch axes do not fit: arrays by name, each with its own axes."""
+    """Raise ShapeError where batch axes of arrays do not broadcast, each given by name."""
     leads = [np.shape(a)[: np.ndim(a) - core] for a, core in arrays.values()]
     common_shape(arrays, leads, f"{function}: batch axes")
 
 
 def check_finite(a, name, core=1):
-    """``a`` if all is finite; its last ``core`` axes belong to one sample of the batch."""
+    """The array if all its numbers are finite; an error names the sample that is not."""
     short = a.__class__ is np.ndarray and a.dtype.char == "d" and a.ndim == 1 and a.size < _SHORT
     if short and isfinite(sum(a.tolist())):  # in a tenth of the time
         return a
@@ -190,7 +190,7 @@ def check_finite(a, name, core=1):
 
 
 def _hint(model, a, size, size_name):
-    """Hint about an array of the wrong shape: transposed, or of the uncoupled model."""
+    """Hint for a wrong array shape: transposed, or of the model without couplings."""
     if a.ndim > 1 and a.shape[-2] == size:
         return ": batch axes come first and variables last, so pass its transpose"
     if a.ndim and model.couplings and a.shape[-1] == getattr(model.uncoupled, size_name):
@@ -206,5 +206,5 @@ def _hint(model, a, size, size_name):
 
 
 def _where(sample):
-    """Words for a sample of a batch."""
+    """Words that locate a sample in a batch, for messages."""
     return f" of sample {tuple(sample)}" if len(sample) else ""

@@ -71,7 +71,7 @@ class Attachments:
         function=None,
         tendon="",
     ):
-        """Make a joint follow others: ``q = c0 + c1 x + c2 x² + ...``, see ``Coupling``.
+        """Couple a joint to others: ``q = c0 + c1 x + c2 x² + ...``, see ``Coupling``.
 
         Args:
             name: unique name, among the joints.
@@ -127,7 +127,7 @@ class Attachments:
     def contact_pair(
         self, first: str, second: str, *, surface: Surface | None = None, name: str = ""
     ):
-        """Let shapes touch that would not by themselves, such as those of a body and its parent.
+        """Let shapes collide that would not by default, such as those of a body and its parent.
 
         Args:
             first: name of a shape, link, frame or body.
@@ -139,7 +139,7 @@ class Attachments:
         return self
 
     def exclude(self, first: str, second: str, *, name: str = ""):
-        """Let shapes not touch, those of the names of shapes, links, frames or bodies."""
+        """Exclude pairs of shapes from collision, by names of shapes, links, frames or bodies."""
         self._contact_pairs.append(ContactPair(first, second, False, name=name))
         return self
 
@@ -161,7 +161,7 @@ class Attachments:
         activation: str = "",
         **more,
     ):
-        """Drive a joint, a tendon or a frame by a motor or a servo, see ``Actuator``.
+        """Add an actuator: a motor or servo that drives a joint, tendon or frame, see ``Actuator``.
 
         Without ``kp``, ``kv``, ``gain`` and ``bias`` it is a motor: the joint force is ``gear``
         times the control. With ``kp`` the control of a position servo is the position to hold,
@@ -213,7 +213,7 @@ class Attachments:
         rest=(0.0, 0.0),
         **forces,
     ):
-        """Run a tendon over joints or through space, see ``Tendon``.
+        """Add a tendon over joints or along a path in space, see ``Tendon``.
 
         Args:
             name: unique name, among the tendons.
@@ -242,7 +242,7 @@ class Attachments:
         return self
 
     def gravity_compensation(self, body: str, *, mass, center=(0.0, 0.0, 0.0)):
-        """Carry the weight of a mass on a body, see ``GravityCompensation``.
+        """Compensate the weight of a mass on a body, see ``GravityCompensation``.
 
         Args:
             body: name of the body.
@@ -253,7 +253,7 @@ class Attachments:
         return self
 
     def fluid_force(self, shape, *, on: str, at=None, density=0.0, viscosity=0.0, **rest):
-        """Put a fluid around a body, see ``FluidForce``; ``kt.edit.immerse`` does it for all.
+        """Add fluid forces on a shape of a body, see ``FluidForce``.
 
         Args:
             shape: a ``geometry.Box`` or ``geometry.Ellipsoid`` that the fluid flows around.
@@ -272,7 +272,7 @@ class Attachments:
         return self
 
     def group(self, name: str, *, joints, tip=""):
-        """Give joints a common name, see ``Group``.
+        """Name a group of joints, see ``Group``.
 
         Args:
             name: unique name, among the groups and joints.
@@ -286,7 +286,7 @@ class Attachments:
         return self
 
     def posture(self, name: str, *, q=None, qd=None, controls=None, activation=None):
-        """Give a name to a state.
+        """Store a named state (posture) of the model: positions, velocities, controls.
 
         Args:
             name: unique name, among the postures.
@@ -308,7 +308,7 @@ class Attachments:
         return self
 
     def sensor(self, name: str, kind: str, *, of="", reference="", at=None, **rest):
-        """Measure something, see ``Sensor``.
+        """Add a sensor by kind and object, see ``Sensor``.
 
         Args:
             name: unique name, among the sensors.
@@ -321,12 +321,12 @@ class Attachments:
         return self.add_sensor(Sensor(name, kind, of, reference, as_placement(at), **rest))
 
     def add_sensor(self, sensor: Sensor):
-        """Add a ``Sensor``."""
+        """Add an existing ``Sensor`` object."""
         self._sensors.append(sensor)
         return self
 
     def camera(self, name: str = "camera", *, of: str = "", at=None, **rest):
-        """Add a camera, see ``Camera``.
+        """Add a camera on a body or frame, see ``Camera``.
 
         Args:
             name: unique name, among the cameras.
@@ -342,7 +342,7 @@ class Attachments:
         return self
 
     def _add_attachments(self, model, without=()):
-        """Add the attachments of ``model``, less what belongs to joints left out."""
+        """Add the attachments of ``model``, except those on the joints ``without``."""
         body, joint = model.body_names, (0, *model.joint_names)
         self._geometry += [replace(g, body=body[g.body]) for g in model.geometry]
         self._contact_pairs += model.contact_pairs
@@ -382,7 +382,7 @@ class Attachments:
             self._complete_postures.add(p.name)
 
     def _model_fields(self, known: Numbering):
-        """Fields of the model: names as numbers, placements in the frames of the tree."""
+        """Fields of the model for all attachments, with names resolved to numbers."""
         couplings = [with_joints(c, known.joint) for c in self._couplings]
         actuators = [known.actuator(joint, a) for joint, a in self._actuators]
         return {
@@ -406,7 +406,7 @@ class Attachments:
         }
 
     def _posture(self, known, given, couplings, actuators):
-        """Posture from values by joint or for all, its loops and couplings filled in."""
+        """Posture for the tree's joints, with values of groups resolved and couplings checked."""
         name, q, qd, *commands = given
         bodies = known.bodies
         q, qd = (self._by_joint(name, x, bodies, k) for x, k in ((q, "nq"), (qd, "nv")))
@@ -416,7 +416,7 @@ class Attachments:
         return replace(posture, **commands_by_number(name, commands, actuators))
 
     def _by_joint(self, name, given, bodies, size):
-        """Values of a posture, those of groups shared out among their joints."""
+        """Values of a posture by joint name, those of groups distributed over their joints."""
         groups = {g.name: g.joints for g in self._groups}
         if not given or not groups.keys() & given.keys():
             return given
@@ -438,7 +438,7 @@ class Attachments:
         return found
 
     def _of_tree(self, name, q, qd, loop_names):
-        """Values of a posture for the joints of the tree."""
+        """Values of a posture without those of loop joints, which have no variables in the tree."""
         if name not in self._complete_postures:
             return q, qd
         return tuple(
@@ -447,7 +447,7 @@ class Attachments:
         )
 
     def _attached_joints(self):
-        """Names of the joints that need variables, and of those that are driven."""
+        """Names of the joints that attachments need as variables, and of those with actuators."""
         couplings = {name for c in self._couplings for name in (c.joint, *c.leaders)}
         named = (p for p in self._postures if p[0] not in self._complete_postures)
         groups = {g.name: g.joints for g in self._groups}

@@ -67,7 +67,7 @@ class ModelBuilder(Attachments):
         limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
     ) -> "ModelBuilder":
-        """Add a body that ``joint`` connects to the body ``on``.
+        """Add a moving body, connected by ``joint`` to the body ``on``.
 
         Args:
             name: unique name of the body.
@@ -143,7 +143,7 @@ class ModelBuilder(Attachments):
         rows: int = 1,
         unit: Any = "m",
     ) -> "ModelBuilder":
-        """Add a constraint of your own: functions of ``model``, ``q``, ``qd`` and ``t``.
+        """Add a user-defined constraint: functions of ``model``, ``q``, ``qd`` and ``t``.
 
         Args:
             name: unique name, among the constraints.
@@ -157,7 +157,7 @@ class ModelBuilder(Attachments):
         return self
 
     def build(self, *, strict: bool = True) -> Model:
-        """The finished, validated model."""
+        """Build the validated model from all parts."""
         names = [self._base_name, *(b["name"] for b in self._bodies)]
         given = number_names(names, "body")
         parent = [-1] + [_number(given, b["parent"], b["name"]) for b in self._bodies]
@@ -205,7 +205,7 @@ class ModelBuilder(Attachments):
 
 
 def _number(given, name, child):
-    """Number of a body by its name, 0 for the base."""
+    """Number of a parent body by its name, 0 for the base; an error for unknown names."""
     if isinstance(name, str) and name in given:
         return given[name]
     role = f"parent of body {child!r}"
@@ -222,7 +222,7 @@ def from_arrays(
     name: str = "mechanism",
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
-    """A tree of revolute, prismatic and helical joints about their z axes — 6-D guide 2.
+    """Model of revolute, prismatic and helical joints about z, from arrays — 6-D guide 2.
 
     Bodies are called ``body1`` … ``bodyN``.
 

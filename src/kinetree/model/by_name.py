@@ -20,7 +20,7 @@ class NamedParts(ModelStructure):
         return names.joint_index(self, name)
 
     def frame(self, name: str) -> Frame:
-        """A frame by its name; every body name is also the name of the body's own frame."""
+        """Frame by its name; every body name also names the body's coordinate frame."""
         return names.frame(self, name)
 
     @property
@@ -29,7 +29,7 @@ class NamedParts(ModelStructure):
         return tuple(loop.name for loop in self.loops)
 
     def driven_joint(self, actuator: Actuator) -> str:
-        """Name of the joint, of the tree or closing a loop, that an actuator drives.
+        """Name of the tree or loop joint that an actuator drives.
 
         It is empty for an actuator of a tendon or a frame.
         """
@@ -38,11 +38,11 @@ class NamedParts(ModelStructure):
         return self.joint_names[actuator.joint - 1] if actuator.joint else ""
 
     def posture(self, name: str) -> Posture:
-        """A posture by its name."""
+        """Posture by its name."""
         return names.posture(self, name)
 
     def group(self, name: str) -> Group:
-        """A group of joints by its name."""
+        """Group of joints by its name."""
         return names.group(self, name)
 
     def q_indices(self, *names: str) -> Array:
@@ -54,5 +54,5 @@ class NamedParts(ModelStructure):
         return indices(self, names, self.v_slice)
 
     def tendon(self, name: str) -> Tendon:
-        """A tendon by its name."""
+        """Tendon by its name."""
         return names.tendon(self, name)

@@ -37,7 +37,7 @@ class Camera(FrozenPart):
     near: float = 0.01
 
     def rename(self, name: Callable[[str], str]) -> "Camera":
-        """The camera with ``name`` applied to every name in it."""
+        """Copy of the camera with the function ``name`` applied to every name in it."""
         named = {k: name(getattr(self, k)) for k in ("name", "of") if getattr(self, k)}
         return replace(self, **named)
 
@@ -54,7 +54,7 @@ def camera(
     size: tuple[int, int] = (320, 240),
     near: float = 0.01,
 ) -> Camera:
-    """A ``Camera`` that looks from one point to another, in the coordinates of what carries it.
+    """Camera that looks from ``position`` to ``target``, in the coordinates of its body.
 
     Args:
         position: of the eye [m], (3,).
@@ -83,7 +83,7 @@ def camera(
 
 
 def check_cameras(model):
-    """Raise ModelError for a camera on something that is not there, or without a picture."""
+    """Raise ModelError for a camera on an unknown body or frame, or with a wrong picture size."""
     known = [*model.frame_names, *model.body_names]
     for c in model.cameras:
         check_camera(c)
@@ -92,7 +92,7 @@ def check_cameras(model):
 
 
 def check_camera(c):
-    """Raise ModelError unless a camera can take a picture."""
+    """Raise ModelError unless a camera's angle and picture size are valid."""
     what = f"camera {c.name!r}"
     size = tuple(c.size)
     whole = len(size) == 2 and all(isinstance(n, (int, np.integer)) and n > 0 for n in size)
@@ -110,7 +110,7 @@ def check_camera(c):
 
 
 def for_constructor(fields) -> dict:
-    """Fields of a model as ``Model`` takes them: cameras among sensors, fluids among weights."""
+    """Model fields as the constructor takes them: cameras with sensors, fluids with weights."""
     found = dict(fields)
     for kind, among in (("cameras", "sensors"), ("fluid_forces", "gravity_compensation")):
         found[among] = (*found.get(among, ()), *found.pop(kind, ()))
@@ -118,7 +118,7 @@ def for_constructor(fields) -> dict:
 
 
 def cameras_among(cameras, parts) -> tuple:
-    """The cameras on something among the fields of a model."""
+    """Cameras whose body or frame exists among the fields of a model."""
     if not cameras:
         return ()
     names = {f.name for f in parts["frames"]} | {b.name for b in parts["bodies"]}
@@ -127,7 +127,7 @@ def cameras_among(cameras, parts) -> tuple:
 
 
 def mounted_cameras(other, prefix, on, at) -> list[Camera]:
-    """Cameras of a model that is mounted on another, with a prefix on all names.
+    """Cameras of a model mounted on another, with a prefix to their names.
 
     Args:
         other: the model.

@@ -70,17 +70,17 @@ class ConstraintFunction:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The unit of each row."""
+        """Unit of each row of the constraint."""
         return self.unit if isinstance(self.unit, tuple) else (self.unit,) * self.rows
 
     @property
     def holonomic(self) -> bool:
-        """Whether it constrains positions, and not velocities alone."""
+        """Whether it constrains positions; otherwise velocities only (nonholonomic)."""
         return self.position is not None
 
     @cached_property
     def rheonomic(self) -> bool:
-        """Whether time appears in it: one of its functions takes ``t``."""
+        """Whether the constraint depends on time: one of its functions takes ``t``."""
         return any("t" in self._parameters(role) for role in _TAKEN)
 
     @property
@@ -98,7 +98,7 @@ class ConstraintFunction:
         return replace(self, t=t) if self.rheonomic else self
 
     def value(self, role: str, /, **values: Any) -> Any:
-        """Value of one of the functions, (rows,).
+        """Values (rows,) of the constraint's position or rate function.
 
         Args:
             role: ``"position"`` or ``"rate"``.
@@ -126,7 +126,7 @@ class ConstraintFunction:
         return found
 
     def _parameters(self, role):
-        """Names of what a function takes."""
+        """Names of the parameters of the constraint's position or rate function, checked."""
         function = _source_function(getattr(self, role))
         if function is None:
             return ()
@@ -143,7 +143,7 @@ class ConstraintFunction:
 
 
 def _source_function(function):
-    """The function that a kernel was made of, or the function itself."""
+    """Python function behind a compiled kernel, or the function itself."""
     return getattr(function, "function", function)
 
 
@@ -173,7 +173,7 @@ class PartFunction:
 
 
 def constraints_of_part(model: Any, prefix: str, q: slice, v: slice) -> list[ConstraintFunction]:
-    """Constraints of a model, as those of one that it is a part of.
+    """Constraints of a model rewritten for a larger model that contains it.
 
     Args:
         model: the part.
@@ -193,7 +193,7 @@ def constraints_of_part(model: Any, prefix: str, q: slice, v: slice) -> list[Con
 
 
 def require_none_written(model, where):
-    """Raise ModelError for constraints, which a file or dictionary cannot hold."""
+    """Raise ModelError for user-defined constraints, which cannot be written to a file."""
     if model.constraints:
         raise ModelError(
             f"constraint {model.constraints[0].name!r} of model {model.name!r} consists of Python "
@@ -203,7 +203,7 @@ def require_none_written(model, where):
 
 
 def require_none_moved(*models):
-    """Raise ModelError for constraints whose functions are written for other variables."""
+    """Raise ModelError for user-defined constraints whose functions expect other variables."""
     for model in models:
         if model.constraints:
             raise ModelError(

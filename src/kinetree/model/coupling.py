@@ -68,26 +68,26 @@ class Coupling:
 
     @property
     def leaders(self) -> tuple[int, ...]:
-        """Numbers of the joints that lead, none for a joint that is held."""
+        """Numbers of the joints that the coupled joint follows; none for a fixed position."""
         return self.sources or ((self.source,) if self.source else ())
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The weight of each leader."""
+        """Weight of each leading joint in the sum ``x``."""
         return self.weights or (1.0,) * len(self.leaders)
 
     @property
     def is_linear(self) -> bool:
-        """Whether the ratio of the velocities is the same everywhere."""
+        """Whether the velocity ratio is constant."""
         return self.function is None and len(self.coefficients) <= 2
 
     @property
     def is_mimic(self) -> bool:
-        """Whether one joint leads, by a factor and an offset."""
+        """Whether one joint leads, by a factor and an offset, as ``mimic`` in URDF."""
         return self.is_linear and bool(self.source) and len(self.coefficients) == 2
 
     def position(self, leaders: ArrayLike) -> Any:
-        """Position of the joint for the positions ``leaders`` of the leaders."""
+        """Position of the coupled joint for the positions of its leaders."""
         if self.function is not None:
             return self.function(*leaders)
         return _polynomial(self.coefficients, self._sum(leaders))[0]
@@ -99,7 +99,7 @@ class Coupling:
         return self.derivatives(leaders)
 
     def derivatives(self, leaders: ArrayLike) -> Any:
-        """First derivatives (n,) and second ones (n, n) by the positions of the leaders."""
+        """First (n,) and second (n, n) derivatives of the position by those of the leaders."""
         n = len(self.leaders)
         if self.function is None:
             w = [exact(x) for x in self.shares]
@@ -116,7 +116,7 @@ class Coupling:
         return first, second
 
     def with_held(self, positions: Mapping[int, Any]) -> Any:
-        """The coupling that remains if some of the leaders, but not all, are fixed.
+        """Coupling that remains when some of the leaders are fixed at given positions.
 
         Args:
             positions: where they are, by joint number.
@@ -134,7 +134,7 @@ class Coupling:
         return replace(self, sources=left, weights=weights, coefficients=coefficients)
 
     def _partly(self, positions):
-        """Coupling function with some leaders at fixed positions."""
+        """Coupling function of the remaining leaders, with the others at fixed positions."""
         function: Any = self.function
         leaders = self.leaders
 
@@ -145,19 +145,19 @@ class Coupling:
         return of_the_others
 
     def _along(self, leaders, moving):
-        """The function and its derivatives while some of the leaders move at unit speed."""
+        """Coupling function with derivatives along some of the leaders, as a jet."""
         x = [Jet(a, 1 if k in moving else 0) for k, a in enumerate(leaders)]
         found = self.function(*x)  # type: ignore[misc]
         return found if isinstance(found, Jet) else Jet(found)
 
     def _sum(self, leaders):
-        """Weighted sum of the leaders."""
+        """Weighted sum ``x`` of the leaders' positions."""
         terms = [exact(w) * x for w, x in zip(self.shares, leaders, strict=True)]
         return sum(terms[1:], terms[0]) if terms else 0
 
 
 def as_floats(given, what) -> tuple[float, ...]:
-    """A number or a sequence of numbers as a tuple of floats."""
+    """A number or a sequence of numbers as a tuple of floats; an error otherwise."""
     try:
         value = np.atleast_1d(np.asarray(given, dtype=float))
     except (TypeError, ValueError):
@@ -166,7 +166,7 @@ def as_floats(given, what) -> tuple[float, ...]:
 
 
 def as_numbers(given, what):
-    """Numbers as of ``as_floats``; fractions, formulas and other exact ones stay as they are."""
+    """Tuple of numbers, exact ones such as fractions and formulas unchanged."""
     value = np.atleast_1d(np.asarray(given)).ravel()
     if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
         return tuple(float(x) if isinstance(x, (int, float)) else x for x in value)
@@ -174,12 +174,12 @@ def as_numbers(given, what):
 
 
 def exact(x):
-    """An integer as such: zeros and ones are structure."""
+    """Integer value of a number that is integral, so that zeros and ones count as structure."""
     return int(x) if float(x).is_integer() else x
 
 
 def _polynomial(coefficients, x):
-    """Value and first two derivatives, by Horner's rule."""
+    """Value and first two derivatives of a polynomial, by Horner's rule."""
     p = dp = ddp = 0
     for c in reversed(coefficients):
         p, dp, ddp = p * x + exact(c), dp * x + p, ddp * x + 2 * dp
@@ -187,14 +187,14 @@ def _polynomial(coefficients, x):
 
 
 def as_given(coupling):
-    """A coupling without what the model fills in for one that follows a tendon."""
+    """Coupling as the user gave it: a law derived from a tendon is removed."""
     if not coupling.tendon:
         return coupling
     return Coupling(coupling.name, coupling.joint, tendon=coupling.tendon)
 
 
 def require_written(coupling, where):
-    """Raise ModelError for a law that is a function, which no file can hold."""
+    """Raise ModelError for a coupling law that is a function, which no file can hold."""
     if coupling.function is not None and not coupling.tendon:
         raise ModelError(
             f"coupling {coupling.name!r} follows a function of Python, which {where} cannot hold; "
@@ -230,5 +230,5 @@ class GravityCompensation:
         object.__setattr__(self, "center", as_numbers(self.center, "center"))
 
     def moved(self, body: int, X: Plucker) -> "GravityCompensation":
-        """Compensation on another body; ``X`` transforms its coordinates to those of this body."""
+        """Compensation moved to another body; ``X`` transforms to the new coordinates."""
         return replace(self, body=body, center=tuple(X.E.T @ self.center + X.r))

@@ -30,7 +30,7 @@ _CONVEX = 0.98  # volume over that of the hull from which on a mesh counts as co
 
 @explains
 def decompose(model: Model, *, threshold: float = _THRESHOLD) -> Model:
-    """The concave meshes that collide, each as several convex ones, in place of its hull.
+    """Model whose concave collision meshes are split into convex pieces instead of hulls.
 
     Args:
         model: the mechanism; meshes that are nearly convex stay as they are.
@@ -51,7 +51,7 @@ def decompose(model: Model, *, threshold: float = _THRESHOLD) -> Model:
 
 
 def in_pieces(model, wanted, threshold=_THRESHOLD):
-    """The model with those meshes that collide and are ``wanted`` in convex pieces."""
+    """Model in which collision meshes that are ``wanted`` are split into convex pieces."""
     found: list[Geometry] = []
     is_split = False
     for g in model.geometry:
@@ -80,7 +80,7 @@ def is_concave(shape: Mesh) -> bool:
 
 
 def _pieces(path, threshold) -> list[str]:
-    """Files of the convex pieces of a mesh, made where they are not in the cache."""
+    """Files of the convex pieces of a mesh, computed unless they are in the cache."""
     from importlib.metadata import version  # with archives, which an import need not load
 
     try:
@@ -112,13 +112,13 @@ def _pieces(path, threshold) -> list[str]:
 
 
 def is_kept_mesh(path) -> bool:
-    """Whether a file is one of those that ``kept_mesh`` or splitting meshes made."""
+    """Whether a file is in the cache of meshes: written by ``kept_mesh`` or by splitting."""
     folder = Path(os.path.realpath(os.path.join(cache_of_meshes(), _FOLDER)))
     return folder in Path(os.path.realpath(path)).parents
 
 
 def kept_mesh(vertices, faces) -> str:
-    """File in the cache folder of a mesh that has no file, named by its content."""
+    """Cache file of a mesh that has no file of its own, named by its content."""
     text = obj_text(vertices, faces)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     path = Path(cache_of_meshes()) / _FOLDER / f"{key}.obj"
@@ -129,7 +129,7 @@ def kept_mesh(vertices, faces) -> str:
 
 
 def obj_text(vertices, faces) -> str:
-    """A surface of triangles as the text of an OBJ file."""
+    """Text of an OBJ file for a surface of triangles."""
     corners = [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(vertices, dtype=float).tolist()]
     triangles = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in np.asarray(faces).tolist()]
     return "\n".join([*corners, *triangles]) + "\n"
@@ -137,7 +137,7 @@ def obj_text(vertices, faces) -> str:
 
 @cache
 def cache_of_meshes() -> str:
-    """The cache folder; where the cache is off, one of this process."""
+    """Folder of cached meshes; a temporary one of this process where caching is off."""
     try:
         found = cache_folder()
     except FileNotFoundError:

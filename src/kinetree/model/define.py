@@ -112,7 +112,7 @@ class Quantity:
         return kernel.call(*(given[n] for n in (*self.required, *extra)))
 
     def arguments(self, model, /, *args, **named) -> tuple[dict[str, Any], tuple[str, ...], dict]:
-        """All arguments of a call, read and checked; which optional arrays there are; options."""
+        """Checked arguments of a call by name, names of optional arrays given, and options."""
         bound = self.signature.bind(model, *args, **named)
         bound.apply_defaults()
         given: dict[str, Any] = bound.arguments
@@ -125,7 +125,7 @@ class Quantity:
         return given, extra, {n: given[n] for n in self.options}
 
     def kernel(self, model, extra=(), **options) -> Kernel:
-        """The kernel for a model.
+        """Compiled kernel of the quantity for a model.
 
         Args:
             model: the mechanism.
@@ -144,7 +144,7 @@ class Quantity:
         return kernel
 
     def key(self, options, extra=()) -> Any:
-        """Key of the kernel in ``Model.kernels``: the name, if nothing else matters."""
+        """Key of the kernel in ``Model.kernels``: the name, with options if there are any."""
         key = (self.name, *options, *((extra,) if extra else ()))
         return key if len(key) > 1 else self.name
 
@@ -154,23 +154,23 @@ class Quantity:
         return sample_shape(model, shape, options)
 
     def inputs(self, model, extra=(), options=None) -> list[Argument]:
-        """Inputs of the compiled code."""
+        """Input arguments of the compiled code."""
         names = (*self.required, *extra)
         return [Argument(n, sample_shape(model, self.known[n].shape, options)) for n in names]
 
     def _build(self, model, extra, options, key):
-        """Kernel of the quantity for a model, after its checks."""
+        """Build the kernel of the quantity for a model, after its checks."""
         for need in self.needs:
             need(model, self.called)
         return KernelBuild(self, model, extra, options).kernel(key)
 
     def validate(self, model, names, arrays, options):
-        """Raise for arrays, by the names of arguments, that make no sense for a model."""
+        """Raise an error for argument arrays, given with names, that do not fit a model."""
         for name, array in zip(names, arrays, strict=True):
             check_array(model, array, name, self.known[name], options)
 
     def _bind(self, model, algorithm, names, options):
-        """The algorithm as a function of arrays alone."""
+        """Algorithm as a function of arrays alone, with model and options bound."""
         count = len(self.required)
 
         def of_arrays(*arrays):
@@ -194,7 +194,7 @@ def quantity(
     public=True,
     **definition,
 ) -> Callable[[F], F]:
-    """Make a function of a model and arrays a compiled one; its ``definition`` is a ``Quantity``.
+    """Decorator: compile a function of a model and arrays; its ``definition`` is a ``Quantity``.
 
     Args:
         shape: shape of one result.
@@ -223,7 +223,7 @@ def quantity(
 
 
 def _name_after(function, otherwise):
-    """Function for other calls, with the name and the arguments of the first for errors."""
+    """Function for other calls, with an error guard that names the quantity."""
 
     @functools.wraps(function)
     def guarded_call(*args, **named):
@@ -233,7 +233,7 @@ def _name_after(function, otherwise):
 
 
 def register(function: F) -> F:
-    """Make a public function of a model and arrays one of ``FUNCTIONS``.
+    """Decorator: list a public function of a model and arrays in ``FUNCTIONS``.
 
     It consists of others, or decides about ranks on the CPU, and does what it did before.
     """
@@ -247,17 +247,17 @@ def _list(function):
 
 
 def is_public(function) -> bool:
-    """Whether this is one of ``FUNCTIONS``, which can be traced and differentiated."""
+    """Whether a function is in ``FUNCTIONS``, and can be traced and differentiated."""
     return FUNCTIONS.get(getattr(function, "__name__", "")) is function
 
 
 def kernel_of(model, quantity, /, extra=(), **options) -> Kernel:
-    """The kernel of a quantity for a model; arguments as in ``Quantity.kernel``."""
+    """Compiled kernel of a quantity for a model; arguments as in ``Quantity.kernel``."""
     return DEFINITIONS[quantity].kernel(model, extra, **options)
 
 
 def require_tree(model, function):
-    """Raise LoopError when the model has loops, or its own constraints."""
+    """Raise LoopError if the model has loops or user-defined constraints."""
     if model.is_constrained:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose "
@@ -268,7 +268,7 @@ def require_tree(model, function):
 
 
 def first_constraint(model) -> str:
-    """The first loop or constraint of a model, in words."""
+    """First loop or constraint of a model, in words; empty for none."""
     if model.loops:
         return f"joint {model.loops[0].name!r} closes a loop"
     return f"constraint {model.constraints[0].name!r} is not a joint"

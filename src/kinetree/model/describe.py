@@ -12,7 +12,7 @@ _HEAD = ("body", "name", "parent", "joint", "kind", "dof", "mass [kg]")
 
 
 def summary(model) -> str:
-    """One line per body: number, name, parent, joint and its kind, degrees of freedom, mass.
+    """Text table of a model, a line per body: name, parent, joint, freedoms, mass; remarks.
 
     No line of the table is longer than 100 letters: long names are cut.
     """
@@ -21,7 +21,7 @@ def summary(model) -> str:
 
 
 def as_html(model) -> str:
-    """Description for a notebook, with a page that shows the model."""
+    """HTML description of a model for a notebook, with a 3D view."""
     files = {g.shape.path for g in model.geometry if g.visual and isinstance(g.shape, Mesh)}
     size = sum(os.path.getsize(path) for path in files if os.path.exists(path))
     large = f"no picture of {size // 1_000_000} MB of meshes; kt.viewer.embedded(model) shows them"
@@ -49,7 +49,7 @@ def _as_number(text):
 
 
 def _bodies(model):
-    """Rows of the table of bodies."""
+    """Rows of the summary's table of bodies."""
     rows = [("0", model.base_name, "", "", "", "", "")]
     followers = follower_texts(model)
     for i, body in enumerate(model.bodies, start=1):
@@ -61,7 +61,7 @@ def _bodies(model):
 
 
 def _remarks(model):
-    """Further remarks, in lines."""
+    """Lines about a model's mass, loops, couplings, actuators and other attachments."""
     lines = [f"total mass {_number(model.total_mass)} kg"]
     for loop in model.loops:
         ends = (model.body_names[k] for k in (loop.predecessor, loop.successor))
@@ -108,13 +108,13 @@ def _remarks(model):
 
 
 def contact_text(model) -> str:
-    """Numbers of pairs of names that may touch, and that shall not, whatever else says."""
+    """Text with the numbers of contact pairs and exclusions."""
     touch = sum(p.touch for p in model.contact_pairs)
     return f"{touch} that touch, {len(model.contact_pairs) - touch} that do not"
 
 
 def follower_texts(model) -> dict[int, str]:
-    """Leaders of joints without independent degrees of freedom, by number of the joint.
+    """Text of the leaders of coupled joints, by number of the joint.
 
     Such as ``follows elbow × -1 + 0.1``, or ``held at 0.1``.
     """
@@ -122,7 +122,7 @@ def follower_texts(model) -> dict[int, str]:
 
 
 def _follows(model, coupling):
-    """Text for how a joint follows another."""
+    """Text that says how a joint follows another, by which law."""
     leader = leader_text(model, coupling)
     if coupling.function is not None:
         return f"follows {leader}"
@@ -137,7 +137,7 @@ def _follows(model, coupling):
 
 
 def _formula(model, coupling):
-    """Such as ``finger = 0.1 - 0.5 thumb``."""
+    """Text of a coupling such as ``finger = 0.1 - 0.5 thumb``."""
     names, leader = model.joint_names, leader_text(model, coupling)
     right = ""
     for k, c in enumerate(() if coupling.function else coupling.coefficients):
@@ -152,7 +152,7 @@ def _formula(model, coupling):
 
 
 def leader_text(model, coupling):
-    """Leader of a joint: the name of another, a sum such as ``(0.5 left + 0.5 right)``, ..."""
+    """Text of a coupling's leader: a joint name, or a sum such as ``(0.5 left + 0.5 right)``."""
     names = [model.joint_names[i - 1] for i in coupling.leaders]
     if coupling.function is not None:
         return f"{coupling.function.__name__}({', '.join(names)})"
@@ -164,12 +164,12 @@ def leader_text(model, coupling):
 
 
 def bare_sum(text: str, leader: str) -> str:
-    """The right side of a formula, without the parentheses of a sum that is all of it."""
+    """Right side of a formula, without parentheses around a sum that is all of it."""
     return text[1:-1] if text == leader and text.startswith("(") else text
 
 
 def tendon_text(model, tendon):
-    """Such as ``0.1 + 0.5 upper - lower, limited, with a spring``."""
+    """Text of a tendon such as ``0.1 + 0.5 upper - lower, limited, with a spring``."""
     runs = tendon.joints or tendon.path
     terms = [_number(tendon.offset)] if tendon.offset or not runs else []
     for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
@@ -191,7 +191,7 @@ def tendon_text(model, tendon):
 
 
 def path_text(tendon):
-    """Such as ``shoulder -> around drum -> hand | 1/2: block -> load``."""
+    """Text of a tendon's path such as ``shoulder -> around drum -> hand``."""
     parts: list = [("", [])]
     for x in tendon.path:
         if isinstance(x, Pulley):
@@ -202,7 +202,7 @@ def path_text(tendon):
 
 
 def _kind(joint):
-    """Name of the class of a joint."""
+    """Class name of a joint, for the summary."""
     return type(joint).__name__
 
 

@@ -63,17 +63,17 @@ class DHRow:
 
     @property
     def joint(self) -> "AbstractJoint":
-        """The joint about the z axis."""
+        """Joint about or along the z axis, by the row's kind."""
         return Helical("z", pitch=self.pitch) if self.kind == "helical" else _KINDS[self.kind]("z")
 
     @property
     def along_x(self) -> Plucker:
-        """The step of ``alpha`` about and ``a`` along x."""
+        """Screw transform by ``alpha`` about and ``a`` along x."""
         return scrx(self.alpha, self.a).to_plucker()
 
     @property
     def along_z(self) -> Plucker:
-        """The constant part of the step about and along z."""
+        """Screw transform by the constant ``theta`` about and ``d`` along z."""
         return scrz(self.theta, self.d).to_plucker()
 
 
@@ -93,7 +93,7 @@ class DHTable:
 
     @property
     def parameter_count(self) -> int:
-        """``4n + 6``, joint variables included. Four of them serve the end-effector alone."""
+        """Number of parameters, ``4n + 6``, joint variables and tool included."""
         return len(self.base) + 4 * len(self.rows) + len(self.tool)
 
     @property
@@ -102,7 +102,7 @@ class DHTable:
         return sum(row.joint.nv for row in self.rows)
 
     def to_model(self, name: str = "arm", **options: Any) -> Model:
-        """The arm as a model."""
+        """Model of the arm."""
         return from_dh(self.rows, base=self.base, tool=self.tool, name=name, **options)
 
 
@@ -116,7 +116,7 @@ def from_dh(
     name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
-    """A chain of links from a table of Denavit–Hartenberg parameters.
+    """Model of a serial chain from a table of Denavit–Hartenberg parameters.
 
     Body frames lie on the joint axes. In the modified convention they are those of the table; the
     standard convention adds its frames as ``dh1`` … ``dhn``. The end-effector frame is ``tool``.
@@ -152,7 +152,7 @@ def from_dh(
 
 
 def _end(what, given, size, of_numbers):
-    """The transform at an end of the chain, from its numbers or from where it is."""
+    """Transform at an end of the chain, from its parameters or a given placement."""
     if isinstance(given, Plucker) or np.shape(given) == (4, 4):
         return as_placement(given)
     if np.shape(given) != (size,):
@@ -183,7 +183,7 @@ def dh_from_axes(
     pitches: Sequence[float] | None = None,
     tolerance: float = 1e-9,
 ) -> DHTable:
-    """The table whose model has these joint axes when all its variables are zero.
+    """Denavit–Hartenberg table for given joint axes in the zero configuration.
 
     Where the rules leave a choice: the common perpendicular of parallel axes is the one that meets
     the one before it, that of intersecting axes turns less than a right angle from it, and a
@@ -237,7 +237,7 @@ def dh_from_axes(
 
 @names_itself
 def dh_from_model(model: Model, *, tool: str | None = None, tolerance: float = 1e-9) -> DHTable:
-    """The table of an unbranched model whose joints all have an axis; inertias are left out.
+    """Denavit–Hartenberg table of an unbranched model; inertias are left out.
 
     A loop that closes such a chain is left out, too: the table is that of the spanning tree.
 
@@ -266,7 +266,7 @@ def dh_from_model(model: Model, *, tool: str | None = None, tolerance: float = 1
 
 
 def _perpendicular(axis, next_axis, x, foot, tolerance):
-    """Common perpendicular of two axes: where it leaves, its direction, where it arrives."""
+    """Common perpendicular of two axes: start point, direction and end point."""
     (p, z), (p_next, z_next) = axis, next_axis
     normal = np.cross(z, z_next)
     if np.linalg.norm(normal) < tolerance:  # parallel: through the foot of the one before
@@ -284,12 +284,12 @@ def _perpendicular(axis, next_axis, x, foot, tolerance):
 
 
 def _angle(a, b, about):
-    """Angle from one vector to another about an axis."""
+    """Signed angle [rad] from one vector to another about an axis."""
     return float(np.arctan2(np.cross(a, b) @ about, a @ b))
 
 
 def _unit(direction):
-    """Unit vector along a direction; an error if it has none."""
+    """Unit vector along a direction; an error for the zero vector."""
     v = np.asarray(direction, dtype=float)
     size = np.linalg.norm(v)
     if v.shape != (3,) or not size > 0:

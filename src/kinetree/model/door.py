@@ -9,7 +9,7 @@ from kinetree.spelling import no_argument
 
 
 def door_of(defined, function, otherwise):
-    """The function that users call: straight to the kernel where there is one.
+    """Public function of a quantity, with generated source that calls the kernel directly.
 
     Its source is written out for its signature, as that of dataclasses is: every call of every
     function passes here, and a general one would cost more than many a kernel. The first call
@@ -34,12 +34,12 @@ def door_of(defined, function, otherwise):
 
 
 def _first_call(*args, **named):
-    """Write the public function of a quantity and call it."""
+    """Generate the public function of a quantity at its first call, and call it."""
     return _written()(*args, **named)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
 def _door_text(defined):
-    """The source of the function that users call."""
+    """Generated source of the public function of a quantity."""
     parameters = defined.signature.parameters.values()
     model = next(iter(parameters)).name
     key = ", ".join([repr(defined.name), *defined.options])
@@ -73,7 +73,7 @@ def _door_text(defined):
 
 
 def _parameter_list(parameters):
-    """Parameters as in a signature, without defaults."""
+    """Parameters of a signature as text, without defaults."""
     names = [p.name for p in parameters]
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     return ", ".join(names[: len(names) - len(keywords)] + (["*", *keywords] if keywords else []))

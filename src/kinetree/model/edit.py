@@ -41,7 +41,7 @@ __all__ = [
 
 @names_itself
 def lump_fixed(model: Model) -> Model:
-    """Every body on a fixed joint becomes part of its parent; its name stays as a frame.
+    """Model with bodies on fixed joints merged into their parents; their names stay as frames.
 
     Bodies fixed to the base lose their mass, which has no effect. The variables stay the same.
     """
@@ -79,7 +79,7 @@ def lump_fixed(model: Model) -> Model:
 
 @names_itself
 def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False) -> Model:
-    """Lock joints: each becomes fixed, and so do those that follow it.
+    """Model with some joints fixed at given positions, and those coupled to them.
 
     Their variables, actuators and couplings are removed; tendons keep their lengths.
 
@@ -123,7 +123,7 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
 
 @names_itself
 def reroot(model: Model, body: str) -> Model:
-    """Floating mechanism with its free joint at another body — RBDA §4.1.
+    """Floating model with its free joint moved to another body — RBDA §4.1.
 
     Joints on the way to the old root are reversed, with the same variables. The free joint keeps
     its name and now places ``body``. Body frames that had to move are kept as ``<body>_link``.
@@ -175,13 +175,13 @@ def reroot(model: Model, body: str) -> Model:
 
 
 def _motion(model, i, posture):
-    """Transform from the base to body ``i`` and velocity of it, in its coordinates."""
+    """Transform from the base to body ``i``, and the body's velocity, in a posture."""
     qd = posture.qd if posture.moves else np.zeros(model.nv)
     return body_motion(model, i, posture.q, qd)
 
 
 def _with_root(model, i, posture, X, v):
-    """The posture with body ``i``, on a free joint, where and as fast as it was."""
+    """Posture with the free joint of body ``i`` set to a given pose and velocity."""
     q, qd = np.array(posture.q), np.array(posture.qd)
     joint, X_J = model.joint[i], X @ model.tree_transform[i].inverse()
     q[model.q_slice[i]] = joint.coordinates(X_J)
@@ -199,7 +199,7 @@ def attach(
     at: ArrayLike | Plucker | None = None,
     prefix: str = "",
 ) -> Model:
-    """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
+    """Model with ``other`` mounted: its base becomes part of a body or frame of ``model``.
 
     Args:
         model: the model that ``other`` is mounted on; its gravity applies to both.
@@ -246,7 +246,7 @@ class Assembly:
         free: bool = False,
         known: dict | None = None,
     ) -> list[int]:
-        """Add ``other`` with its base ``at`` the frame ``on``; numbers of its bodies, base first.
+        """Add the parts of ``other`` with its base at the frame ``on``; returns its body numbers.
 
         Args:
             other: a model without separate constraints.
@@ -273,7 +273,7 @@ class Assembly:
         return number
 
     def _mount(self, other, on, at, prefix, free, number) -> dict[str, list]:
-        """The parts of ``other``, with these numbers of its bodies."""
+        """Parts of ``other`` for the assembly, by field, with new body numbers."""
         mount, loops, bodies = at @ on.placement, len(self.fields["loops"]), []
         count = len(number)
         X = [mount] + [Plucker.identity()] * (count - 1)
@@ -314,7 +314,7 @@ class Assembly:
         return parts | {"bodies": bodies}
 
     def add(self, body: Body, shapes: Sequence[Geometry] = ()) -> int:
-        """Add a body with shapes, whose own numbers of bodies do not count; its number."""
+        """Add a body and its shapes to the assembly; returns the body's number."""
         self.fields["bodies"].append(body)
         number = len(self.fields["bodies"])
         self.fields["geometry"] += [relabel(g, body=number) for g in shapes]
@@ -322,7 +322,7 @@ class Assembly:
         return number
 
     def build(self, postures: Sequence[Posture] = ()) -> Model:
-        """The model of all parts, with these postures."""
+        """Build the model of all added parts, with the given postures."""
         fields = for_constructor({kind: tuple(parts) for kind, parts in self.fields.items()})
         m = self.model
         return Model(
@@ -337,13 +337,13 @@ class Assembly:
 
 
 def _prefix_names(part, prefix):
-    """A part with a prefix to the names that it has."""
+    """Copy of a part with a prefix to all its names."""
     given = {n: prefix + x for n in ("name", "link") if (x := getattr(part, n, ""))}
     return replace(part, **given) if given else part
 
 
 def free_roots(model: Model) -> frozenset[int]:
-    """Bodies on free joints on the base whose variables alone say where they are.
+    """Bodies on free joints on the base, without springs: their pose is free of the base's.
 
     A spring at such a joint refers to where the joint was put, and a constraint of one's own to
     its variables as they are.
@@ -359,7 +359,7 @@ def free_roots(model: Model) -> frozenset[int]:
 
 
 def moved_roots(model: Model, q: ArrayLike, at: Plucker) -> np.ndarray:
-    """``q`` of a model whose base was moved ``at`` a place, with its free roots on the base there.
+    """Configuration after moving the base ``at`` a place, with free bodies staying where they were.
 
     Bodies of ``free_roots`` then have their pose with respect to the place as variables.
     """
@@ -373,7 +373,7 @@ def moved_roots(model: Model, q: ArrayLike, at: Plucker) -> np.ndarray:
 
 
 def _joint_postures(model, other, prefix, actuators):
-    """Postures of both, for their ``actuators``; where names are equal, one that is both."""
+    """Postures of the joined model: of both parts, combined where names are equal."""
     other_postures = {prefix + p.name: p for p in other.postures}
     names = dict.fromkeys([*(p.name for p in model.postures), *other_postures])
     own_postures = {p.name: p for p in model.postures}
@@ -396,7 +396,7 @@ def _joint_postures(model, other, prefix, actuators):
 
 @names_itself
 def extract(model: Model, body: str) -> Model:
-    """A body with everything beyond it, as its own model; the parent becomes the base.
+    """Model of a body with its subtree; the body's parent becomes the base.
 
     Base coordinates are then those of the parent body, gravity included, as if the parent were at
     rest with its axes along those of the base. Loops and couplings that lead out of the subtree
@@ -427,7 +427,7 @@ def floating(
     world: str = "world",
     joint_name: str = "floating",
 ) -> Model:
-    """A model with a floating base: the base becomes body 1, on a free joint.
+    """Model with a floating base: the former base becomes body 1 on a free joint.
 
     Args:
         model: a model with a fixed base.
@@ -448,7 +448,7 @@ def floating(
 
 @names_itself
 def grounded(model: Model) -> Model:
-    """Fix a floating base: the first body becomes the base, without its joint; undoes ``floating``.
+    """Model with a fixed base: the first body becomes the base; undoes ``floating``.
 
     The inertia of the body is dropped. Gravity is that of the world at the zero of the joint.
     """
@@ -484,7 +484,7 @@ def immerse(
     wind: ArrayLike = (0.0, 0.0, 0.0),
     bodies: Sequence[str] | None = None,
 ) -> Model:
-    """A model in a fluid: drag of the boxes that have the inertias of the bodies.
+    """Model in a fluid: drag of the boxes with the inertias of its bodies.
 
     So does MuJoCo with ``<option density="" viscosity="" wind="">``. Buoyancy is not part of it.
     Fluids that were around these bodies before are replaced.

@@ -57,7 +57,7 @@ ADDED_LATER = {
 
 
 def _describe(x, add):
-    """Bytes that describe ``x`` completely, in a fixed order, each handed to ``add``."""
+    """Feed bytes that describe a value completely, in a fixed order, to the function ``add``."""
     if isinstance(x, (list, tuple)):
         add(b"%d" % len(x))
         for item in x:
@@ -95,7 +95,7 @@ def _describe(x, add):
 
 
 def is_default(part, name, value):
-    """Whether a field of a part has its default value, or no entries."""
+    """Whether a field of a part has its default value, or is empty."""
     default = part.__dataclass_fields__[name].default
     return not value.size if isinstance(value, np.ndarray) else bool(value == default)
 
@@ -107,7 +107,7 @@ def _kind(x):
 
 @lru_cache(maxsize=256)
 def _attributes(kind):
-    """Names of what a dataclass or spatial quantity consists of; None for other classes."""
+    """Names of the attributes of a dataclass or spatial quantity; None for other classes."""
     if is_dataclass(kind):
         return [field.name for field in fields(kind)]
     if kind.__module__.startswith("kinetree.spatial"):
@@ -116,7 +116,7 @@ def _attributes(kind):
 
 
 def is_plain(model) -> bool:
-    """Whether the fingerprint determines a model completely.
+    """Whether the fingerprint determines a model completely: no user classes or functions.
 
     It does for kinetree's own joints and for numbers. A function or class of the user's also
     depends on what it calls and on global variables, which no digest covers, and a symbol means
@@ -131,7 +131,7 @@ def is_plain(model) -> bool:
 
 
 def is_plain_value(x) -> bool:
-    """Whether a part of a model, or a number, is plain, see ``is_plain``."""
+    """Whether a value is built of numbers, strings and kinetree's own classes alone."""
     kind = type(x)
     if kind is np.ndarray:
         return x.dtype.kind in "biufc" or all(map(is_plain_value, x.ravel().tolist()))

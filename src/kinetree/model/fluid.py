@@ -71,7 +71,7 @@ class FluidForce:
 
     @property
     def is_momentum(self) -> bool:
-        """Whether it is a velocity product alone, see ``momentum_force``."""
+        """Whether the force is a velocity product alone, as of ``momentum_force``."""
         names = ("viscosity", "wind", "coefficients", "added_mass", "added_inertia")
         alone = momentum_force(self.body, self.density)
         here = isinstance(self.shape, Ellipsoid) and not np.any(self.placement.r)
@@ -79,7 +79,7 @@ class FluidForce:
 
 
 def momentum_force(body: int, mass: float) -> FluidForce:
-    """Velocity product ``-mass ω × v`` of a mass without weight at the origin of a body.
+    """Velocity-product force ``-mass ω × v`` of a mass at the origin of a body, as a FluidForce.
 
     With the same armature in the translations of a free joint, whose velocities are those in the
     body, the armature counts for velocities in the world, as in MuJoCo.
@@ -96,7 +96,7 @@ def momentum_force(body: int, mass: float) -> FluidForce:
 
 
 def added_volumes(radii) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Volumes of an ideal fluid that moves along with an ellipsoid, by its axes — Lamb, §114.
+    """Added-mass volumes of an ellipsoid along its axes, in an ideal fluid — Lamb, §114.
 
     With ``κ_x = a b c ∫ dλ / ((a² + λ) Δ)`` over all positive ``λ``, an integral of Carlson's, the
     fluid adds the mass ``ρ V κ_x / (2 - κ_x)`` to motion along x, and to turns about x the inertia
@@ -121,7 +121,7 @@ def added_volumes(radii) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def inertia_box(inertia) -> tuple[Box, Plucker]:
-    """The homogeneous box of the same mass and inertia as a body, and where it is on the body."""
+    """Homogeneous box with a body's mass and inertia, and its placement on the body."""
     m, c = float(inertia.mass), np.asarray(inertia.center_of_mass, dtype=float)
     moments, R = np.linalg.eigh(np.asarray(inertia.rotational_at_center, dtype=float))
     if np.linalg.det(R) < 0:
@@ -132,7 +132,7 @@ def inertia_box(inertia) -> tuple[Box, Plucker]:
 
 
 def check_fluid_force(model, f) -> None:
-    """Raise ModelError where something about it cannot be."""
+    """Raise ModelError for a fluid force with an invalid body, shape or coefficients."""
     what = f"the fluid force of body {model.body_names[f.body]!r}"
     if f.body == 0:
         raise ModelError(f"{what}: the base does not move, and no fluid flows around it")

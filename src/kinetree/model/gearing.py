@@ -59,7 +59,7 @@ class Gearing:
             self.g[row] = self.G_rate[row] @ qd
 
     def _follow(self, full, c):
-        """Put a joint where its leaders, which are in place, have it."""
+        """Set position, ratios and second derivatives of a coupled joint from its leaders."""
         x = [self.q[full.q_slice[i].start] for i in c.leaders]
         row, leaders = full.v_slice[c.joint].start, [full.v_slice[i].start for i in c.leaders]
         self.q[full.q_slice[c.joint].start] = c.position(x)
@@ -78,7 +78,7 @@ class Gearing:
 
 
 def in_order(couplings):
-    """The couplings, each after those that its leaders follow."""
+    """Couplings sorted so that each comes after those of its leaders."""
     waiting, found = {c.joint: c for c in couplings}, []
 
     def take(joint):
@@ -94,7 +94,7 @@ def in_order(couplings):
 
 
 def with_leaders(model, joints):
-    """Some joints with those that they follow, directly or not, as a set of numbers."""
+    """Numbers of some joints with all that they follow, directly or not."""
     leaders, found, waiting = {c.joint: c.leaders for c in model.couplings}, set(), list(joints)
     while waiting:
         i = waiting.pop()
@@ -105,7 +105,7 @@ def with_leaders(model, joints):
 
 
 def require_leader(model, i, purpose):
-    """Raise ModelError for a joint ``i`` that follows others: it has no independent variables.
+    """Raise ModelError if joint ``i`` is coupled and has no independent variables.
 
     ``purpose`` ends a sentence about the joint: ``"be prescribed"``.
     """
@@ -124,7 +124,7 @@ def require_leader(model, i, purpose):
 
 
 def independent_variables(model):
-    """Numbers of the position and of the velocity variables that follow nothing, two arrays."""
+    """Indices of the position and of the velocity variables of joints that are not coupled."""
     following = {c.joint for c in model.couplings}
     of_joints = model.uncoupled.q_slice, model.uncoupled.v_slice
     return tuple(
@@ -154,7 +154,7 @@ _ALL_RATES = ArrayArgument(
 
 @quantity(("uncoupled.nq",), arrays={"q": POSITION}, public=False)
 def expand(model: "Model", q: ArrayLike) -> Any:
-    """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""
+    """Positions of all joints, coupled ones included, (..., nq) of ``uncoupled``."""
     full = model.uncoupled
     result = np.zeros(full.nq, np.asarray(q).dtype)
     result[model.independent_variables[0]] = q
@@ -166,20 +166,20 @@ def expand(model: "Model", q: ArrayLike) -> Any:
 
 @quantity(("uncoupled.nv",), arrays={"q": POSITION}, public=False)
 def expand_velocity(model: "Model", q: ArrayLike, qd: ArrayLike) -> Any:
-    """Velocities of all joints, ``G(q) qd``: (..., nv) of ``uncoupled``."""
+    """Velocities of all joints, ``G(q) qd``, (..., nv) of ``uncoupled``."""
     return Gearing(model, q, qd).qd
 
 
 @quantity(("uncoupled.nv",), arrays={"q": POSITION}, public=False)
 def expand_acceleration(model: "Model", q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Any:
-    """Accelerations of all joints, ``G(q) qdd + g(q, qd)``: (..., nv) of ``uncoupled``."""
+    """Accelerations of all joints, ``G(q) qdd + g(q, qd)``, (..., nv) of ``uncoupled``."""
     at = Gearing(model, q, qd)
     return at.G @ qdd + at.g
 
 
 @quantity(("nq",), arrays={"q": _ALL}, public=False)
 def reduce(model: "Model", q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERANCE) -> Any:
-    """The variables ``q``, (..., nq), of the positions of all joints.
+    """Independent position variables (..., nq), from positions of all joints.
 
     Args:
         model: the model.
@@ -199,12 +199,12 @@ def reduce(model: "Model", q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERAN
 
 @quantity(("nv",), arrays={"qd": _ALL_RATES}, public=False)
 def reduce_velocity(model: "Model", qd: ArrayLike) -> Any:
-    """The velocity variables, (..., nv), of those of all joints."""
+    """Independent velocity variables (..., nv), from velocities of all joints."""
     return qd[model.independent_variables[1]]
 
 
 def _check_following(model, q, expanded, tolerance):
-    """Raise an error if a joint is not where its coupling puts it."""
+    """Raise ModelError if a coupled joint is not where its coupling puts it."""
     for c in model.couplings:
         k = model.uncoupled.q_slice[c.joint].start
         error = np.abs(q[..., k] - expanded[..., k])
@@ -218,7 +218,7 @@ def _check_following(model, q, expanded, tolerance):
 
 
 def _require_following(model, q, expanded, tolerance):
-    """Make compiled code check the same of traced numbers; of others nothing is known."""
+    """Trace run-time checks that coupled joints are where their couplings put them."""
     for c in model.couplings:
         k = model.uncoupled.q_slice[c.joint].start
         error, bound = q[..., k] - expanded[..., k], tolerance * tolerance
@@ -232,7 +232,7 @@ def _require_following(model, q, expanded, tolerance):
 
 
 def leading_posture(model, posture):
-    """A posture in the variables that follow nothing, if it has those of all joints."""
+    """Posture reduced to the independent variables, if it has those of all joints."""
     joints = [b.joint for b in model.bodies]
     if len(posture.q) != sum(j.nq for j in joints):
         return posture
@@ -249,7 +249,7 @@ def leading_posture(model, posture):
 
 
 def full_posture(model, posture):
-    """A posture with the positions and velocities of all joints."""
+    """Posture expanded to the positions and velocities of all joints."""
     q, qd = np.array(posture.q), np.array(posture.qd)
     state = expand(model, q), expand_velocity(model, q, qd) if posture.moves else qd
     return replace(posture, q=tuple(state[0].tolist()), qd=tuple(state[1].tolist()))
@@ -259,7 +259,7 @@ def full_posture(model, posture):
 
 
 def elimination_tree(pattern):
-    """Parent array, counted from 0 and -1 for none, of a symmetric matrix with these nonzeros.
+    """Elimination tree (parent array) of a symmetric matrix with the given nonzeros.
 
     Eliminating from the last row to the first, as ``ltl`` does, a row fills in only what its
     ancestors have: where branches make the zeros, these are the branches.
@@ -275,7 +275,7 @@ def elimination_tree(pattern):
 
 
 def inertia_pattern(model):
-    """Entries of the inertia matrix ``GᵀHG`` that can differ from zero, (nv, nv) of bool."""
+    """Structural nonzeros of the inertia matrix ``GᵀHG``, (nv, nv) of bool."""
     lam = np.array(model.uncoupled.expanded_parent, dtype=int)
     H = np.eye(len(lam), dtype=bool)
     for k, j in enumerate(lam):
@@ -293,5 +293,5 @@ def inertia_pattern(model):
 
 
 def coupled_parent(model):
-    """``λ′`` over the velocity variables of a model with couplings."""
+    """Parent array ``λ′`` over the velocity variables of a model with couplings."""
     return elimination_tree(inertia_pattern(model))

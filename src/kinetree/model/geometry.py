@@ -50,12 +50,12 @@ class Box(Solid):
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges."""
+        """Half edge lengths of the box [m], (3,)."""
         x, y, z = self.size
         return (x / 2, y / 2, z / 2)
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-        """Inertia of uniform density."""
+        """Inertia of a solid box of uniform density [kg/m³], placed ``at`` on a body."""
         return shapes.box(*self.size, density=density, at=at)
 
 
@@ -69,20 +69,20 @@ class Sphere(Solid):
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges of the box around it."""
+        """Half edge lengths of the bounding box [m], (3,)."""
         return (self.radius, self.radius, self.radius)
 
     @property
     def reach(self) -> float:
-        """Radius of the sphere about the centre that contains the shape."""
+        """Radius of the bounding sphere about the centre [m]."""
         return self.radius
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-        """Inertia of uniform density."""
+        """Inertia of a solid sphere of uniform density [kg/m³], placed ``at`` on a body."""
         return shapes.sphere(self.radius, density=density, at=at)
 
     def outline(self, corners: int) -> list[tuple[float, float]]:
-        """A half circle."""
+        """Outline of the sphere as a half circle of points (r, z)."""
         return rounded_outline(self.radius, 0.0, corners)
 
 
@@ -97,20 +97,20 @@ class Cylinder(Solid):
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges of the box around it."""
+        """Half edge lengths of the bounding box [m], (3,)."""
         return (self.radius, self.radius, self.length / 2)
 
     @property
     def reach(self) -> float:
-        """Distance of the rims."""
+        """Radius of the bounding sphere about the centre [m]."""
         return math.hypot(self.radius, self.length / 2)
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-        """Inertia of uniform density."""
+        """Inertia of a solid cylinder of uniform density [kg/m³], placed ``at`` on a body."""
         return shapes.cylinder(self.radius, self.length, density=density, at=at)
 
     def outline(self, corners: int) -> list[tuple[float, float]]:
-        """Three sides of a rectangle."""
+        """Outline of the cylinder: three sides of a rectangle of points (r, z)."""
         del corners
         r, h = self.radius, self.length / 2
         return [(0, -h), (r, -h), (r, h), (0, h)]
@@ -128,20 +128,20 @@ class Capsule(Solid):
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges of the box around it."""
+        """Half edge lengths of the bounding box [m], (3,)."""
         return (self.radius, self.radius, self.length / 2 + self.radius)
 
     @property
     def reach(self) -> float:
-        """Distance of the tips."""
+        """Radius of the bounding sphere about the centre [m]."""
         return self.length / 2 + self.radius
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-        """Inertia of uniform density."""
+        """Inertia of a solid capsule of uniform density [kg/m³], placed ``at`` on a body."""
         return shapes.capsule(self.radius, self.length, density=density, at=at)
 
     def outline(self, corners: int) -> list[tuple[float, float]]:
-        """Two quarters of circles, and the line between them."""
+        """Outline of the capsule: two quarter circles and a line, as points (r, z)."""
         return rounded_outline(self.radius, self.length, corners)
 
 
@@ -155,16 +155,16 @@ class Ellipsoid(Solid):
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges of the box around it."""
+        """Half edge lengths of the bounding box [m], (3,)."""
         return self.radii
 
     @property
     def reach(self) -> float:
-        """The largest radius."""
+        """Radius of the bounding sphere: the largest semi-axis [m]."""
         return max(self.radii)
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-        """Inertia of uniform density."""
+        """Inertia of a solid ellipsoid of uniform density [kg/m³], placed ``at`` on a body."""
         return shapes.ellipsoid(*self.radii, density=density, at=at)
 
 
@@ -180,21 +180,21 @@ class Cone(Solid):
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges of the box around it."""
+        """Half edge lengths of the bounding box [m], (3,)."""
         return (self.radius, self.radius, self.length / 2)
 
     @property
     def reach(self) -> float:
-        """Distance of the rim."""
+        """Radius of the bounding sphere about the origin [m]."""
         return math.hypot(self.radius, self.length / 2)
 
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-        """Inertia of uniform density; the mass centre is a quarter of the length from the base."""
+        """Inertia of a solid cone of uniform density [kg/m³], placed ``at`` on a body."""
         low = shapes.cone(self.radius, self.length, density=density, at=(0, 0, -self.length / 4))
         return low.inverse_transformed(as_placement(at))
 
     def outline(self, corners: int) -> list[tuple[float, float]]:
-        """Base and side."""
+        """Outline of the cone: base and side, as points (r, z)."""
         del corners
         h = self.length / 2
         return [(0, -h), (self.radius, -h), (0, h)]
@@ -253,7 +253,7 @@ SHAPES: tuple[type[Shape], ...] = (*SOLIDS, Plane, HeightField, Mesh)
 
 
 def solids_of_format(name: str) -> dict[str, type[Solid]]:
-    """Solids that a file format has, by what it calls them."""
+    """Classes of solids that a file format has, by their names there."""
     return {solid.spelling(): solid for solid in SOLIDS if name in solid.formats}
 
 
@@ -299,7 +299,7 @@ _COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "condim")
 
 
 def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
-    """Surface of two shapes together, as in MuJoCo.
+    """Contact properties of two touching shapes, combined as in MuJoCo.
 
     Coefficients are those of the one with the higher priority, else the larger ones; margins and
     gaps are added.
@@ -320,7 +320,7 @@ def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
 
 
 def _largest(values):
-    """Largest of values that are given, or None."""
+    """Largest of the values that are not None, or None."""
     return max((x for x in values if x is not None), default=None)
 
 

@@ -35,23 +35,23 @@ class SpanningTree:
 
     @property
     def body_count(self) -> int:
-        """N_B, the number of moving bodies and of tree joints."""
+        """Number N_B of moving bodies and tree joints."""
         return len(self.bodies) - 1
 
     @property
     def loop_count(self) -> int:
-        """N_L = N_J - N_B, the number of independent kinematic loops — RBDA (4.1)."""
+        """Number N_L = N_J - N_B of independent kinematic loops — RBDA (4.1)."""
         return len(self.joints) - len(self.bodies)
 
     @property
     def parent(self) -> tuple[int, ...]:
-        """λ(i) = min(p(i), s(i)) for the tree joints, entry 0 being -1 — RBDA (4.2)."""
+        """Parent array λ(i) = min(p(i), s(i)), entry 0 being -1 — RBDA (4.2)."""
         p, s = self.predecessor, self.successor
         return (-1, *(min(p[i], s[i]) for i in range(1, len(self.bodies))))
 
     @property
     def forward(self) -> tuple[bool | None, ...]:
-        """Whether tree joint ``i`` leads from parent to child; entry 0 is None."""
+        """Whether each tree joint leads from parent to child; entry 0 is None."""
         return (None, *(self.successor[i] == i for i in range(1, len(self.bodies))))
 
     @property
@@ -60,7 +60,7 @@ class SpanningTree:
         return tuple(range(len(self.bodies), len(self.joints)))
 
     def cycle(self, chord: int) -> tuple[int, ...]:
-        """The joints of the one-chord cycle of a loop joint, the chord itself first."""
+        """Joints of the loop that a loop joint closes, itself first."""
         kappa = supports(self.parent)
         one, other = set(kappa[self.predecessor[chord]]), set(kappa[self.successor[chord]])
         return (chord, *sorted(one ^ other))
@@ -97,7 +97,7 @@ class ConnectivityGraph:
         return tuple(parts)
 
     def spanning_tree(self, arcs: Sequence[int] | None = None) -> SpanningTree:
-        """A spanning tree, numbered regularly and as close to the old numbers as possible.
+        """Spanning tree, numbered regularly and close to the given numbers.
 
         Args:
             arcs: the arcs of the tree; by default every body is as few joints away from the base
@@ -112,7 +112,7 @@ class ConnectivityGraph:
                 yield arcs
 
     def numberings(self) -> Iterator:
-        """Every regular numbering of every spanning tree."""
+        """Regular numberings of every spanning tree, as an iterator."""
         for arcs in self.spanning_trees():
             parents = self._parents(arcs)
             for order in _orders(children(_parent_list(parents))):
@@ -125,7 +125,7 @@ class ConnectivityGraph:
         )
 
     def _reach(self, start, arcs):
-        """Breadth-first: each node that can be reached from ``start``, with (parent, arc)."""
+        """Breadth-first search: nodes reachable from ``start``, each with (parent, arc)."""
         touching = [[] for _ in range(self.node_count)]
         for k in arcs:
             p, s = self.arcs[k]
@@ -141,7 +141,7 @@ class ConnectivityGraph:
         return found
 
     def _parents(self, arcs):
-        """Parent and arc of each node in a spanning tree of chosen arcs."""
+        """Parent and connecting arc of each node in the spanning tree of some arcs."""
         chosen = range(len(self.arcs)) if arcs is None else tuple(arcs)
         found = self._reach(0, chosen)
         if len(found) < self.node_count:
@@ -155,7 +155,7 @@ class ConnectivityGraph:
         return found
 
     def _number(self, parents, order=None):
-        """Spanning tree with regular numbers."""
+        """Spanning tree numbered regularly in a given order."""
         order = regular_order(_parent_list(parents)) if order is None else order
         new = {old: i for i, old in enumerate(order)}
         tree = [parents[old][1] for old in order[1:]]
@@ -168,12 +168,12 @@ class ConnectivityGraph:
 
 
 def _parent_list(parents):
-    """Parents by node, without their edges."""
+    """Parents by node, as a list."""
     return [parents[node][0] for node in range(len(parents))]
 
 
 def _orders(mu, placed=(0,), ready=None):
-    """Every order of the nodes that has parents first."""
+    """All orders of the nodes in which parents come before children."""
     ready = mu[0] if ready is None else ready
     if not ready:
         yield placed
@@ -213,7 +213,7 @@ class CutCost(NamedTuple):
 
 
 def importance(joints, needed, driven) -> list[int]:
-    """Importance of each joint for the tree: 3, 2 or 1 as in point 1 above, or 0.
+    """Importance of each joint for the spanning tree, 3 (needs variables) to 0.
 
     Args:
         joints: with name, limits and dynamics.
@@ -233,7 +233,7 @@ def importance(joints, needed, driven) -> list[int]:
 
 
 def cut_cost(graph, arcs, levels, freedoms) -> CutCost:
-    """The cost of a tree.
+    """Cost of a spanning tree: important joints cut, depth, freedoms of cut joints.
 
     Args:
         graph: a ``ConnectivityGraph``.
@@ -249,7 +249,7 @@ def cut_cost(graph, arcs, levels, freedoms) -> CutCost:
 
 
 def best_tree(graph, levels, freedoms) -> tuple:
-    """The arcs of the best tree that was found."""
+    """Arcs of the cheapest spanning tree found by local search."""
     all_arcs = range(len(graph.arcs))
     levels = levels or [0]
     by_distance = graph.spanning_tree()
@@ -269,7 +269,7 @@ def best_tree(graph, levels, freedoms) -> tuple:
 
 
 def _greedy(graph, order):
-    """The tree of the arcs that come first: none is left out that does not close a cycle."""
+    """Spanning tree of the first arcs in an order that close no cycle (Kruskal)."""
     group = list(range(graph.node_count))
     chosen = []
     for k in order:
@@ -281,7 +281,7 @@ def _greedy(graph, order):
 
 
 def _distances(tree, count):
-    """Distances from the base to the beginning of each arc, in joints of the shallowest tree."""
+    """Distance from the base to each arc, in joints of a tree."""
     d, near = depths(tree.parent), [0] * count
     for new, old in enumerate(tree.joints):
         if new:
@@ -290,7 +290,7 @@ def _distances(tree, count):
 
 
 def _improve(graph, arcs, cost):
-    """The tree after the best exchange of one joint for another, until none helps."""
+    """Local search: exchange one arc for another while the cost falls."""
     best = cost(arcs)
     while True:
         found = min(((cost(new), new) for new in _exchanges(graph, arcs)), default=(best, arcs))
@@ -300,7 +300,7 @@ def _improve(graph, arcs, cost):
 
 
 def _exchanges(graph, arcs):
-    """Spanning trees that differ from one by a single exchange of arcs."""
+    """Spanning trees that differ from one by the exchange of one arc."""
     tree = graph.spanning_tree(arcs)
     for chord in tree.chords:
         for out in tree.cycle(chord)[1:]:

@@ -29,14 +29,14 @@ class ModelInstants(ModelStructure):
 
     @cached_property
     def timeless(self) -> "Model":
-        """The model on which ``at`` was called, whose compiled code takes the instant; or itself.
+        """Model without a fixed time, whose compiled code takes time as input; or itself.
 
         If joints also depend on time, every instant has its own model and code.
         """
         return cast("Model", self)
 
     def at(self, t: float) -> "Model":
-        """The model at time ``t`` [s], for time-dependent joints and constraints — RBDA §3.5."""
+        """Model at time ``t`` [s], for time-dependent joints and constraints — RBDA §3.5."""
         if not self.has_timed_joints or all(
             p.joint.at(t) == p.joint for p in (*self.bodies, *self.loops)
         ):
@@ -53,7 +53,7 @@ class ModelInstants(ModelStructure):
         return any(type(part.joint).at is not still for part in (*self.bodies, *self.loops))
 
     def _with_constraints_at(self, t):
-        """A copy at an instant, traced or not, that shares with this model what time leaves."""
+        """Copy at time ``t`` [s] that shares all parts that do not depend on time."""
         found, tree = object.__new__(type(self)), self.spanning_tree
         left = ("fingerprint", "constraints", *COMPILED)
         found.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left})

@@ -19,7 +19,7 @@ from kinetree.model.memo import give_once
 
 
 def kernel_for(model, name, inputs, outputs, make_program, *, key=None, **options) -> Kernel:
-    """A kernel for a model, or for none; arguments as in ``Kernel``.
+    """Kernel of a program, kept with a model if one is given; arguments as in ``Kernel``.
 
     Machine code is kept on disk under ``key`` and the content of the model, where that says all
     there is to say about it.
@@ -48,7 +48,7 @@ class AtInstant:
         self.kernel, self.t = kernel, np.array(t, dtype=float)
 
     def call(self, *arrays):
-        """The results for the other inputs, in their precision."""
+        """Results for the other inputs at the fixed time, in their precision."""
         kinds = [a.dtype for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
         return self.kernel.call(*arrays, self.t.astype(np.result_type(*kinds)) if kinds else self.t)
 
@@ -57,7 +57,7 @@ class AtInstant:
 
 
 def call_in_trace(kernel, arrays) -> Any:
-    """The result of a kernel, in a program that is traced by a call of its general code.
+    """Result of a kernel; in a program that is traced, a call of its general code.
 
     Where nothing is traced, or there is no such code, the kernel is called as usual.
     """
@@ -74,7 +74,7 @@ _BY_THE_BOOK = ContextVar("by_the_book", default=False)
 
 @contextmanager
 def by_the_book() -> Iterator[None]:
-    """Trace the first algorithm of every quantity, whatever it costs.
+    """Context in which quantities are traced by their reference algorithm, whatever it costs.
 
     Others combine parameters of the model beforehand, with the rounding errors of floats; those of
     closed chains have pivots that were chosen beforehand, and do not suit every configuration.
@@ -87,7 +87,7 @@ def by_the_book() -> Iterator[None]:
 
 
 def is_by_the_book() -> bool:
-    """Whether what is traced now has to be right for all numbers, whatever it costs."""
+    """Whether the reference algorithm must be traced, see ``by_the_book``."""
     return _BY_THE_BOOK.get()
 
 
@@ -112,7 +112,7 @@ class KernelBuild:
         self.outputs = [Argument("out0", self.shape)]
 
     def kernel(self, key) -> Kernel:
-        """The kernel, to be kept as ``key``."""
+        """Build the kernel of the quantity for the model, to be kept as ``key``."""
         quantity = self.quantity
         self._kernel = self._kernel_for(
             self._cheapest_text,
@@ -122,7 +122,7 @@ class KernelBuild:
         return self._kernel
 
     def _kernel_for(self, text, **options):
-        """Kernel of a text with the inputs and outputs of this build."""
+        """Kernel of a traced function with the inputs and outputs of this quantity."""
         return kernel_for(
             self.model,
             self.quantity.called,
@@ -136,22 +136,22 @@ class KernelBuild:
 
     @functools.cached_property
     def _algorithms(self):
-        """Functions of arrays alone, of the algorithms that suit the model."""
+        """Algorithms that suit the model, as functions of arrays alone."""
         suitable = [a for a in self.quantity.algorithms if self.quantity.suits(self.model, a)]
         return [self._bind(a) for a in suitable]
 
     def _bind(self, algorithm):
-        """Algorithm with its model and options."""
+        """Algorithm with its model and options bound."""
         return self.quantity._bind(self.model, algorithm, self.names, self.options)
 
     def _by(self, algorithm, arrays):
-        """Results of one algorithm for all samples."""
+        """Results of one algorithm in Python, looped over all samples of a batch."""
         core = [len(i.shape) for i in self.inputs]
         named = dict(zip(self.names, arrays, strict=True))
         return over_batch(algorithm, named, core=core, shape=self.shape)
 
     def _reference(self, arrays):
-        """Results without compiled code, or calls of it and its text where arrays are traced."""
+        """Results in Python without compiled code; when traced, a call or the shortest formula."""
         graph = trace_of(arrays)
         if graph is not None and calls_to() == "general" and not _BY_THE_BOOK.get():
             called = self._kernel.called_in(graph, arrays)
@@ -165,7 +165,7 @@ class KernelBuild:
         return evaluate(self._kernel.program, arrays)
 
     def _check_units(self, algorithm):
-        """An algorithm that requires unit quaternions of the configurations it is given."""
+        """Algorithm that checks unit quaternions of its configurations first."""
 
         def with_checks(*symbols):
             for name, symbol in zip(self.names, symbols, strict=True):
@@ -176,16 +176,16 @@ class KernelBuild:
         return with_checks
 
     def _cheapest_text(self):
-        """Program with the fewest operations among the algorithms of a quantity."""
+        """Program with the fewest operations among the quantity's algorithms."""
         texts = [self._check_units(a) for a in self._algorithms]
         return cheapest([trace(text, self.inputs, self.quantity.name) for text in texts])
 
     def _validate(self, arrays):
-        """Raise errors for arguments of the wrong kind."""
+        """Raise errors for arguments of wrong shape or value."""
         self.quantity.validate(self.model, self.names, arrays, self.options)
 
     def _general_code(self):
-        """Code for any mechanism, or None where there is none."""
+        """Kernel that serves any mechanism, by loops or calls; None where there is none."""
         from kinetree.model.general.gears import on_arrays
         from kinetree.model.general.kernels import general_kernel
 
@@ -214,12 +214,12 @@ class KernelBuild:
         )
 
     def _by_calls(self, algorithm):
-        """Tracer of an algorithm that calls other kernels."""
+        """Function that traces an algorithm which calls other kernels."""
         text = self._check_units(self._bind(algorithm))
         return lambda: trace(text, self.inputs, self.quantity.name)
 
     def _first_on_arrays(self, function, algorithm):
-        """A kernel that takes first calls on arrays; later ones too where there is no algorithm."""
+        """Kernel that answers by a Python function on arrays, until its algorithm is compiled."""
         found = self._kernel_for(None if algorithm is None else self._by_calls(algorithm))
         found.on_arrays, found.calls_general_code = function, algorithm is not None
         return found

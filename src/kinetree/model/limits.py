@@ -13,7 +13,7 @@ _SAMPLES, _HALVINGS, _FAR = 256, 60, 10.0
 
 
 def travel(model) -> tuple:
-    """``Limits`` of every joint, or None, including those of its followers; entry 0 is None.
+    """Limits of every joint, narrowed to those of joints coupled to it; entry 0 is None.
 
     A joint that follows one other alone, in the end, may stop the other before its own limit. A
     follower of several joints bounds no single one of them. Limits of a follower that leave no
@@ -29,7 +29,7 @@ def travel(model) -> tuple:
 
 
 def ultimate_leader(model, joint):
-    """The one joint that a joint follows in the end, or None where there are several or none."""
+    """Number of the joint that a coupled joint follows in the end; None for several or none."""
     leaders = {c.joint: c.leaders for c in model.couplings}
     while joint in leaders:
         if len(leaders[joint]) != 1:
@@ -39,14 +39,14 @@ def ultimate_leader(model, joint):
 
 
 def ratio_to_leader(model, joint):
-    """Number of the leader and the constant ``dq/dq_leader``, or None where there is no such."""
+    """Number of the leader and constant ratio ``dq/dq_leader`` of a coupled joint; else None."""
     leader = ultimate_leader(model, joint)
     ratio = constant_ratio(model, joint)
     return None if leader is None or ratio is None else (leader, ratio[model.v_slice[leader].start])
 
 
 def constant_ratio(model, joint):
-    """Row of ``G`` of a joint, (nv,), if it is the same everywhere; else None."""
+    """Row of ``G`` of a joint, (nv,), if it is constant; else None."""
     if not model.couplings:
         return np.eye(model.nv)[model.v_slice[joint].start]
     at, row = Gearing(model, model.neutral()), model.uncoupled.v_slice[joint].start
@@ -54,7 +54,7 @@ def constant_ratio(model, joint):
 
 
 def _narrow(model, joint, leader, own, bounds):
-    """Limits of a leader within those of the joints that follow it."""
+    """Limits of a leading joint such that a coupled joint stays within its own."""
     own = Limits() if own is None else own
     low, high = (x[0] if x else s * np.inf for x, s in ((own.lower, -1), (own.upper, 1)))
     lower, upper = (x[0] if x else s * np.inf for x, s in ((bounds.lower, -1), (bounds.upper, 1)))
@@ -76,14 +76,14 @@ def _narrow(model, joint, leader, own, bounds):
 
 
 def _position(model, joint, leader, x):
-    """Position of a joint when its leader is at ``x``."""
+    """Position of a coupled joint when its leader is at ``x``."""
     q = model.neutral()
     q[model.q_slice[leader]] = x
     return model.expand(q)[model.uncoupled.q_slice[joint].start]
 
 
 def _search(model, joint, leader, own, bounds):
-    """The part of the leader's travel, around its middle or zero, in which the follower fits."""
+    """Interval of the leader's travel, around its middle, in which the coupled joint fits."""
     middle = np.mean(own) if np.all(np.isfinite(own)) else np.clip(0.0, *own)
 
     def fits(x):
@@ -115,7 +115,7 @@ class Bounds(NamedTuple):
 
 
 def position_limits(model) -> Bounds:
-    """Bounds of the position variables, with those that joints which follow set to their leader."""
+    """Lower and upper bounds of the position variables, narrowed by coupled joints."""
     return Bounds(
         _collect(model, "lower", model.q_slice, model.nq, -np.inf),
         _collect(model, "upper", model.q_slice, model.nq, np.inf),
@@ -123,7 +123,7 @@ def position_limits(model) -> Bounds:
 
 
 def position_index(model) -> np.ndarray:
-    """Number of the position variable of every velocity variable; -1 where there is none."""
+    """Index of the position variable of every velocity variable; -1 where there is none."""
     index = np.full(model.nv, -1)
     for joint, q, v in zip(model.joint[1:], model.q_slice[1:], model.v_slice[1:], strict=True):
         if joint.rates_are_velocities:
@@ -132,7 +132,7 @@ def position_index(model) -> np.ndarray:
 
 
 def position_bounds(model):
-    """Lower and upper bounds of all velocity variables, infinite where there is none, (nv,) each.
+    """Lower and upper position bounds by velocity variable, (nv,) each; infinite for none.
 
     Bounds are on position variables; they count where these are the integrals of velocities.
     """
@@ -152,7 +152,7 @@ def position_bounds(model):
 
 
 def velocity_limits(model):
-    """Largest speeds, (nv,), with those that joints which follow set to their leader."""
+    """Largest joint speeds, (nv,), narrowed by coupled joints."""
     return _collect(model, "velocity", model.v_slice, model.nv, np.inf)
 
 
@@ -162,7 +162,7 @@ def effort_limits(model):
 
 
 def effort_bounds(model) -> np.ndarray:
-    """Smallest and largest joint forces of actuators, (nv, 2); an effort of zero is unknown."""
+    """Smallest and largest joint forces of actuators, (nv, 2); infinite for unknown efforts."""
     most = effort_limits(model)
     most = np.where(most > 0, most, np.inf)
     given = (
@@ -174,13 +174,13 @@ def effort_bounds(model) -> np.ndarray:
 
 
 def counted_compensation(model) -> np.ndarray:
-    """1 where gravity compensation counts as a force of actuators, else 0, (nv,)."""
+    """For each variable 1 where gravity compensation counts as an actuator force, else 0, (nv,)."""
     counted = _collect(model, "effort_compensation", model.v_slice, model.nv, 0.0)
     return counted if model.gravity_compensation else 0 * counted
 
 
 def _collect(model, name, slices, size, none):
-    """Limits of one kind for all variables, with a default where there are none."""
+    """Limits of one kind for all variables, read-only, with a default where there are none."""
     values = np.full(size, none)
     for at, limits in zip(slices, model.travel, strict=True):
         given = () if limits is None else getattr(limits, name)
@@ -214,13 +214,13 @@ def has_dynamics(part, name) -> bool:
 
 
 def joints_with(model, *names) -> tuple[str, ...]:
-    """Names of the joints, loop joints included, that have stiffness, damping and so on."""
+    """Names of tree and loop joints that have some of these dynamics, e.g. stiffness."""
     parts = [*((b.joint_name, b) for b in model.bodies), *((x.name, x) for x in model.loops)]
     return tuple(name for name, part in parts if any(has_dynamics(part, n) for n in names))
 
 
 def has_passive_forces(model, *names) -> bool:
-    """Whether joints or tendons have some of these, all by default, or there are other forces.
+    """Whether the model has springs, dampers, friction, fluids or compensation, as named.
 
     Carried weight counts with ``"stiffness"``: both are forces of the position. Fluids count with
     ``"damping"``.
@@ -237,7 +237,7 @@ def has_passive_forces(model, *names) -> bool:
 
 
 def actuation(model):
-    """Joint forces for a unit force of each actuator before its gear, (nv, n_actuators).
+    """Matrix (nv, n_actuators) of joint forces per unit actuator force before its gear.
 
     What drives a joint that follows others acts on those that lead, by its ratio; a tendon acts on
     all of its joints.
@@ -272,7 +272,7 @@ def actuation(model):
 
 
 def _varies(actuator, what):
-    """Error about bounds of an actuator that depend on the configuration."""
+    """Error for an actuator whose effect in joint space depends on the configuration."""
     return LoopError(
         f"actuator {actuator.name!r} drives {what}: what it comes to in joint space depends on the "
         f"configuration, see kinetree.loops.actuation_matrix(model, q)"

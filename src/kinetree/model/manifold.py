@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def neutral(model):
-    """Every joint at its neutral position."""
+    """Neutral configuration of all joints, (nq,)."""
     return _join(model, lambda i: model.joint[i].neutral())
 
 
 def random_configuration(model, rng=None, count=None):
-    """Every joint at a random position, within its limits where they are finite; or ``count``."""
+    """Random configuration within finite joint limits, (nq,), or ``count`` of them."""
     try:
         rng = np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
@@ -40,7 +40,7 @@ def random_configuration(model, rng=None, count=None):
 
 
 def _draw(joint, limits, rng):
-    """Random position of a joint, within its limits where it has both."""
+    """Random position of a joint, within its limits if both are finite."""
     q = joint.random(rng)
     if limits is None or not limits.lower or not limits.upper:
         return q
@@ -61,7 +61,7 @@ def _draw_many(joint, limits, rng, count):
 
 @quantity(("nq",), public=False, general=True)
 def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
-    """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
+    """Configuration reached from ``q`` at constant velocity ``dv`` after unit time, (..., nq)."""
     moved, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
     for i in model.outward():
         moved[i] = model.joint[i].integrate(q[q_at[i]], dv[v_at[i]])
@@ -70,7 +70,7 @@ def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
 
 @quantity(("nv",), public=False, general=True)
 def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
-    """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
+    """Velocity ``dv``, (..., nv), for which ``integrate(q0, dv)`` is ``q1``."""
     dv, at = model.table(q0[:0]), model.q_slice
     for i in model.outward():
         dv[i] = model.joint[i].difference(q0[at[i]], q1[at[i]])
@@ -79,7 +79,7 @@ def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
 
 @quantity(("nq",), public=False, general=True)
 def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
-    """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
+    """Rate ``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
     rate, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
     for i in model.outward():
         rate[i] = model.joint[i].configuration_rate(q[q_at[i]], qd[v_at[i]])
@@ -88,7 +88,7 @@ def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
 
 @quantity(("nq",), arrays={"q": POSITION}, public=False, general=True)
 def normalize(model: "Model", q: ArrayLike) -> Array:
-    """``q`` with its quaternions normalised to unit length."""
+    """Configuration with its quaternions normalised to unit length."""
     unit = model.table(q[:0])
     with np.errstate(all="ignore"):
         for i in model.outward():
@@ -102,7 +102,7 @@ def normalize(model: "Model", q: ArrayLike) -> Array:
 
 
 def continue_state(model, q, qd, near):
-    """State in variables that continue a motion from the configuration ``near``."""
+    """State in the joint charts that contain the configuration ``near``."""
     q, qd = np.array(q), np.array(qd)
     for i, joint in enumerate(model.joint[1:], start=1):
         if joint.turns_over:
@@ -112,6 +112,6 @@ def continue_state(model, q, qd, near):
 
 
 def _join(model, part):
-    """Vector of a part for each joint."""
+    """Concatenation of a vector for each joint."""
     parts = [part(i) for i in range(1, model.body_count + 1)]
     return np.concatenate(parts) if parts else np.zeros(0)

@@ -73,7 +73,7 @@ class MechanismGraph(Attachments):
 
     @classmethod
     def from_model(cls, model: Model) -> "MechanismGraph":
-        """The graph of a model, without its choice of a tree: loop joints are like any other."""
+        """Connectivity graph of a model, in which loop joints are like any other."""
         return cls(model.name, gravity=model.gravity, base_name=model.base_name).add_model(model)
 
     def body(self, name: str, *, inertia: Inertia | None = None) -> "MechanismGraph":
@@ -99,7 +99,7 @@ class MechanismGraph(Attachments):
         limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
     ) -> "MechanismGraph":
-        """Connect two bodies.
+        """Add a joint between two bodies at given placements.
 
         Args:
             name: unique name of the joint.
@@ -124,7 +124,7 @@ class MechanismGraph(Attachments):
         return self
 
     def add_model(self, model: Model, *, without: Sequence[str] = ()) -> "MechanismGraph":
-        """Add everything a model has, on the same base.
+        """Add everything a model has, on the same base, except the joints ``without``.
 
         Joints named in ``without`` are left out, with their couplings, actuators and positions.
         """
@@ -165,7 +165,7 @@ class MechanismGraph(Attachments):
         return self
 
     def float_unconnected(self, *bodies: str) -> Any:
-        """Give a free joint from the base to each part of the mechanism that is not connected.
+        """Connect each part of the mechanism that is not connected to the base by a free joint.
 
         Such joints constrain nothing; they supply the variables that say where the part is. Each
         part floats on one of ``bodies``, or on the body that was added first, by a joint called
@@ -208,7 +208,7 @@ class MechanismGraph(Attachments):
         return ConnectivityGraph(len(self._bodies), tuple(arcs))
 
     def spanning_tree(self, tree_joints: Sequence[str] | None = None) -> SpanningTree:
-        """The tree and the numbering that ``to_model`` will use."""
+        """Spanning tree and numbering that ``to_model`` will use."""
         graph = self.connectivity()
         apart = graph.components()[1:]
         if apart:
@@ -228,7 +228,7 @@ class MechanismGraph(Attachments):
         return graph.spanning_tree([number[name] for name in tree_joints])
 
     def to_model(self, tree_joints: Sequence[str] | None = None, *, strict: bool = True) -> Model:
-        """The mechanism as a model.
+        """Model of the mechanism, with a spanning tree of important joints or the given one.
 
         A body's frame becomes the frame of the joint that carries it. Where that is not the frame
         in which the body was described, the latter stays, as a frame called ``<body>_link``.
@@ -290,18 +290,18 @@ class MechanismGraph(Attachments):
         )
 
     def _check_body(self, name, role):
-        """Raise an error unless there is a body of this name."""
+        """Raise ModelError unless there is a body of this name."""
         if not isinstance(name, str) or name not in self._bodies:
             _check_known(name, self.body_names, role)
 
 
 def reversed_joint(joint):
-    """The joint with its polarity turned round — RBDA §4.1.3, Table 4.2."""
+    """Joint with predecessor and successor exchanged — RBDA §4.1.3, Table 4.2."""
     return joint.joint if isinstance(joint, Reversed) else Reversed(joint)
 
 
 def turned_drive(dynamics):
-    """Dynamics of a joint whose polarity is turned round: its drive is on the other side now."""
+    """Dynamics of a joint with exchanged bodies: its drive acts on the other side."""
     if dynamics is None or not dynamics.drive:
         return dynamics
     p, s = dynamics.active_predecessor, dynamics.active_successor
@@ -309,5 +309,5 @@ def turned_drive(dynamics):
 
 
 def _check_known(name, names, role):
-    """Raise an error, with suggestions, unless a name is one of these."""
+    """Raise ModelError, with suggestions, for an unknown name."""
     number_of(name, names, role, "mechanism")

@@ -7,7 +7,7 @@ from kinetree.codegen.program import note, noting
 
 
 def remember(model, key, make) -> Any:
-    """Result of ``make()`` for a key, kept with the model as long as it lives.
+    """Result of ``make()``, cached with the model under a key.
 
     Args:
         model: the model.
@@ -29,7 +29,7 @@ _NOTED = "warnings given by"
 
 
 def warn_once(model, message, category):
-    """Warn about a model, once for each model; to be called whenever what is wrong matters.
+    """Issue a warning about a model, once for each model and message.
 
     Kernels that are traced meanwhile keep the warning with their code on disk, and processes that
     find it there are warned as well: what a script says does not depend on the cache.
@@ -45,7 +45,7 @@ def warn_once(model, message, category):
 
 
 def give_once(model, warning):
-    """Give a warning, a pair of category and message, unless this model had it before."""
+    """Issue a warning (category, message) unless it was issued for this model before."""
     given = model.numeric.memo.setdefault("warnings given", set())
     if warning not in given:
         given.add(warning)

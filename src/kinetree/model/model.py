@@ -133,7 +133,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         self._complete = True
 
     def _follow_tendons(self):
-        """Fill in the laws of joints that follow tendons."""
+        """Set the laws of couplings that follow tendons."""
         with warnings.catch_warnings():  # defects of the bodies are reported once
             warnings.simplefilter("ignore", ModelWarning)
             bare = Model(
@@ -144,7 +144,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         )
 
     def _leave_to_couplings(self):
-        """Take the variables from joints that follow others, and from the postures."""
+        """Remove the variables of coupled joints from the model and its postures."""
         following = {c.joint for c in self.couplings}
         joints = enumerate(self.joint[1:], start=1)
         found = Joints((None, *(Following(j) if i in following else j for i, j in joints)))
@@ -172,19 +172,19 @@ class Model(ModelInstants, ModelVariables, NamedParts):
 
     @cached_property
     def memo(self) -> dict:
-        """Other objects kept with this model, by ``kinetree.model.memo.remember``."""
+        """Objects cached with this model, by ``kinetree.model.memo.remember``."""
         return {}
 
     @cached_property
     def numeric(self) -> "Model":
-        """The model whose numbers determine ranks and orders of elimination: this one.
+        """Model whose numeric parameters decide ranks and elimination orders: itself.
 
         For a copy with traced parameters, it is the original model.
         """
         return self
 
     def decided_by(self, other: "Model") -> "Model":
-        """This model, with ranks and orders of elimination decided by the numbers of another."""
+        """Mark the model so that ``other``'s numbers decide its ranks and elimination orders."""
         self.__dict__["numeric"] = other.numeric
         return self
 
@@ -192,7 +192,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
     """What the file of the model says and the model does not represent; see ``kinetree.load``."""
 
     def with_report(self, notices: tuple) -> "Model":
-        """This model, with what was noticed when it was read as its ``report``."""
+        """Model with the notices of its loader as its ``report``."""
         self.__dict__["report"] = notices
         return self
 
@@ -202,12 +202,12 @@ class Model(ModelInstants, ModelVariables, NamedParts):
 
     @cached_property
     def spanning_tree(self) -> "Model":
-        """Mechanism without loops and constraints; the model itself if it has none."""
+        """Model without loops and constraints; itself if it has none."""
         return self.replace(loops=(), constraints=()) if self.is_constrained else self
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything the dynamics depends on, and of the names."""
+        """SHA-256 digest of the model's names, structure and parameters."""
         return fingerprint(self)
 
     def __eq__(self, other):
@@ -227,7 +227,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         strict: bool | None = None,
         **fields: Any,
     ) -> "Model":
-        """A copy with some parts replaced.
+        """Copy of the model with some parts replaced.
 
         Actuators of loop joints and tendons that no longer exist are removed, unless there are new
         ``actuators``; so are sensors, cameras and pairs of shapes, unless there are new
@@ -283,12 +283,12 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         rows: int = 1,
         unit: Any = "m",
     ) -> "Model":
-        """A copy with one more user-defined constraint, see ``ConstraintFunction``."""
+        """Copy of the model with one more user-defined constraint, see ``ConstraintFunction``."""
         more = ConstraintFunction(name, position, rate, rows, unit)
         return self.replace(constraints=(*self.constraints, more))
 
     def map_numbers(self, fn: Callable) -> "Model":
-        """A copy with ``fn`` applied to its numbers: inertias, placements, gravity, joint dynamics.
+        """Copy of the model with ``fn`` applied to its inertias, placements, gravity, dynamics.
 
         ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
         Integers, such as the zeros and ones of an aligned frame, are exact and kept; so are the
@@ -297,14 +297,14 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         return map_numbers(self, fn)
 
     def to_dict(self) -> dict:
-        """The model as plain dictionaries, lists, strings and numbers, ready for JSON."""
+        """Model as plain dictionaries, lists, strings and numbers, ready for JSON."""
         return serialize.to_dict(self)
 
     @classmethod
     def from_dict(
         cls, data: dict, *, joints: "Sequence[type[AbstractJoint]]" = (), strict: bool = True
     ) -> "Model":
-        """Inverse of ``to_dict``.
+        """Model from the dictionaries of ``to_dict``.
 
         Args:
             data: the plain data.
@@ -314,7 +314,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
         return serialize.from_dict(cls, data, joints, strict)
 
     def summary(self) -> str:
-        """A table of the bodies with their joints and masses, as text."""
+        """Text table of the bodies with their joints and masses."""
         return summary(self)
 
     def __repr__(self):
@@ -330,7 +330,7 @@ class Model(ModelInstants, ModelVariables, NamedParts):
 
 
 def _count(things, one, many):
-    """Words for a number of things."""
+    """Count with a noun in singular or plural."""
     return f"{len(things)} {one if len(things) == 1 else many}"
 
 

@@ -63,12 +63,12 @@ class Muscle:
 
     @property
     def optimal_length(self) -> float:
-        """``L0`` [m]."""
+        """Optimal length ``L0`` of the muscle [m]."""
         return (self.length_range[1] - self.length_range[0]) / (self.range[1] - self.range[0])
 
     @property
     def steepest(self) -> "ForceSlopes":
-        """Bounds of stiffness and damping, at full activation."""
+        """Upper bounds of the muscle's stiffness and damping, at full activation."""
         L0, rises = self.optimal_length, min(1 - self.lmin, self.lmax - 1)
         passive = self.fpmax / ((self.lmax - 1) / 2)
         stiffness = self.force / L0 * (2 / rises * self.fvmax + passive)

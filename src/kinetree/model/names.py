@@ -15,7 +15,7 @@ from kinetree.spelling import FUNCTIONS, OF_MODELS, did_you_mean, name_here
 
 
 def number_names(names, kind) -> dict[str, int]:
-    """Position of each name; raises ModelError for one that is used twice, or is not one."""
+    """Position of each name as a dict; ModelError for duplicate or invalid names."""
     found: dict[str, int] = {}
     for name in names:
         if not isinstance(name, str) or not name:
@@ -28,7 +28,7 @@ def number_names(names, kind) -> dict[str, int]:
 
 
 def number_of(name, names, role, where) -> int:
-    """Position of ``name`` among ``names``; the error says what ``role`` it was to play."""
+    """Position of ``name`` among ``names``; an error that says its ``role`` otherwise."""
     if name in names:
         return names.index(name)
     hint = did_you_mean(name, names)
@@ -69,28 +69,28 @@ class Joints(tuple[Any, ...]):
 
 
 def frame(model, name) -> Frame:
-    """A frame by its name; every body name is also the name of the body's own frame."""
+    """Frame by its name; every body name also names the body's coordinate frame."""
     i = _index(model, (*model.frame_names, *model.body_names), name, "frame or body")
     return model.frames[i] if i < len(model.frames) else Frame(name, i - len(model.frames))
 
 
 def posture(model, name):
-    """A posture by its name."""
+    """Posture by its name."""
     return model.postures[_index(model, tuple(p.name for p in model.postures), name, "posture")]
 
 
 def tendon(model, name):
-    """A tendon by its name."""
+    """Tendon by its name."""
     return model.tendons[_index(model, tuple(t.name for t in model.tendons), name, "tendon")]
 
 
 def group(model, name):
-    """A group of joints by its name."""
+    """Group of joints by its name."""
     return model.groups[_index(model, tuple(g.name for g in model.groups), name, "group")]
 
 
 def no_attribute(model, name) -> str:
-    """Message for an attribute that a model does not have."""
+    """Error message for an attribute that a model does not have, with suggestions."""
     here = name_here(name, OF_MODELS)
     if here is not None:
         return f"a Model has no attribute {name!r}; write {here}"
@@ -127,13 +127,13 @@ _ANY = "geometry"  # geometry[3] is the fourth shape of a model, whatever its na
 
 
 def names_that_touch(base_name, bodies, frames, geometry) -> set:
-    """Names that stand for shapes: of the shapes, of links, of frames and of bodies."""
+    """Names that contact pairs can use: of shapes, links, frames and bodies."""
     names = {base_name, *(part.name for part in (*bodies, *frames, *geometry))}
     return {*names, *(g.link for g in geometry)} - {""}
 
 
 def is_known(name, names) -> bool:
-    """Whether a name is among ``names``, or, with a number as in ``calf[0]``, belongs to one."""
+    """Whether a name is among ``names``, also with an index as in ``calf[0]``."""
     numbered = _NUMBERED.fullmatch(name)
     return name in names or (numbered is not None and numbered[1] in {*names, _ANY})
 
@@ -170,7 +170,7 @@ class ShapeNames:
         self.own = tuple(self._own(k, g, model, places) for k, g in enumerate(model.geometry))
 
     def _own(self, k, g, model, places):
-        """Best name of a shape: its own, that of its link, or of its body."""
+        """Unique name of a shape: its own, its link's or body's, indexed if necessary."""
         own = g.name if len(self.shapes.get(g.name, ())) == 1 else ""
         for label in (own, g.link, model.body_names[g.body], g.name):
             if label not in places:
@@ -180,12 +180,12 @@ class ShapeNames:
         return f"{_ANY}[{k}]"
 
     def _group(self, name):
-        """Numbers of the shapes that a name stands for."""
+        """Numbers of the shapes that a name of a link or body stands for."""
         found = self.shapes.get(name) or self.links.get(name) or self.bodies.get(name)
         return found or self.bodies.get(self.carrier.get(name, ""), [])
 
     def find(self, name: str) -> list[int]:
-        """Numbers of the shapes that a name stands for: of a shape, link or frame, or body."""
+        """Numbers of the shapes that a name of a shape, link, frame or body stands for."""
         found = self._group(name)
         numbered = None if found else _NUMBERED.fullmatch(name)
         if numbered is None:
@@ -195,7 +195,7 @@ class ShapeNames:
         return group[k : k + 1]
 
     def of_link(self, name: str) -> list[int]:
-        """Numbers of the shapes of a link or body alone, or else of the shape of that name."""
+        """Numbers of the shapes of a link or body, else of the shape with that name."""
         linked = name in self.carrier or name in self.links or name in self.bodies
         return self.links.get(name, []) if linked else self.find(name)
 
@@ -236,7 +236,7 @@ class Group:
 
 
 def joints_of(model, names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of joints, each once, where ``names`` may also name groups."""
+    """Names of joints, each once, with names of groups replaced by their joints."""
     found: dict[str, None] = {}
     groups = {g.name: g.joints for g in model.groups}
     for name in (names,) if isinstance(names, str) else names:
@@ -261,7 +261,7 @@ def indices(model, names: Sequence[str], slices) -> Array:
 
 
 def check_group(model, group):
-    """Raise an error unless the joints and the tip of a group exist, and its name is its own."""
+    """Raise ModelError for a group with unknown joints or tip, or a name already used."""
     what = f"group {group.name!r}"
     known = (*model.joint_names, *model.loop_names)
     if group.name in known:

@@ -37,11 +37,11 @@ class Numbering:
         self._body_names = {b.name for b in bodies}
 
     def closes_loop(self, name) -> bool:
-        """Whether a joint has no variables, because it closes a loop."""
+        """Whether a joint closes a loop, so that it has no variables."""
         return name in self.loop_names and name not in self._names
 
     def joint(self, name, role) -> int:
-        """Number of a joint of the tree."""
+        """Number of a joint of the tree by name; an error for loop joints."""
         if self.closes_loop(name):
             raise ModelError(
                 f"{role} is {name!r}, which closes a loop and has no variables in the model; "
@@ -51,13 +51,13 @@ class Numbering:
         return self._names.index(found) + 1
 
     def geometry(self, g) -> Geometry:
-        """A shape where it was on its body, whose frame may have moved."""
+        """Shape with its body's number, placed in the tree's frame of that body."""
         body, Y = self.body_number(g.body, f"body of geometry {g.name!r}")
         at = g.placement if Y is None else g.placement @ Y.inverse()
         return replace(g, body=body, placement=at)
 
     def actuator(self, joint, a) -> Actuator:
-        """An actuator of a joint, or of what it names itself."""
+        """Actuator with the number of the tree or loop joint that it drives."""
         role = f"actuator {a.name!r}"
         if self.closes_loop(joint):
             a = replace(a, joint=0, loop=self.loop_names.index(joint) + 1)
@@ -67,30 +67,30 @@ class Numbering:
         return replace(a, **ends)
 
     def _frame(self, name, role):
-        """A body's own frame is called ``<body>_link`` where the tree has moved it."""
+        """Name of a frame; a body's original frame is ``<body>_link`` if the tree moved it."""
         moved = name in self._body_names and self.body_number(name, role)[1] is not None
         return f"{name}_link" if moved else name
 
     def tendon(self, t) -> Tendon:
-        """A tendon with numbers of its joints, through frames where they were on their bodies."""
+        """Tendon with the numbers of its joints and its frames in the tree."""
         role = f"frame of tendon {t.name!r}"
         return with_joints(t, self.joint).rename(lambda name: self._frame(name, role))
 
     def gravity_compensation(self, on, mass, center) -> GravityCompensation:
-        """Compensation of a weight where it was on its body."""
+        """Gravity compensation with its body's number, placed in the tree's frame."""
         body, Y = self.body_number(on, "body of gravity compensation")
         found = GravityCompensation(body, mass, center)
         return found if Y is None else found.moved(body, Y.inverse())
 
     def fluid_force(self, f) -> FluidForce:
-        """A fluid around a shape where it was on its body."""
+        """Fluid force with its body's number, placed in the tree's frame."""
         body, Y = self.body_number(f.body, "body of a fluid force")
         return replace(
             f, body=body, placement=f.placement if Y is None else f.placement @ Y.inverse()
         )
 
     def sensor(self, s) -> Sensor:
-        """A sensor where it was on its body."""
+        """Sensor placed in the tree's frame of its body."""
         kind = KINDS[s.kind].of if s.kind in KINDS else ""
         if kind == "joint":
             self.joint(s.of, f"joint of sensor {s.name!r}")
@@ -103,7 +103,7 @@ class Numbering:
         return s
 
     def camera(self, c) -> Camera:
-        """A camera where it was on its body."""
+        """Camera placed in the tree's frame of its body."""
         if c.of not in self._body_names:
             return c
         Y = self.body_number(c.of, f"body of camera {c.name!r}")[1]
@@ -111,7 +111,7 @@ class Numbering:
 
 
 def with_joints(part, found):
-    """A coupling or tendon with what ``found`` has for its joints, from numbers or names."""
+    """Coupling or tendon with joints replaced by ``found``, from numbers or names."""
     changes = {}
     for name in OF_JOINTS:
         x = getattr(part, name, 0)
@@ -124,7 +124,7 @@ def with_joints(part, found):
 
 
 def posture_of(name, q, qd, bodies, joint_number) -> Posture:
-    """A posture of positions and velocities by joint name; the rest neutral and zero."""
+    """Posture from positions and velocities by joint name; others neutral and zero."""
     moves, qd = qd is not None, qd or {}
     positions: list = [b.joint.neutral() for b in bodies]
     velocities: list = [np.zeros(b.joint.nv) for b in bodies]
@@ -144,7 +144,7 @@ def posture_of(name, q, qd, bodies, joint_number) -> Posture:
 
 
 def commands_by_number(name, given, actuators):
-    """Controls and activations of a posture, which were given by name of the actuator."""
+    """Control and activation vectors of a posture, from values by actuator name."""
     known = {"controls": [a.name for a in actuators], "activation": states_of(actuators)}
     commands = {}
     for (what, those), values in zip(known.items(), given, strict=True):
@@ -159,7 +159,7 @@ def commands_by_number(name, given, actuators):
 
 
 def check_followers(posture, named, couplings, bodies):
-    """Raise ModelError where a posture says of a joint that follows what its coupling denies."""
+    """Raise ModelError where a posture contradicts the coupling of a joint."""
     starts = np.cumsum([0, *(b.joint.nq for b in bodies)])
     q = np.array(posture.q)
     for c in in_order(couplings):

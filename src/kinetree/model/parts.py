@@ -107,7 +107,7 @@ class JointDynamics:
 
     @property
     def drive(self) -> tuple:
-        """The wrenches of the drive, on whichever side it is mounted; empty by default."""
+        """Wrenches of the joint's drive, on the side where it is mounted; empty by default."""
         return self.active_predecessor or self.active_successor
 
     def __post_init__(self):
@@ -122,7 +122,7 @@ _PER_VELOCITY = {
 
 
 def spread(values, joint):
-    """Limits or dynamics with an entry for each velocity variable where one stands for all."""
+    """Limits or dynamics with one entry per velocity variable; single entries are repeated."""
     if not isinstance(joint, AbstractJoint) or joint.nv < 2:
         return values
     names = [n for n in _PER_VELOCITY.get(type(values), ()) if len(getattr(values, n)) == 1]
@@ -146,7 +146,7 @@ P = TypeVar("P", bound=FrozenPart)
 
 
 def relabel(part: P, **changes: Any) -> P:
-    """A copy of a part with other names or numbers: a tenth of ``replace``, which checks all."""
+    """Copy of a part with other names or numbers, without the checks of ``replace``."""
     new = copy(part)
     vars(new).update(changes)
     return new
@@ -164,7 +164,7 @@ class Jointed(FrozenPart):
             object.__setattr__(self, name, spread(getattr(self, name), self.joint))
 
     def active_subspace(self, q: Array) -> Force:
-        """``T_a`` of the joint at ``q``, through which its drive acts — RBDA (3.35), Example 3.2.
+        """Active force subspace ``T_a`` at ``q``, through which the joint's drive acts — (3.35).
 
         In successor coordinates, with ``T_aᵀ S = 1``: that of the joint unless ``dynamics`` says
         otherwise.
@@ -182,14 +182,14 @@ _OF_ARRAYS = (Plucker, Inertia)
 
 
 def _freeze(x):
-    """Transform or inertia whose arrays are read-only."""
+    """Transform or inertia with read-only arrays."""
     if isinstance(x, Plucker):
         return Plucker(_read_only(x.E), _read_only(x.r))
     return Inertia(x.mass, _read_only(x.first_moment), _read_only(x.rotational))
 
 
 def _read_only(array):
-    """Array that cannot be written, copied unless it is one already."""
+    """Read-only array, copied unless it is read-only already."""
     if isinstance(array, np.ndarray) and array.base is None and not array.flags.writeable:
         return array
     copy = np.array(array)
@@ -295,7 +295,7 @@ class Posture:
 
     @property
     def moves(self) -> bool:
-        """Whether it has velocities."""
+        """Whether the posture has nonzero velocities."""
         return self.qd.size > 0
 
     def _content(self):
@@ -311,12 +311,12 @@ class Posture:
 
 
 def is_identity(X) -> bool:
-    """Whether a transform changes nothing, exactly."""
+    """Whether a transform is exactly the identity."""
     return X.E.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]] and X.r.tolist() == [0, 0, 0]
 
 
 def as_placement(at) -> Plucker:
-    """A position (3,), the pose (4, 4) of a frame, a ``Plucker`` or None (the same place)."""
+    """Placement transform from a position (3,), pose (4, 4), ``Plucker`` or None."""
     if at is None:
         return Plucker.identity()
     if isinstance(at, Plucker):
@@ -343,7 +343,7 @@ _ORTHONORMAL = 1e-6
 
 
 def _from_pose(T):
-    """The transform of a homogeneous matrix, which must be that of a rigid motion."""
+    """Plücker transform of a homogeneous matrix, checked to be a rigid motion."""
     if T.dtype != object:
         with np.errstate(all="ignore"):
             error = np.max(np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3)))

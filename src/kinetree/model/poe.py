@@ -34,7 +34,7 @@ def from_poe(
     name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
-    """A chain whose body frames are the given link frames, usually at the mass centres.
+    """Model of a serial chain from screw axes and home poses of its links.
 
     Args:
         screws: ``S_i`` as six numbers each, angular part first, in space coordinates. The angular
@@ -62,7 +62,7 @@ def from_poe(
 
 
 def link_screws(screws, home):
-    """``A_i = Ad(M_i⁻¹) S_i``, (6,): each joint's screw in its link frame — Lynch & Park (9.40)."""
+    """Screw axes in link frames, ``A_i = Ad(M_i⁻¹) S_i``, (6,) — Lynch & Park (9.40)."""
     return [
         Plucker.from_pose(M).to_matrix() @ _screw(S, i).to_array()
         for i, (S, M) in enumerate(zip(screws, home, strict=True), start=1)
@@ -70,7 +70,7 @@ def link_screws(screws, home):
 
 
 def link_poses(screws, home, q):
-    """``exp([S_1] q_1) … exp([S_i] q_i) M_i`` for every link, 4×4 — Lynch & Park (9.37)."""
+    """Link poses ``exp([S_1] q_1) … exp([S_i] q_i) M_i``, (4, 4) each — Lynch & Park (9.37)."""
     poses, product = [], np.eye(4, dtype=int)
     for i, (S, M, angle) in enumerate(zip(screws, home, q, strict=True), start=1):
         product = product @ exp(_screw(S, i) * angle).to_pose()
@@ -80,7 +80,7 @@ def link_poses(screws, home, q):
 
 @names_itself
 def to_poe(model: Model) -> tuple:
-    """``screws, home`` of a model with one variable per joint: the inverse of ``from_poe``.
+    """Screw axes and home poses of a model with one variable per joint.
 
     The screws are columns in space coordinates at the neutral position, (6,) each; the home poses
     are those of the body frames. Branched trees are allowed; body ``i`` then depends on
@@ -100,7 +100,7 @@ def to_poe(model: Model) -> tuple:
 
 
 def _screw(S, i):
-    """Unit screw axis ``i`` as a motion; an error if it has another length."""
+    """Screw axis ``i`` as a motion; an error unless it has unit length."""
     s = np.asarray(S)
     if s.shape != (6,):
         raise ModelError(f"screw {i} must be six numbers, angular part first, got shape {s.shape}")

@@ -10,7 +10,7 @@ from kinetree.spatial import Plucker
 
 
 def without_bodies(model: Model, gone: Collection[int]) -> Model:
-    """The model without some bodies, with all that they carry and with what is attached to them.
+    """Model without some bodies, their subtrees and what is attached to them.
 
     Loops, couplings and tendons between what stays and what goes raise an error.
 

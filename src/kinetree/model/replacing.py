@@ -11,7 +11,7 @@ from kinetree.spatial import Inertia, Plucker
 
 
 def replaced_parts(model, fields, *, inertia, **of_joints):
-    """Bodies of the copy, its loops, actuators and pairs of shapes, as fields of a model.
+    """Model fields of a copy with replaced inertias, placements, joints, limits or dynamics.
 
     Args:
         model: the original.
@@ -67,7 +67,7 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
 
 
 def _with(loop, attribute, value):
-    """Loop joint with one attribute replaced."""
+    """Loop joint with one attribute replaced; ModelError for its placements."""
     if attribute == "placement":
         raise ModelError(
             f"Model.replace: loop joint {loop.name!r} has two placements; replace the loop itself, "
@@ -77,7 +77,7 @@ def _with(loop, attribute, value):
 
 
 def _actuators(model, loop_number, tendons):
-    """Actuators of the model, with new numbers of the loop joints; without those of lost ones."""
+    """Actuators with new numbers of loop joints; those of removed loop joints are left out."""
     for a in model.actuators:
         if not a.loop and (not a.tendon or a.tendon in tendons):
             yield a
@@ -89,7 +89,7 @@ def _actuators(model, loop_number, tendons):
 
 
 def map_numbers(model, fn):
-    """A copy of ``model`` whose inertias, placements, gravity and so on went through ``fn``.
+    """Copy of ``model`` with ``fn`` applied to inertias, placements, gravity and dynamics.
 
     Positions stay floats: rest positions, couplings, postures; so do geometry and actuators.
     """
@@ -148,7 +148,7 @@ def _dynamics(dynamics, fn):
 
 
 def _array(a, fn):
-    """``fn`` of every entry; an array of integers is structure and stays."""
+    """Array with ``fn`` applied to every entry; integer arrays are structure and stay."""
     if np.issubdtype(a.dtype, np.integer):
         return a
     return np.array([fn(x) for x in a.ravel().tolist()]).reshape(a.shape)

@@ -17,7 +17,7 @@ from kinetree.spatial import Inertia, Plucker
 
 
 def with_rotors(model: Any, armature: Mapping[str, float]) -> Any:
-    """The model with a rotor for each of these tendons, on the first body that moves the tendon.
+    """Model with a massless rotor body with armature for each named tendon.
 
     Args:
         model: the mechanism.
@@ -42,7 +42,7 @@ def with_rotors(model: Any, armature: Mapping[str, float]) -> Any:
 
 
 def rotors_of(model: Any) -> dict[int, str]:
-    """Names of tendons by number of the body that is a rotor of theirs and nothing else."""
+    """Names of tendons by the number of the massless body that is only their rotor."""
     carried = {*model.parent, *(g.body for g in (*model.geometry, *model.frames))}
     carried |= {i for loop in model.loops for i in (loop.predecessor, loop.successor)}
     carried |= {i for c in model.couplings for i in c.leaders}
@@ -56,7 +56,7 @@ def rotors_of(model: Any) -> dict[int, str]:
 
 
 def without_rotors(model: Any) -> tuple[Any, dict[str, float]]:
-    """The model without its rotors, and their armature by name of the tendon."""
+    """Model without its tendon rotors, and their armature by tendon name."""
     armature: dict[str, float] = {}
     rotors = rotors_of(model)
     for i, name in rotors.items():
@@ -70,7 +70,7 @@ def without_rotors(model: Any) -> tuple[Any, dict[str, float]]:
 
 
 def _free_name(name, taken):
-    """Name with underscores after it until it is free; it is taken then."""
+    """Unused name: underscores are appended to ``name``; it is added to ``taken``."""
     while name in taken:
         name += "_"
     taken.add(name)

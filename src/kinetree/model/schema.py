@@ -19,7 +19,7 @@ _NAMES = {float: "a number", int: "an integer", str: "text", bool: "true or fals
 
 
 def check_fields(kind: type, values: Mapping[str, Any], what: str) -> None:
-    """Raise ModelError for a value that does not have the type of its field.
+    """Raise ModelError for a value whose type does not fit the field of a dataclass.
 
     Args:
         kind: the class of a part, a dataclass.
@@ -39,7 +39,7 @@ def check_fields(kind: type, values: Mapping[str, Any], what: str) -> None:
 
 @cache
 def _types(kind) -> dict[str, Any]:
-    """Types of the fields; what is annotated as anything holds numbers, or its default."""
+    """Expected types of a dataclass's fields, by name."""
     hints = get_type_hints(kind)
     found = {}
     for f in fields(kind):
@@ -49,7 +49,7 @@ def _types(kind) -> dict[str, Any]:
 
 
 def _fits(x, expected) -> bool:
-    """Whether a value has an expected type."""
+    """Whether a value has an expected type, unions and tuples included."""
     if expected is Any:
         return holds_numbers(x)
     if expected in (tuple, list):
@@ -73,7 +73,7 @@ def _fits(x, expected) -> bool:
 
 
 def holds_numbers(x) -> bool:
-    """Whether something is a number, or an array or nested lists of numbers."""
+    """Whether a value is a number, or an array or nested lists of numbers."""
     if isinstance(x, np.ndarray):
         return x.dtype.kind in "iuf"
     if isinstance(x, (tuple, list)):
@@ -82,7 +82,7 @@ def holds_numbers(x) -> bool:
 
 
 def _describe(expected) -> str:
-    """Expected value of a field, in words."""
+    """Expected type of a field in words."""
     inner = [one for one in get_args(expected) if one is not type(None)]
     if get_origin(expected) in (Union, UnionType):
         null = " or null" if len(inner) < len(get_args(expected)) else ""
@@ -95,5 +95,5 @@ def _describe(expected) -> str:
 
 
 def _name(expected):
-    """Name of an expected type."""
+    """Name of an expected type, for messages."""
     return getattr(expected, "__name__", str(expected))

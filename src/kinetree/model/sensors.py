@@ -116,13 +116,13 @@ class Sensor(FrozenPart):
     beyond: tuple[str, ...] = ()
 
     def rename(self, name: Callable[[str], str]) -> "Sensor":
-        """The sensor with ``name`` applied to every name in it."""
+        """Copy of the sensor with the function ``name`` applied to every name in it."""
         named = {k: name(getattr(self, k)) for k in ("name", "of", "reference") if getattr(self, k)}
         return replace(self, **named, beyond=tuple(map(name, self.beyond)))
 
 
 def known_names(parts) -> dict:
-    """Names that sensors can refer to, by what has them.
+    """Names that sensors can refer to, by kind of object (joint, tendon, ...).
 
     Args:
         parts: fields of a model by name: bodies, frames, actuators, tendons, geometry, base_name.
@@ -141,7 +141,7 @@ def known_names(parts) -> dict:
 
 
 def measurable(sensors, parts) -> tuple:
-    """The sensors that have an object among the fields of a model."""
+    """Sensors whose object exists among the fields of a model."""
     if not sensors:
         return ()
     known = {kind: set(names) for kind, names in known_names(parts).items()}
@@ -158,7 +158,7 @@ def measurable(sensors, parts) -> tuple:
 
 
 def check_sensors(model):
-    """Raise ModelError for a sensor of an unknown kind, or of something that is not there."""
+    """Raise ModelError for a sensor of an unknown kind or object."""
     if not model.sensors:
         return
     known = known_names(vars(model))
@@ -181,7 +181,7 @@ def check_sensors(model):
 
 
 def _check_object(model, s, kind, what, known):
-    """Raise an error unless what a sensor is of, and its reference, suit its kind."""
+    """Raise ModelError unless a sensor's object and reference suit its kind."""
     role = f"what {what} ({s.kind}) is of"
     if not kind.of:
         if s.of or s.reference:
@@ -207,7 +207,7 @@ def _check_object(model, s, kind, what, known):
 
 
 def size_of(model, sensor) -> int:
-    """Number of numbers of a reading."""
+    """Number of scalars in a sensor's reading."""
     size = KINDS[sensor.kind].size
     if size:
         return size
@@ -219,7 +219,7 @@ def size_of(model, sensor) -> int:
 
 
 def lump_sensors(model) -> list[Sensor]:
-    """Sensors of a model whose bodies on fixed joints are merged into their parents.
+    """Sensors of a model after bodies on fixed joints are merged into their parents.
 
     What a body carries is then a part of the new body, and of what that carries.
     """
@@ -227,7 +227,7 @@ def lump_sensors(model) -> list[Sensor]:
 
 
 def _lump(model, s):
-    """Sensor on the body that remains when fixed joints are lumped."""
+    """Sensor moved to the body that remains when fixed joints are lumped."""
     frame = model.frame(s.of)
 
     def is_merged(i):
@@ -254,13 +254,13 @@ def _lump(model, s):
 
 
 def _between(model, X, i):
-    """From the body of the sensor to the parent of ``i``, over fixed joints."""
+    """Transform from a sensor's body to the parent of ``i``, across fixed joints."""
     p = model.parent[i]
     return X[p] if p in X else model.tree_transform[p] @ _between(model, X, p)
 
 
 def mount_sensors(other, prefix, taken_by, at) -> list[Sensor]:
-    """Sensors of a model that is mounted on another, with a prefix on all names.
+    """Sensors of a model mounted on another, with a prefix to all names.
 
     Args:
         other: the model.

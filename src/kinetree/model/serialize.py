@@ -62,7 +62,7 @@ _NULL = ("color", "limits", "dynamics")  # written as null where there is none
 
 
 def plain(x, what):
-    """Numbers, what consists of them, and their containers as Python's own."""
+    """Value as plain Python numbers, lists and dictionaries, ready for JSON."""
     if isinstance(x, (np.ndarray, np.number)):
         x = x.tolist()
     if isinstance(x, (list, tuple)):
@@ -98,29 +98,29 @@ def plain(x, what):
 
 
 def _fields(x, what):
-    """Fields of a part as plain values."""
+    """Fields of a part as plain values, by name."""
     return {f.name: plain(getattr(x, f.name), what) for f in fields(x)}
 
 
 def surface(given):
-    """Fields of a surface that are not the defaults."""
+    """Fields of a contact surface that differ from the defaults."""
     usual = vars(Surface())
     return {name: x for name, x in vars(given).items() if x != usual[name]}
 
 
 def _bounds(values):
-    """Bounds; infinite ones become null, which strict JSON has a word for."""
+    """Bounds as a list; infinite ones become None, which JSON can hold."""
     return [x if math.isfinite(x) else None for x in values]
 
 
 def _read_bounds(data):
-    """Inverse of ``_bounds`` for a pair."""
+    """Bounds read from a list, in which None is infinite."""
     lower, upper = data
     return (-math.inf if lower is None else lower, math.inf if upper is None else upper)
 
 
 def _read_limits(data):
-    """``Limits`` from numbers in a file; None is without a bound."""
+    """Limits read from lists in a file, in which None means no bound."""
     free = {"lower": -math.inf, "effort_lower": -math.inf}
     values = {
         name: tuple(free.get(name, math.inf) if x is None else x for x in values)
@@ -130,7 +130,7 @@ def _read_limits(data):
 
 
 def _all_numbers(values, what):
-    """The values, which must be numbers or lists of them before a constructor makes floats."""
+    """The values, after an error unless they are numbers or lists of numbers."""
     for name, x in values.items():
         if not holds_numbers(x):
             raise ModelError(f"{name} of {what} must hold numbers, got {x!r}")
@@ -138,7 +138,7 @@ def _all_numbers(values, what):
 
 
 def _read_numbers(x, what):
-    """An array of numbers; in a model objects in their place would pass for formulas."""
+    """Array of numbers read from a file; ModelError for anything else."""
     numbers = np.array(x)
     if numbers.dtype.kind not in "if" or not holds_numbers(x):
         raise ModelError(f"{what} must hold numbers, got {x!r}")
@@ -146,18 +146,18 @@ def _read_numbers(x, what):
 
 
 def _read_placement(data):
-    """Transform from ``E`` and ``r`` in a file."""
+    """Placement read from ``E`` and ``r`` in a file."""
     return Plucker(_read_numbers(data["E"], "E"), _read_numbers(data["r"], "r"))
 
 
 def _read_inertia(data):
-    """``Inertia`` from numbers in a file."""
+    """Inertia read from numbers in a file."""
     numbers = {name: _read_numbers(x, name) for name, x in data.items()}
     return Inertia(**{name: x if x.ndim else x.item() for name, x in numbers.items()})
 
 
 def _read_shape(data):
-    """Shape of the ``type`` in a file, with its sizes."""
+    """Shape read from its ``type`` and sizes in a file."""
     shape = {name: _tuples(x) for name, x in data.items()}
     kinds = {kind.__name__: kind for kind in SHAPES}
     kind = shape.pop("type")
@@ -172,7 +172,7 @@ def _tuples(x) -> Any:
 
 
 def _read_path(data):
-    """Names, and dictionaries of what a tendon winds around and of pulleys."""
+    """Path of a tendon read from names and dictionaries of wraps and pulleys."""
     return tuple(
         x if not isinstance(x, dict) else Pulley(**x) if "divisor" in x else Wrap(**x) for x in data
     )
@@ -192,12 +192,12 @@ _READ = {
 
 
 def known_joints(more=()):
-    """Joint classes by name: kinetree's, those that are registered, and ``more``."""
+    """Joint classes by name: kinetree's, registered ones, and ``more``."""
     return {c.__name__: c for c in (*kinetree.joints.known_joints(), *more)}
 
 
 def _joint(given, what):
-    """A joint: its class and parameters."""
+    """Joint as a dictionary of its class name and parameters."""
     if not is_dataclass(given):
         raise ModelError(
             f"{what} is a {type(given).__name__}, which is not a dataclass: its parameters cannot "
@@ -207,7 +207,7 @@ def _joint(given, what):
 
 
 def _read_joint(data, known):
-    """Joint from a dictionary; the inverse of ``_joint``."""
+    """Joint read from a dictionary of its class name and parameters."""
     kind = data["type"]
     if kind not in known:
         raise ModelError(
@@ -223,7 +223,7 @@ def _read_joint(data, known):
 
 
 def _read_value(x, known):
-    """Value of a file: tuples for lists; joints and placements for dictionaries."""
+    """Field value read from a file: lists become tuples; joints and placements are made."""
     if isinstance(x, list):
         return tuple(_read_value(item, known) for item in x)
     if isinstance(x, dict):
@@ -235,7 +235,7 @@ def _read_value(x, known):
 
 
 def to_dict(model):
-    """A model as plain data."""
+    """Model as plain dictionaries, lists, strings and numbers."""
     require_none_written(model, "a dictionary")
     top = {"format": FORMAT, "name": model.name, "base_name": model.base_name}
     top["gravity"] = plain(model.gravity, "gravity")
@@ -244,7 +244,7 @@ def to_dict(model):
 
 
 def _part(part, model):
-    """Dictionary of a part, with names in place of numbers."""
+    """Dictionary of a model part, with names instead of numbers."""
     kind = type(part).__name__
     names = (None, *model.joint_names)
     if isinstance(part, Coupling):
@@ -274,7 +274,7 @@ def _part(part, model):
 
 
 def _is_left_out(part, f, x):
-    """Whether a field is as usual, of those that need not be written."""
+    """Whether a field has its usual value and is not written."""
     if isinstance(part, (Sensor, Camera, FluidForce)):
         return is_identity(x) if isinstance(x, Plucker) else is_default(part, f.name, x)
     if f.name in _NULL:
@@ -285,7 +285,7 @@ def _is_left_out(part, f, x):
 
 
 def from_dict(cls, data, joints=(), strict=True):
-    """The model (of class ``cls``) that ``to_dict`` described."""
+    """Model of class ``cls`` from the dictionary that ``to_dict`` made."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ModelError(f"expected a dictionary with format {FORMAT!r}, got {found!r}")
@@ -305,7 +305,7 @@ def from_dict(cls, data, joints=(), strict=True):
 
 
 def _read(cls, data, known, strict):
-    """Model from a dictionary."""
+    """Model read from a dictionary."""
     bodies = {data["base_name"]: 0}
     bodies |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
     numbers = {
@@ -356,7 +356,7 @@ def _read_part(kind, data, numbers, known):
 
 
 def _is_needed(kind, f):
-    """Whether a file without this field is broken: what was there when the format began."""
+    """Whether a field must be in a file: it existed when the format began."""
     if kind in (Sensor, Posture, ContactPair, Group, Actuator, Camera, FluidForce):
         return f.default is MISSING and f.default_factory is MISSING
     return f.name not in _NULL and (kind.__name__, f.name) not in ADDED_LATER

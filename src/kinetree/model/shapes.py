@@ -37,7 +37,7 @@ def box(
     density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
 ) -> Inertia:
-    """Cuboid with edges ``x``, ``y``, ``z``."""
+    """Inertia of a solid cuboid with edges ``x``, ``y``, ``z`` [m]."""
     m = _mass("box", x * y * z, mass, density, x, y, z)
     return _place_moments(m, (m / 12) * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), at)
 
@@ -52,7 +52,7 @@ def ellipsoid(
     density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
 ) -> Inertia:
-    """Solid ellipsoid with semi-axes ``a``, ``b``, ``c`` along x, y, z."""
+    """Inertia of a solid ellipsoid with semi-axes ``a``, ``b``, ``c`` along x, y, z [m]."""
     m = _mass("ellipsoid", 4 / 3 * math.pi * a * b * c, mass, density, a, b, c)
     return _place_moments(m, (m / 5) * np.array([b * b + c * c, a * a + c * c, a * a + b * b]), at)
 
@@ -65,7 +65,7 @@ def sphere(
     density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
 ) -> Inertia:
-    """Solid ball."""
+    """Inertia of a solid ball."""
     m = _mass("sphere", 4 / 3 * math.pi * radius**3, mass, density, radius)
     return _place_moments(m, np.full(3, 2 / 5 * m * radius**2), at)
 
@@ -78,7 +78,7 @@ def sphere_shell(
     density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
 ) -> Inertia:
-    """Thin spherical shell; density per area."""
+    """Inertia of a thin spherical shell; density per area [kg/m²]."""
     m = _mass("sphere shell", 4 * math.pi * radius**2, mass, density, radius)
     return _place_moments(m, np.full(3, 2 / 3 * m * radius**2), at)
 
@@ -93,7 +93,7 @@ def cylinder(
     at: "ArrayLike | Plucker | None" = None,
     axis: str = "z",
 ) -> Inertia:
-    """Solid cylinder about its centre."""
+    """Inertia of a solid cylinder about its centre."""
     m = _mass("cylinder", math.pi * radius**2 * length, mass, density, radius, length)
     across = m * (3 * radius**2 + length**2) / 12
     return _place_moments(m, _about(axis, across, m * radius**2 / 2), at)
@@ -109,7 +109,7 @@ def cylinder_shell(
     at: "ArrayLike | Plucker | None" = None,
     axis: str = "z",
 ) -> Inertia:
-    """Thin tube without ends; density per area."""
+    """Inertia of a thin tube without ends; density per area [kg/m²]."""
     m = _mass("cylinder shell", 2 * math.pi * radius * length, mass, density, radius, length)
     return _place_moments(m, _about(axis, m * (radius**2 / 2 + length**2 / 12), m * radius**2), at)
 
@@ -123,7 +123,7 @@ def disc(
     at: "ArrayLike | Plucker | None" = None,
     axis: str = "z",
 ) -> Inertia:
-    """Thin disc; density per area."""
+    """Inertia of a thin disc; density per area [kg/m²]."""
     m = _mass("disc", math.pi * radius**2, mass, density, radius)
     return _place_moments(m, _about(axis, m * radius**2 / 4, m * radius**2 / 2), at)
 
@@ -137,7 +137,7 @@ def rod(
     at: "ArrayLike | Plucker | None" = None,
     axis: str = "z",
 ) -> Inertia:
-    """Thin rod about its centre; density per length. It has no inertia about its own axis."""
+    """Inertia of a thin rod about its centre, zero about its axis; density per length [kg/m]."""
     m = _mass("rod", length, mass, density, length)
     return _place_moments(m, _about(axis, m * length**2 / 12, 0.0), at)
 
@@ -152,7 +152,7 @@ def capsule(
     at: "ArrayLike | Plucker | None" = None,
     axis: str = "z",
 ) -> Inertia:
-    """Solid cylinder of the given length with a half-ball on either end."""
+    """Inertia of a solid cylinder of the given length with half-balls at its ends."""
     r, tube, balls = radius, math.pi * radius**2 * length, 4 / 3 * math.pi * radius**3
     m = _mass("capsule", tube + balls, mass, density, radius, length)
     m_tube, m_balls = m * tube / (tube + balls), m * balls / (tube + balls)
@@ -172,7 +172,7 @@ def cone(
     at: "ArrayLike | Plucker | None" = None,
     axis: str = "z",
 ) -> Inertia:
-    """Solid cone about its mass centre, a quarter of the height above the base; tip at +z."""
+    """Inertia of a solid cone about its mass centre, height/4 above the base; tip at +z."""
     m = _mass("cone", math.pi * radius**2 * height / 3, mass, density, radius, height)
     across = m * (3 / 20 * radius**2 + 3 / 80 * height**2)
     return _place_moments(m, _about(axis, across, 3 / 10 * m * radius**2), at)
@@ -180,12 +180,12 @@ def cone(
 
 @explains
 def point(*, mass: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
-    """Point mass."""
+    """Inertia of a point mass."""
     return _place_moments(_mass("point", 1, mass, None), np.zeros(3), at)
 
 
 def _mass(shape, extent, mass, density, *sizes):
-    """Mass of a shape, from itself or the density; errors for wrong sizes."""
+    """Mass of a shape, given directly or by density; errors for wrong sizes."""
     if (mass is None) == (density is None):
         raise ModelError(f"{shape}: give either mass or density, got {mass=}, {density=}")
     for value in (*sizes, density if mass is None else mass):
@@ -197,14 +197,14 @@ def _mass(shape, extent, mass, density, *sizes):
 
 
 def _about(axis, across, along):
-    """Moments about the axes, for a shape along x, y or z."""
+    """Principal moments (3,) of a shape with its axis along x, y or z."""
     if axis not in ("x", "y", "z"):
         raise ModelError(f"axis of a shape must be 'x', 'y' or 'z', got {axis!r}; others by 'at'")
     return np.array([along if axis == name else across for name in "xyz"])
 
 
 def _place_moments(mass, moments, at):
-    """``moments`` about the centre, in body coordinates."""
+    """Inertia from principal moments about the centre, placed ``at`` on a body."""
     return Inertia.from_mass_center(mass, np.zeros(3), np.diag(moments)).inverse_transformed(
         as_placement(at)
     )

@@ -32,18 +32,18 @@ class Shape:
 
     @classmethod
     def spelling(cls) -> str:
-        """Name in files."""
+        """Name of the shape in model files."""
         return cls.__name__.lower()
 
     @classmethod
     @cache
     def counts(cls) -> dict[str, int]:
-        """Numbers that each field takes, by name."""
+        """Number of scalars that each field of the shape takes, by name."""
         return {f.name: len(get_args(f.type)) or 1 for f in fields(cls)}  # type: ignore[arg-type]
 
     @classmethod
     def from_sizes(cls, sizes: Any) -> "Self":
-        """A shape from all its sizes in one row, in the order of the fields."""
+        """Shape from all its sizes in one sequence, in the order of the fields."""
         left, given = list(sizes), []
         for count in cls.counts().values():
             part, left = left[:count], left[count:]
@@ -52,7 +52,7 @@ class Shape:
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """All sizes in one row."""
+        """All sizes of the shape in one tuple."""
         values = [getattr(self, name) for name in self.counts()]
         return tuple(x for v in values for x in (v if isinstance(v, tuple) else (v,)))
 
@@ -69,19 +69,19 @@ class Solid(Shape, ABC):
     @property
     @abstractmethod
     def half_extents(self) -> tuple[float, float, float]:
-        """Half edges of the box around it."""
+        """Half edge lengths of the bounding box [m], (3,)."""
 
     @property
     def reach(self) -> float:
-        """Radius of a ball around the origin that it is in."""
+        """Radius of a bounding ball about the origin [m]."""
         return math.hypot(*self.half_extents)
 
     @abstractmethod
     def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> "Inertia":
-        """Inertia of the solid, of uniform density [kg/m³], at a place on a body."""
+        """Inertia of the solid with uniform density [kg/m³], placed ``at`` on a body."""
 
     def outline(self, corners: int) -> list[tuple[float, float]] | None:
-        """Points (r, z) of the outline of a solid of revolution, upwards; None of any other.
+        """Outline points (r, z) of a solid of revolution, upwards; None for other solids.
 
         ``corners`` are those of the polygon that stands for a circle.
         """
@@ -93,28 +93,28 @@ class Solid(Shape, ABC):
     @classmethod
     @cache
     def _are_whole(cls):
-        """For every size, whether it is a whole length, not a radius or a half."""
+        """For every size, whether it is a full length, not a radius or half length."""
         return [name in _WHOLE for name, count in cls.counts().items() for _ in range(count)]
 
     @classmethod
     def from_half_sizes(cls, sizes: Any) -> "Self":
-        """A shape from its radii and half lengths, in the order of the fields; more are ignored."""
+        """Shape from radii and half lengths, in the order of the fields; excess is ignored."""
         whole = cls._are_whole()
         return cls.from_sizes([2 * x if w else x for x, w in zip(sizes, whole, strict=False)])
 
     @property
     def half_sizes(self) -> tuple[float, ...]:
-        """Radii and half lengths, in the order of the fields."""
+        """Radii and half lengths of the shape, in the order of the fields."""
         whole = self._are_whole()
         return tuple(x / 2 if w else x for x, w in zip(self.sizes, whole, strict=True))
 
     def grown(self, factor: float) -> "Self":
-        """Solid with all sizes multiplied."""
+        """Copy of the solid with all sizes multiplied by a factor."""
         return self.from_sizes([x * factor for x in self.sizes])
 
 
 def rounded_outline(radius: float, length: float, corners: int) -> list[tuple[float, float]]:
-    """Outline of a capsule, or of a ball where the length is zero."""
+    """Outline of a capsule as points (r, z); of a ball if the length is zero."""
     count = corners // 4
     angles = [(k / count - 1) * math.pi / 2 for k in range(2 * count + 1)]
     low, high = angles[: count + 1], angles[count:] if length else angles[count + 1 :]

@@ -63,7 +63,7 @@ class ModelStructure:
 
     @property
     def body_count(self) -> int:
-        """N_B, the number of moving bodies."""
+        """Number N_B of moving bodies."""
         return len(self.bodies)
 
     @property
@@ -73,22 +73,22 @@ class ModelStructure:
 
     @cached_property
     def children(self) -> tuple:
-        """μ(i) for every body."""
+        """Children μ(i) of every body."""
         return tree.children(self.parent)
 
     @cached_property
     def support(self) -> tuple:
-        """κ(i) for every body."""
+        """Support κ(i) of every body: the joints between it and the base."""
         return tree.supports(self.parent)
 
     @cached_property
     def subtree(self) -> tuple:
-        """ν(i) for every body."""
+        """Subtree ν(i) of every body: itself and all bodies beyond."""
         return tree.subtrees(self.parent)
 
     @cached_property
     def expanded_parent(self) -> tuple[int, ...]:
-        """λ′ over the velocity variables, counted from 0, -1 for none — RBDA Table 6.4."""
+        """Expanded parent array λ′ over velocity variables; -1 for none — RBDA Table 6.4."""
         if self.couplings:
             return gearing.coupled_parent(self)
         return tree.expanded_parent(self.parent, [0, *(b.joint.nv for b in self.bodies)])
@@ -131,5 +131,5 @@ class ModelStructure:
     matrix = tree.matrix
 
     def jcalc(self, i: int, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
-        """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
+        """Transform, axes, velocity and velocity product ``X_J, S, v_J, c_J`` of joint ``i``."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])

@@ -97,12 +97,12 @@ class Tendon:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the length has a bound."""
+        """Whether the tendon's length has a bound."""
         return math.isfinite(self.lower) or math.isfinite(self.upper)
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of the frames and bodies of the path, those of sides and shapes, too."""
+        """Names of the frames and bodies on the path, those of side sites and wraps included."""
         found: dict = {}
         for x in self.path:
             of_shape = (x.frame, x.side) if isinstance(x, Wrap) else ()
@@ -111,11 +111,11 @@ class Tendon:
         return tuple(found)
 
     def has(self, *names: str) -> bool:
-        """Whether it has stiffness, damping or friction; formulas count as nonzero."""
+        """Whether the tendon has some of these: stiffness, damping, friction."""
         return any(_is_some(getattr(self, name)) for name in names)
 
     def rename(self, name: Callable[[str], str]) -> "Tendon":
-        """The tendon through frames of other names."""
+        """Copy of the tendon with the function ``name`` applied to its frames' names."""
 
         def of(x):
             if is_wrap(x):
@@ -125,7 +125,7 @@ class Tendon:
         return replace(self, path=tuple(map(of, self.path)))
 
     def with_held(self, positions: Mapping[int, Any]) -> "Tendon":
-        """The tendon over the joints that still move, where some stand at these positions."""
+        """Tendon over the remaining joints when some are fixed at given positions."""
         terms = list(zip(self.joints, self.coefficients, strict=True))
         offset = self.offset + sum(float(c * positions[i]) for i, c in terms if i in positions)
         left = [(i, c) for i, c in terms if i not in positions]
@@ -133,7 +133,7 @@ class Tendon:
         return replace(self, joints=joints, coefficients=coefficients, offset=offset)
 
     def moves_with(self, model: Any) -> tuple[int, ...]:
-        """Numbers of the joints that can change the length, ascending."""
+        """Numbers of the joints that can change the tendon's length, ascending."""
         found = {*self.joints}
         for first, wrap, last in spans(self):
             ends = (first, last) if wrap is None else (first, wrap.frame, last)
@@ -143,12 +143,12 @@ class Tendon:
 
 
 def spans(tendon: Tendon) -> list[tuple]:
-    """Two frames that a path runs between, with what it winds around there, or None."""
+    """Spans of a tendon's path: first frame, last frame, and the wrap between or None."""
     return [span[:3] for span in spans_with_divisors(tendon)]
 
 
 def spans_with_divisors(tendon: Tendon) -> list[tuple]:
-    """Straight and winding spans of a tendon, each with the divisor of its length."""
+    """Spans of a tendon's path with the pulley divisor of each."""
     found, divisor, first, wrap = [], 1.0, None, None
     for x in tendon.path:
         if isinstance(x, Pulley):
@@ -163,12 +163,12 @@ def spans_with_divisors(tendon: Tendon) -> list[tuple]:
 
 
 def is_wrap(x: Any) -> bool:
-    """Whether a part of a path is something that it winds around."""
+    """Whether an element of a tendon's path is a wrap."""
     return isinstance(x, Wrap)
 
 
 def _path(given, what):
-    """Path of a tendon; an error if it is not a list of names and wraps."""
+    """Path of a tendon, after a check that it is a list of names, wraps and pulleys."""
     if isinstance(given, str) or not isinstance(given, (list, tuple)):
         raise ModelError(
             f"path {what} must list names of frames, Wrap and Pulley, such as "
@@ -184,5 +184,5 @@ def _path(given, what):
 
 
 def _is_some(x):
-    """Whether a coefficient is anything but the number zero."""
+    """Whether a coefficient is not the plain number zero."""
     return not isinstance(x, (int, float)) or x != 0

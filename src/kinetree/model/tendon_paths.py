@@ -28,7 +28,7 @@ from kinetree.spatial.vector3 import cross
 
 
 def tendon_motion(model, tendon, q) -> tuple[Any, Any]:
-    """Length of one tendon of a model without couplings, and its arms ``∂L/∂q``, (nv,)."""
+    """Length of a tendon and its gradient ``∂L/∂q``, (nv,), without couplings."""
     length, arms = exact(tendon.offset), np.zeros(model.nv, model.scalar_type(q))
     for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
         length = length + exact(c) * q[model.q_slice[i].start]
@@ -64,29 +64,29 @@ class _View:
             self.X[i] = X @ self.X[model.parent[i]] if model.parent[i] in self.X else X
 
     def between(self, body):
-        """Joints between what they are seen from and a body."""
+        """Numbers of the joints between the view's root body and a body."""
         return [k for k in self.model.support[body] if k in self.X]
 
     def point(self, frame):
-        """Origin of a frame."""
+        """Origin of a frame in the view's coordinates, (3,)."""
         r = frame.placement.r
         X = self.X.get(frame.body)
         return r if X is None else X.r + X.E.T @ r
 
     def axes(self, frame):
-        """Axes of a frame, as rows."""
+        """Axes of a frame in the view's coordinates, as rows (3, 3)."""
         X = self.X.get(frame.body)
         return frame.placement.E if X is None else frame.placement.E @ X.E
 
 
 def _straight(seen, first, last):
-    """Length of a straight piece, and forces by body that move with it: ``∂L/∂x``."""
+    """Length of a straight span, and its gradient as forces on the two bodies."""
     length, line = _piece(seen.point(first), seen.point(last))
     return length, [(first.body, -line), (last.body, line)]
 
 
 def _piece(a, b):
-    """Length of a line from ``a`` to ``b``, and its unit coordinates as a force; 0 for none."""
+    """Length of the segment from ``a`` to ``b``, and its unit line force; 0 if they coincide."""
     d = b - a
     s = d @ d
     apart = less(TINY * TINY, s)
@@ -96,7 +96,7 @@ def _piece(a, b):
 
 
 def _wrap(seen, first, last, wrap):
-    """Length and gradient of a piece that may wind around a shape."""
+    """Length of a span that may wrap around a shape, and its gradient as forces."""
     model = seen.model
     center = model.frame(wrap.frame)
     o, E = seen.point(center), seen.axes(center)
@@ -139,7 +139,7 @@ class TendonLength:
 
     @classmethod
     def of(cls, mechanism: Any, tendon: Tendon) -> "TendonLength":
-        """The function for a mechanism without couplings, which is no field: a model has it."""
+        """Length function of a tendon for a mechanism without couplings."""
         found = cls(tendon, tendon.moves_with(mechanism))
         found.__dict__["mechanism"] = mechanism
         return found
@@ -158,7 +158,7 @@ class TendonLength:
 
 
 def following_tendon(coupling: Coupling, tendons: Any, mechanism: Any) -> Coupling:
-    """A coupling that follows a tendon, with the law that makes it do so.
+    """Coupling with the law by which its joint follows the length of a tendon.
 
     Args:
         coupling: with the name of the tendon.

@@ -14,7 +14,7 @@ from kinetree.spatial import Plucker
 
 
 def transfer_parts(model, number, X) -> dict[str, Any]:
-    """Frames, loops, couplings, geometry, actuators, tendons on new numbers, as fields of a model.
+    """Attachments of a model on new body and joint numbers, as fields of a model.
 
     Args:
         model: what had them.
@@ -33,7 +33,7 @@ def transfer_parts(model, number, X) -> dict[str, Any]:
 
 
 def _move(part, number, X):
-    """A part with new numbers of its bodies and joints, and its placements on these bodies."""
+    """Part with new body and joint numbers, and placements on the new bodies."""
     changes = {}
     for f in fields(part):
         x, on = getattr(part, f.name), f.name.removesuffix("placement").rstrip("_") or "body"
@@ -48,7 +48,7 @@ def _move(part, number, X):
 
 
 def transferred_postures(joints, old, actuators=None):
-    """Postures for other joints: what they say of each joint stays, the rest is neutral.
+    """Postures for other joints: values of known joints kept, the rest neutral.
 
     Args:
         joints: those of the new model, in order, also those that follow others.
@@ -73,7 +73,7 @@ def transferred_postures(joints, old, actuators=None):
 
 
 def inside(model, bodies, body):
-    """The model with only what is attached to some bodies; ``body`` is where they begin.
+    """Model restricted to attachments on some bodies; LoopError if loops cross the cut.
 
     Raises:
         LoopError: for a loop, a coupling or a tendon between one of them and another body.
@@ -119,12 +119,12 @@ def inside(model, bodies, body):
 
 
 def _runs_within(model, tendon, bodies):
-    """Whether a tendon runs over joints and through frames of some bodies."""
+    """Whether a tendon runs only over joints and frames of some bodies."""
     return {*tendon.joints, *(model.frame(name).body for name in tendon.frames)} <= {*bodies}
 
 
 def _within(model, actuator, bodies):
-    """Whether an actuator drives joints and frames of some bodies; those of loops go with them."""
+    """Whether an actuator drives only joints and frames of some bodies."""
     ends = [model.frame(name).body for name in (actuator.frame, actuator.reference) if name]
     return all(i in bodies for i in (*ends, *([actuator.joint] if actuator.joint else [])))
 
@@ -133,7 +133,7 @@ def _within(model, actuator, bodies):
 
 
 def held_positions(model, positions):
-    """Position variables (nq,) of every joint that stands still, by joint number.
+    """Positions (nq,) of every joint that is fixed, by number, coupled ones included.
 
     Args:
         model: the model.
@@ -161,7 +161,7 @@ def held_positions(model, positions):
 
 
 def _position(model, name, q):
-    """Position of a joint as an array; an error if it has the wrong size."""
+    """Position of a joint as an array; ModelError for a wrong size or value."""
     joint = model.bodies[model.joint_index(name) - 1].joint
     q = np.atleast_1d(np.asarray(q))
     if q.shape != (joint.nq,):
@@ -173,7 +173,7 @@ def _position(model, name, q):
 
 
 def _follow(model, c, held):
-    """Put the follower of a joint that is held where it belongs."""
+    """Set the position of the joint that follows fixed leaders; ModelError if it differs."""
     names = model.joint_names
     q = np.atleast_1d(c.position([held[i][0] for i in c.leaders]))
     given = held.setdefault(c.joint, q)
@@ -188,7 +188,7 @@ def _follow(model, c, held):
 
 
 def body_motion(model, i, q, qd):
-    """Transform from the base to body ``i``, and velocity of it in its coordinates."""
+    """Transform from the base to body ``i``, and its velocity, in its coordinates."""
     if model.couplings:
         return body_motion(model.uncoupled, i, model.expand(q), model.expand_velocity(q, qd))
     X, v = model.identity_transform, model.zero_motion
@@ -200,7 +200,7 @@ def body_motion(model, i, q, qd):
 
 
 def loop_state(model, loop, q, qd):
-    """Position and velocity variables of a loop joint, measured on its bodies."""
+    """Position and velocity variables of a loop joint, from the poses of its bodies."""
     (X_p, v_p), (X_s, v_s) = (
         body_motion(model, i, q, qd) for i in (loop.predecessor, loop.successor)
     )

@@ -21,7 +21,7 @@ from kinetree.errors import ModelError
 
 
 def check_parents(parent, names=None):
-    """Raise unless ``parent`` is a regular numbering: ``0 ≤ λ(i) < i`` — RBDA (4.2)."""
+    """Raise ModelError unless ``parent`` is regular: ``0 ≤ λ(i) < i`` — RBDA (4.2)."""
     for i, p in enumerate(parent[1:], start=1):
         _check_number(p, i, len(parent), names)
     for i, p in enumerate(parent[1:], start=1):
@@ -41,7 +41,7 @@ def check_parents(parent, names=None):
 
 
 def _check_number(p, i, count, names):
-    """Raise an error unless a parent is the number of an earlier body."""
+    """Raise ModelError unless a parent is the number of an earlier body."""
     try:
         index(p)
     except TypeError:
@@ -55,12 +55,12 @@ def _check_number(p, i, count, names):
 
 
 def _label(i, names):
-    """Number of a body with its name."""
+    """Body number and name, for messages."""
     return f"{i}" if names is None else f"{i} ({names[i]!r})"
 
 
 def _cycle(parent, i):
-    """The bodies of a cycle that the ancestors of ``i`` run into, or None."""
+    """Bodies of a cycle among the ancestors of ``i``, or None."""
     path = [i]
     while path[-1] != 0:
         path.append(parent[path[-1]])
@@ -70,7 +70,7 @@ def _cycle(parent, i):
 
 
 def regular_order(parent):
-    """Body numbers in an order that has every parent first, as close to 0, 1, 2, … as possible.
+    """Order of bodies with parents first, as close to 0, 1, 2, … as possible.
 
     ``order[new] == old``; an order that is regular already comes back unchanged. Bodies that do
     not hang on body 0 are left out.
@@ -85,12 +85,12 @@ def regular_order(parent):
 
 
 def numbering_count(parent):
-    """Number of regular numberings of the tree: ``N_B! / Π |ν(i)|`` — RBDA §4.1.2."""
+    """Number of regular numberings of a tree, ``N_B! / Π |ν(i)|`` — RBDA §4.1.2."""
     return factorial(len(parent) - 1) // prod(len(nu) for nu in subtrees(parent)[1:])
 
 
 def children(parent):
-    """μ(i): the bodies whose parent is ``i``."""
+    """Children μ(i) of every body, from the parent array."""
     mu = [[] for _ in parent]
     for i in range(1, len(parent)):
         mu[parent[i]].append(i)
@@ -98,7 +98,7 @@ def children(parent):
 
 
 def supports(parent):
-    """κ(i): the joints on the way from the base to body ``i``, which includes ``i``."""
+    """Supports κ(i) of every body: joints on the way from the base, ``i`` included."""
     kappa: list[tuple[int, ...]] = [()]
     for i in range(1, len(parent)):
         kappa.append((*kappa[parent[i]], i))
@@ -106,7 +106,7 @@ def supports(parent):
 
 
 def subtrees(parent):
-    """ν(i): body ``i`` and everything beyond it."""
+    """Subtrees ν(i) of every body: ``i`` and everything beyond it."""
     nu = [[i] for i in range(len(parent))]
     for i in range(len(parent) - 1, 0, -1):
         nu[parent[i]].extend(nu[i])
@@ -114,7 +114,7 @@ def subtrees(parent):
 
 
 def depths(parent):
-    """Number of joints between each body and the base."""
+    """Number of joints between each body and the base, from the parent array."""
     found = [0]
     for p in parent[1:]:
         found.append(found[p] + 1)
@@ -122,7 +122,7 @@ def depths(parent):
 
 
 def expanded_parent(parent, nv):
-    """For each velocity variable the one it hangs on, or -1 — RBDA Table 6.4, counted from 0.
+    """Expanded parent array over velocity variables, -1 for none — RBDA Table 6.4.
 
     Joint ``i`` becomes a chain of ``nv[i]`` variables. Unlike the printed algorithm, joints
     without freedom are looked through: a child hangs on the last variable of its nearest ancestor
@@ -142,17 +142,17 @@ def expanded_parent(parent, nv):
 
 
 def outward(model: Any) -> Any:
-    """The bodies, each after its parent."""
+    """Numbers of all bodies, parents first."""
     return range(1, model.body_count + 1)
 
 
 def inward(model: Any) -> Any:
-    """The bodies, each before its parent."""
+    """Numbers of all bodies, children first."""
     return range(model.body_count, 0, -1)
 
 
 def above(model: Any, i: int, bodies: Any = None) -> Any:
-    """The bodies between body ``i`` and the base, its parent first.
+    """Numbers of the bodies between body ``i`` and the base, its parent first.
 
     None where ``i`` is not among ``bodies``, if such are given.
     """
@@ -164,27 +164,27 @@ def above(model: Any, i: int, bodies: Any = None) -> Any:
 
 
 def variables(model: Any) -> Any:
-    """The velocity variables, one after the other: columns of a matrix."""
+    """Indices of the velocity variables."""
     return range(model.nv)
 
 
 def unit(model: Any, k: int) -> Array:
-    """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
+    """Unit vector (nv,) of velocity variable ``k``."""
     return np.eye(model.nv, dtype=int)[k]
 
 
 def parameter_columns(model: Any) -> Any:
-    """The inertial parameters of all bodies, one after the other: columns of a matrix."""
+    """Indices of the inertial parameters of all bodies."""
     return range(10 * model.body_count)
 
 
 def parameter_slice(model: Any, i: int) -> slice:
-    """Place of the ten inertial parameters of body ``i`` among those of all."""
+    """Slice of the ten inertial parameters of body ``i``."""
     return slice(10 * i - 10, 10 * i)
 
 
 def laden(model: Any) -> list:
-    """Whether a body, or one between it and the base, has mass.
+    """For each body, whether it or one of its ancestors has mass.
 
     Bodies nearer to the base may be massless sliders that are far away from all others.
     """
@@ -197,32 +197,32 @@ def laden(model: Any) -> list:
 
 
 def first_laden(model: Any) -> int:
-    """The first body with mass; the base, where none has."""
+    """Number of the first body with mass; 0 (the base) if none has."""
     return model.laden.index(True) if any(model.laden) else 0
 
 
 def table(model: Any, base: Any = None) -> Any:
-    """One value per body, to be filled in; ``base`` is that of the fixed base."""
+    """New list with an entry per body; ``base`` is that of the fixed base."""
     return [base] + [None] * model.body_count
 
 
 def sums(model: Any, zero: Any) -> Any:
-    """A table in which walks add to their parents' rows, that of the base included: ``zero``."""
+    """New list of sums per body, initially ``zero``, the base included."""
     return table(model, zero)
 
 
 def copy_table(model: Any, rows: Any) -> Any:
-    """A table that begins as a copy of another, for sums."""
+    """Copy of a list of values per body, for sums over subtrees."""
     return list(rows)
 
 
 def fill_table(model: Any, value: Any) -> Any:
-    """A table that begins with one value for all bodies."""
+    """New list with the same value for all bodies."""
     return [value] * (model.body_count + 1)
 
 
 def chain(model: Any, i: int) -> Any:
-    """The bodies from the base to body ``i``, each after its parent; none for the base itself."""
+    """Numbers of the bodies from the base to body ``i``, itself included; none for the base."""
     return (*reversed(above(model, i)), i) if i else ()
 
 
@@ -233,12 +233,12 @@ class BodySum:
         self.value = zero
 
     def add(self, x: Any) -> None:
-        """Add what one body has."""
+        """Add the contribution of one body to the sum."""
         self.value = self.value + x
 
 
 def total(model: Any, zero: Any = 0) -> Any:
-    """A sum that begins with ``zero``."""
+    """New sum over bodies, initially ``zero``."""
     return BodySum(zero)
 
 
@@ -248,17 +248,17 @@ def of_body(model: Any, array: Any, i: Any) -> Any:
 
 
 def join_rows(model: Any, rows: Any, by: str = "v") -> Any:
-    """A table of arrays, one per joint, as one vector, by velocity or position variables."""
+    """Vector of all joints' arrays in a list, concatenated by velocity or position variables."""
     return np.concatenate(rows)
 
 
 def stack_rows(model: Any, rows: Any, *shape: int) -> Any:
-    """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
+    """Array (body_count, *shape) of a list of arrays per body."""
     return np.array(rows[1:]).reshape(model.body_count, *shape)
 
 
 def columns(model: Any, rows: Any, size: int, *like: Any) -> Any:
-    """A table of columns (size, n_i) side by side, (size, nv); zero for joints that have none."""
+    """Matrix (size, nv) of all joints' blocks (size, n_i); zero for joints without one."""
     found = np.zeros((size, model.nv), dtype=model.scalar_type(*like))
     for at, part in zip(model.v_slice, rows, strict=True):
         if part is not None:
@@ -267,7 +267,7 @@ def columns(model: Any, rows: Any, size: int, *like: Any) -> Any:
 
 
 def zeros(model: Any, shape: tuple, *like: Any) -> Array:
-    """A result to be filled in by blocks: axes are "nv", "body_count", "parameters" or numbers.
+    """Array of zeros with axes "nv", "body_count", "parameters" or numbers.
 
     Its type holds the model's numbers and those of ``like``: arrays, or tables.
     """
@@ -279,5 +279,5 @@ def zeros(model: Any, shape: tuple, *like: Any) -> Array:
 
 
 def matrix(model: Any, *like: Any) -> Array:
-    """Zeros, (nv, nv), of a type that holds the model's numbers and those of ``like``."""
+    """Matrix of zeros, (nv, nv), of the number type of the model and of ``like``."""
     return zeros(model, ("nv", "nv"), *like)

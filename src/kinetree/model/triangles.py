@@ -35,7 +35,7 @@ _GREY = (0.72, 0.73, 0.75)
 
 
 def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
-    """The ``trimesh.Trimesh`` in a file, stretched by ``scale``; all surfaces of a scene as one.
+    """Mesh in a file as ``trimesh.Trimesh``, scaled; all surfaces of a scene joined.
 
     ``path`` is what to call the file in messages, if not by its name.
     """
@@ -60,12 +60,12 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
 
 
 def _bare(mesh):
-    """A copy without colours, whose points at the same place are one."""
+    """Copy of a mesh without colours, with coincident vertices merged."""
     return _trimesh().Trimesh(mesh.vertices, mesh.faces)
 
 
 def convex_hull(mesh, path):
-    """The convex hull of a ``trimesh.Trimesh``; LoadError where it is flat or a point."""
+    """Convex hull of a ``trimesh.Trimesh``; LoadError if it is flat."""
     if _is_flat(mesh.vertices):  # before Qhull shakes it apart, and trimesh repairs that
         raise _no_hull(path, "it is flat")
     try:
@@ -81,18 +81,18 @@ def convex_hull(mesh, path):
 
 
 def _is_flat(points):
-    """Whether points lie in a plane, on a line or at one place, up to rounding."""
+    """Whether points are coplanar, collinear or coincident, up to rounding."""
     sizes = np.linalg.svd(points - np.mean(points, axis=0), compute_uv=False)
     return len(sizes) < 3 or not sizes[2] > _FLAT * sizes[0]
 
 
 def _no_hull(path, why):
-    """Error for a mesh whose points lie in a plane, or are too few."""
+    """Error for a mesh that has no convex hull: flat, or too few points."""
     return LoadError(f"{path}: the mesh has no convex hull with a volume: {why}")
 
 
 def open_scene(path):
-    """Pairs of a ``trimesh.Trimesh`` and the matrix (4, 4) of its place, of a file to be drawn.
+    """Surfaces in a mesh file with their poses: pairs (``trimesh.Trimesh``, matrix (4, 4)).
 
     Textures are left out. Surfaces whose coordinates are not finite are left out, too.
     """
@@ -117,7 +117,7 @@ def open_scene(path):
 
 
 def _kind(name, formats, path):
-    """Suffix of a mesh file; an error if the format is unknown."""
+    """Format of a mesh file by its suffix; LoadError if it is unknown."""
     kind = Path(name).suffix.lower()
     if kind not in formats:
         raise LoadError(
@@ -128,7 +128,7 @@ def _kind(name, formats, path):
 
 
 def _parse(load, name, kind, path, **options):
-    """Parse a mesh by trimesh, after checks of its size."""
+    """Mesh or scene parsed by trimesh, after checks of its size."""
     trimesh = _trimesh()
     data = content_of(name, path)
     try:
@@ -144,12 +144,12 @@ def _parse(load, name, kind, path, **options):
 
 
 def content_of(name, path):
-    """The bytes of a mesh, which messages call by its ``path``."""
+    """Bytes of a mesh file; errors name its ``path``."""
     return read_bounded(name, LIMIT_BYTES, "the mesh", called=path)
 
 
 def _check_count(count, path):
-    """Raise an error if a mesh has too many triangles."""
+    """Raise LoadError if a mesh has too many triangles."""
     if count > MOST_TRIANGLES:
         raise LoadError(
             f"{path}: the mesh has {count} triangles; at most {MOST_TRIANGLES} are read; make it "
@@ -158,7 +158,7 @@ def _check_count(count, path):
 
 
 def _check_corners(mesh, path):
-    """Raise an error if triangles refer to vertices that do not exist."""
+    """Raise LoadError if triangles refer to vertices that do not exist."""
     if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
         raise LoadError(f"{path}: the mesh has triangles whose corners are not there")
 
@@ -171,13 +171,13 @@ class _RefusedError(Exception):
 
 
 def _require_at_most(count, most, what):
-    """Raise an error if a mesh file has too many of something."""
+    """Raise LoadError if a mesh file has more than ``most`` of something."""
     if count > most:
         raise _RefusedError(f"the mesh has {count} {what}; at most {most} are read")
 
 
 def _stl(data):
-    """STL data, if its counts are plausible."""
+    """Checked bytes of an STL file: its triangle count fits its size."""
     if len(data) >= 84 and len(data) == 84 + 50 * (count := struct.unpack("<I", data[80:84])[0]):
         _require_at_most(count, MOST_TRIANGLES, "triangles")
     else:
@@ -186,7 +186,7 @@ def _stl(data):
 
 
 def _obj(data):
-    """OBJ data, if its counts are plausible."""
+    """Checked bytes of an OBJ file: limited numbers of vertices and faces."""
     pieces = len(re.findall(rb"^[ \t]*(?:usemtl|o|g)\b", data, re.M))
     _require_at_most(pieces, _MOST_PIECES, "groups")
     _require_at_most(len(re.findall(rb"^[ \t]*f[ \t]", data, re.M)), MOST_TRIANGLES, "faces")
@@ -194,7 +194,7 @@ def _obj(data):
 
 
 def _ply(data):
-    """PLY data, if its counts are plausible."""
+    """Checked bytes of a PLY file: its element counts fit its size."""
     head, found, _ = data[: 2**16].partition(b"end_header")
     if not found:
         raise _RefusedError("this is not a PLY mesh: its header does not end")
@@ -205,7 +205,7 @@ def _ply(data):
 
 
 def _off(data):
-    """OFF data, if its counts are plausible."""
+    """Checked bytes of an OFF file: its element counts fit its size."""
     text = re.sub(rb"#[^\n]*", b"", data[: 2**12]).split()
     counts = [int(n[:20]) for n in text[:4] if n.isdigit()]
     _require_bytes(sum(counts[:2]), data)
@@ -214,7 +214,7 @@ def _off(data):
 
 
 def _msh(data):
-    """MuJoCo's own binary meshes, as PLY: vertices, normals, points of textures, triangles."""
+    """MuJoCo's binary mesh converted to PLY: vertices, normals, texture points, triangles."""
     if len(data) < 16:
         raise _RefusedError("this is not a mesh of MuJoCo: it has no header")
     vertices, normals, points, faces = struct.unpack("<4i", data[:16])
@@ -237,13 +237,13 @@ def _msh(data):
 
 
 def _require_bytes(count, data):
-    """Raise an error if a mesh file is shorter than the elements that it claims."""
+    """Raise LoadError if a mesh file is shorter than the elements it claims."""
     if count > len(data):
         raise _RefusedError(f"the mesh claims {count} elements and has {len(data)} bytes")
 
 
 def _dae(data):
-    """A COLLADA text with grey in place of pictures: they are not read, and many are not there."""
+    """Checked COLLADA text with textures replaced by grey."""
     _reject_unsafe_xml(data)
     root = ET.fromstring(data)
     _require_at_most(_count_places(root), _MOST_PIECES, "places of surfaces")
@@ -259,7 +259,7 @@ def _dae(data):
 
 
 def _reject_unsafe_xml(data):
-    """Reject XML that defines entities, is nested deeply or has very many elements."""
+    """Raise LoadError for XML with entities, deep nesting or very many elements."""
     parser, depth, count = expat.ParserCreate(), 0, 0
 
     def doctype(*_):
@@ -282,7 +282,7 @@ def _reject_unsafe_xml(data):
 
 
 def _count_places(root):
-    """Number of places of surfaces after nodes were put wherever other nodes name them."""
+    """Number of surfaces in a COLLADA scene after all node instances are expanded."""
     parts = {f"#{e.get('id')}": e for e in root.iter() if e.get("id") is not None}
     known: dict = {}
 
@@ -316,7 +316,7 @@ _OUTSIDE = ("images", "textures", "samplers", "animations", "skins", "cameras", 
 
 
 def _glb(data):
-    """A binary glTF file without what is not drawn, or which would be fetched from elsewhere."""
+    """Checked binary glTF file without textures, extensions and external files."""
     magic, version, _ = _GLB.unpack_from(data)
     if magic != b"glTF" or version != 2:
         raise _RefusedError("this is not a binary glTF 2 mesh")
@@ -332,12 +332,12 @@ def _glb(data):
 
 
 def _gltf(data):
-    """GLTF data, if it refers to no other files."""
+    """Checked glTF text that refers to no other files."""
     return _container(_harmless(json.loads(data)), b"")
 
 
 def _container(described, binary):
-    """A binary glTF file: text and numbers in chunks whose lengths are multiples of four."""
+    """Binary glTF file from its JSON description and binary chunk."""
     text = json.dumps(described).encode()
     chunks = [(b"JSON", text + b" " * (-len(text) % 4))]
     chunks += [(b"BIN\0", binary + b"\0" * (-len(binary) % 4))] if binary else []
@@ -346,7 +346,7 @@ def _container(described, binary):
 
 
 def _harmless(described):
-    """The description of a glTF scene without pictures and extensions, its claims checked."""
+    """Checked description of a glTF scene, without textures and extensions."""
     needed = described.pop("extensionsRequired", [])
     if packed := [name for name in needed if "compression" in str(name)]:
         raise _RefusedError(
@@ -372,7 +372,7 @@ def _harmless(described):
 
 
 def _without_pictures(material):
-    """Remove textures from a glTF material, in place."""
+    """Remove the textures of a glTF material, in place."""
     for key in [k for k in material if k.endswith("Texture") or k == "extensions"]:
         del material[key]
     for inner in material.values():
@@ -381,7 +381,7 @@ def _without_pictures(material):
 
 
 def _check_tree(nodes, scenes):
-    """A node has one parent at most, and is not below itself."""
+    """Raise LoadError if a glTF node has several parents or contains itself."""
     parent = {}
     for i, node in enumerate(nodes):
         for child in node.get("children", []):
@@ -403,7 +403,7 @@ def _check_tree(nodes, scenes):
 
 
 def _check_accessors(described):
-    """Arrays are no longer than the bytes they are in, and are not read again and again."""
+    """Raise LoadError if glTF arrays exceed their buffers, or are used too often."""
     accessors, views = described.get("accessors", []), described.get("bufferViews", [])
     for accessor in accessors:
         count, view = accessor["count"], accessor.get("bufferView")
@@ -428,12 +428,12 @@ _AS = {".gltf": "glb", ".msh": "ply"}  # what trimesh gets: text and numbers in 
 
 
 def _trimesh():
-    """Package trimesh; an error says how to install it."""
+    """Package trimesh; an error says how to install it if it is missing."""
     return _package("trimesh", "meshes", "mesh")
 
 
 def _package(name, what, extra):
-    """Import an optional package; an error says how to install it."""
+    """Optional package by name; an error says how to install it if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

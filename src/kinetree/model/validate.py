@@ -26,7 +26,7 @@ from kinetree.spatial import Inertia, Plucker
 
 
 def check_parts(model):
-    """Raise ModelError unless the bodies of a model are bodies, its frames frames and so on."""
+    """Raise ModelError unless all parts of a model have the right classes."""
     kinds = {
         "bodies": Body, "frames": Frame, "loops": Loop, "constraints": ConstraintFunction,
         "couplings": Coupling, "geometry": Geometry, "actuators": Actuator, "postures": Posture,
@@ -47,7 +47,7 @@ def check_parts(model):
 
 
 def check_model(model, *, strict):
-    """Raise ModelError for the first thing that is wrong with ``model``."""
+    """Raise ModelError for the first defect of ``model``; warn of lesser ones."""
     check_parents(model.parent, model.body_names)
     _check_names(model)
     _check_array(model.gravity, (3,), "gravity")
@@ -106,7 +106,7 @@ def check_model(model, *, strict):
 
 
 def _check_names(model):
-    """Raise an error if two parts of one kind have the same name."""
+    """Raise ModelError if two parts of one kind have the same name."""
     kinds = {
         "body": model.body_names,
         "joint": (*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))),
@@ -130,7 +130,7 @@ def _check_names(model):
 
 
 def _check_body(body, strict, sound):
-    """Raise an error, or warn, about a body's joint, placement, inertia and limits."""
+    """Raise ModelError, or warn, about a body's joint, placement, inertia or limits."""
     check_joint_type(body.joint, f"joint {body.joint_name!r}")
     if not sound:
         _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
@@ -140,7 +140,7 @@ def _check_body(body, strict, sound):
 
 
 def _are_sound(bodies):
-    """Whether placement and inertia of each body are right beyond doubt: of all bodies at once.
+    """Vectorised check of bodies: whether placement and inertia of each are surely valid.
 
     The checks of single bodies, to half their tolerance; they find out what is wrong with others.
     """
@@ -165,7 +165,7 @@ def _are_sound(bodies):
 
 
 def _are_proper(placements):
-    """Whether each of these transforms is right beyond doubt."""
+    """Vectorised check of transforms: whether each is surely a finite rigid motion."""
     sound = np.zeros(len(placements), dtype=bool)
     if any(type(X) is not Plucker for X in placements):
         return sound
@@ -181,7 +181,7 @@ def _are_proper(placements):
 
 
 def _stack(numbers, shape):
-    """Arrays of real numbers as one; None unless all of them are of that shape."""
+    """Arrays of real numbers stacked; None unless all have the given shape."""
     try:
         found = np.array(numbers)
     except ValueError:  # of different shapes
@@ -191,14 +191,14 @@ def _stack(numbers, shape):
 
 
 def check_joint_type(joint, what):
-    """Raise ModelError unless this is a joint."""
+    """Raise ModelError unless an object is a joint."""
     if not isinstance(joint, AbstractJoint):
         given = f"the class {joint.__name__}" if isinstance(joint, type) else repr(joint)
         raise ModelError(f"{what} must be a joint such as Revolute('z'), got {given}")
 
 
 def check_inertia_type(inertia, what):
-    """Raise ModelError unless this is a rigid-body inertia."""
+    """Raise ModelError unless an object is a rigid-body inertia."""
     if not isinstance(inertia, Inertia):
         raise ModelError(
             f"{what} must be an Inertia such as shapes.sphere(0.1, mass=1), got "
@@ -207,7 +207,7 @@ def check_inertia_type(inertia, what):
 
 
 def _check_inertia(inertia, what, strict):
-    """Raise an error, or warn, about an inertia that is not one, or physically impossible."""
+    """Raise ModelError, or warn, about an inertia that is physically impossible."""
     check_inertia_type(inertia, what)
     _check_array(np.asarray(inertia.mass), (), f"mass in the {what}")
     _check_array(inertia.first_moment, (3,), f"first moment in the {what}")
@@ -249,7 +249,7 @@ def check_limits(limits, joint, joint_name):
 
 
 def _check_loop(model, loop, strict):
-    """Raise an error about a loop joint's bodies, placements and limits."""
+    """Raise ModelError for invalid bodies, placements or limits of a loop joint."""
     what = f"loop joint {loop.name!r}"
     _check_body_number(model, loop.predecessor, what)
     _check_body_number(model, loop.successor, what)
@@ -261,7 +261,7 @@ def _check_loop(model, loop, strict):
 
 
 def _check_body_number(model, i, what):
-    """Raise an error unless a number is that of a body."""
+    """Raise ModelError unless a number is that of a body."""
     if not isinstance(i, (int, np.integer)):
         raise ModelError(f"{what} must refer to a body by its number, got {i!r}")
     if not 0 <= i <= len(model.bodies):
@@ -300,7 +300,7 @@ def _check_array(array, shape, what):
 
 
 def inertia_defect(inertia) -> str | None:
-    """Why no rigid body can have this inertia, or None. A massless body is possible."""
+    """Reason why no rigid body can have this inertia, or None; mass 0 is allowed."""
     m = float(np.real(inertia.mass))
     if m < 0:
         return f"mass must not be negative, got {m:.6g} kg"
@@ -326,7 +326,7 @@ def inertia_defect(inertia) -> str | None:
 
 
 def _list(values):
-    """Text of several numbers."""
+    """Text list of several numbers."""
     return ", ".join(f"{v:.6g}" for v in values)
 
 
@@ -359,5 +359,5 @@ def joints_without_inertia(model) -> tuple[str, ...]:
 
 
 def _follows(model, name):
-    """Whether a joint follows others."""
+    """Whether a joint is coupled to others."""
     return any(model.joint_names[c.joint - 1] == name for c in model.couplings)

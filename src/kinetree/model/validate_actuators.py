@@ -16,7 +16,7 @@ from kinetree.model.validate_attachments import check_joint_number, check_number
 
 
 def check_actuator(model, actuator):
-    """Raise ModelError unless the actuator drives one thing, with a gear and a law that fit."""
+    """Raise ModelError unless an actuator drives one thing, with a valid gear and law."""
     what = f"actuator {actuator.name!r}"
     driven, size = _driven_end(model, actuator, what)
     check_numbers(actuator.gear, f"gear of {what}")
@@ -46,7 +46,7 @@ def check_actuator(model, actuator):
 
 
 def _check_integral(actuator, what):
-    """Raise an error about an actuator's integral action."""
+    """Raise ModelError for an invalid integral action of an actuator."""
     for name in ("integral", "integral_zero"):
         value = getattr(actuator, name)
         if not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -59,7 +59,7 @@ def _check_integral(actuator, what):
 
 
 def _check_activation(actuator, what):
-    """Raise an error about an actuator's activation and its time constants."""
+    """Raise ModelError for an invalid activation, or time constants, of an actuator."""
     kind, time_constant = actuator.activation, actuator.time_constant
     if kind not in ACTIVATIONS:
         raise ModelError(
@@ -96,7 +96,7 @@ def _check_activation(actuator, what):
 
 
 def _driven_end(model, actuator, what):
-    """End of an actuator, in words, and how many gears that takes."""
+    """Driven object of an actuator in words, and the number of its gears; ModelError if invalid."""
     ends = {"joint": actuator.joint, "loop joint": actuator.loop}
     ends |= {"tendon": actuator.tendon, "frame": actuator.frame}
     given = [f"{kind} {end!r}" for kind, end in ends.items() if end]
@@ -143,7 +143,7 @@ def _driven_end(model, actuator, what):
 
 
 def _check_effort(actuator, loop, what):
-    """Warn of a loop joint's limit of effort, which does not act: the actuator's own does."""
+    """Warn of an effort limit of a loop joint, which has no effect: the actuator's has."""
     limits = () if loop.limits is None else loop.limits.effort
     limited = any(isinstance(x, float) and 0 < x < np.inf for x in limits)
     if limited and tuple(actuator.effort) == UNBOUNDED:

@@ -21,7 +21,7 @@ _LONGEST_LAW = 1000
 
 
 def check_dynamics(d, joint, joint_name, strict):
-    """Raise ModelError unless armature, damping and so on, if any, fit the joint of that name."""
+    """Raise ModelError unless a joint's armature, damping and so on fit its variables."""
     if d is None:
         return
     what = f"dynamics of joint {joint_name!r}"
@@ -52,7 +52,7 @@ def check_dynamics(d, joint, joint_name, strict):
 
 
 def _check_drive(d, joint, what):
-    """Raise ModelError for a drive that moves nothing — RBDA (3.35): ``T_aᵀ S = 1``."""
+    """Raise ModelError for a drive that does not act along the joint — RBDA (3.35)."""
     part, rng = Loop(what, 0, 0, joint, dynamics=d), np.random.default_rng(1)
     for attempt in range(2):  # the first may be singular by chance
         try:
@@ -64,7 +64,7 @@ def _check_drive(d, joint, what):
 
 
 def check_couplings(model):
-    """Raise ModelError unless every joint follows by at most one coupling, and none itself."""
+    """Raise ModelError if a joint has two couplings or follows itself."""
     leaders = {}
     for c in model.couplings:
         what = f"coupling {c.name!r}"
@@ -81,7 +81,7 @@ def check_couplings(model):
 
 
 def _check_law(c, what):
-    """Raise an error about the numbers of a coupling's polynomial, or if it is too long."""
+    """Raise ModelError for a coupling polynomial with wrong or too many coefficients."""
     for entries, kind in ((c.leaders, "joints that lead"), (c.coefficients, "coefficients")):
         if len(entries) > _LONGEST_LAW:
             raise ModelError(
@@ -100,7 +100,7 @@ def _check_law(c, what):
 
 
 def _check_circles(model, leaders):
-    """Raise ModelError when a joint follows itself by way of others."""
+    """Raise ModelError if joints follow each other in a circle."""
     cleared: set[int] = set()
 
     def visit(i, path):
@@ -118,7 +118,7 @@ def _check_circles(model, leaders):
 
 
 def check_tendon(model, tendon, strict):
-    """Raise ModelError unless the tendon runs over joints of one variable, or through frames."""
+    """Raise ModelError for a tendon with invalid joints, path or coefficients."""
     what = f"tendon {tendon.name!r}"
     for i in tendon.joints:
         _check_one_variable(model, i, what, "have a tendon")
@@ -151,7 +151,7 @@ def check_tendon(model, tendon, strict):
 
 
 def _check_path(model, tendon, what):
-    """Raise ModelError unless a path leads from frame to frame, around shapes that are there."""
+    """Raise ModelError unless a tendon's path runs between known frames around known shapes."""
     known = (*model.frame_names, *model.body_names)
     for name in tendon.frames:
         number_of(name, known, f"frame in the path of {what}", f"model {model.name!r}")
@@ -174,7 +174,7 @@ def _check_path(model, tendon, what):
 
 
 def _check_wrap(wrap, what):
-    """Raise an error about the shape or radius that a tendon winds around."""
+    """Raise ModelError for an invalid shape or radius of a tendon's wrap."""
     if wrap.shape not in WRAPPED:
         raise ModelError(
             f"{what} winds around a {wrap.shape!r}; it can wind around a "
@@ -186,7 +186,7 @@ def _check_wrap(wrap, what):
 
 
 def _check_one_variable(model, i, what, purpose):
-    """Raise an error unless a joint has a single variable."""
+    """Raise ModelError unless a joint has a single variable."""
     check_joint_number(model, i, what)
     joint = model.joint[i]
     if not (joint.nq == joint.nv == 1 and joint.rates_are_velocities):
@@ -197,7 +197,7 @@ def _check_one_variable(model, i, what, purpose):
 
 
 def check_posture(model, posture):
-    """Raise ModelError unless the posture is a state of the model, or of all its joints."""
+    """Raise ModelError unless a posture has the sizes of a state of the model."""
     what, joints = f"posture {posture.name!r}", list(enumerate(model.joint[1:], start=1))
     following = {c.joint for c in model.couplings}
     leading = [(i, joint) for i, joint in joints if i not in following]
@@ -230,7 +230,7 @@ def check_posture(model, posture):
 
 
 def check_joint_number(model, i, what, kind="joint", last=None):
-    """Raise an error unless a number is that of a joint, or of another part."""
+    """Raise ModelError unless a number is that of a joint, or of another part."""
     last = len(model.bodies) if last is None else last
     if not isinstance(i, (int, np.integer)) or isinstance(i, bool):
         raise ModelError(f"{what} must refer to a {kind} by its number, got {i!r}")

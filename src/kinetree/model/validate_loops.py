@@ -16,7 +16,7 @@ _SAME_PLACE = 1e-9
 
 
 def check_loops(model):
-    """Raise ModelError for a loop joint that connects a body to itself, or repeats a tree joint.
+    """Raise ModelError for a loop joint within one body, or that repeats a tree joint.
 
     Two joints between the same two bodies are fine, as hinges of a door are. The same joint twice,
     in the same place, is a mistake: usually the joint that carries the body, listed once more.
@@ -69,7 +69,7 @@ class _Joint(NamedTuple):
 
 
 def _repeats(one, other):
-    """Whether ``one`` sits where ``other`` does and lets it go wherever it can, and no further."""
+    """Whether two joints between the same bodies allow the same relative motion."""
     ends = (other.X_P, other.X_S) if one.p == other.p else (other.X_S, other.X_P)
     exact = any(a.dtype == object for X in (one.X_P, one.X_S, *ends) for a in (X.E, X.r))
     if exact or one.joint.nv != other.joint.nv:
@@ -85,7 +85,7 @@ def _repeats(one, other):
 
 
 def _gap(one, other, q, t):
-    """Distance of ``one`` from where it can be when ``other`` is at ``q`` [m or rad], at time t."""
+    """Distance of two joints' relative poses when ``other`` is at ``q`` [m or rad], at time t."""
     X = other.X_S.inverse() @ other.joint.at(t).transform(q) @ other.X_P
     X_J = one.X_S @ (X if one.p == other.p else X.inverse()) @ one.X_P.inverse()
     joint = one.joint.at(t)
@@ -93,5 +93,5 @@ def _gap(one, other, q, t):
 
 
 def _size(x):
-    """Largest absolute value of some numbers."""
+    """Largest absolute value in an array, 0 if it is empty."""
     return float(np.max(np.abs(np.asarray(x, dtype=float))))

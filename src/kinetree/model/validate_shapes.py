@@ -19,7 +19,7 @@ _SOUND = WeakTable()
 
 
 def check_shape(geometry, what):
-    """Raise ModelError unless the shape has a size and the colour is one."""
+    """Raise ModelError unless a shape has valid sizes, placement and colour."""
     shape = geometry.shape
     if not isinstance(shape, Shape):
         raise ModelError(
@@ -64,7 +64,7 @@ def check_shape(geometry, what):
 
 
 def check_surface(surface, what):
-    """Raise ModelError unless the surface, if any, has coefficients that mean something."""
+    """Raise ModelError unless a contact surface has valid coefficients."""
     if surface is None or _SOUND.get(id(surface)) is surface:
         return
     what = f"surface of {what}"
@@ -92,14 +92,14 @@ def check_surface(surface, what):
 
 
 def _remember(part):
-    """Remember that a part was found to be sound."""
+    """Mark a part as checked, so that it is not checked again."""
     with suppress(TypeError):  # of lists and arrays, which may change
         hash(part)
         _SOUND[id(part)] = part
 
 
 def check_contact_pairs(model):
-    """Raise ModelError unless pairs name shapes, links, frames or bodies of the model."""
+    """Raise ModelError unless contact pairs name shapes, links, frames or bodies."""
     if not model.contact_pairs:
         return
     names = names_that_touch(model.base_name, model.bodies, model.frames, model.geometry)
@@ -116,7 +116,7 @@ def check_contact_pairs(model):
 
 
 def _check_heights(heights, what):
-    """Raise an error unless heights are rows of numbers of one length."""
+    """Raise ModelError unless heights are rows of numbers of equal length."""
     rows = heights if isinstance(heights, (tuple, list)) else ()
     if len(rows) < 2 or any(not isinstance(r, (tuple, list)) or len(r) < 2 for r in rows):
         raise ModelError(f"{what} must be at least two rows of at least two numbers")

@@ -32,7 +32,7 @@ class ModelVariables(ModelStructure):
 
     @cached_property
     def uncoupled(self) -> "Model":
-        """Mechanism without couplings; the model itself if it has none."""
+        """Model without couplings; itself if it has none."""
         if not self.couplings:
             return cast("Model", self)
         with warnings.catch_warnings():  # defects of the bodies were reported before
@@ -44,17 +44,17 @@ class ModelVariables(ModelStructure):
 
     @cached_property
     def couplings_in_order(self) -> Sequence[Coupling]:
-        """The couplings, each after those that its leaders follow."""
+        """Couplings sorted so that each comes after those of its leaders."""
         return gearing.in_order(self.couplings)
 
     @cached_property
     def independent_variables(self) -> tuple[Array, ...]:
-        """Places of ``q`` and ``qd`` among the variables of ``uncoupled``, two arrays."""
+        """Indices of ``q`` and ``qd`` among the variables of ``uncoupled``, two arrays."""
         return gearing.independent_variables(self)
 
     @cached_property
     def travel(self) -> tuple:
-        """``Limits`` of every joint, or None, including those of its followers; entry 0 is None.
+        """Limits of every joint, narrowed by joints coupled to it; entry 0 is None.
 
         Joints that follow others have no separate entry here.
         """
@@ -62,7 +62,7 @@ class ModelVariables(ModelStructure):
 
     @cached_property
     def position_limits(self) -> Bounds:
-        """``lower, upper`` of the position variables [m or rad], (nq,) each, infinite if unlimited.
+        """Lower and upper bounds of the position variables [m or rad], (nq,) each.
 
         Where joints follow a joint, its limits are those that keep all of them within theirs.
         """
@@ -91,13 +91,13 @@ class ModelVariables(ModelStructure):
 
     @cached_property
     def armature_joints(self) -> tuple[int, ...]:
-        """Numbers of the joints that have armature."""
+        """Numbers of the joints with armature."""
         bodies = enumerate(self.bodies, start=1)
         return tuple(i for i, b in bodies if has_dynamics(b, "armature"))
 
     @cached_property
     def actuation(self) -> Array:
-        """Joint forces for a unit force of each actuator before its gear, (nv, n).
+        """Matrix (nv, n) of joint forces per unit actuator force before its gear.
 
         So ``tau = actuation @ u`` for motors, whose force is their control; ``kt.driving_force``
         has the joint forces of all actuators, within their ranges.
@@ -105,7 +105,7 @@ class ModelVariables(ModelStructure):
         return actuation(self)
 
     def neutral(self) -> Array:
-        """The configuration in which every joint is at its neutral position, (nq,)."""
+        """Neutral configuration of all joints, (nq,)."""
         return manifold.neutral(self)
 
     def random_configuration(
@@ -124,12 +124,12 @@ class ModelVariables(ModelStructure):
     normalize = manifold.normalize
 
     def scalar_type(self, *arrays: Any) -> np.dtype:
-        """The NumPy type that can hold results of ``arrays`` with the numbers of this model."""
+        """NumPy type that can hold results for ``arrays`` and the model's parameters."""
         return np.result_type(self._dtype, *(np.asarray(a).dtype for a in arrays))
 
     @cached_property
     def _dtype(self):
-        """Kind of numbers that the parameters of the model have."""
+        """NumPy type of the model's parameters."""
         numbers = [self.gravity, self.armature, np.zeros(0)]
         for b in self.bodies:
             numbers += [b.placement.E, b.placement.r, b.inertia.parameters()]
@@ -139,7 +139,7 @@ class ModelVariables(ModelStructure):
 
 
 def _has_formulas(model):
-    """Whether forces of joints or tendons have coefficients that are not plain numbers."""
+    """Whether springs, dampers or friction of the model have symbolic coefficients."""
     forces = [part.dynamics for part in (*model.bodies, *model.loops) if part.dynamics is not None]
     values = [x for d in forces for x in (*d.damping, *d.friction, *d.stiffness)]
     values += [x for t in model.tendons for x in (t.damping, t.friction, t.stiffness)]

@@ -29,12 +29,12 @@ class ModelView:
         self.identity_transform = convert(model.identity_transform)
 
     def jcalc(self, i, q, qd):
-        """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
+        """Transform, axes, velocity and velocity product of joint ``i``, converted."""
         return tuple(map(self.convert, self.model.jcalc(i, q, qd)))
 
     @property
     def uncoupled(self):
-        """View of the model whose joints are free of each other."""
+        """View of the model without couplings."""
         if not self.couplings:
             return self
         view = copy(self)
@@ -56,12 +56,12 @@ class DenseTransform(np.ndarray):
 
     @property
     def T(self):
-        """``Xᵀ``, as a plain array."""
+        """Transpose of the transform, as a plain array."""
         return np.asarray(self).T
 
     @property
     def star(self):
-        """``X*``, as a plain array."""
+        """Transform ``X*`` of forces, as a plain array."""
         return dense.force_transform(np.asarray(self))
 
     def __matmul__(self, other):
@@ -73,12 +73,12 @@ class DenseTransform(np.ndarray):
 
 
 def dense_view(model) -> ModelView:
-    """The model as plain NumPy arrays: 6×6 transforms and inertias, vectors of six coordinates."""
+    """View of the model with plain NumPy arrays: 6×6 transforms and inertias, 6-vectors."""
     return ModelView(model, _dense)
 
 
 def _dense(x):
-    """Dense array of a spatial transform, inertia or vector."""
+    """Spatial transform, inertia or vector as a dense array."""
     if isinstance(x, Plucker):
         return x.to_matrix().view(DenseTransform)
     return x.to_matrix() if isinstance(x, Inertia) else x.to_array()
@@ -88,7 +88,7 @@ def _dense(x):
 
 
 def planar_view(model) -> ModelView:
-    """A planar mechanism in planar vectors of three coordinates — RBDA §2.16.
+    """View of a planar mechanism with planar vectors of three coordinates — RBDA §2.16.
 
     Every joint must move its body in the x-y plane and every placement turn about z (to within
     rounding); shifts along z and the gravity across the plane play no part.
@@ -118,7 +118,7 @@ def _in_plane(x):
 
 
 def _small(*numbers):
-    """Whether numbers of order one are zero but for rounding."""
+    """Whether numbers of order one are zero up to rounding."""
     return all(np.all(np.abs(x) <= 64 * np.finfo(float).eps) for x in numbers)
 
 
@@ -133,7 +133,7 @@ class AxialView(ModelView):
         self.tree_transform = (None, *map(snap, model.tree_transform[1:]))
 
     def jcalc(self, i, q, qd):
-        """``X_J, S, v_J, c_J``; ``X_J`` is an axial screw where the joint turns about an axis."""
+        """Transform, axes, velocity, velocity product of joint ``i``, as axial screws."""
         X_J, S, v_J, c_J = self.model.jcalc(i, q, qd)
         return _as_screw(X_J), S, v_J, c_J
 
@@ -144,7 +144,7 @@ def _identity(x):
 
 
 def axial_view(model) -> ModelView:
-    """The model with transforms that cost less than ``Plucker`` on inertias — RBDA §A.4.
+    """View of the model whose axial transforms cost less on inertias — RBDA §A.4.
 
     Joints about or along x, y or z give axial screws; placements that only shift, or turn by right
     angles, cost next to nothing. Any model can be viewed so; others gain nothing.
@@ -153,7 +153,7 @@ def axial_view(model) -> ModelView:
 
 
 def _as_screw(X):
-    """An axial screw where the zeros and ones of ``X`` say that it is one, else ``X`` itself."""
+    """Axial screw equal to ``X`` if its zeros and ones show that it is one, else ``X``."""
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
         zeros = (X.E[i, k], X.E[j, k], X.E[k, i], X.E[k, j], X.r[i], X.r[j])
@@ -164,12 +164,12 @@ def _as_screw(X):
 
 
 def _is_number(x, value):
-    """Whether ``x`` is this number, whatever the configuration."""
+    """Whether ``x`` is a plain number equal to ``value``."""
     return isinstance(x, (int, float, np.number)) and x == value
 
 
 def snap(X):
-    """``X`` with zeros and ones that rounding spoiled put right, such as the cosine of π/2."""
+    """Transform with entries within rounding of 0 and ±1 set to these, such as cos(π/2)."""
     if X.E.dtype == object or X.r.dtype == object:
         return X
     E = np.where(np.abs(X.E) <= _ROUNDING, 0.0, X.E)
@@ -189,7 +189,7 @@ _ROUNDING = 8 * np.finfo(float).eps
 
 
 def condensed_view(model) -> ModelView:
-    """The model with inertia moved from bodies to their parents wherever that changes nothing.
+    """View of the model with inertia moved from bodies to parents where dynamics stay equal.
 
     Entry 0 of its ``inertia`` is what has come to rest in the base.
     """
@@ -199,7 +199,7 @@ def condensed_view(model) -> ModelView:
 
 
 def uncondensed_view(model) -> ModelView:
-    """The model as it is, in a form that ``condensed_view`` leaves alone.
+    """View of the model that ``condensed_view`` leaves unchanged.
 
     Where many numbers are zero from the start, moving inertia can cost operations.
     """
@@ -209,7 +209,7 @@ def uncondensed_view(model) -> ModelView:
 
 
 def lumped_inertias(model):
-    """Inertias of base and bodies after the sweep from the leaves to the root — RBDA §9.7.
+    """Inertias of base and bodies after moving parts to parents, leaves first — RBDA §9.7.
 
     ``joint.movable_inertia`` is in the joint's coordinates and goes to the parent by ``X_T``,
     which the printed loop leaves out.

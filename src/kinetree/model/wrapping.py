@@ -34,7 +34,7 @@ class Winding(NamedTuple):
 
 
 def way_around(shape: str, radius: Any, p0: Any, p1: Any, side: Any = None) -> Winding:
-    """The way from ``p0`` to ``p1`` around a shape at the origin, whose axis is z.
+    """Shortest path from ``p0`` to ``p1`` around a sphere or a cylinder along z, or past ``side``.
 
     Args:
         shape: "sphere" or "cylinder".
@@ -62,7 +62,7 @@ def way_around(shape: str, radius: Any, p0: Any, p1: Any, side: Any = None) -> W
 
 
 def _plane(p0, p1):
-    """Two axes of the plane of two points and the origin, the first towards ``p0``, (2, 3)."""
+    """Orthonormal axes of the plane of two points and the origin, (2, 3)."""
     x = p0 / sqrt(_positive(p0 @ p0))
     n, (a, b, c) = cross(p0, p1), x
     # Where the points are opposite each other any plane will do: that of the longer of two edges.
@@ -73,7 +73,7 @@ def _plane(p0, p1):
 
 
 def _by_side(d0, d1, r, side, inside):
-    """``_around``, or ``_within`` where the side is inside."""
+    """Wrapping around a circle, or inside it if the side point is within; planar."""
     within = _within(d0, d1, r)
     if _known_outcome(inside):
         return within
@@ -88,7 +88,7 @@ def _by_side(d0, d1, r, side, inside):
 
 
 def _around(d0, d1, r, side):
-    """Whether a way leaves the straight line, the two ends of its arc, and the length of that.
+    """Planar wrapping around a circle: whether it wraps, tangent points and arc length.
 
     Where the line hits the circle, the way is the shorter one, or that on which a side is, if it is
     on one: if the turn from one point to the side goes on to the other. Where it does not, the path
@@ -114,7 +114,7 @@ def _around(d0, d1, r, side):
 
 
 def _within(d0, d1, r):
-    """Tangent points of a path that touches the circle from within, in one point.
+    """Planar path that touches the circle from inside in one point: whether, point, arc 0.
 
     With ``φ`` the angle of incidence there, ``asin(A sin φ) + asin(B sin φ) - 2 φ + G = 0``, where
     ``A`` and ``B`` are the radius over the distances of the points from the centre, and ``G`` is
@@ -155,28 +155,28 @@ def _within(d0, d1, r):
 
 
 def _square(v):
-    """Squared length in the plane."""
+    """Squared length of a planar vector."""
     return v[0] * v[0] + v[1] * v[1]
 
 
 def _turn(a, b):
-    """Sine of the turn from one direction to another, times their lengths."""
+    """Cross product of two planar vectors."""
     return a[0] * b[1] - a[1] * b[0]
 
 
 def _distance(x, y):
-    """Distance of two points of the plane, with derivatives at zero."""
+    """Distance of two planar points, with defined derivatives at zero."""
     s = _square(x - y)
     return select(less(TINY * TINY, s), sqrt(_positive(s)), 0 * s)
 
 
 def _positive(x):
-    """``x``, or 1 where there is no root or quotient of it."""
+    """The number if it is positive, else 1, so that roots and quotients stay defined."""
     return select(less(TINY * TINY, x), x, 1 + 0 * x)
 
 
 def _clip(x, low, high):
-    """Number within two bounds."""
+    """Number clipped to two bounds."""
     x = select(less(x, low), low + 0 * x, x)
     return select(less(high, x), high + 0 * x, x)
 
@@ -192,22 +192,22 @@ def _real(x):
 
 
 def _select(condition, a, b):
-    """One of two vectors, by a condition."""
+    """One of two vectors, chosen by a condition elementwise."""
     return np.array([select(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _either(first, *others):
-    """Disjunction of traced conditions."""
+    """Logical or of traced conditions."""
     for other in others:
         first = first | other
     return first
 
 
 def _not(condition):
-    """Negation of a condition of any kind."""
+    """Logical not of a traced or plain condition."""
     return not condition if isinstance(condition, (bool, np.bool_)) else ~condition
 
 
 def _known_outcome(condition):
-    """Outcome of a condition that is known before any number is, else None."""
+    """Truth value of a condition that is constant while tracing, else None."""
     return bool(condition) if isinstance(condition, (bool, np.bool_)) else None

@@ -16,12 +16,12 @@ from kinetree.model.memo import remember
 
 
 def gears_of(model) -> "Gears | None":
-    """The gears of a model with couplings; None where their ratios change, or it has loops."""
+    """Gear ratios of a model whose couplings are linear; None otherwise, or with loops."""
     return remember(model, ("gears_of",), lambda: (_gears_of(model),))[0]
 
 
 def _gears_of(model):
-    """Tables of linear couplings, or None where there is no general code for them."""
+    """Gear ratios of a model with linear couplings and plain numbers, or None."""
     plain = all(c.is_linear for c in model.couplings) and model.scalar_type().kind in "fi"
     if not (model.couplings and plain and model.nv) or model.is_constrained:
         return None
@@ -66,19 +66,19 @@ class Gears:
         return found
 
     def velocities(self, qd) -> Any:
-        """``G qd``, or accelerations: (..., nv) of ``full``."""
+        """Velocities or accelerations of all joints, ``G qd``, (..., nv) of ``full``."""
         found = np.empty((*qd.shape[:-1], self.full.nv), qd.dtype)
         found[..., self.of_v] = qd
         found[..., self.following_v] = qd @ self.ratios.T.astype(qd.dtype)
         return found
 
     def expand_state(self, **arrays) -> dict[str, Any]:
-        """Arrays of a state by name as ``full`` has them; others are left as they are."""
+        """State arrays by name expanded to all joints; other arrays unchanged."""
         by_name = {"q": self.positions, "qd": self.velocities, "qdd": self.velocities}
         return {n: by_name[n](a) if n in by_name else a for n, a in arrays.items()}
 
     def contract(self, x, *axes) -> Any:
-        """``x`` with ``Gᵀ`` applied to axes, which are counted from the last, -1."""
+        """Array with ``Gᵀ`` applied along some axes: sums over coupled joints."""
         x = np.asarray(x)
         for axis in axes:
             x = np.moveaxis(x, axis, -1)
@@ -89,28 +89,28 @@ class Gears:
     # --- equations of motion -----------------------------------------------------------------
 
     def inertia(self, q) -> Any:
-        """``GᵀHG`` at positions of all joints, symmetric to the last digit."""
+        """Inertia matrix ``GᵀHG``, exactly symmetric, at positions ``q`` of all joints."""
         H = self.contract(self.kernel("mass_matrix").call(q), -1, -2)
         return 0.5 * (H + np.swapaxes(H, -1, -2))
 
     def forces(self, q, qd, qdd, *f_ext) -> Any:
-        """``Gᵀ tau`` of inverse dynamics in a state of all joints."""
+        """Joint forces ``Gᵀ tau`` by inverse dynamics, in a state of all joints."""
         kernel = self.kernel("inverse_dynamics", ("f_ext",) if f_ext else ())
         return self.contract(kernel.call(q, qd, qdd, *f_ext), -1)
 
     def kernel(self, quantity, extra=()) -> Any:
-        """The kernel of a quantity for all joints."""
+        """Kernel of a quantity for the model without couplings."""
         return kernel_of(self.full, quantity, extra)
 
 
 def solve_positive(H, b) -> Any:
-    """``H⁻¹ b`` of positive definite matrices and of columns; raises LinAlgError for others."""
+    """Solutions ``H⁻¹ b`` for batches of positive definite matrices; LinAlgError otherwise."""
     np.linalg.cholesky(H)
     return np.linalg.solve(H, b)
 
 
 def on_arrays(quantity, model, inputs, shape, options) -> Any:
-    """A quantity with ``gears`` as a function of arrays with any batch axes, or None.
+    """Quantity of a model with linear couplings as a function of batched arrays, or None.
 
     Args:
         quantity: a ``Quantity``.

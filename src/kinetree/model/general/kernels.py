@@ -25,7 +25,7 @@ _sources: dict[tuple, "GeneralText"] = {}
 def general_kernel(
     quantity, model, inputs, outputs, options, *, reference, validate
 ) -> LoopKernel | None:
-    """A quantity of a model by code that serves every robot, or None where there is none.
+    """Kernel of a quantity by loops that serve every robot, or None where there is none.
 
     Args:
         quantity: a ``kinetree.model.define.Quantity`` with a text that can be recorded.
@@ -73,12 +73,12 @@ def general_kernel(
 
 
 def _axes(shape, sizes):
-    """Axes of an argument: names of those that all robots have, or sizes."""
+    """Axes of an argument: names that depend on the robot, or numbers."""
     return tuple(k if callable(n) else n for n, k in zip(shape, sizes, strict=True))
 
 
 def record_text(text, key, shapes, *, configurations, frames=None, marks=False) -> "GeneralText":
-    """A text that is recorded once for every robot.
+    """Algorithm recorded once as loops for every robot; made once for each key.
 
     Args:
         text: function of a model and arrays.
@@ -96,7 +96,7 @@ def record_text(text, key, shapes, *, configurations, frames=None, marks=False) 
 
 
 def loop_kernel(source, name, inputs, outputs, data, *, reference, validate) -> LoopKernel:
-    """A kernel of a ``record_text`` text for one robot, its ``data``; the rest as of ``Kernel``."""
+    """Kernel of a recorded algorithm for one robot, given as ``data``."""
     doors = {"reference": reference, "validate": validate}
     return LoopKernel(name, inputs, outputs, source, data, **doors, key=source.key)
 
@@ -112,7 +112,7 @@ class GeneralText:
 
     @cached_property
     def source(self) -> Any:
-        """The source; its outline is kept on disk, for kinds that are yet to come."""
+        """Recorder of the algorithm; its outline is cached on disk."""
         from kinetree.model.general.model import Source  # not needed when code is found
 
         source, request = Source(*self.arguments), loop_request(self.key, "any", 0, "outline")
@@ -125,16 +125,16 @@ class GeneralText:
 
     @property
     def typical(self) -> Any:
-        """Kinds by which it is decided whether the text has derivatives."""
+        """Kinds of bodies that decide whether the loops can be differentiated."""
         return self.source.typical
 
     def program(self, kinds, pairs=None) -> Any:
-        """The loops for some kinds of bodies."""
+        """Loop program for some kinds of bodies."""
         return self.source.program(kinds, pairs)
 
 
 def with_parameters_of(data: Data, bodies) -> Data:
-    """A robot some of whose bodies are marked, and whose parameters are theirs alone."""
+    """Robot data in which only some bodies have inertial parameters as variables."""
     data = with_marks(data, bodies)
     rows, count = data.domains[BODIES], 10 * len(bodies)
     parameters = RowRange(count, {"p": np.arange(count, dtype=np.int64)})
@@ -149,7 +149,7 @@ def with_parameters_of(data: Data, bodies) -> Data:
 
 
 def with_marks(data: Data, joints) -> Data:
-    """A robot some of whose joints are marked."""
+    """Robot data in which some joints are marked, which makes them separate kinds."""
     rows, marked = data.domains[BODIES], np.zeros(data.domains[BODIES].count, dtype=np.int64)
     marked[np.array(joints, dtype=np.int64) - 1] = 1
     found, kind = np.unique(2 * rows.kind + marked, return_inverse=True)
@@ -159,7 +159,7 @@ def with_marks(data: Data, joints) -> Data:
 
 
 def _with_frames(data: Data, frames) -> Data:
-    """A robot with frames that are given by options."""
+    """Robot data with the frames that options of a quantity name."""
     if not frames:
         return data
     columns = {

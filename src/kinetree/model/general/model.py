@@ -122,7 +122,7 @@ class _Body(NamedTuple):
     dynamics: Any
 
     def active_subspace(self, q: Any) -> Force:
-        """``T_a``: the drive is a pure force along the degrees of freedom."""
+        """Active force subspace ``T_a`` of the joint: forces along its degrees of freedom."""
         return self.joint.active_subspace(q)
 
 
@@ -169,32 +169,32 @@ class GeneralModel:
 
     @property
     def gravity(self) -> np.ndarray:
-        """The acceleration of gravity, (3,)."""
+        """Traced gravity acceleration, (3,)."""
         return self.recorder.numbers("gravity", 3)
 
     @property
     def a_g(self) -> Motion:
-        """The acceleration of gravity."""
+        """Traced gravity as a spatial acceleration."""
         return Motion(ZERO3, self.gravity)
 
     @property
     def uncoupled(self) -> "GeneralModel":
-        """Itself: all joints are free of each other."""
+        """The model itself, as couplings are handled outside the loops."""
         return self
 
     spanning_tree = uncoupled
 
     def scalar_type(self, *arrays: Any) -> np.dtype:
-        """Type of traced numbers."""
+        """NumPy type of traced numbers: object."""
         return np.dtype(object)
 
     def frame(self, name: str) -> GeneralFrame:
-        """A frame by a name that stands for it."""
+        """Frame of the robot by the name that an option gives it."""
         body = 0 if self.frames[name] else LoopRow(self.recorder, BODIES, f"world.{name}", ANY)
         return GeneralFrame(name, body, _transform(self.recorder.numbers(name, 12)))
 
     def jcalc(self, i: LoopRow, q: Any, qd: Any) -> tuple:
-        """``X_J, S, v_J, c_J`` of joint ``i``."""
+        """Transform, axes, velocity and velocity product ``X_J, S, v_J, c_J`` of joint ``i``."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
 
     def _parent(self, i):
@@ -202,43 +202,43 @@ class GeneralModel:
         return 0 if _kind(i).at_base else i.column("parent")
 
     def _joint(self, i):
-        """Joint of body ``i``, of traced parameters."""
+        """Joint of body ``i`` with traced parameters."""
         kind = _kind(i)
         return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
 
     def _inertia(self, i):
-        """Inertia of the row of a loop over bodies, from its numbers."""
+        """Inertia of body ``i`` with traced parameters."""
         return (
             Inertia.from_parameters(self._numbers("inertia", i)) if isinstance(i, LoopRow) else None
         )
 
     def _body(self, at):
-        """The body of an entry ``i - 1``: its joint, and springs and dampers that it may have."""
+        """Body with number ``i - 1`` in ``bodies``: its joint, springs and dampers, traced."""
         joint, p = self.joint[at.row], self._numbers("dynamics", at.row)
         k, d, c = (tuple(p[n : n + joint.nv]) for n in (0, 6, 12))
         law = JointDynamics(stiffness=k, damping=d, friction=c, rest=tuple(p[18 : 18 + joint.nq]))
         return _Body(joint, law)
 
     def _placement(self, i):
-        """Placement of the joint of body ``i``."""
+        """Placement of joint ``i`` on the parent, traced."""
         return _transform(self._numbers("placement", i))
 
     def _numbers(self, name, i, size=None):
-        """Traced numbers of body ``i``."""
+        """Traced parameters of body ``i`` by name, (size,)."""
         return self.recorder.numbers(name, NUMBERS[name] if size is None else size, i)
 
     # --- walks and tables: as ``model.tree`` has them for one robot ------------------------------
 
     def outward(self) -> Iterable:
-        """The bodies, each after its parent."""
+        """Loop over all bodies, parents first."""
         return self.recorder.walk(BODIES)
 
     def inward(self) -> Iterable:
-        """The bodies, each before its parent."""
+        """Loop over all bodies, children first."""
         return self.recorder.walk(BODIES, backwards=True)
 
     def _again(self):
-        """The bodies in the direction of the last walk, with which this one can be one."""
+        """Loop over all bodies in the direction of the last one, so that both can be fused."""
         return self.recorder.walk(BODIES, self.recorder.goes_backwards)
 
     def above(self, i: LoopRow, bodies: Any = None) -> Iterable:
@@ -255,46 +255,46 @@ class GeneralModel:
         return _Chain(self.recorder, i.path) if isinstance(i, LoopRow) else ()
 
     def variables(self) -> Iterable:
-        """The velocity variables, one after the other."""
+        """Loop over the velocity variables."""
         return self.recorder.walk(VARIABLES)
 
     def unit(self, k: LoopRow) -> Any:
-        """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
+        """Unit vector of variable ``k`` in the velocity variables."""
         return _Unit(self, k)
 
     def parameter_columns(self) -> Iterable:
-        """The inertial parameters, one after the other: of all bodies, or of those marked."""
+        """Loop over the inertial parameters of all bodies, or of those marked."""
         return (k.span("p", 1, single=True) for k in self.recorder.walk(PARAMETERS))
 
     def parameter_slice(self, i: LoopRow) -> Any:
-        """Place of the ten inertial parameters of body ``i`` among those of all."""
+        """Indices of the ten inertial parameters of body ``i``."""
         return i.span("p", 10)
 
     def table(self, base: Any = None) -> Any:
-        """One value per body, to be filled in."""
+        """New table with a value per body; ``base`` is that of the fixed base."""
         return self.recorder.table(BODIES, base)
 
     def copy_table(self, rows: Any) -> Any:
-        """A table that begins as a copy of another, for sums."""
+        """New table that starts as a copy of another, for sums over subtrees."""
         table = self.table(getattr(rows, "base", None))
         for i in self._again():
             table[i] = rows[i]
         return table
 
     def fill_table(self, value: Any) -> Any:
-        """A table that begins with one value for all bodies."""
+        """New table with the same value for all bodies."""
         return self.table(value)  # rows are set before they are read
 
     def sums(self, zero: Any) -> Any:
-        """A table in which walks add to their parents' rows, that of the base included."""
+        """New table of sums: loops may add to the rows of parents and of the base."""
         return self.recorder.sums(BODIES, zero)
 
     def total(self, zero: Any = 0) -> Any:
-        """A sum over bodies that begins with ``zero``."""
+        """New sum over bodies, initially ``zero``."""
         return self.recorder.total(zero)
 
     def join_rows(self, rows: Any, by: str = "v") -> Array:
-        """A table of arrays, one per joint, as one vector."""
+        """Vector of all joints' arrays in a table, concatenated."""
         result = self.recorder.result((by,), rows, zeros=False)
         at = self.v_slice if by == "v" else self.q_slice
         for i in self._again():
@@ -302,18 +302,18 @@ class GeneralModel:
         return result
 
     def of_body(self, array: Any, i: LoopRow) -> np.ndarray:
-        """Row of an array (body_count, ...) for a body."""
+        """Row of an array (body_count, ...) for body ``i``."""
         return array[(i.span("b", 1), *[slice(None)] * (len(array.axes) - 1))][0]
 
     def stack_rows(self, rows: Any, *shape: int) -> Array:
-        """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
+        """Array (body_count, *shape) of a table's values."""
         result = self.recorder.result(("b", *shape), zeros=False)
         for i in self._again():
             result[(i.span("b", 1), *[slice(None)] * len(shape))] = np.asarray(rows[i])[None]
         return result
 
     def columns(self, rows: Any, size: int, *like: Any) -> Array:
-        """Blocks (size, n_i) of all joints side by side, one matrix (size, nv)."""
+        """Matrix (size, nv) of all joints' blocks (size, n_i) in a table, side by side."""
         result = self.recorder.result((size, "v"), zeros=False)
         for i in self._again():
             part = rows[i]
@@ -321,21 +321,21 @@ class GeneralModel:
         return result
 
     def zeros(self, shape: tuple, *like: Any) -> Array:
-        """A result to be filled in block by block."""
+        """Result array of zeros, filled block by block."""
         return self.recorder.result(tuple(EXTENTS.get(n, n) for n in shape))
 
     def matrix(self, *like: Any) -> Array:
-        """Zeros, (nv, nv)."""
+        """Matrix of zeros, (nv, nv)."""
         return self.zeros(("nv", "nv"))
 
 
 def _transform(p):
-    """Transform of twelve numbers."""
+    """Plücker transform from twelve numbers: rotation by rows, then position."""
     return Plucker(p[:9].reshape(3, 3), p[9:])
 
 
 def _kind(i) -> BodyKind:
-    """Kind of body ``i``; an error where it is not known when code is made."""
+    """Kind of body ``i``; TraceError where it depends on the robot."""
     if i.kind is ANY:
         raise TraceError(
             f"what kind of body {i.path} is cannot be known where the code is made: only body i "
@@ -379,12 +379,12 @@ class Source:
 
     @cached_property
     def outline(self) -> Outline:
-        """Outline of the algorithm that the recording of single kinds of bodies needs."""
+        """Outline of the loops, recorded with representative kinds of bodies."""
         first = outline_of(*self._record(self.typical))
         return outline_of(*self._record(self.typical, first))
 
     def program(self, kinds: Any, pairs: Any = None) -> LoopProgram:
-        """The loops, with cases for some kinds of bodies, or kinds by domain.
+        """Loop program with cases for some kinds of bodies.
 
         Those of nested walks are for all pairs of these kinds, or those given.
         """
@@ -393,7 +393,7 @@ class Source:
         return assemble(recorder, self.name, tuple(self.arguments), results)
 
     def _record(self, kinds, outline=None, pairs=None):
-        """A recorder on which the text has run, and the names of its results."""
+        """Recorder after running the algorithm on it, and the names of its results."""
         frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
         domains = [Domain(BODIES, COLUMNS), Domain(VARIABLES, {"v": "v"}), Domain("", frames)]
         domains.append(Domain(PARAMETERS, {"p": "p"}))

@@ -46,12 +46,12 @@ class BodyKind:
 
     @cached_property
     def count(self) -> int:
-        """Number of numbers of the model that the joint reads."""
+        """Number of parameters that the joint reads."""
         return len(self.joint.parameters())
 
     @cached_property
     def key(self) -> str | None:
-        """Key of a kind, the same in every process; None where no text says what it does."""
+        """Key of a kind of body, equal in every process; None for user-defined joints."""
         if not is_plain_value(self.joint):  # a class or function of the user's
             return None
         flags = "base" * self.at_base + " armature" * self.armature + " marked" * self.marked
@@ -90,7 +90,7 @@ class Joints:
 
 
 def joints_of(model) -> Joints | None:
-    """Kinds and numbers of all joints of a robot; None where general code has no kind for one."""
+    """Kinds and parameters of all joints of a robot; None if general code lacks a kind."""
     found, numbers, known = Joints(), {}, {}
     with_armature = frozenset(model.armature_joints)
     try:
@@ -112,7 +112,7 @@ def joints_of(model) -> Joints | None:
 
 
 def _split(joint) -> tuple[AbstractJoint, tuple] | None:
-    """A joint as its kind and its numbers; None for one that cannot be one of a kind."""
+    """Joint as its kind with placeholders and its parameters; None if it cannot be split."""
     if isinstance(joint, (Following, Prescribed)):  # has no motion by itself
         return None
     if not all(f.compare for f in (fields(joint) if is_dataclass(type(joint)) else ())):
@@ -132,7 +132,7 @@ def _split(joint) -> tuple[AbstractJoint, tuple] | None:
 
 
 def instance(kind: BodyKind, leaves: Any) -> AbstractJoint:
-    """The joint of a kind whose parameters are ``leaves``."""
+    """Joint of a kind with the parameters ``leaves``."""
     return kind.joint.with_parameters(leaves) if kind.count else kind.joint
 
 
@@ -154,12 +154,12 @@ WORLD = {"gravity": 3}
 
 
 def data_of(model) -> Data | None:
-    """A robot as data, kept with the model; None where general code cannot serve it."""
+    """Robot as tables for general code, kept with the model; None if it cannot serve."""
     return remember(model, ("general.data_of",), lambda: (_data_of(model),))[0]
 
 
 def _data_of(model):
-    """Tables of a robot for general code, or None if it has none."""
+    """Robot as tables for general code, or None."""
     if not model.bodies or model.couplings or model.scalar_type().kind not in "fi":
         return None  # joints that follow others, numbers that are traced or exact
     joints = joints_of(model)
@@ -193,7 +193,7 @@ def _data_of(model):
 
 
 def placements(transforms) -> Array:
-    """Transforms as rows: ``E`` by rows, then ``r``."""
+    """Transforms as rows of twelve numbers: ``E`` by rows, then ``r``."""
     found = np.zeros((len(transforms), 12))
     found[:, :9] = np.array([X.E for X in transforms], dtype=float).reshape(-1, 9)
     found[:, 9:] = np.array([X.r for X in transforms], dtype=float).reshape(-1, 3)
@@ -201,7 +201,7 @@ def placements(transforms) -> Array:
 
 
 def _inertias(inertias):
-    """Parameters as of ``Inertia.parameters``: mass, first moment, and moments of inertia."""
+    """Inertial parameters of bodies as rows: mass, first moment, moments of inertia."""
     found = np.zeros((len(inertias), 10))
     found[:, 0] = [I.mass for I in inertias]
     found[:, 1:4] = np.array([I.first_moment for I in inertias], dtype=float).reshape(-1, 3)
@@ -212,7 +212,7 @@ def _inertias(inertias):
 
 
 def _armature(model):
-    """Armature of each joint's variables, and zeros."""
+    """Armature of each joint's variables as rows, padded with zeros."""
     found = np.zeros((model.body_count, NUMBERS["armature"]))
     for i in model.armature_joints:
         at = model.v_slice[i]
@@ -221,7 +221,7 @@ def _armature(model):
 
 
 def _dynamics(model, joints):
-    """Stiffness, damping and friction, six each, and the rest position; zeros behind."""
+    """Stiffness, damping, friction and rest position of each joint as rows, zero-padded."""
     found = np.zeros((model.body_count, NUMBERS["dynamics"]))
     for k, kind in enumerate(joints.kinds):
         found[np.array(joints.of_body) == k, 18 : 18 + kind.joint.nq] = kind.joint.neutral()[:7]
@@ -234,7 +234,7 @@ def _dynamics(model, joints):
 
 
 def _filled_up(rows, size):
-    """Rows of different lengths, with zeros behind."""
+    """Rows of different lengths as one array, padded with zeros."""
     found = np.zeros((len(rows), size))
     for k, row in enumerate(rows):
         if row:
