@@ -118,7 +118,7 @@ def is_kept_mesh(path) -> bool:
 
 
 def kept_mesh(vertices, faces) -> str:
-    """Cache file of a mesh that has no file of its own, named by its content."""
+    """Cache file, named by its content, for a mesh that was given by vertices and faces."""
     text = obj_text(vertices, faces)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     path = Path(cache_of_meshes()) / _FOLDER / f"{key}.obj"
