@@ -54,17 +54,31 @@ def heap(rng, count=80) -> kt.World:
     return world
 
 
-def robots(rng, count=10) -> kt.World:
-    """Humanoids that fall beside each other, and boxes between them."""
+def robots(rng, count=8) -> kt.World:
+    """Humanoids that fall beside each other."""
     world = kt.World(timestep=4e-3)
     world.add_ground(friction=0.8)
     model = kt.samples.humanoid()
     for k in range(count):
         at = 1.5 * (k % 4), 1.5 * (k // 4), rng.uniform(0.0, 0.05)
         world.add(model, name=f"robot{k}", at=kt.rotz(rng.uniform(-3, 3)) @ kt.xlt(at))
-    for k in range(20):
-        place = 1.5 * (k % 4) + 0.5, 1.5 * (k // 4 % 3) + 0.1 * (k // 12), 0.05
-        world.add(shapes.Box((0.1, 0.1, 0.1)), mass=1.0, name=f"box{k}", at=kt.xlt(place))
+    return world
+
+
+def chains(rng) -> kt.World:
+    """Boxes on the ground, tied by ball joints: two chains of many, and many of two."""
+    world = kt.World(timestep=4e-3)
+    world.add_ground(friction=0.5)
+    for chain, links in enumerate([10, 9, *[2] * 16]):
+        for k in range(links):
+            turn = kt.rotz(rng.uniform(-0.1, 0.1))
+            at = 0.13 * k + 0.4 * (chain // 3) * (chain > 1), 0.3 * (chain % 3), 0.06
+            at = at if chain > 1 else (at[0], -0.4 - 0.3 * chain, 0.06)
+            box = shapes.Box((0.1, 0.1, 0.1))
+            world.add(box, mass=1.0, name=f"box{chain}_{k}", at=turn @ kt.xlt(at), friction=0.5)
+            if k:
+                pair = f"box{chain}_{k - 1}", f"box{chain}_{k}"
+                world.tie(f"tie{chain}_{k}", *pair, joint=kt.Spherical(), at=(0.065, 0, 0))
     return world
 
 
@@ -86,7 +100,7 @@ def shared(world) -> int:
     return world._whole.steps.engine.s.sharing.job
 
 
-@pytest.mark.parametrize("make", [towers, heap, robots])
+@pytest.mark.parametrize("make", [towers, heap, robots, chains])
 def test_motions_are_the_same_to_the_bit(make, rng):
     world = make(rng)
     kt.set_threads(1)
@@ -214,3 +228,13 @@ def test_ctrl_c_is_heard_between_steps(rng):
     found, *_ = motion(world, 5, 3)
     np.testing.assert_array_equal(found, alone)
     assert world.time == at
+
+
+def test_large_islands_with_loops_stay_with_one_thread(rng):
+    kt.set_threads(2)
+    world = chains(rng)
+    world.step(20)
+    sharing = world._whole.steps.engine.s.sharing
+    islands = world._whole.steps.engine.problem.islands
+    assert sharing.job > 10
+    assert (sharing.size[:islands] < 0).sum() == 2

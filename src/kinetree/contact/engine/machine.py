@@ -51,7 +51,7 @@ from kinetree.errors import SimulationError
 from kinetree.integration.breakdown import NamingTime
 
 LEAST = 4  # motions that a thread takes at a time, at least
-WIDE = 24  # trees of a mechanism from which on islands of one motion may be on several threads
+WIDE = 100  # velocities of several trees, whose islands may be on several threads
 
 
 class Machine(MotionStates):
@@ -90,7 +90,7 @@ class Machine(MotionStates):
         self._moves = engine.tree.nv > 0
         call = Call(parts=engine.parts, motions=self.motions, worker=worker)
         self.at_once = self._alone_at_once = bind(advance_at_once, call)
-        self.is_wide = engine.problem.trees >= WIDE
+        self.is_wide = engine.problem.trees > 1 and engine.problem.nv >= WIDE
         if self.is_wide:
             self.at_once = self._together_at_once
 

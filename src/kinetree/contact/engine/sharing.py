@@ -1,7 +1,8 @@
 """Islands of one step on several threads, the largest first, with the bits of one thread.
 
-An island reads and writes its own places of all lists. What ``solve_and_note`` counts and notes in
-numbers of ``Problem`` and ``Work`` is a helper's, one for each thread, and so is ``Work.temp``.
+An island reads and writes its own places of all lists. Numbers of ``Problem`` and ``Work``, in
+which ``solve_and_note`` counts and notes, and ``Work.temp`` are a helper's, one for each thread.
+Large islands with loops stay with the thread of the step: there is one condensed matrix.
 """
 
 from typing import Any
@@ -11,8 +12,11 @@ import numpy as np
 from kinetree.codegen.crew import ITEMS, can_help, is_of_crew, shared_code, the_crew
 from kinetree.codegen.procedures import procedure, record
 from kinetree.codegen.tied import Code, run, tied_code
+from kinetree.contact.newton.condensed import LEAST as CONDENSED
+from kinetree.contact.newton.condensed import forget
 from kinetree.contact.newton.course import Course
 from kinetree.contact.newton.keeping import take_kept
+from kinetree.contact.newton.matrix import is_loop
 from kinetree.contact.newton.newton import (
     begin_islands,
     end_islands,
@@ -38,7 +42,8 @@ class Sharing:
     Attributes:
         threads: that may solve them: 1 shares nothing;  code: that lets them do so.
         job: counts the problems that were shared.
-        order: islands, the largest first;  first: of each size, where they begin.
+        size: of islands, see ``size_of_island``;  order: those for all threads, the largest first;
+            first: of each size, where they begin.
         effort: of islands: steps, factorisations and rounds, and 1 where they are left to another
             call, and where they failed.
     """
@@ -46,6 +51,7 @@ class Sharing:
     threads: int
     code: Code
     job: int
+    size: "int[:]"
     order: "int[:]"
     first: "int[:]"
     effort: "int[:, 5]"
@@ -101,22 +107,41 @@ def solve_shared(t: Helper, item: int) -> None:
 
 
 @procedure
-def sort_islands(x: Sharing, p: Problem, work: Work, islands: int) -> int:
-    """Sort islands that have no answer yet by their groups; how many there are, or 0 for too few.
+def may_condense(p: Problem, work: Work, island: int) -> bool:
+    """Whether an island may use the one condensed matrix that there is room for."""
+    if p.condenses == 0:
+        return False
+    if work.island_dofs_first[island + 1] - work.island_dofs_first[island] < CONDENSED:
+        return False
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        if is_loop(p, work.island_group[k]):
+            return True
+    return False
 
-    Those that have one take it.
-    """
+
+@procedure
+def size_of_island(p: Problem, work: Work, island: int) -> int:
+    """Number of groups of an island; 0 if it has an answer, -1 if it is not for all threads."""
+    if work.same[island] >= 0:
+        return 0
+    if may_condense(p, work, island):
+        return -1
+    return work.island_groups_first[island + 1] - work.island_groups_first[island]
+
+
+@procedure
+def sort_islands(x: Sharing, p: Problem, work: Work, islands: int) -> int:
+    """Sort the islands for all threads by their sizes; returns how many, or 0: too few groups."""
     first = x.first
     first[: SIZES + 1] = 0
     groups = most = 0
     for i in range(islands):
-        if work.same[i] >= 0:
-            take_kept(p, work, i)
-            continue
-        size = work.island_groups_first[i + 1] - work.island_groups_first[i]
-        groups += size
-        most = max(most, size)
-        first[SIZES - min(size, SIZES - 1)] += 1
+        size = size_of_island(p, work, i)
+        x.size[i] = size
+        if size > 0:
+            groups += size
+            most = max(most, size)
+            first[SIZES - min(size, SIZES - 1)] += 1
     if groups - most < LEAST:
         return 0
     for k in range(SIZES):
@@ -124,9 +149,8 @@ def sort_islands(x: Sharing, p: Problem, work: Work, islands: int) -> int:
     count = first[SIZES]
     for m in range(islands):
         i = islands - 1 - m
-        if work.same[i] < 0:
-            size = work.island_groups_first[i + 1] - work.island_groups_first[i]
-            k = SIZES - min(size, SIZES - 1)
+        if x.size[i] > 0:
+            k = SIZES - min(x.size[i], SIZES - 1)
             first[k] -= 1
             x.order[first[k]] = i
     return count
@@ -149,7 +173,7 @@ def add_efforts(x: Sharing, p: Problem, count: int) -> int:
 @procedure
 def solve_islands(x: Sharing, p: Problem, work: Work) -> int:
     """Solve a problem as ``newton.solve`` does, its islands on several threads if that pays."""
-    if x.threads < 2 or p.condenses == 1:
+    if x.threads < 2:
         return solve(p, work)
     islands = begin_islands(p, work)
     if islands < 0:
@@ -157,14 +181,17 @@ def solve_islands(x: Sharing, p: Problem, work: Work) -> int:
     count = sort_islands(x, p, work, islands)
     failed = 0
     if count > 0:
+        if p.condenses == 1 and p.changed > 0:
+            forget(p, work)
         x.job += 1
         x.code.frame[ITEMS] = count
         run(x.code)
         failed = add_efforts(x, p, count)
-    else:
-        for i in range(islands):
-            if work.same[i] < 0 and not solve_and_note(p, work, i):
-                failed += 1
+    for i in range(islands):
+        if x.size[i] == 0:
+            take_kept(p, work, i)
+        elif (count == 0 or x.size[i] < 0) and not solve_and_note(p, work, i):
+            failed += 1
     return end_islands(p, work, islands, failed)
 
 
@@ -174,6 +201,7 @@ def sharing_of(problem: Problem) -> Sharing:
     return Sharing(
         threads=1,
         code=tied_code(None),
+        size=np.zeros(n, dtype=np.int64),
         order=np.zeros(n, dtype=np.int64),
         first=np.zeros(SIZES + 1, dtype=np.int64),
         effort=np.zeros((n, 5), dtype=np.int64),
@@ -197,7 +225,7 @@ def share(sharing: Sharing, problem: Problem, work: Work, threads: int) -> None:
 def _helper(sharing, problem, work) -> Helper:
     """A helper with the lists of a problem and its workspace as they are now."""
     return Helper(
-        problem=_copy(problem),
+        problem=_copy(problem, changed=0),
         work=_copy(work, course=Course(), temp=np.zeros_like(work.temp)),
         whole=problem,
         sharing=sharing,

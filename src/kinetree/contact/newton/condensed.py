@@ -20,7 +20,7 @@ from kinetree.contact.newton.problem import (
     row_velocity,
 )
 
-__all__ = ["LEAST", "condense", "solve_matrix"]
+__all__ = ["LEAST", "condense", "forget", "solve_matrix"]
 
 LEAST = 48
 """Velocities of an island from which on its matrix is condensed; others are factored as quickly."""

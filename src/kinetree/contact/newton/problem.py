@@ -144,6 +144,9 @@ class Problem:
 class Work:
     """Workspace of ``solve``, and what it keeps from step to step (``workspace`` makes it).
 
+    Islands may be solved at once (``engine/sharing.py``): lists have separate places for them. Each
+    thread has its numbers and its ``temp``; the condensed matrix belongs to one of them.
+
     Lists have the lengths that their comments name. The pattern of the factor is kept while it
     holds all pairs of nodes that the groups couple; nothing in it changes results.
     """

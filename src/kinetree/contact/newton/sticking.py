@@ -276,6 +276,13 @@ def keep_first(problem: Problem, work: Work, island: int, back: bool) -> None:
 
 
 @procedure
+def clear_shifts(work: Work, island: int) -> None:
+    """Set De Saxcé's shifts of an island's contacts to zero."""
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        work.shift[work.island_group[k]] = 0.0
+
+
+@procedure
 def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     """Solve one island; whether the tolerance is reached, and the scale of its errors."""
     left = problem.left
@@ -330,8 +337,7 @@ def solve_unloaded(
     coarse = problem.coarse
     problem.coarse = 0.0
     start_again(problem, work, island, 0.0)
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        work.shift[work.island_group[k]] = 0.0
+    clear_shifts(work, island)
     evaluate(problem, work, island)
     reached, _, size = solve_coulomb(problem, work, island, own, True)
     polish(problem, work, island, size)
@@ -350,7 +356,7 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     left = problem.left
     convex = is_convex(problem, work, island) and problem.again == 0
     if convex:  # from anywhere
-        work.shift[: problem.groups] = 0.0
+        clear_shifts(work, island)
         minimise(problem, work, island, forces, problem.tolerance, False)
     reached, error, size = solve_coulomb(problem, work, island, forces, not convex)
     rough = problem.left > left  # another call finishes it
